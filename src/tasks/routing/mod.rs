@@ -3,11 +3,11 @@
 mod alone;
 mod asked;
 mod backlog;
+mod delay;
 mod error;
 mod live;
 mod query;
 mod router;
-mod slowdown;
 mod state;
 mod streams;
 mod tally;

@@ -8,9 +8,9 @@ use divisi_modelless::choice::ChosenVariant;
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
 
+use super::delay::Certainty;
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
-use super::slowdown::Certainty;
 use super::state::{RouterState, work};
 use super::streams::{AskedQueries, StreamInterval};
 use super::tally::{TaskTally, VariantTally};

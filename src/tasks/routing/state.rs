@@ -8,9 +8,9 @@ use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex};
 
 use super::backlog::Backlog;
+use super::delay::{Certainty, ObservedDelay};
 use super::error::{RoutingError, refused};
 use super::query::{Expected, RoutedQuery};
-use super::slowdown::{Certainty, ObservedSlowdown};
 use super::streams::QueryStreams;
 use super::tally::{TaskTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks};
@@ -19,7 +19,7 @@ use crate::served::{RunningVariant, ServedTasks};
 /// what runs, or refused, and do not make later ones late.
 const LOADING: Duration = Duration::from_secs(86_400);
 
-/// The time after which slowdowns are forgotten in part.
+/// The time after which delays are forgotten in part.
 const FORGETS: Duration = Duration::from_millis(250);
 
 /// The variants that run, the samples that wait for them, and what became of queries so far.
@@ -30,8 +30,8 @@ pub(super) struct RouterState {
     /// The samples of each group that are not answered yet.
     pub(super) queued: Vec<u32>,
     /// By group.
-    pub(super) slowdowns: Vec<ObservedSlowdown>,
-    /// When slowdowns were last forgotten in part.
+    pub(super) delays: Vec<ObservedDelay>,
+    /// When delays were last forgotten in part.
     forgot: Duration,
     pub(super) tasks: Vec<TaskTally>,
     pub(super) variants: Vec<VariantTally>,
@@ -47,7 +47,7 @@ impl RouterState {
             running: Vec::new(),
             backlog: Backlog::default(),
             queued: vec![0; tasks.groups().len()],
-            slowdowns: vec![ObservedSlowdown::default(); tasks.groups().len()],
+            delays: vec![ObservedDelay::default(); tasks.groups().len()],
             forgot: Duration::ZERO,
             tasks: vec![TaskTally::default(); catalog.tasks().count()],
             variants: vec![VariantTally::default(); catalog.variants().len()],
@@ -114,8 +114,8 @@ impl RouterState {
     fn forget(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.forgot);
         if passed >= FORGETS {
-            let all = self.slowdowns.iter_mut();
-            all.for_each(|slowdown| slowdown.pass(passed));
+            let all = self.delays.iter_mut();
+            all.for_each(|delay| delay.pass(passed));
             self.forgot = now;
         }
     }
@@ -135,7 +135,7 @@ impl RouterState {
                 continue;
             }
             let undisturbed = self.undisturbed(tasks, running, samples);
-            let finish = self.slowdowns[group].stretched(undisturbed, by);
+            let finish = self.delays[group].delayed(undisturbed, by);
             self.choices.set_finish(running.variant, Some(finish));
         }
     }
@@ -179,10 +179,10 @@ impl RouterState {
     ) {
         let variant = query.running().variant;
         let group = tasks.group_of(variant);
-        let (slowdown, expected) = (&mut self.slowdowns[group], query.expected().undisturbed);
+        let (delay, expected) = (&mut self.delays[group], query.expected().undisturbed);
         match answer {
-            Some((latency, _)) => slowdown.answered(expected, latency),
-            None => slowdown.given_up(expected, query.waited()),
+            Some((latency, _)) => delay.answered(expected, latency),
+            None => delay.given_up(expected, query.waited()),
         }
         let missed = answer.map(|(_, missed)| missed);
         self.queued[group] = self.queued[group].saturating_sub(query.samples());

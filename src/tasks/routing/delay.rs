@@ -1,4 +1,4 @@
-//! How many times as long as expected answers take.
+//! How much later than expected answers come.
 
 use std::time::Duration;
 
@@ -7,36 +7,36 @@ const STEP: f64 = 0.1;
 /// The time in which an estimate falls to half while no answer is late: a variant that was too slow to be
 /// chosen is tried again.
 const HALF_LIFE: Duration = Duration::from_secs(1);
-/// The most that is believed.
-const MOST: f64 = 1e4;
+/// The most that is believed, in seconds.
+const MOST: f64 = 1e3;
 /// An answer that is late by less is in time: it was measured by other threads' turns.
 const NOISE: Duration = Duration::from_micros(200);
 
-/// How many times as long as by its profile and the work ahead of it the answers of a variant take.
+/// How much later than by its profile and the work ahead of it the answers of a variant come.
 ///
 /// A profile is that of a device that has nothing else to do. Others may use its cores, and what every
 /// query takes beside its batch is in none.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ObservedSlowdown {
-    usual: SlowdownQuantile,
-    nearly_all: SlowdownQuantile,
+pub(super) struct ObservedDelay {
+    usual: DelayQuantile,
+    nearly_all: DelayQuantile,
 }
 
-impl Default for ObservedSlowdown {
+impl Default for ObservedDelay {
     fn default() -> Self {
-        let of = |part| SlowdownQuantile {
+        let of = |part| DelayQuantile {
             part,
-            factor: 1.0,
+            seconds: NOISE.as_secs_f64(),
             was_late: false,
         };
-        ObservedSlowdown {
+        ObservedDelay {
             usual: of(0.5),
             nearly_all: of(0.99),
         }
     }
 }
 
-impl ObservedSlowdown {
+impl ObservedDelay {
     /// Takes an answer that came after `latency` where it was expected after `expected`.
     pub(super) fn answered(&mut self, expected: Duration, latency: Duration) {
         self.usual.answered(expected, latency);
@@ -58,10 +58,10 @@ impl ObservedSlowdown {
 
     /// Returns the time within which answers come that are expected after `expected`: 99 % of them, or
     /// the half.
-    pub(super) fn stretched(&self, expected: Duration, by: Certainty) -> Duration {
+    pub(super) fn delayed(&self, expected: Duration, by: Certainty) -> Duration {
         match by {
-            Certainty::NearlyAll => self.nearly_all.stretched(expected),
-            Certainty::Usual => self.usual.stretched(expected),
+            Certainty::NearlyAll => self.nearly_all.delayed(expected),
+            Certainty::Usual => self.usual.delayed(expected),
         }
     }
 }
@@ -75,26 +75,27 @@ pub(super) enum Certainty {
     Usual,
 }
 
-/// A quantile of how many times as long as expected answers take, by stochastic approximation (Robbins
-/// and Monro, 1951) in steps that are parts of it; at least 1.
+/// A quantile of how much later than expected answers come, by stochastic approximation (Robbins and
+/// Monro, 1951) in steps that are parts of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct SlowdownQuantile {
+struct DelayQuantile {
     /// The part of answers that are within it.
     part: f64,
-    factor: f64,
+    /// At least [`NOISE`], which is none.
+    seconds: f64,
     /// Whether an answer was late since time last passed.
     was_late: bool,
 }
 
-impl SlowdownQuantile {
+impl DelayQuantile {
     fn answered(&mut self, expected: Duration, latency: Duration) {
-        let is_late = latency > self.stretched(expected).saturating_add(NOISE);
+        let is_late = latency.saturating_sub(expected).as_secs_f64() > self.seconds;
         self.was_late |= is_late;
         let step = match is_late {
             true => STEP * self.part,
             false => STEP * (self.part - 1.0),
         };
-        self.factor = (self.factor * (1.0 + step)).clamp(1.0, MOST);
+        self.seconds = (self.seconds * (1.0 + step)).clamp(NOISE.as_secs_f64(), MOST);
     }
 
     fn pass(&mut self, time: Duration) {
@@ -102,11 +103,14 @@ impl SlowdownQuantile {
             return;
         }
         let halves = time.as_secs_f64() / HALF_LIFE.as_secs_f64();
-        self.factor = (self.factor * 0.5_f64.powf(halves)).max(1.0);
+        self.seconds = (self.seconds * 0.5_f64.powf(halves)).max(NOISE.as_secs_f64());
     }
 
-    fn stretched(&self, expected: Duration) -> Duration {
-        let seconds = expected.as_secs_f64() * self.factor;
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    fn delayed(&self, expected: Duration) -> Duration {
+        let delay = Duration::try_from_secs_f64(self.seconds).unwrap_or(Duration::MAX);
+        match delay > NOISE {
+            true => expected.saturating_add(delay),
+            false => expected,
+        }
     }
 }
