@@ -22,6 +22,23 @@ fn hosting(variants: &[u32]) -> HostedInstances {
     hosted
 }
 
+/// A second of 500 queries of which so many missed a goal.
+fn second(missed: u32) -> QuerySecond {
+    QuerySecond {
+        rate: 500.0,
+        over: 500,
+        missed,
+    }
+}
+
+fn after_ten_good_seconds() -> ChangeProbation {
+    let mut probation = ChangeProbation::default();
+    for at in 1..=10 {
+        assert!(probation.second(at * SECOND, second(0)).is_none());
+    }
+    probation
+}
+
 /// Seconds around a change from the small variant to the middling one: so many queries a second of
 /// which so many in a hundred miss a goal, before the change and after it.
 fn changed(before: (f64, f64), after: (f64, f64)) -> (ChangeProbation, Option<String>) {
@@ -97,15 +114,7 @@ fn what_was_taken_back_is_not_tried_again_for_a_while() {
 
 #[test]
 fn changes_that_follow_each_other_are_judged_together() {
-    let mut probation = ChangeProbation::default();
-    let second = |missed| QuerySecond {
-        rate: 500.0,
-        over: 500,
-        missed,
-    };
-    for at in 1..=10 {
-        assert!(probation.second(at * SECOND, second(0)).is_none());
-    }
+    let mut probation = after_ten_good_seconds();
     probation.begin(10 * SECOND, hosting(&[0]), &hosting(&[1]));
     assert!(probation.second(11 * SECOND, second(0)).is_none());
     probation.begin(11 * SECOND, hosting(&[1]), &hosting(&[1, 2]));
@@ -115,13 +124,7 @@ fn changes_that_follow_each_other_are_judged_together() {
 
 #[test]
 fn a_single_bad_second_is_chance() {
-    let (probation, _) = changed((500.0, 0.0), (500.0, 0.0));
-    let mut probation = probation;
-    let second = |missed| QuerySecond {
-        rate: 500.0,
-        over: 500,
-        missed,
-    };
+    let mut probation = after_ten_good_seconds();
     probation.begin(60 * SECOND, hosting(&[0]), &hosting(&[1]));
     for at in 61..=75 {
         let missed = if at == 64 { 500 } else { 0 };
@@ -131,15 +134,7 @@ fn a_single_bad_second_is_chance() {
 
 #[test]
 fn what_was_missed_while_the_change_was_made_does_not_count() {
-    let mut probation = ChangeProbation::default();
-    let second = |missed| QuerySecond {
-        rate: 500.0,
-        over: 500,
-        missed,
-    };
-    for at in 1..=10 {
-        assert!(probation.second(at * SECOND, second(0)).is_none());
-    }
+    let mut probation = after_ten_good_seconds();
     probation.begin(10 * SECOND, hosting(&[0]), &hosting(&[1]));
     assert!(probation.second(11 * SECOND, second(500)).is_none());
     for at in 12..=30 {
