@@ -21,6 +21,8 @@ pub struct ChosenEntry {
     pub engine: Arc<Engine>,
     /// Its name.
     pub name: String,
+    /// The priority of the request, where the entry has some; 0 for the default.
+    pub priority: u64,
     /// Is told the latency once the request is answered; it is dropped where that fails.
     pub answered: Box<dyn FnOnce(Duration) + Send>,
 }

@@ -131,6 +131,7 @@ struct AskedEntry {
     /// Its number in the engine's catalogue.
     entry: usize,
     samples: Arc<Samples>,
+    priority: u64,
     /// Is told the latency of the request, where somebody chose the entry.
     answered: Option<Box<dyn FnOnce(Duration) + Send>>,
 }
@@ -266,6 +267,7 @@ impl SenderLoop {
             engine,
             entry,
             samples,
+            priority,
             answered,
         } = target;
         let is_chosen = answered.is_some();
@@ -297,6 +299,7 @@ impl SenderLoop {
         let request = Request {
             targets: samples.targets().map(|targets| (targets, first)),
             late,
+            priority,
             ..Request::new(&values).to(PipelineIndex(entry))
         };
         let sent = engine.submit_with(request, Box::new(reply));
@@ -322,12 +325,14 @@ impl SenderLoop {
                 engine: Arc::clone(engine),
                 entry,
                 samples: Arc::clone(samples),
+                priority: 0,
                 answered: None,
             }));
         };
         let ChosenEntry {
             engine,
             name,
+            priority,
             answered,
         } = chooser
             .choose(samples)
@@ -343,6 +348,7 @@ impl SenderLoop {
             engine,
             entry,
             samples,
+            priority,
             answered: Some(answered),
         }))
     }

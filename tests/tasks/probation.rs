@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
-use divisi_modelless::variants::{DeviceKindIndex, VariantIndex};
+use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
+use divisi_modelless::variants::{DeviceKindIndex, TaskIndex, VariantIndex};
 use divisi_tasks::scaling::{ChangeProbation, QuerySecond};
 
 use crate::common::{MIDDLING, SMALL, WHOLE, opened};
@@ -110,6 +111,29 @@ fn what_was_taken_back_is_not_tried_again_for_a_while() {
     );
     assert_eq!(allowed(60, &[0, 2]), hosting(&[0, 2]));
     assert_eq!(allowed(400, &[1]), hosting(&[1]));
+}
+
+#[test]
+fn what_was_taken_back_is_not_told_as_taken() {
+    let (probation, _) = changed((500.0, 0.0), (500.0, 50.0));
+    let outcome = |at, action| {
+        let considered = ConsideredAction {
+            task: TaskIndex(0),
+            action,
+            cost: 0.0,
+            outcome: ActionOutcome::Taken,
+        };
+        let now = Duration::from_secs(at);
+        probation.considered(now, &hosting(&[0]), &[considered])[0].outcome
+    };
+    let [back, other] = [1, 2].map(|at| ScalingAction::Switch(VariantIndex(at), 1));
+    let left = ScalingAction::Remove(VariantIndex(0), 1);
+    for action in [back, left] {
+        let told = outcome(60, action).to_string();
+        assert!(told.starts_with("taken back, not again before 3"), "{told}");
+        assert_eq!(outcome(400, action), ActionOutcome::Taken);
+    }
+    assert_eq!(outcome(60, other), ActionOutcome::Taken);
 }
 
 #[test]

@@ -93,6 +93,31 @@ fn queries_that_wait_are_in_the_way_of_those_after_them_until_they_are_over() {
 }
 
 #[test]
+fn a_query_with_a_latency_goes_before_those_without() {
+    let router = router(&[2]);
+    let whole = QueryGoals {
+        latency: None,
+        ..goals(98.0, 1)
+    };
+    let held: Vec<_> = (0..6).map(|_| router.route(TASK, &whole, 1)).collect();
+    let priorities = |held: &[Result<RoutedQuery, RoutingError>]| {
+        let of = |query: &Result<RoutedQuery, _>| query.as_ref().map(|q| q.urgency().priority());
+        held.iter().map(of).collect::<Result<Vec<_>, _>>()
+    };
+    assert_eq!(priorities(&held), Ok(vec![2; 6]));
+    let finish = |routed: &Result<RoutedQuery, RoutingError>| {
+        let routed = routed.as_ref().expect("routed");
+        (routed.expected().finish, routed.urgency().priority())
+    };
+    let waits = finish(&held[5]).0;
+    let hurries = router.route(TASK, &goals(98.0, 100), 1);
+    let after = router.route(TASK, &whole, 1);
+    let ((soon, default), (late, behind)) = (finish(&hurries), finish(&after));
+    assert_eq!((default, behind), (0, 2));
+    assert!(soon < waits && waits < late, "{soon:?} {waits:?} {late:?}");
+}
+
+#[test]
 fn a_query_that_nothing_answers_in_time_is_refused() {
     let router = router(&[2]);
     let held: Vec<_> = (0..3)

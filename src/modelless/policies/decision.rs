@@ -45,6 +45,8 @@ pub enum ActionOutcome {
     HoldOff(Duration),
     /// The instances that are left would not have the headroom.
     TooLittleLeft,
+    /// It was done and taken back; not again before then.
+    TakenBack(Duration),
 }
 
 /// Something that a policy considered.
@@ -92,6 +94,13 @@ impl fmt::Display for ActionOutcome {
             ActionOutcome::NoRoom => f.write_str("no device has room"),
             ActionOutcome::HoldOff(until) => write!(f, "not before {:.1} s", until.as_secs_f64()),
             ActionOutcome::TooLittleLeft => f.write_str("too little would be left"),
+            ActionOutcome::TakenBack(until) => {
+                write!(
+                    f,
+                    "taken back, not again before {:.1} s",
+                    until.as_secs_f64()
+                )
+            }
         }
     }
 }

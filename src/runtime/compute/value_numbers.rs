@@ -13,13 +13,17 @@ pub(super) fn value_numbers(
     precision: CpuPrecision,
     calibration: Option<&Calibration>,
 ) -> Vec<Option<ReducedNumbers>> {
-    let usual = |value: ValueId| match precision {
-        CpuPrecision::F32 => None,
-        CpuPrecision::Bf16 => Some(ReducedNumbers::Bf16),
-        CpuPrecision::Int8 => calibrated(calibration?, value),
+    let numbers = match (precision, calibration) {
+        (CpuPrecision::Bf16, _) => vec![Some(ReducedNumbers::Bf16); count],
+        (CpuPrecision::Int8, Some(calibration)) => held(count, steps, calibration),
+        (CpuPrecision::F32 | CpuPrecision::Int8, _) => vec![None; count],
     };
+    let mut reads = vec![0; count];
+    let all = steps.iter().flat_map(FusedStep::reads);
+    all.for_each(|value| reads[value] += 1);
     let mut values = NumberedValues {
-        numbers: (0..count).map(usual).collect(),
+        numbers,
+        reads,
         rounded: vec![false; count],
     };
     steps.iter().for_each(|step| values.round(step));
@@ -29,9 +33,27 @@ pub(super) fn value_numbers(
     values.numbers
 }
 
+/// Returns the bytes of the values that a layer in int8 reads. Others are not rounded: what else reads them
+/// would lose accuracy that no layer in int8 costs, and the calibration does not count.
+fn held(
+    count: usize,
+    steps: &[FusedStep],
+    calibration: &Calibration,
+) -> Vec<Option<ReducedNumbers>> {
+    let mut numbers = vec![None; count];
+    for step in steps {
+        if step.weights.is_some_and(|node| !calibration.keeps(node)) {
+            numbers[step.inputs[0]] = calibrated(calibration, step.inputs[0]);
+        }
+    }
+    numbers
+}
+
 /// Values with their numbers.
 struct NumberedValues {
     numbers: Vec<Option<ReducedNumbers>>,
+    /// How often each value is read.
+    reads: Vec<usize>,
     /// Whether the network itself rounds each value to its numbers.
     rounded: Vec<bool>,
 }
@@ -49,22 +71,27 @@ impl NumberedValues {
         }
     }
 
-    /// Has what is joined lie as one value, unless the network rounds it.
+    /// Has what a step alone reads, and answers values of, lie as its answer does, unless the network
+    /// rounds either.
     fn join(&mut self, step: &FusedStep) {
-        if step.kernel != StepKernel::Concat || self.rounded[step.output] {
+        if !answers_values_of_its_inputs(step) || self.rounded[step.output] {
             return;
         }
         for &input in step.inputs.iter().filter(|&&input| input != 0) {
-            if !self.rounded[input] {
+            if !self.rounded[input] && self.reads[input] == 1 {
                 self.numbers[input] = self.numbers[step.output];
             }
         }
     }
 
-    /// Has the answer of a step that answers values of its input lie as that.
+    /// Has the answer of a step that answers values of its input lie as that, if it is rounded.
     fn pass_on(&mut self, step: &FusedStep) {
-        if answers_values_of_its_inputs(step) && step.kernel != StepKernel::Concat {
-            self.numbers[step.output] = self.numbers[step.inputs[0]];
+        let first = self.numbers[step.inputs[0]];
+        if answers_values_of_its_inputs(step)
+            && step.kernel != StepKernel::Concat
+            && first.is_some()
+        {
+            self.numbers[step.output] = first;
         }
     }
 }

@@ -14,6 +14,7 @@ use divisi_modelless::variants::TaskIndex;
 
 use super::board::PostedJob;
 use super::output::JobOutput;
+use crate::served::QueryUrgency;
 
 /// Rows, and the lines of their answers or why there are none.
 type AnsweredRows = (Range<u64>, Result<String, String>);
@@ -101,7 +102,10 @@ impl JobUnderWay {
             // The job may have ended.
             let _ = done.send((asked, answers.map_err(|why| why.to_string())));
         };
-        let request = Request::new(&values).to(PipelineIndex(number));
+        let request = Request {
+            priority: QueryUrgency::Untimed.priority(),
+            ..Request::new(&values).to(PipelineIndex(number))
+        };
         match engine.submit_with(request, Box::new(reply)) {
             Ok(()) => {}
             // There is no room now, or another engine follows: that is no failure.

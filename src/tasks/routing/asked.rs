@@ -54,6 +54,7 @@ impl EntryChooser for GoalChooser {
         Ok(ChosenEntry {
             engine: Arc::clone(&self.router.deployment().running().engine),
             name: routed.entry().to_owned(),
+            priority: routed.urgency().priority(),
             answered: Box::new(move |latency| {
                 routed.answered(latency);
             }),

@@ -9,7 +9,7 @@ use divisi_modelless::variants::VariantIndex;
 
 use super::router::TaskRouter;
 use super::streams::StreamIndex;
-use crate::served::RunningVariant;
+use crate::served::{QueryUrgency, RunningVariant};
 
 /// The answer that is expected of a variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,6 +75,12 @@ impl RoutedQuery {
     /// Returns the answer that is expected.
     pub fn expected(&self) -> &Expected {
         &self.expected
+    }
+
+    /// Returns how much it hurries.
+    pub fn urgency(&self) -> QueryUrgency {
+        let tasks = self.router.tasks();
+        tasks.urgency(tasks.group_of(self.running.variant), &self.goals)
     }
 
     /// Returns the number of its samples.

@@ -72,9 +72,12 @@ impl TaskRouter {
         let stream = state
             .streams
             .arrive((task, goals), (self.began.elapsed(), samples));
-        let undisturbed = state.undisturbed(&self.tasks, &running, samples);
+        let urgency = self
+            .tasks
+            .urgency(self.tasks.group_of(chosen.variant), goals);
+        let undisturbed = state.undisturbed(&self.tasks, &running, samples, urgency);
         let expected = self.expected(&chosen, undisturbed, samples);
-        state.enter(&self.tasks, &running, &expected, samples);
+        state.enter(&self.tasks, &running, &expected, samples, urgency);
         Ok(RoutedQuery::new(
             Arc::clone(self),
             running,

@@ -13,7 +13,7 @@ use super::error::{RoutingError, refused};
 use super::query::{Expected, RoutedQuery};
 use super::streams::QueryStreams;
 use super::tally::{TaskTally, VariantTally};
-use crate::served::{RunningVariant, ServedTasks};
+use crate::served::{QueryUrgency, RunningVariant, ServedTasks};
 
 /// The time in which variants are loaded, as far as queries know: those that name a time are answered by
 /// what runs, or refused, and do not make later ones late.
@@ -97,10 +97,11 @@ impl RouterState {
         (now, samples): (Duration, u32),
     ) -> Result<Option<(ChosenVariant, Arc<RunningVariant>)>, ChoiceRefusal> {
         self.forget(now);
-        self.refresh(tasks, Some(task), samples, Certainty::NearlyAll);
+        let of = Some((task, goals));
+        self.refresh(tasks, of, samples, Certainty::NearlyAll);
         let mut chosen = self.choices.choose(task, goals);
         if !meets_all(&chosen) {
-            self.refresh(tasks, Some(task), samples, Certainty::Usual);
+            self.refresh(tasks, of, samples, Certainty::Usual);
             let usually = self.choices.choose(task, goals);
             if chosen.is_err() || meets_all(&usually) {
                 chosen = usually;
@@ -120,36 +121,40 @@ impl RouterState {
         }
     }
 
-    /// Works out anew when the variants that run, of one task or of all, would have answered a query of
-    /// `samples` samples.
+    /// Works out anew when the variants that run would have answered a query of `samples` samples: one of a
+    /// task with these goals, or an urgent one of any.
     pub(super) fn refresh(
         &mut self,
         tasks: &ServedTasks,
-        task: Option<TaskIndex>,
+        of: Option<(TaskIndex, &QueryGoals)>,
         samples: u32,
         by: Certainty,
     ) {
         for running in &self.running {
             let group = tasks.group_of(running.variant);
-            if task.is_some_and(|task| tasks.groups()[group].task != task) {
+            if of.is_some_and(|(task, _)| tasks.groups()[group].task != task) {
                 continue;
             }
-            let undisturbed = self.undisturbed(tasks, running, samples);
+            let urgency = of.map_or(QueryUrgency::Timed, |(_, goals)| {
+                tasks.urgency(group, goals)
+            });
+            let undisturbed = self.undisturbed(tasks, running, samples, urgency);
             let finish = self.delays[group].delayed(undisturbed, by);
             self.choices.set_finish(running.variant, Some(finish));
         }
     }
 
     /// Returns when a variant would have answered a query of `samples` samples by its profile and the
-    /// work that is waited for.
+    /// work that goes before it.
     pub(super) fn undisturbed(
         &self,
         tasks: &ServedTasks,
         running: &RunningVariant,
         samples: u32,
+        urgency: QueryUrgency,
     ) -> Duration {
         let variant = tasks.catalog().variant(running.variant);
-        let wait = self.backlog.wait(&running.devices);
+        let wait = self.backlog.wait(&running.devices, urgency);
         // Those that wait now run in its batch; full batches run before it.
         let joined = self.queued[tasks.group_of(running.variant)]
             .saturating_add(samples)
@@ -163,11 +168,12 @@ impl RouterState {
         running: &RunningVariant,
         expected: &Expected,
         samples: u32,
+        urgency: QueryUrgency,
     ) {
         let queued = &mut self.queued[tasks.group_of(running.variant)];
         *queued = queued.saturating_add(samples);
         self.backlog
-            .add(&running.devices, expected.work.as_secs_f64());
+            .add(&running.devices, expected.work.as_secs_f64(), urgency);
     }
 
     /// Takes the work of a query that is over off its devices, and counts how it ended.
@@ -180,14 +186,17 @@ impl RouterState {
         let variant = query.running().variant;
         let group = tasks.group_of(variant);
         let (delay, expected) = (&mut self.delays[group], query.expected().undisturbed);
-        match answer {
-            Some((latency, _)) => delay.answered(expected, latency),
-            None => delay.given_up(expected, query.waited()),
+        match (query.urgency(), answer) {
+            // Later queries may have gone before it, however long it was to wait.
+            (QueryUrgency::Untimed, _) => {}
+            (QueryUrgency::Timed, Some((latency, _))) => delay.answered(expected, latency),
+            (QueryUrgency::Timed, None) => delay.given_up(expected, query.waited()),
         }
         let missed = answer.map(|(_, missed)| missed);
         self.queued[group] = self.queued[group].saturating_sub(query.samples());
         let work = query.expected().work.as_secs_f64();
-        self.backlog.add(&query.running().devices, -work);
+        let devices = &query.running().devices;
+        self.backlog.add(devices, -work, query.urgency());
         self.variants[variant.get()].end(query, missed);
         let met = missed.is_some_and(|missed| missed.is_none());
         self.streams.end(query.stream(), query.samples(), met);

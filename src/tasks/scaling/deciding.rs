@@ -93,11 +93,13 @@ impl ScalingThread {
             Err(why) => return tracing::warn!(%why, "no thread for a policy's decision"),
         };
         let gaps = self.gaps(router, &running, &streams, interval);
+        let (hosted, considered) = (self.scaler.hosted(), &step.decision.considered);
+        let considered = self.probation.considered(now, hosted, considered);
         {
             let mut state = scaling.state.lock();
             let oldest = now.saturating_sub(WINDOW);
             state.record.second(router.tasks(), &streams);
-            state.record.considered = words::considered(router.tasks(), &step.decision);
+            state.record.considered = words::considered(router.tasks(), &considered);
             state.record.hosts(now, self.scaler.hosted(), oldest);
             state.record.loaded = words::loaded(router.tasks(), &self.scaler);
             state.gaps = gaps;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use divisi::changes::{Baseline, Judge, JudgeVerdict, Terms};
 use divisi::metrics::Reading;
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
+use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
 use divisi_modelless::variants::{VariantCatalog, VariantIndex};
 
 use crate::routing::StreamInterval;
@@ -174,6 +175,44 @@ impl ChangeProbation {
             }
         }
         wanted
+    }
+
+    /// Returns what a policy considered, in which what is barred is not taken.
+    pub fn considered(
+        &self,
+        now: Duration,
+        hosted: &HostedInstances,
+        considered: &[ConsideredAction],
+    ) -> Vec<ConsideredAction> {
+        let outcome = |of: &ConsideredAction| match self.barred_until(now, hosted, of.action) {
+            Some(until) if of.outcome == ActionOutcome::Taken => ActionOutcome::TakenBack(until),
+            _ => of.outcome,
+        };
+        let each = considered.iter().map(|of| ConsideredAction {
+            outcome: outcome(of),
+            ..*of
+        });
+        each.collect()
+    }
+
+    /// Returns when an action may be done again, or `None` if it may now.
+    fn barred_until(
+        &self,
+        now: Duration,
+        hosted: &HostedInstances,
+        action: ScalingAction,
+    ) -> Option<Duration> {
+        let barred = self.barred.iter().filter(|barred| now < barred.until);
+        let is_barred = |barred: &&BarredChange| match action {
+            ScalingAction::Switch(variant, _) | ScalingAction::Replicate(variant, _) => {
+                hosted.total(variant) == 0 && barred.came.iter().any(|(_, at)| *at == variant)
+            }
+            ScalingAction::Remove(variant, fewer) => {
+                hosted.total(variant) <= fewer && barred.left.iter().any(|(_, at)| *at == variant)
+            }
+            ScalingAction::Keep | ScalingAction::Move(_) => false,
+        };
+        barred.filter(is_barred).map(|barred| barred.until).max()
     }
 
     fn fail(&mut self, now: Duration) -> Option<FailedChange> {

@@ -3,7 +3,7 @@
 use divisi::session::{ConsideredView, LoadedVariant};
 use divisi_modelless::goals::{ChoicePreference, QueryGoals};
 use divisi_modelless::placement::HostedInstances;
-use divisi_modelless::policies::{ActionOutcome, ConsideredAction, PolicyDecision, ScalingAction};
+use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
 use divisi_modelless::quantities::{COST_QUERIES, significant};
 use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::VariantIndex;
@@ -37,10 +37,13 @@ pub(crate) fn goals(goals: &QueryGoals) -> String {
     }
 }
 
-/// Returns the actions that a policy considered, those that are done first.
-pub(super) fn considered(tasks: &ServedTasks, decision: &PolicyDecision) -> Vec<ConsideredView> {
+/// Returns actions that were considered, those that are done first.
+pub(super) fn considered(
+    tasks: &ServedTasks,
+    considered: &[ConsideredAction],
+) -> Vec<ConsideredView> {
     let mut all: Vec<ConsideredView> = Vec::new();
-    for action in &decision.considered {
+    for action in considered {
         let view = view(tasks, action);
         // Streams of a task consider the same variants.
         if !all.contains(&view) {

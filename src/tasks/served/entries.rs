@@ -15,6 +15,7 @@ use divisi_registry::registration::member_precision;
 
 use super::OpenedTask;
 use super::group::{VariantGroup, groups};
+use super::urgency::QueryUrgency;
 
 /// The part of a name that stands for all members that vote.
 const ALL: &str = "all";
@@ -26,6 +27,7 @@ pub(super) fn all(
 ) -> (Vec<VariantGroup>, Vec<NewEntry>) {
     let groups = groups(catalog, |task, variant| name(opened, task, variant));
     let mut computed = BTreeMap::new();
+    let levels = QueryUrgency::levels().map(Arc::new);
     let entries = groups.iter().map(|group| {
         let (task, model) = (group.task, group.model);
         let key = (task, model, group.precision);
@@ -33,7 +35,8 @@ pub(super) fn all(
             .entry(key)
             .or_insert_with(|| in_precision(&of(opened, task, model).1, group.precision));
         let members: Vec<MemberIndex> = group.members.members().map(MemberIndex::new).collect();
-        let sub = ensemble.sub_ensemble(group.name.clone(), &members);
+        let mut sub = ensemble.sub_ensemble(group.name.clone(), &members);
+        sub.queueing = sub.queueing.or_else(|| levels.clone());
         NewEntry::of(Arc::new(sub), Interface::default())
     });
     let entries = entries.collect();

@@ -5,6 +5,7 @@ mod error;
 mod group;
 mod matrix;
 mod running;
+mod urgency;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use error::ServedTasksError;
 pub use group::VariantGroup;
 pub(crate) use matrix::FULL_BATCH;
 pub use running::RunningVariant;
+pub use urgency::QueryUrgency;
 
 /// A task, with its ensembles as they were registered and as they are.
 struct OpenedTask {
@@ -35,6 +37,8 @@ pub struct ServedTasks {
     entries: Vec<NewEntry>,
     /// The group of each variant.
     of_variant: Vec<usize>,
+    /// Of each group, whether requests wait by the urgency of queries.
+    by_urgency: Vec<bool>,
 }
 
 impl ServedTasks {
@@ -72,7 +76,10 @@ impl ServedTasks {
             let variants = group.variants.iter();
             variants.for_each(|variant| of_variant[variant.get()] = number);
         }
+        let levels = QueryUrgency::levels();
+        let queueing = entries.iter().map(|entry| &entry.ensemble.queueing);
         ServedTasks {
+            by_urgency: queueing.map(|q| q.as_deref() == levels.as_ref()).collect(),
             catalog,
             groups,
             entries,

@@ -99,8 +99,13 @@ impl TaskService {
         let routed = self.router.route(asked.task, &goals, samples);
         let routed = routed.map_err(|refused| refusal(&refused))?;
         let variant = routed.entry().to_owned();
+        let priority = match request.priority {
+            0 => routed.urgency().priority(),
+            named => named,
+        };
         let answer = self.models.infer(InferenceRequest {
             model: ModelId::new(&*variant, ""),
+            priority,
             goals: RequestGoals::default(),
             ..request
         });

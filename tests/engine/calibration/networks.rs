@@ -8,9 +8,10 @@ use candle_core::{Device, Tensor};
 use divisi::compute::calibration::{
     CalibratedNetwork, Calibration, CalibrationError, CalibrationOptions, CalibrationRows,
     ComparedAnswers, KeptLayers, NetworkDigest, RangeMethod, SignalAndNoise, ValueRange, calibrate,
+    is_weighted,
 };
 use divisi::compute::{CpuKernels, CpuLowering, CpuPrecision, Family, Lowered, NetworkOp};
-use divisi::network::builders::{Builder, Resnet};
+use divisi::network::builders::{Builder, Densenet, Resnet};
 use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Shape, Weights};
 
 use crate::compute::{samples, weights};
@@ -303,6 +304,98 @@ fn ranges_at_the_ends_of_floats_answer_numbers_and_the_same_on_every_family() {
                 pairs.all(|(a, b)| (a - b).abs() <= 1e-5 * most),
                 "{family}: {low:e} to {high:e}"
             );
+        }
+    }
+}
+
+/// Networks whose values are read by layers in bytes and by others: joined, added, averaged and by maxima.
+fn branched() -> Vec<Graph> {
+    let densenet = Builder::Densenet(Densenet {
+        growth: 16,
+        blocks: vec![3, 2],
+        upscale: None,
+    });
+    let resnet = Builder::Resnet(Resnet {
+        channels: vec![16, 32],
+        blocks: vec![2, 1],
+        upscale: None,
+    });
+    let built = [densenet, resnet].map(|builder| builder.build(Shape::image(3, 12, 12), 10));
+    let mut all: Vec<Graph> = built.into_iter().map(|g| g.expect("builds")).collect();
+    all.push(joined());
+    all
+}
+
+/// Two branches of other ranges that are joined, one of them read by itself as well; maxima of a
+/// value that others read.
+fn joined() -> Graph {
+    let mut builder = GraphBuilder::new(Shape::image(16, 8, 8));
+    let conv = |channels, side| Op::Conv2d(Conv2d::new(channels, side).same().biased());
+    let mut add = |name: &str, op, inputs: &[NodeId]| builder.add(name, op, inputs).expect("fits");
+    let a = add("a", conv(16, 3), &[NodeId::INPUT]);
+    let a = add("a.relu", Op::Relu, &[a]);
+    let b = add("b", conv(16, 1), &[a]);
+    let both = add("both", Op::Concat, &[a, b]);
+    let last = add("c", conv(32, 3), &[both]);
+    let sum = add("sum", Op::Add, &[last, both]);
+    let mean = add("mean", Op::GlobalAvgPool, &[sum]);
+    let fc = Op::Linear {
+        features: 10,
+        bias: true,
+    };
+    add("fc", fc, &[mean]);
+    builder.build().expect("layers")
+}
+
+/// The answers of a network to made-up samples on a family of kernels.
+fn answers_of(graph: &Graph, by: CpuLowering<'_>) -> Vec<f32> {
+    let width = graph.input().elements();
+    let rows = samples(ROWS, graph.input());
+    let x = Tensor::from_vec(rows, (ROWS, width), &Device::Cpu).expect("rows");
+    let lowered = Lowered::with(graph, &weights(graph), by).expect("lowers");
+    let op = NetworkOp::new(Arc::new(lowered), ROWS, None).expect("memory");
+    let y = x.apply_op1_no_bwd(&op).expect("runs");
+    y.flatten_all().and_then(|y| y.to_vec1()).expect("values")
+}
+
+fn lowering(
+    family: Family,
+    precision: CpuPrecision,
+    calibration: Option<&Calibration>,
+) -> CpuLowering<'_> {
+    CpuLowering {
+        kernels: CpuKernels { family, precision },
+        calibration,
+    }
+}
+
+#[test]
+fn a_network_whose_layers_are_all_kept_answers_as_in_float32() {
+    for graph in branched() {
+        let names = (0..graph.nodes().len()).filter(|&node| is_weighted(&graph, node));
+        let names = names.map(|node| graph.nodes()[node].name.clone());
+        let kept = KeptLayers::Named(names.collect());
+        let calibration = calibrated(&graph, kept).calibration;
+        for family in Family::available() {
+            let exact = answers_of(&graph, lowering(family, CpuPrecision::F32, None));
+            let int8 = lowering(family, CpuPrecision::Int8, Some(&calibration));
+            assert!(answers_of(&graph, int8) == exact, "{family}");
+        }
+    }
+}
+
+#[test]
+fn a_device_is_as_near_to_float32_as_the_calibration_tells() {
+    for graph in branched() {
+        let calibration = calibrated(&graph, KeptLayers::none()).calibration;
+        let told = noise(&graph, &calibration).decibels().expect("rounded");
+        for family in Family::available() {
+            let exact = answers_of(&graph, lowering(family, CpuPrecision::F32, None));
+            let int8 = lowering(family, CpuPrecision::Int8, Some(&calibration));
+            let mut found = SignalAndNoise::default();
+            found.add(&exact, &answers_of(&graph, int8));
+            let found = found.decibels().unwrap_or(f64::INFINITY);
+            assert!(found > told - 2.0, "{family}: {found} dB, told {told} dB");
         }
     }
 }
