@@ -1,13 +1,17 @@
 //! Registered tasks as a catalogue of models.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use divisi::catalogue::Catalogue;
 use divisi::device::DeviceIndex;
-use divisi::ensemble::RuleKind;
+use divisi::ensemble::{Ensemble, QueuePolicy, Queueing, RuleKind};
 use divisi::serving::EngineOptions;
+use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::variants::VariantPrecision;
-use divisi_tasks::served::ServedTasksError;
+use divisi_registry::records::{RecordedSource, StaleProfile};
+use divisi_tasks::served::{ServedTasks, ServedTasksError};
 
 use crate::common::{
     MIDDLING, Made, SMALL, WHOLE, contents, digits, open, opened, partitions, registered,
@@ -137,4 +141,29 @@ fn the_whole_ensemble_is_that_of_the_most_members() {
     let (group, ensemble) = tasks.whole(task).expect("an entry");
     assert_eq!(group.members.len(), 2);
     assert!(Arc::ptr_eq(ensemble, &tasks.entries()[1].ensemble));
+}
+
+#[test]
+fn queries_without_a_latency_go_behind_unless_the_manifest_has_a_queue_of_its_own() {
+    let own = Queueing::new(3, 2, QueuePolicy::default(), &BTreeMap::new()).expect("levels");
+    let own = Ensemble {
+        queueing: Some(Arc::new(own)),
+        ..digits()
+    };
+    let none = QueryGoals::default();
+    let timed = QueryGoals {
+        latency: LatencyGoal::new(Duration::from_millis(5)).ok(),
+        ..none
+    };
+    for (ensemble, levels, [with, without]) in [(digits(), 2, [0, 2]), (own, 3, [0, 0])] {
+        let read = |_: &RecordedSource| Ok::<_, StaleProfile>(ensemble.clone());
+        let contents = contents("numbers", registered(&ensemble, &[SMALL]));
+        let names = ["numbers".to_owned()];
+        let tasks = ServedTasks::open(&contents, &names, &partitions(&["cpu:0"]), read);
+        let tasks = tasks.expect("opens");
+        let queueing = tasks.entries()[0].ensemble.queueing.as_ref();
+        assert_eq!(queueing.map(|queue| queue.levels().len()), Some(levels));
+        let priorities = [timed, none].map(|goals| tasks.urgency(0, &goals).priority());
+        assert_eq!(priorities, [with, without]);
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use divisi::tensor::DataType;
 use divisi_door::client::{ClientError, ClientOptions, HttpClient};
 use divisi_door::protocol::{NamedTensor, WireTensor};
 use divisi_door::{InferenceServer, ServerOptions};
-use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::quantities::Accuracy;
 use divisi_modelless::variants::TaskIndex;
 use divisi_tasks::routing::TaskRouter;
@@ -104,6 +105,7 @@ fn an_answer_says_which_goal_it_missed() {
     served.ask("numbers", goals.clone()).expect("an answer");
     let wanted = QueryGoals {
         accuracy: Some(Accuracy::percent(95.0).expect("percent")),
+        latency: LatencyGoal::new(Duration::from_secs(1)).ok(),
         ..QueryGoals::default()
     };
     // Four queries of 4 ms wait: one that is as accurate would answer after 30 ms.
