@@ -134,6 +134,12 @@ fn what_was_taken_back_is_not_told_as_taken() {
         assert_eq!(outcome(400, action), ActionOutcome::Taken);
     }
     assert_eq!(outcome(60, other), ActionOutcome::Taken);
+    let twice = ScalingAction::Remove(VariantIndex(0), 2);
+    assert_ne!(
+        outcome(60, twice),
+        ActionOutcome::Taken,
+        "the last one stays"
+    );
 }
 
 #[test]

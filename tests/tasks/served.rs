@@ -9,9 +9,9 @@ use divisi::device::DeviceIndex;
 use divisi::ensemble::{Ensemble, QueuePolicy, Queueing, RuleKind};
 use divisi::serving::EngineOptions;
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
-use divisi_modelless::variants::VariantPrecision;
+use divisi_modelless::variants::{TaskIndex, VariantPrecision};
 use divisi_registry::records::{RecordedSource, StaleProfile};
-use divisi_tasks::served::{ServedTasks, ServedTasksError};
+use divisi_tasks::served::{ServedTasks, ServedTasksError, TaskQuery};
 
 use crate::common::{
     MIDDLING, Made, SMALL, WHOLE, contents, digits, open, opened, partitions, registered,
@@ -163,7 +163,24 @@ fn queries_without_a_latency_go_behind_unless_the_manifest_has_a_queue_of_its_ow
         let tasks = tasks.expect("opens");
         let queueing = tasks.entries()[0].ensemble.queueing.as_ref();
         assert_eq!(queueing.map(|queue| queue.levels().len()), Some(levels));
-        let priorities = [timed, none].map(|goals| tasks.urgency(0, &goals).priority());
-        assert_eq!(priorities, [with, without]);
+        let priority = |goals: &QueryGoals, own: u64| {
+            let query = TaskQuery {
+                task: TaskIndex(0),
+                goals,
+                samples: 1,
+                priority: own,
+            };
+            tasks.urgency(0, query).priority()
+        };
+        assert_eq!(
+            [&timed, &none].map(|goals| priority(goals, 0)),
+            [with, without]
+        );
+        // What it says itself overrules that.
+        assert_eq!([&timed, &none].map(|goals| priority(goals, 1)), [0, 0]);
+        assert_eq!(
+            [&timed, &none].map(|goals| priority(goals, 2)),
+            [without; 2]
+        );
     }
 }

@@ -11,6 +11,7 @@ use divisi_modelless::variants::TaskIndex;
 use super::error::RoutingError;
 use super::query::RoutedQuery;
 use super::router::TaskRouter;
+use crate::served::TaskQuery;
 
 /// A router that knows which variants a deployment runs.
 pub struct LiveRouter {
@@ -52,6 +53,15 @@ impl LiveRouter {
     ) -> Result<RoutedQuery, RoutingError> {
         self.follow();
         self.router.route(task, goals, samples)
+    }
+
+    /// Chooses the variant that answers a query, which may name a priority of its own.
+    ///
+    /// # Errors
+    /// As [`TaskRouter::route`].
+    pub fn route_query(&self, query: TaskQuery<'_>) -> Result<RoutedQuery, RoutingError> {
+        self.follow();
+        self.router.route_query(query)
     }
 
     /// Tells the router which variants run, where that changed, or it was told to leave some out.

@@ -36,6 +36,7 @@ pub struct RoutedQuery {
     stream: StreamIndex,
     expected: Expected,
     samples: u32,
+    urgency: QueryUrgency,
     /// When it was routed, by the router's time.
     since: Duration,
     is_over: bool,
@@ -47,7 +48,7 @@ impl RoutedQuery {
         running: Arc<RunningVariant>,
         (goals, stream): (QueryGoals, StreamIndex),
         expected: Expected,
-        samples: u32,
+        (samples, urgency): (u32, QueryUrgency),
     ) -> Self {
         RoutedQuery {
             since: router.now(),
@@ -57,6 +58,7 @@ impl RoutedQuery {
             stream,
             expected,
             samples,
+            urgency,
             is_over: false,
         }
     }
@@ -79,8 +81,7 @@ impl RoutedQuery {
 
     /// Returns how much it hurries.
     pub fn urgency(&self) -> QueryUrgency {
-        let tasks = self.router.tasks();
-        tasks.urgency(tasks.group_of(self.running.variant), &self.goals)
+        self.urgency
     }
 
     /// Returns the number of its samples.

@@ -8,13 +8,12 @@ use divisi_modelless::choice::ChosenVariant;
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
 
-use super::delay::Certainty;
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
 use super::state::{RouterState, work};
 use super::streams::{AskedQueries, StreamInterval};
 use super::tally::{TaskTally, VariantTally};
-use crate::served::{RunningVariant, ServedTasks};
+use crate::served::{RunningVariant, ServedTasks, TaskQuery};
 
 /// Chooses the variant that answers each query, and counts what became of them.
 pub struct TaskRouter {
@@ -46,7 +45,6 @@ impl TaskRouter {
             state.choices.set_finish(variant, None);
         }
         state.running = running.into_iter().map(Arc::new).collect();
-        state.refresh(&self.tasks, None, 1, Certainty::NearlyAll);
     }
 
     /// Chooses the variant that answers a query of `samples` samples.
@@ -59,22 +57,42 @@ impl TaskRouter {
         goals: &QueryGoals,
         samples: u32,
     ) -> Result<RoutedQuery, RoutingError> {
+        self.route_query(TaskQuery {
+            task,
+            goals,
+            samples,
+            priority: 0,
+        })
+    }
+
+    /// Chooses the variant that answers a query, which may name a priority of its own.
+    ///
+    /// # Errors
+    /// As [`TaskRouter::route`].
+    pub fn route_query(
+        self: &Arc<Self>,
+        query: TaskQuery<'_>,
+    ) -> Result<RoutedQuery, RoutingError> {
+        let TaskQuery {
+            task,
+            goals,
+            samples,
+            ..
+        } = query;
         let mut state = self.state.lock();
-        let (chosen, running) =
-            match state.choose(&self.tasks, (task, goals), (self.now(), samples)) {
-                Ok(Some(chosen)) => chosen,
-                refusal => {
-                    let of = (task, goals);
-                    let asked = (self.began.elapsed(), samples);
-                    return Err(state.refuse(&self.tasks, of, asked, refusal.err()));
-                }
-            };
+        let (chosen, running) = match state.choose(&self.tasks, query, self.now()) {
+            Ok(Some(chosen)) => chosen,
+            refusal => {
+                let of = (task, goals);
+                let asked = (self.began.elapsed(), samples);
+                return Err(state.refuse(&self.tasks, of, asked, refusal.err()));
+            }
+        };
         let stream = state
             .streams
             .arrive((task, goals), (self.began.elapsed(), samples));
-        let urgency = self
-            .tasks
-            .urgency(self.tasks.group_of(chosen.variant), goals);
+        let group = self.tasks.group_of(chosen.variant);
+        let urgency = self.tasks.urgency(group, query);
         let undisturbed = state.undisturbed(&self.tasks, &running, samples, urgency);
         let expected = self.expected(&chosen, undisturbed, samples);
         state.enter(&self.tasks, &running, &expected, samples, urgency);
@@ -83,7 +101,7 @@ impl TaskRouter {
             running,
             (*goals, stream),
             expected,
-            samples,
+            (samples, urgency),
         ))
     }
 

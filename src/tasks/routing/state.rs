@@ -13,7 +13,7 @@ use super::error::{RoutingError, refused};
 use super::query::{Expected, RoutedQuery};
 use super::streams::QueryStreams;
 use super::tally::{TaskTally, VariantTally};
-use crate::served::{QueryUrgency, RunningVariant, ServedTasks};
+use crate::served::{QueryUrgency, RunningVariant, ServedTasks, TaskQuery};
 
 /// The time in which variants are loaded, as far as queries know: those that name a time are answered by
 /// what runs, or refused, and do not make later ones late.
@@ -93,15 +93,15 @@ impl RouterState {
     pub(super) fn choose(
         &mut self,
         tasks: &ServedTasks,
-        (task, goals): (TaskIndex, &QueryGoals),
-        (now, samples): (Duration, u32),
+        query: TaskQuery<'_>,
+        now: Duration,
     ) -> Result<Option<(ChosenVariant, Arc<RunningVariant>)>, ChoiceRefusal> {
         self.forget(now);
-        let of = Some((task, goals));
-        self.refresh(tasks, of, samples, Certainty::NearlyAll);
+        let TaskQuery { task, goals, .. } = query;
+        self.refresh(tasks, query, Certainty::NearlyAll);
         let mut chosen = self.choices.choose(task, goals);
         if !meets_all(&chosen) {
-            self.refresh(tasks, of, samples, Certainty::Usual);
+            self.refresh(tasks, query, Certainty::Usual);
             let usually = self.choices.choose(task, goals);
             if chosen.is_err() || meets_all(&usually) {
                 chosen = usually;
@@ -121,24 +121,15 @@ impl RouterState {
         }
     }
 
-    /// Works out anew when the variants that run would have answered a query of `samples` samples: one of a
-    /// task with these goals, or an urgent one of any.
-    pub(super) fn refresh(
-        &mut self,
-        tasks: &ServedTasks,
-        of: Option<(TaskIndex, &QueryGoals)>,
-        samples: u32,
-        by: Certainty,
-    ) {
+    /// Works out anew when the variants of its task that run would have answered a query.
+    pub(super) fn refresh(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, by: Certainty) {
         for running in &self.running {
             let group = tasks.group_of(running.variant);
-            if of.is_some_and(|(task, _)| tasks.groups()[group].task != task) {
+            if tasks.groups()[group].task != query.task {
                 continue;
             }
-            let urgency = of.map_or(QueryUrgency::Timed, |(_, goals)| {
-                tasks.urgency(group, goals)
-            });
-            let undisturbed = self.undisturbed(tasks, running, samples, urgency);
+            let urgency = tasks.urgency(group, query);
+            let undisturbed = self.undisturbed(tasks, running, query.samples, urgency);
             let finish = self.delays[group].delayed(undisturbed, by);
             self.choices.set_finish(running.variant, Some(finish));
         }

@@ -184,9 +184,15 @@ impl ChangeProbation {
         hosted: &HostedInstances,
         considered: &[ConsideredAction],
     ) -> Vec<ConsideredAction> {
-        let outcome = |of: &ConsideredAction| match self.barred_until(now, hosted, of.action) {
-            Some(until) if of.outcome == ActionOutcome::Taken => ActionOutcome::TakenBack(until),
-            _ => of.outcome,
+        let outcome = |of: &ConsideredAction| {
+            let barred = self.barred_until(now, hosted, of.action);
+            match (of.outcome, barred) {
+                (ActionOutcome::Taken, Some(until)) => ActionOutcome::TakenBack(until),
+                (ActionOutcome::HoldOff(from), Some(until)) if from < until => {
+                    ActionOutcome::TakenBack(until)
+                }
+                (other, _) => other,
+            }
         };
         let each = considered.iter().map(|of| ConsideredAction {
             outcome: outcome(of),
@@ -205,10 +211,13 @@ impl ChangeProbation {
         let barred = self.barred.iter().filter(|barred| now < barred.until);
         let is_barred = |barred: &&BarredChange| match action {
             ScalingAction::Switch(variant, _) | ScalingAction::Replicate(variant, _) => {
-                hosted.total(variant) == 0 && barred.came.iter().any(|(_, at)| *at == variant)
+                let comes = |device| hosted.on(variant, device) == 0;
+                barred.came.iter().any(|&(d, v)| v == variant && comes(d))
             }
             ScalingAction::Remove(variant, fewer) => {
-                hosted.total(variant) <= fewer && barred.left.iter().any(|(_, at)| *at == variant)
+                // The last instance of a device stays.
+                let stays = |device| (1..=fewer).contains(&hosted.on(variant, device).into());
+                barred.left.iter().any(|&(d, v)| v == variant && stays(d))
             }
             ScalingAction::Keep | ScalingAction::Move(_) => false,
         };

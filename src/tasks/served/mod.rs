@@ -22,7 +22,7 @@ pub use error::ServedTasksError;
 pub use group::VariantGroup;
 pub(crate) use matrix::FULL_BATCH;
 pub use running::RunningVariant;
-pub use urgency::QueryUrgency;
+pub use urgency::{QueryUrgency, TaskQuery};
 
 /// A task, with its ensembles as they were registered and as they are.
 struct OpenedTask {

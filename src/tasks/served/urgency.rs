@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use divisi::ensemble::{QueuePolicy, Queueing};
 use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::variants::TaskIndex;
 
 use super::ServedTasks;
 
-/// The level of those that name no latency.
+/// The levels of those that name a latency, and of those that name none.
+const TIMED: u64 = 1;
 const UNTIMED: u64 = 2;
 
 /// How much a query hurries.
@@ -17,6 +19,19 @@ pub enum QueryUrgency {
     Timed,
     /// It names none, and goes behind those that do.
     Untimed,
+}
+
+/// A query of a task, as far as it matters to whom it goes and when.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskQuery<'a> {
+    /// The task.
+    pub task: TaskIndex,
+    /// Its goals.
+    pub goals: &'a QueryGoals,
+    /// Its samples.
+    pub samples: u32,
+    /// The priority that it names itself; 0 if it names none.
+    pub priority: u64,
 }
 
 impl QueryUrgency {
@@ -30,14 +45,19 @@ impl QueryUrgency {
 
     /// Returns the levels of entries of tasks, the most urgent of which is the default.
     pub(super) fn levels() -> Option<Queueing> {
-        Queueing::new(UNTIMED, 1, QueuePolicy::default(), &BTreeMap::new()).ok()
+        Queueing::new(UNTIMED, TIMED, QueuePolicy::default(), &BTreeMap::new()).ok()
     }
 }
 
 impl ServedTasks {
-    /// Returns how much a query of a group of variants hurries.
-    pub fn urgency(&self, group: usize, goals: &QueryGoals) -> QueryUrgency {
-        match goals.latency.is_none() && self.by_urgency[group] {
+    /// Returns how much a query hurries that a variant of a group answers. Its own priority overrules its
+    /// goals.
+    pub fn urgency(&self, group: usize, query: TaskQuery<'_>) -> QueryUrgency {
+        let is_untimed = match query.priority {
+            0 => query.goals.latency.is_none(),
+            named => named == UNTIMED,
+        };
+        match is_untimed && self.by_urgency[group] {
             true => QueryUrgency::Untimed,
             false => QueryUrgency::Timed,
         }

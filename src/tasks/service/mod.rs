@@ -21,7 +21,7 @@ use divisi_modelless::quantities::COST_QUERIES;
 
 use crate::routing::{Expected, LiveRouter, RoutingError};
 use crate::scaling::words;
-use crate::served::ServedTasks;
+use crate::served::{ServedTasks, TaskQuery};
 use descriptions::Descriptions;
 use names::AskedTask;
 
@@ -96,7 +96,12 @@ impl TaskService {
         };
         let samples = samples(&request, &model);
         let began = Instant::now();
-        let routed = self.router.route(asked.task, &goals, samples);
+        let routed = self.router.route_query(TaskQuery {
+            task: asked.task,
+            goals: &goals,
+            samples,
+            priority: request.priority,
+        });
         let routed = routed.map_err(|refused| refusal(&refused))?;
         let variant = routed.entry().to_owned();
         let priority = match request.priority {
