@@ -125,13 +125,20 @@ impl JobOutput {
         self.file.set_len(end).map_err(|why| self.failed(why))
     }
 
-    /// Writes the next rows, as [`JobOutput::lines`] returns them.
+    /// Writes the next rows, as [`JobOutput::lines`] returns them, or none of them.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn write(&mut self, lines: &str) -> Result<(), JobOutputError> {
+        let before = self.file.stream_position();
+        let before = before.map_err(|why| self.failed(why))?;
         let written = self.file.write_all(lines.as_bytes());
-        written.map_err(|why| self.failed(why))
+        written.map_err(|why| {
+            // A part of them may be there. Who goes on with the file looks for whole rows again.
+            let _ = self.file.set_len(before);
+            let _ = self.file.seek(SeekFrom::Start(before));
+            self.failed(why)
+        })
     }
 
     /// Returns the lines of answers, of which the first is that to row `first`.

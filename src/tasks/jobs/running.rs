@@ -184,7 +184,9 @@ impl JobUnderWay {
             return Ok(());
         }
         let written = self.output.write(&ready);
-        written.map_err(|why| why.to_string())
+        written.map_err(|why| why.to_string())?;
+        self.posted.record.progress = self.decides.progress();
+        Ok(())
     }
 
     /// Returns how far the job is, and the file that has to be on the disk before that is told.
@@ -192,7 +194,6 @@ impl JobUnderWay {
     /// # Errors
     /// The system lends no second handle to the file; in words.
     pub(super) fn progress(&mut self) -> Result<(PostedJob, File), String> {
-        self.posted.record.progress = self.decides.progress();
         let output = self.output.handle().map_err(|why| why.to_string())?;
         Ok((self.posted.clone(), output))
     }
@@ -203,7 +204,6 @@ impl JobUnderWay {
     /// It cannot be; in words.
     pub(super) fn confirmed(&mut self) -> Result<PostedJob, String> {
         self.output.sync().map_err(|why| why.to_string())?;
-        self.posted.record.progress = self.decides.progress();
         Ok(self.posted.clone())
     }
 }
