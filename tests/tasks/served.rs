@@ -176,6 +176,7 @@ fn queries_without_a_latency_go_behind_unless_the_manifest_has_a_queue_of_its_ow
             [&timed, &none].map(|goals| priority(goals, 0)),
             [with, without]
         );
+        assert_eq!(tasks.untimed(0).priority(), without, "of rows of a job");
         // What it says itself overrules that.
         assert_eq!([&timed, &none].map(|goals| priority(goals, 1)), [0, 0]);
         assert_eq!(

@@ -217,9 +217,11 @@ impl JobThread {
         let variant = tasks.catalog().variant(lane.variant);
         match job.decides.next(now, variant, &lane.outlook) {
             JobStep::Run(batch) => {
-                let entry = &tasks.groups()[tasks.group_of(lane.variant)].name;
+                let group = tasks.group_of(lane.variant);
+                let entry = &tasks.groups()[group].name;
+                let priority = tasks.untimed(group).priority();
                 self.state = lane.words(entry);
-                job.ask(&lane.engine, entry, batch.rows);
+                job.ask(&lane.engine, (entry, priority), batch.rows);
             }
             JobStep::Wait(why) => self.state = format!("waits: {why}"),
             JobStep::Nothing => {}

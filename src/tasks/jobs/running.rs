@@ -14,7 +14,6 @@ use divisi_modelless::variants::TaskIndex;
 
 use super::board::PostedJob;
 use super::output::JobOutput;
-use crate::served::QueryUrgency;
 
 /// Rows, and the lines of their answers or why there are none.
 type AnsweredRows = (Range<u64>, Result<String, String>);
@@ -87,8 +86,13 @@ impl JobUnderWay {
         })
     }
 
-    /// Asks an engine for the answers to some rows by the entry of a name.
-    pub(super) fn ask(&mut self, engine: &Engine, entry: &str, rows: Range<u64>) {
+    /// Asks an engine for the answers to some rows by the entry of a name, with a priority.
+    pub(super) fn ask(
+        &mut self,
+        engine: &Engine,
+        (entry, priority): (&str, u64),
+        rows: Range<u64>,
+    ) {
         self.under_way += 1;
         let Some(number) = engine.catalogue().find(entry, None) else {
             return self.put_back(&rows);
@@ -103,7 +107,7 @@ impl JobUnderWay {
             let _ = done.send((asked, answers.map_err(|why| why.to_string())));
         };
         let request = Request {
-            priority: QueryUrgency::Untimed.priority(),
+            priority,
             ..Request::new(&values).to(PipelineIndex(number))
         };
         match engine.submit_with(request, Box::new(reply)) {

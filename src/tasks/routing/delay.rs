@@ -9,7 +9,7 @@ const STEP: f64 = 0.1;
 const HALF_LIFE: Duration = Duration::from_secs(1);
 /// The most that is believed, in seconds.
 const MOST: f64 = 1e3;
-/// An answer that is late by less is in time: it was measured by other threads' turns.
+/// An answer that is late by less counts as in time: other threads' turns cost as much.
 const NOISE: Duration = Duration::from_micros(200);
 
 /// How much later than by its profile and the work ahead of it the answers of a variant come.

@@ -57,7 +57,15 @@ impl ServedTasks {
             0 => query.goals.latency.is_none(),
             named => named == UNTIMED,
         };
-        match is_untimed && self.by_urgency[group] {
+        match is_untimed {
+            true => self.untimed(group),
+            false => QueryUrgency::Timed,
+        }
+    }
+
+    /// Returns how much what names no latency hurries, such as rows of an offline job.
+    pub fn untimed(&self, group: usize) -> QueryUrgency {
+        match self.by_urgency[group] {
             true => QueryUrgency::Untimed,
             false => QueryUrgency::Timed,
         }
