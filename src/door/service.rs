@@ -153,6 +153,8 @@ pub struct InferenceRequest {
     pub goals: RequestGoals,
     /// The time that it may wait for its first batch, where the model lets requests say so.
     pub patience: Option<Duration>,
+    /// The time until it is to be answered, by which requests of one priority are ordered.
+    pub due: Option<Duration>,
     /// Counts the runs of its steps that no answer tells.
     pub untold: Arc<dyn RunCounter>,
 }

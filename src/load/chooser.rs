@@ -23,6 +23,8 @@ pub struct ChosenEntry {
     pub name: String,
     /// The priority of the request, where the entry has some; 0 for the default.
     pub priority: u64,
+    /// The time until it is to be answered, by which requests of one priority are ordered.
+    pub due: Option<Duration>,
     /// Is told the latency once the request is answered; it is dropped where that fails.
     pub answered: Box<dyn FnOnce(Duration) + Send>,
 }

@@ -132,6 +132,8 @@ struct AskedEntry {
     entry: usize,
     samples: Arc<Samples>,
     priority: u64,
+    /// The time until it is to be answered.
+    due: Option<Duration>,
     /// Is told the latency of the request, where somebody chose the entry.
     answered: Option<Box<dyn FnOnce(Duration) + Send>>,
 }
@@ -268,6 +270,7 @@ impl SenderLoop {
             entry,
             samples,
             priority,
+            due: wanted,
             answered,
         } = target;
         let is_chosen = answered.is_some();
@@ -300,6 +303,7 @@ impl SenderLoop {
             targets: samples.targets().map(|targets| (targets, first)),
             late,
             priority,
+            due: wanted.map(|wanted| wanted.saturating_add(late)),
             ..Request::new(&values).to(PipelineIndex(entry))
         };
         let sent = engine.submit_with(request, Box::new(reply));
@@ -326,6 +330,7 @@ impl SenderLoop {
                 entry,
                 samples: Arc::clone(samples),
                 priority: 0,
+                due: None,
                 answered: None,
             }));
         };
@@ -333,6 +338,7 @@ impl SenderLoop {
             engine,
             name,
             priority,
+            due,
             answered,
         } = chooser
             .choose(samples)
@@ -349,6 +355,7 @@ impl SenderLoop {
             entry,
             samples,
             priority,
+            due,
             answered: Some(answered),
         }))
     }

@@ -6,6 +6,7 @@ use crate::dataflow::{RowSet, StepIndex};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::BatchSize;
 
+use super::order::SampleOrder;
 use super::policy::Lane;
 
 /// One request, unique for the engine's life.
@@ -54,9 +55,8 @@ pub struct Range {
     pub len: usize,
     /// When they could be run: the request arrived, or the last step ended that theirs needs.
     pub arrived: Duration,
-    /// Place of the first sample in the order in which samples run, over all requests: that of
-    /// arrival, among requests of one urgency.
-    pub order: i64,
+    /// Place of the first sample in the order in which samples run, over all requests.
+    pub order: SampleOrder,
     /// Ranges of one segment share this number. They are neighbours in the queue where all are of one
     /// urgency.
     pub segment: u64,
@@ -73,7 +73,7 @@ impl Range {
     pub fn split_front(&mut self, len: usize) -> Range {
         let front = Range { len, ..*self };
         self.first += len;
-        self.order += len as i64;
+        self.order = self.order.plus(len);
         self.len -= len;
         front
     }

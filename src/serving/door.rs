@@ -126,13 +126,25 @@ impl Door {
         self.state = state;
     }
 
-    /// Lets a request of `samples` in, as far as the door is concerned. Large ones leave some room to small
-    /// ones, unless they are alone.
+    /// Lets a request of `samples` in, as far as the door is concerned. Unless they are alone, large ones
+    /// leave some room to small ones, and those of which others go first leave more to these.
     ///
     /// # Errors
     /// [`Refused`], counted.
-    pub fn admit(&mut self, samples: usize, capacity: usize, free: usize) -> Result<(), Refused> {
-        let kept = kept_free(samples, capacity, free);
+    pub fn admit(
+        &mut self,
+        samples: usize,
+        (capacity, free): (usize, usize),
+        goes_first: bool,
+    ) -> Result<(), Refused> {
+        let kept = match goes_first {
+            true => kept_for_small(samples, capacity),
+            false => kept_for_small(samples, capacity).max(capacity / KEPT_FOR_URGENT),
+        };
+        let kept = match free == capacity {
+            true => 0,
+            false => kept.min(free),
+        };
         let verdict = match &self.state {
             DoorState::Starting => Err(Refused::Starting),
             DoorState::Closed(reason) => Err(Refused::Closed(reason.clone())),
@@ -171,16 +183,19 @@ impl Door {
 }
 
 /// One in so many places of a pool is kept for requests that need no more places than are kept.
-const KEPT: usize = 16;
+const KEPT_FOR_SMALL: usize = 16;
+
+/// One in so many is kept for requests of the most urgent level, where there are several.
+const KEPT_FOR_URGENT: usize = 4;
 
 /// The fewest places of which some are kept.
 const WORTH_KEEPING: usize = 1024;
 
-/// Returns how many of the `free` places a request of `samples` must leave to others.
-fn kept_free(samples: usize, capacity: usize, free: usize) -> usize {
-    let kept = capacity / KEPT;
-    match capacity < WORTH_KEEPING || samples <= kept || free == capacity {
+/// Returns how many places a request of `samples` must leave to smaller ones.
+fn kept_for_small(samples: usize, capacity: usize) -> usize {
+    let kept = capacity / KEPT_FOR_SMALL;
+    match capacity < WORTH_KEEPING || samples <= kept {
         true => 0,
-        false => kept.min(free),
+        false => kept,
     }
 }

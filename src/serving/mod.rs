@@ -14,6 +14,7 @@ mod flaws;
 mod keys;
 mod live;
 mod log_line;
+mod order;
 mod plan;
 mod policy;
 mod pool;
@@ -46,6 +47,7 @@ pub use live::{
 };
 pub(crate) use live::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};
+pub use order::SampleOrder;
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
 pub use policy::{Beside, Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
 pub use pool::PoolIndex;

@@ -12,25 +12,16 @@ use std::time::Duration;
 use crate::dataflow::StepIndex;
 
 use super::batch::Range;
+use super::order::SampleOrder;
 
-/// Returns the place of a sample in the order in which samples run: by urgency, below 0 for those that
-/// hurry, behind all others of it where it was `delayed`, then by arrival.
-pub(crate) fn place(urgency: i16, delayed: bool, arrival: u64) -> i64 {
-    let rank = 2 * i64::from(urgency) + i64::from(delayed);
-    rank * ARRIVALS + (arrival as i64 & (ARRIVALS - 1))
-}
-
-/// Arrivals that are told apart: at a hundred million samples a second those of a year.
-const ARRIVALS: i64 = 1 << 52;
-
-/// Ranges by urgency, then by arrival, and how many samples they hold.
+/// Ranges in the order in which they run, and how many samples they hold.
 ///
 /// Ranges are found by their place in the order in which they run, so that those of one request are
 /// taken out without a look at the others.
 #[derive(Clone, Debug, Default)]
 pub struct MemberQueue {
     /// By the place of their first sample, then by their step.
-    ranges: BTreeMap<(i64, StepIndex), Range>,
+    ranges: BTreeMap<(SampleOrder, StepIndex), Range>,
     samples: usize,
 }
 
@@ -50,7 +41,7 @@ impl MemberQueue {
     }
 
     /// When the first waiting sample arrived, and its place in the order in which samples run.
-    pub fn oldest(&self) -> Option<(Duration, i64)> {
+    pub fn oldest(&self) -> Option<(Duration, SampleOrder)> {
         self.front().map(|r| (r.arrived, r.order))
     }
 
@@ -106,7 +97,11 @@ impl MemberQueue {
 
     /// Takes out the ranges whose samples have these places in the order in which they run, of these
     /// steps.
-    pub fn remove(&mut self, orders: &ops::Range<i64>, steps: StepFilter<'_>) -> Vec<Range> {
+    pub fn remove(
+        &mut self,
+        orders: &ops::Range<SampleOrder>,
+        steps: StepFilter<'_>,
+    ) -> Vec<Range> {
         let first = |order| (order, StepIndex::default());
         let places = first(orders.start)..first(orders.end);
         let found = self.ranges.range(places).map(|(place, _)| *place);
@@ -211,7 +206,11 @@ impl Segmenter {
 
     /// Takes ranges out of the open segment whose samples have these places in the order in which
     /// they run, of these steps.
-    pub fn remove(&mut self, orders: &ops::Range<i64>, steps: StepFilter<'_>) -> Vec<Range> {
+    pub fn remove(
+        &mut self,
+        orders: &ops::Range<SampleOrder>,
+        steps: StepFilter<'_>,
+    ) -> Vec<Range> {
         self.open.remove(orders, steps)
     }
 }

@@ -77,8 +77,18 @@ fn alone(most: u32) -> Core<u64> {
 }
 
 fn ask(core: &mut Core<u64>, now: Duration, priority: u64) -> Result<RequestKey, Refused> {
+    ask_due(core, now, priority, None)
+}
+
+fn ask_due(
+    core: &mut Core<u64>,
+    now: Duration,
+    priority: u64,
+    due: Option<Duration>,
+) -> Result<RequestKey, Refused> {
     let arrival = Arrival {
         priority,
+        due,
         ..Arrival::of(1)
     };
     let admission = core.admit(now, arrival, |_| priority)?;
@@ -156,6 +166,46 @@ fn the_most_urgent_goes_first_and_of_one_priority_the_oldest() {
     // 0 and what there is not are the default, 2.
     let expected = [3, 6, 1, 2, 5, 0, 4].map(|at: usize| keys[at]);
     assert_eq!(drain(&mut core, ms(1)), expected);
+}
+
+#[test]
+fn of_one_priority_the_request_that_is_due_first_goes_first() {
+    let mut core = alone(9);
+    let asked = [
+        (2, Some(30)),
+        (2, Some(10)),
+        (3, Some(1)),
+        (2, None),
+        (2, Some(10)),
+        (1, Some(90)),
+    ];
+    let keys = asked
+        .map(|(priority, due)| ask_due(&mut core, ms(0), priority, due.map(ms)).expect("let in"));
+    // Those that name no time go before those that do.
+    let expected = [5, 3, 1, 4, 0, 2].map(|at: usize| keys[at]);
+    assert_eq!(drain(&mut core, ms(1)), expected);
+}
+
+#[test]
+fn requests_that_others_go_before_leave_these_a_quarter_of_the_pool_unless_they_are_alone() {
+    let mut core = alone(1000);
+    let fill = |core: &mut Core<u64>, priority| {
+        (0..1000)
+            .take_while(|_| ask(core, ms(0), priority).is_ok())
+            .count()
+    };
+    // The pool has 256 places.
+    assert_eq!(
+        [3, 2, 1].map(|priority| fill(&mut core, priority)),
+        [192, 0, 64]
+    );
+    assert_eq!(drain(&mut core, ms(0)).len(), 256);
+    let large = Arrival {
+        priority: 3,
+        ..Arrival::of(256)
+    };
+    core.admit(ms(0), large, |_| 0)
+        .expect("nobody else is there");
 }
 
 #[test]
@@ -326,14 +376,15 @@ fn a_queue_that_cannot_be_is_refused_by_its_line_and_field() {
 /// Something that happens.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Ask(u64),
+    /// By a priority, due at a time.
+    Ask(u64, Option<u64>),
     Run,
     Pass(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        3 => (0u64..5).prop_map(Step::Ask),
+        3 => (0u64..5, prop::option::of(0u64..20)).prop_map(|(priority, due)| Step::Ask(priority, due)),
         2 => Just(Step::Run),
         1 => (1u64..4).prop_map(Step::Pass),
     ];
@@ -345,6 +396,7 @@ struct Waiting {
     key: RequestKey,
     level: u64,
     delayed: bool,
+    due: Option<Duration>,
     until: Option<Duration>,
 }
 
@@ -357,19 +409,20 @@ proptest! {
         let mut waiting: Vec<Waiting> = Vec::new();
         for step in steps {
             match step {
-                Step::Ask(priority) => {
+                Step::Ask(priority, due) => {
+                    let due = due.map(ms);
                     let level = if (1..=3).contains(&priority) { priority } else { 2 };
                     let there = waiting.iter().filter(|w| w.level == level).count();
-                    let asked = ask(&mut core, now, priority);
+                    let asked = ask_due(&mut core, now, priority, due);
                     prop_assert_eq!(asked.is_ok(), there < most as usize);
                     let Ok(key) = asked else { continue };
                     let until = [Some(ms(5)), Some(ms(3)), None][level as usize - 1];
                     let until = until.map(|until| now + until);
-                    waiting.push(Waiting { key, level, delayed: false, until });
+                    waiting.push(Waiting { key, level, delayed: false, due, until });
                 }
                 Step::Run => {
                     let first = (0..waiting.len())
-                        .min_by_key(|at| (waiting[*at].level, waiting[*at].delayed, *at));
+                        .min_by_key(|at| (waiting[*at].level, waiting[*at].delayed, waiting[*at].due, *at));
                     let batch = begin(&mut core, now);
                     let begun = batch.as_ref().map(|batch| batch.ranges[0].range.request);
                     prop_assert_eq!(begun, first.map(|at| waiting.remove(at).key));
@@ -416,7 +469,10 @@ proptest! {
         };
         for step in steps {
             match step {
-                Step::Ask(priority) => asked += usize::from(ask(&mut core, now, priority).is_ok()),
+                Step::Ask(priority, due) => {
+                    let taken = ask_due(&mut core, now, priority, due.map(ms));
+                    asked += usize::from(taken.is_ok());
+                }
                 Step::Run => {
                     if let Some(batch) = begin(&mut core, now) {
                         over += end(&mut core, now, &batch);

@@ -101,7 +101,9 @@ fn what_was_taken_back_is_not_tried_again_for_a_while() {
     let tasks = opened(&[SMALL, MIDDLING, WHOLE]);
     let allowed = |at, wanted: &[u32]| {
         let now = Duration::from_secs(at);
-        probation.allowed(now, tasks.catalog(), &hosting(&[0]), hosting(wanted))
+        probation
+            .barred()
+            .allowed(now, tasks.catalog(), &hosting(&[0]), hosting(wanted))
     };
     assert_eq!(allowed(60, &[1]), hosting(&[0]));
     assert_eq!(
@@ -111,6 +113,15 @@ fn what_was_taken_back_is_not_tried_again_for_a_while() {
     );
     assert_eq!(allowed(60, &[0, 2]), hosting(&[0, 2]));
     assert_eq!(allowed(400, &[1]), hosting(&[1]));
+}
+
+#[test]
+fn a_task_keeps_what_runs_where_all_that_would_replace_it_is_barred() {
+    let (probation, _) = changed((500.0, 0.0), (500.0, 50.0));
+    let tasks = opened(&[SMALL, MIDDLING, WHOLE]);
+    let (barred, now) = (probation.barred(), Duration::from_secs(60));
+    let allowed = barred.allowed(now, tasks.catalog(), &hosting(&[2]), hosting(&[1]));
+    assert_eq!(allowed, hosting(&[2]));
 }
 
 #[test]
@@ -124,7 +135,10 @@ fn what_was_taken_back_is_not_told_as_taken() {
             outcome: ActionOutcome::Taken,
         };
         let now = Duration::from_secs(at);
-        probation.considered(now, &hosting(&[0]), &[considered])[0].outcome
+        probation
+            .barred()
+            .considered(now, &hosting(&[0]), &[considered])[0]
+            .outcome
     };
     let [back, other] = [1, 2].map(|at| ScalingAction::Switch(VariantIndex(at), 1));
     let left = ScalingAction::Remove(VariantIndex(0), 1);

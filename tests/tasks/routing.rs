@@ -113,6 +113,54 @@ fn a_query_with_a_latency_goes_before_those_without() {
 }
 
 #[test]
+fn of_queries_with_a_latency_the_one_that_is_due_first_goes_first() {
+    let router = router(&[2]);
+    let loose = goals(98.0, 1500);
+    let held: Vec<_> = (0..30).map(|_| router.route(TASK, &loose, 1)).collect();
+    let finish = |routed: &RoutedQuery| routed.expected().finish;
+    let last = held[29].as_ref().expect("routed");
+    // It is answered with the first full batch.
+    let tight = router.route(TASK, &goals(98.0, 200), 1).expect("routed");
+    assert!(finish(&tight) < finish(last) / 2, "{:?}", finish(&tight));
+    assert!(tight.due() < last.due());
+    // It is in the way of those that are due later.
+    let after = router.route(TASK, &loose, 1).expect("routed");
+    assert!(finish(&after) > finish(last));
+}
+
+#[test]
+fn a_query_that_would_make_others_late_is_refused() {
+    let router = router(&[2]);
+    let ask = |millis| router.route(TASK, &goals(98.0, millis), 1);
+    let loose: Vec<_> = (0..1000).map_while(|_| ask(500).ok()).collect();
+    assert!((10..1000).contains(&loose.len()), "{}", loose.len());
+    assert_eq!(entry(&ask(90)), "too_late", "all the time is promised");
+    drop(loose);
+    assert_eq!(entry(&ask(90)), "numbers.sample.f32.all");
+}
+
+#[test]
+fn a_query_that_others_went_before_teaches_nothing_of_delays() {
+    let router = router(&[2]);
+    let alone = || {
+        let routed = router.route(TASK, &goals(98.0, 90), 1).expect("routed");
+        routed.expected().finish
+    };
+    let before = alone();
+    for _ in 0..50 {
+        let loose = router.route(TASK, &goals(98.0, 1000), 1).expect("routed");
+        let tight: Vec<_> = (0..3)
+            .map(|_| router.route(TASK, &goals(98.0, 200), 1).expect("routed"))
+            .collect();
+        for (place, routed) in (1..).zip(tight) {
+            routed.answered(before * place);
+        }
+        loose.answered(before * 4);
+    }
+    assert_eq!(alone(), before);
+}
+
+#[test]
 fn a_query_that_nothing_answers_in_time_is_refused() {
     let router = router(&[2]);
     let held: Vec<_> = (0..3)

@@ -105,7 +105,7 @@ fn an_answer_says_which_goal_it_missed() {
     served.ask("numbers", goals.clone()).expect("an answer");
     let wanted = QueryGoals {
         accuracy: Some(Accuracy::percent(95.0).expect("percent")),
-        latency: LatencyGoal::new(Duration::from_secs(1)).ok(),
+        latency: LatencyGoal::new(Duration::from_millis(30)).ok(),
         ..QueryGoals::default()
     };
     // Four queries of 4 ms wait: one that is as accurate would answer after 30 ms.

@@ -155,6 +155,7 @@ impl ServedModel {
             deadline: asked.deadline,
             priority: asked.priority,
             patience: asked.patience,
+            due: asked.due,
             runs: Some(&untold),
             outputs: &computed,
             ..rows

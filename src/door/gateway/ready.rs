@@ -46,6 +46,7 @@ impl Gateway {
             priority: call.priority,
             goals: call.goals.clone(),
             patience,
+            due: None,
             untold: Arc::<Tallies>::clone(&self.tallies),
         };
         // What cannot be written is refused before anything is computed for it.

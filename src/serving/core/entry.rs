@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::dataflow::{PartProgress, RowSet, StepIndex, WantedSteps};
 use crate::metrics::LatencySplit;
 use crate::serving::batch::{PipelineIndex, Range, RequestKey, Slice};
+use crate::serving::order::SampleOrder;
 
 use super::owed::Finished;
 use super::waiting::WaitingRequest;
@@ -25,6 +26,9 @@ pub struct Arrival {
     pub priority: u64,
     /// How long it waits for its first batch at most, where its pipeline lets it say so.
     pub patience: Option<Duration>,
+    /// When it is to be answered: of requests of one priority those run first that are due first, before
+    /// them those that name no time.
+    pub due: Option<Duration>,
 }
 
 impl Arrival {
@@ -37,6 +41,7 @@ impl Arrival {
             outputs: None,
             priority: 0,
             patience: None,
+            due: None,
         }
     }
 
@@ -91,10 +96,11 @@ pub(super) struct RequestEntry<T> {
     /// Parts that hold their slots.
     pub held: usize,
     /// Places of its samples in the order in which samples run; none before they are queued.
-    pub orders: ops::Range<i64>,
+    pub orders: ops::Range<SampleOrder>,
     /// It waits for its first batch, where its pipeline bounds that.
     pub waiting: Option<WaitingRequest>,
     pub submitted: Duration,
+    pub due: Option<Duration>,
     pub deadline: Option<Duration>,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,
@@ -123,7 +129,7 @@ pub(super) struct PartEntry {
     /// `None` before it is queued.
     pub progress: Option<PartProgress>,
     /// Place of its first sample in the order in which samples run.
-    pub order: i64,
+    pub order: SampleOrder,
     /// Whether its slots are still to be freed.
     pub held: bool,
 }
@@ -182,7 +188,7 @@ impl PartEntry {
             slice,
             outstanding: 0,
             progress: None,
-            order: 0,
+            order: SampleOrder::default(),
             held: true,
         }
     }
@@ -210,8 +216,8 @@ impl PartEntry {
     }
 
     /// Places of its samples in the order in which samples run.
-    pub(super) fn orders(&self) -> ops::Range<i64> {
-        self.order..self.order + self.slice.len as i64
+    pub(super) fn orders(&self) -> ops::Range<SampleOrder> {
+        self.order..self.order.plus(self.slice.len)
     }
 
     /// Hands those samples of `whole` to `submit` that its step runs. Returns how many they are.
@@ -225,7 +231,7 @@ impl PartEntry {
             submit(Range {
                 first: run.start,
                 len: run.len(),
-                order: whole.order + run.start as i64,
+                order: whole.order.plus(run.start),
                 ..whole
             });
         }

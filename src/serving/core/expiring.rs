@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::dataflow::StepWork;
 use crate::ensemble::TimeoutAction;
 use crate::serving::batch::{PipelineIndex, Range, RequestKey};
-use crate::serving::queue::{StepFilter, place};
+use crate::serving::queue::StepFilter;
 
 use super::waiting::{LevelStats, WaitingRequest};
 use super::{Core, Owed};
@@ -91,13 +91,13 @@ impl<T: Clone> Core<T> {
         let taken = self
             .scheduler
             .remove_samples(&entry.orders, StepFilter::All);
-        let by = place(0, true, 0);
-        entry.orders = entry.orders.start + by..entry.orders.end + by;
-        entry.parts.iter_mut().for_each(|part| part.order += by);
+        entry.orders = entry.orders.start.delayed()..entry.orders.end.delayed();
+        let parts = entry.parts.iter_mut();
+        parts.for_each(|part| part.order = part.order.delayed());
         let flow = &self.pipelines[entry.pipeline.0].flow;
         for range in taken {
             if let StepWork::Model { member, .. } = flow.step(range.step).work {
-                let order = range.order + by;
+                let order = range.order.delayed();
                 let delayed = Range { order, ..range };
                 self.scheduler.submit(now, member, delayed);
             }

@@ -7,7 +7,7 @@ use crate::dataflow::{Dataflow, PartProgress, RowSet, StepIndex, StepReport, Ste
 use crate::metrics::LatencySplit;
 use crate::serving::batch::{Range, RequestKey, Slice};
 use crate::serving::door::Refused;
-use crate::serving::queue::place;
+use crate::serving::order::SampleOrder;
 
 use super::Core;
 use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry, RequestTimers};
@@ -30,7 +30,9 @@ impl<T: Clone> Core<T> {
         let served = &mut self.pipelines[arrival.pipeline.0];
         let samples = arrival.samples;
         let (capacity, free) = (served.pool.capacity(), served.pool.available());
-        self.door.admit(samples, capacity, free)?;
+        let queue = served.queue.as_ref();
+        let goes_first = queue.is_none_or(|queue| queue.goes_first(arrival.priority));
+        self.door.admit(samples, (capacity, free), goes_first)?;
         if let Some(reason) = &served.closed {
             let refused = Refused::Closed(reason.clone());
             self.door.count_refusal(&refused);
@@ -59,9 +61,10 @@ impl<T: Clone> Core<T> {
             samples,
             open: parts.len(),
             held: parts.len(),
-            orders: 0..0,
+            orders: ops::Range::default(),
             waiting,
             submitted: now,
+            due: arrival.due,
             deadline: arrival.deadline,
             late: Vec::new(),
             begun: false,
@@ -91,9 +94,9 @@ impl<T: Clone> Core<T> {
         let (urgency, delayed) = entry
             .waiting
             .map_or((0, false), |waiting| (waiting.urgency, waiting.delayed));
-        let mut order = place(urgency, delayed, self.next_order);
+        let mut order = SampleOrder::new(urgency, delayed, entry.due, self.next_order);
         self.next_order += entry.samples as u64;
-        entry.orders = order..order + entry.samples as i64;
+        entry.orders = order..order.plus(entry.samples);
         let flow = &self.pipelines[entry.pipeline.0].flow;
         let submitted = entry.submitted;
         let waits = flow.waits().iter();
@@ -113,7 +116,7 @@ impl<T: Clone> Core<T> {
             let samples = place.slice.len;
             let progress = PartProgress::begin(flow, &entry.wanted, samples, admission, report);
             (place.order, place.progress) = (order, Some(progress));
-            order += samples as i64;
+            order = order.plus(samples);
             following.follow(entry, request, part, report);
             debug_assert!(report.over.is_none(), "every part has something to run");
         }
@@ -298,9 +301,9 @@ impl<T: Clone> Core<T> {
     }
 
     /// Places of a request's samples in the order in which samples run.
-    pub(super) fn orders_of(&self, request: RequestKey) -> ops::Range<i64> {
+    pub(super) fn orders_of(&self, request: RequestKey) -> ops::Range<SampleOrder> {
         let entry = self.requests.get(&request);
-        entry.map_or(0..0, |e| e.orders.clone())
+        entry.map(|e| e.orders.clone()).unwrap_or_default()
     }
 
     /// Takes back a request whose samples were never queued; its payload, unless it was

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use crate::device::{DeviceIndex, MemberIndex};
+use crate::serving::order::SampleOrder;
 use crate::serving::scheduler::Want;
 
 use super::Core;
@@ -76,7 +77,7 @@ struct Look {
     /// Something that is for nobody else.
     own: bool,
     /// The oldest of what it could take: order, member, samples.
-    takes: Option<(i64, MemberIndex, usize)>,
+    takes: Option<(SampleOrder, MemberIndex, usize)>,
     /// The soonest time at which it could do something, and for whom.
     soonest: Option<(Duration, Option<QueueAlarm>)>,
     /// Somebody else is about to do what it could do too.

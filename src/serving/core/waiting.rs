@@ -53,6 +53,11 @@ impl EntryQueue {
         &mut self.levels[level.position()]
     }
 
+    /// Whether no level goes before that of a priority.
+    pub(super) fn goes_first(&self, priority: u64) -> bool {
+        self.queueing.level_of(priority).position() == 0
+    }
+
     /// Lets a request wait, as far as the queue is concerned.
     ///
     /// # Errors

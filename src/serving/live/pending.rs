@@ -212,7 +212,7 @@ impl EngineState {
         };
         let sampler = &served.sampler;
         let member_sample = sampler.begin_sample(now, samples, request.targets, tokens_of);
-        let due = now.saturating_sub(request.late);
+        let arrived = now.saturating_sub(request.late);
         let kept = match request.detail {
             Detail::Members => ensemble.members.len(),
             Detail::Scores | Detail::Marked => 0,
@@ -223,10 +223,11 @@ impl EngineState {
             outputs: pipeline.and_then(|p| p.steps_of(request.outputs)),
             priority: request.priority,
             patience: request.patience,
+            due: request.due.map(|within| arrived.saturating_add(within)),
             ..Arrival::of(samples).until(deadline)
         };
         let mut stays = false;
-        let admission = self.core().admit(due, arrival, |slices| {
+        let admission = self.core().admit(arrived, arrival, |slices| {
             let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
             let graph = pipeline.map(|p| PipelineRows::new(p, request.outputs, slices));
             let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
@@ -240,7 +241,7 @@ impl EngineState {
                 detail,
                 Promise::new(reply, promises),
             );
-            let runs = request.runs.map(|listener| RunLog::new(due, listener));
+            let runs = request.runs.map(|listener| RunLog::new(arrived, listener));
             let held = HeldSamples::of(request.memory, &served.storage, slices);
             stays = held.is_some();
             Arc::new(data.logging(runs).holding(held))

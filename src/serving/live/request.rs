@@ -44,6 +44,9 @@ pub struct Request<'a> {
     pub priority: u64,
     /// How long it waits for its first batch at most, where the entry lets it say so.
     pub patience: Option<Duration>,
+    /// The time until it is to be answered: of requests of one priority those run first that are due
+    /// first, before them those that name none.
+    pub due: Option<Duration>,
     /// Where there is one, its answer tells the runs of steps that made it, and this is told of others.
     pub runs: Option<&'a RunListener>,
 }
@@ -75,6 +78,7 @@ impl<'a> Request<'a> {
             pipeline: PipelineIndex::default(),
             priority: 0,
             patience: None,
+            due: None,
             runs: None,
         }
     }

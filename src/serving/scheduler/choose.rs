@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{BatchId, Range, Transfer};
+use crate::serving::order::SampleOrder;
 use crate::serving::policy::{Decision, Lane, QueueState, decide, fitting};
 
 use super::ahead::Claim;
@@ -57,7 +58,7 @@ pub enum Want {
         /// How many at most.
         samples: usize,
         /// Place of the first of them in the order in which samples run.
-        order: i64,
+        order: SampleOrder,
     },
     /// Nothing before this time; for samples of a member's queue, which others may look at
     /// as well, or for some that it has taken.
@@ -78,7 +79,7 @@ enum Choice {
 /// When a worker can start a batch.
 enum Ready {
     /// Now; holds the order of its oldest sample.
-    Now(i64),
+    Now(SampleOrder),
     /// At this time, unless more samples come before.
     At(Duration),
     /// Not before something else happens.
@@ -109,7 +110,7 @@ impl Scheduler {
         if let Some(claim) = self.claimant(device) {
             return Choice::Claim(claim);
         }
-        let mut best: Option<(i64, usize)> = None;
+        let mut best: Option<(SampleOrder, usize)> = None;
         for (index, worker) in row.workers.iter().enumerate() {
             match self.readiness(now, row, worker) {
                 Ready::Now(order) if best.is_none_or(|(oldest, _)| order < oldest) => {
@@ -155,7 +156,7 @@ impl Scheduler {
         now: Duration,
         row: &ScheduledDevice,
         worker: &ScheduledWorker,
-        order: i64,
+        order: SampleOrder,
     ) -> Ready {
         match self.ahead_batch(now, row, worker) {
             Decision::Run { .. } => Ready::Now(order),

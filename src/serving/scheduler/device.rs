@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::device::{DeviceIndex, DeviceKind, MemberIndex};
 use crate::ensemble::{BatchSize, ComputedMember, MemberPrecision, PolicyKind};
 use crate::serving::batch::{BatchId, Range, WorkerId};
+use crate::serving::order::SampleOrder;
 use crate::serving::policy::{Beside, Lanes, lane_sizes};
 use crate::serving::queue::{MemberQueue, StepFilter};
 
@@ -215,7 +216,7 @@ impl ScheduledDevice {
     /// Takes what waits of these samples out of its workers.
     pub(super) fn remove_samples(
         &mut self,
-        orders: &ops::Range<i64>,
+        orders: &ops::Range<SampleOrder>,
         steps: StepFilter<'_>,
     ) -> Vec<Range> {
         let mut removed = Vec::new();

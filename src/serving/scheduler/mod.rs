@@ -25,6 +25,7 @@ use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{MemberPolicy, PolicyKind};
 
 use super::batch::{Range, WorkerId};
+use super::order::SampleOrder;
 use super::queue::{MemberQueue, Segmenter, StepFilter};
 
 pub use choose::{Pick, Start, Want};
@@ -322,7 +323,7 @@ impl Scheduler {
     /// workers that took them and did not start. What others wait for is not looked at.
     pub fn remove_samples(
         &mut self,
-        orders: &ops::Range<i64>,
+        orders: &ops::Range<SampleOrder>,
         steps: StepFilter<'_>,
     ) -> Vec<Range> {
         let mut removed = Vec::new();

@@ -55,6 +55,7 @@ impl EntryChooser for GoalChooser {
             engine: Arc::clone(&self.router.deployment().running().engine),
             name: routed.entry().to_owned(),
             priority: routed.urgency().priority(),
+            due: routed.due(),
             answered: Box::new(move |latency| {
                 routed.answered(latency);
             }),

@@ -3,63 +3,270 @@
 use std::time::Duration;
 
 use divisi::device::DeviceIndex;
+use divisi_modelless::variants::VariantCatalog;
 
-use crate::served::QueryUrgency;
+use super::due_work::{DueSlot, DueWork, nanoseconds};
+use super::pace::DevicePace;
+
+/// Where a query stands among those that wait for the same devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QueryPlace {
+    /// By the time by which it is to be answered, by the router's clock.
+    DueBy(Duration),
+    /// As it comes, before those that have such a time.
+    AsItComes,
+    /// Behind all others.
+    Behind,
+}
+
+/// The time of devices that a query takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueryWork {
+    /// All of it.
+    pub(super) work: Duration,
+    /// Its batch, by its profile.
+    pub(super) batch: Duration,
+    /// From the beginning of its batch until its answer, as it was seen.
+    pub(super) answering: Duration,
+}
+
+/// The work of a query on its devices, as it is booked.
+#[derive(Clone, Debug)]
+pub(super) struct BookedWork {
+    work: Duration,
+    /// When it is due on each device; nothing where it goes behind all others.
+    slots: Vec<DueSlot>,
+    /// The work before it when it was booked, by profiles.
+    ahead: Duration,
+    /// Work that was ever to go before it, when it was booked.
+    went_before: Duration,
+    /// Its batch, by its profile.
+    batch: Duration,
+}
+
+impl BookedWork {
+    /// Returns the time of its batch, by its profile.
+    pub(super) fn batch(&self) -> Duration {
+        self.batch
+    }
+}
+
+/// The devices of a variant, each with its part of the work.
+type Parts<'a> = &'a [(DeviceIndex, f64)];
 
 /// The work of queries that are not answered yet.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Backlog {
-    timed: DeviceSeconds,
-    untimed: DeviceSeconds,
+    slot: Duration,
+    now: Duration,
+    devices: Vec<DeviceWork>,
+    /// Where the query stands whose prospects devices know.
+    looked: Option<QueryPlace>,
 }
+
+#[derive(Clone, Debug)]
+struct DeviceWork {
+    due: DueWork,
+    /// Work behind all that is due.
+    behind: u64,
+    pace: DevicePace,
+    prospect: DeviceProspect,
+}
+
+/// The time of a device that a query finds promised to others.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeviceProspect {
+    /// The work that goes before it, by profiles.
+    ahead: u64,
+    /// How much work it may bring without making others late.
+    slack: i64,
+    /// The time that work takes, over that by profiles.
+    factor: f64,
+}
+
+impl DeviceWork {
+    fn prospect(&self, now: Duration, place: QueryPlace) -> DeviceProspect {
+        let factor = self.pace.factor(now);
+        let slack = |by| self.due.slack(by, 1.0 / factor);
+        let (ahead, slack) = match place {
+            QueryPlace::DueBy(by) => (self.due.before(by), slack(by)),
+            QueryPlace::AsItComes => (self.due.all(), slack(now)),
+            QueryPlace::Behind => (self.due.all() + self.behind, i64::MAX),
+        };
+        DeviceProspect {
+            ahead,
+            slack,
+            factor,
+        }
+    }
+}
+
+/// A wait that is so long that single batches and other programs' turns matter little.
+pub(super) const LONG: Duration = Duration::from_millis(50);
+
+/// The shortest and the longest slot of time in which one query is not told from another.
+const SLOTS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
 impl Backlog {
-    /// Adds work to devices, each of which does a part of it; takes it off where it is negative.
-    pub(super) fn add(
-        &mut self,
-        devices: &[(DeviceIndex, f64)],
-        seconds: f64,
-        urgency: QueryUrgency,
-    ) {
-        match urgency {
-            QueryUrgency::Timed => self.timed.add(devices, seconds),
-            QueryUrgency::Untimed => self.untimed.add(devices, seconds),
+    /// Creates a backlog of queries to the variants of a catalogue. Times are told apart as far as the
+    /// quickest one needs for an answer.
+    pub(super) fn new(catalog: &VariantCatalog) -> Self {
+        let latencies = catalog.variants().iter();
+        let quickest = latencies.map(|v| v.profile.latency.p99(1)).min();
+        Backlog {
+            slot: quickest.unwrap_or_default().clamp(SLOTS.0, SLOTS.1),
+            now: Duration::ZERO,
+            devices: Vec::new(),
+            looked: None,
         }
     }
 
-    /// Returns the time until devices have done what goes before a query, each weighed by its part of the
-    /// work: the engine hands work to whichever device is free.
-    pub(super) fn wait(&self, devices: &[(DeviceIndex, f64)], urgency: QueryUrgency) -> Duration {
-        let timed = self.timed.of(devices);
-        let seconds = match urgency {
-            QueryUrgency::Timed => timed,
-            QueryUrgency::Untimed => timed + self.untimed.of(devices),
+    /// Lets time pass.
+    pub(super) fn pass(&mut self, now: Duration) {
+        (self.now, self.looked) = (now, None);
+        self.devices
+            .iter_mut()
+            .for_each(|device| device.due.pass(now));
+    }
+
+    fn device(&mut self, device: DeviceIndex) -> &mut DeviceWork {
+        self.looked = None;
+        let at = device.get();
+        if self.devices.len() <= at {
+            let mut due = DueWork::new(self.slot);
+            due.pass(self.now);
+            let pace = DevicePace::new(self.now);
+            let (behind, prospect) = (0, DeviceProspect::default());
+            let device = DeviceWork {
+                due,
+                behind,
+                pace,
+                prospect,
+            };
+            self.devices.resize(at + 1, device);
+        }
+        &mut self.devices[at]
+    }
+
+    /// Adds the work of a query.
+    pub(super) fn book(
+        &mut self,
+        devices: Parts<'_>,
+        of: QueryWork,
+        place: QueryPlace,
+    ) -> BookedWork {
+        self.look(place);
+        let ahead = self.weighed(devices, |device, _| device.prospect.ahead);
+        let (work, answering) = (of.work, nanoseconds(of.answering));
+        let by = match place {
+            QueryPlace::DueBy(by) => Some(by),
+            QueryPlace::AsItComes => Some(self.now),
+            QueryPlace::Behind => None,
         };
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+        let mut slots = Vec::new();
+        for (device, part) in devices {
+            let (device, work) = (self.device(*device), part_of(work, *part));
+            match by {
+                Some(by) => slots.push(device.due.add(by, work, answering)),
+                None => device.behind += work,
+            }
+        }
+        let mut booked = BookedWork {
+            work,
+            slots,
+            ahead,
+            went_before: Duration::ZERO,
+            batch: of.batch,
+        };
+        booked.went_before = self.entered_before(devices, &booked);
+        booked
+    }
+
+    /// Takes off the work of a query that is over.
+    pub(super) fn take_off(&mut self, devices: Parts<'_>, booked: &BookedWork) {
+        let mut slots = booked.slots.iter();
+        for (device, part) in devices {
+            let (device, work) = (self.device(*device), part_of(booked.work, *part));
+            match slots.next() {
+                Some(slot) => device.due.remove(*slot, work),
+                None => device.behind = device.behind.saturating_sub(work),
+            }
+        }
+    }
+
+    /// Works out what a query finds that stands somewhere, once for all variants that may answer it.
+    pub(super) fn look(&mut self, place: QueryPlace) {
+        if self.looked.replace(place) != Some(place) {
+            let now = self.now;
+            let devices = self.devices.iter_mut();
+            devices.for_each(|device| device.prospect = device.prospect(now, place));
+        }
+    }
+
+    /// Returns the time until devices have done what goes before the query that was looked for, each
+    /// weighed by its part of the work: the engine hands work to whichever device is free.
+    pub(super) fn wait(&self, devices: Parts<'_>) -> Duration {
+        self.weighed(devices, |device, _| {
+            let DeviceProspect { ahead, factor, .. } = device.prospect;
+            (factor * ahead as f64) as u64
+        })
+    }
+
+    /// Returns how late queries that are due later would be answered, if some work of the one that was
+    /// looked for went before theirs.
+    pub(super) fn lateness(&self, devices: Parts<'_>, work: Duration) -> Duration {
+        self.weighed(devices, |device, part| {
+            let DeviceProspect { slack, factor, .. } = device.prospect;
+            let late = (part_of(work, part) as i64).saturating_sub(slack);
+            (factor * late.max(0) as f64) as u64
+        })
+    }
+
+    /// Takes an answer that came after `latency`, where by profiles devices had work `ahead` of it: it says
+    /// how fast they are, if it waited long.
+    pub(super) fn answered(
+        &mut self,
+        devices: Parts<'_>,
+        booked: &BookedWork,
+        (ahead, latency): (Duration, Duration),
+    ) {
+        let (now, waited) = (self.now, latency.saturating_sub(booked.batch));
+        for (device, _) in devices {
+            let device = self.device(*device);
+            device.pace.answered(now, ahead, waited);
+        }
+    }
+
+    /// Returns the work that has gone before a query by now, if it is over: what was there when it was
+    /// booked, and what came later and was due before it.
+    pub(super) fn ahead(&self, devices: Parts<'_>, booked: &BookedWork) -> Duration {
+        let entered = self.entered_before(devices, booked);
+        let later = entered.saturating_sub(booked.went_before);
+        booked.ahead.saturating_add(later)
+    }
+
+    fn entered_before(&self, devices: Parts<'_>, booked: &BookedWork) -> Duration {
+        let mut slots = booked.slots.iter();
+        self.weighed(devices, |device, _| {
+            let slot = slots.next();
+            slot.map_or(0, |slot| device.due.entered_before(*slot))
+        })
+    }
+
+    fn weighed(
+        &self,
+        devices: Parts<'_>,
+        mut work: impl FnMut(&DeviceWork, f64) -> u64,
+    ) -> Duration {
+        let parts = devices.iter().map(|(device, part)| {
+            let device = self.devices.get(device.get());
+            part * device.map_or(0, |device| work(device, *part)) as f64
+        });
+        Duration::from_nanos(parts.sum::<f64>() as u64)
     }
 }
 
-/// Seconds of each device.
-#[derive(Clone, Debug, Default)]
-struct DeviceSeconds(Vec<f64>);
-
-impl DeviceSeconds {
-    fn add(&mut self, devices: &[(DeviceIndex, f64)], seconds: f64) {
-        for (device, part) in devices {
-            let at = device.get();
-            if self.0.len() <= at {
-                self.0.resize(at + 1, 0.0);
-            }
-            // What is left of sums that should be 0 is no work.
-            let left = self.0[at] + part * seconds;
-            self.0[at] = if left < 1e-9 { 0.0 } else { left };
-        }
-    }
-
-    fn of(&self, devices: &[(DeviceIndex, f64)]) -> f64 {
-        let seconds = |device: &DeviceIndex| self.0.get(device.get()).copied();
-        let parts = devices.iter();
-        let parts = parts.map(|(device, part)| part * seconds(device).unwrap_or_default());
-        parts.sum()
-    }
+/// Returns a part of some work, in nanoseconds.
+fn part_of(work: Duration, part: f64) -> u64 {
+    (part * nanoseconds(work) as f64) as u64
 }

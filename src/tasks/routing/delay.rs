@@ -43,13 +43,6 @@ impl ObservedDelay {
         self.nearly_all.answered(expected, latency);
     }
 
-    /// Takes a query that was given up after `waited`, where that is late.
-    pub(super) fn given_up(&mut self, expected: Duration, waited: Duration) {
-        if waited > expected {
-            self.answered(expected, waited);
-        }
-    }
-
     /// Forgets as much as time lets it.
     pub(super) fn pass(&mut self, time: Duration) {
         self.usual.pass(time);

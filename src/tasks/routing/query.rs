@@ -7,6 +7,7 @@ use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, QueryCost};
 use divisi_modelless::variants::VariantIndex;
 
+use super::backlog::BookedWork;
 use super::router::TaskRouter;
 use super::streams::StreamIndex;
 use crate::served::{QueryUrgency, RunningVariant};
@@ -37,6 +38,9 @@ pub struct RoutedQuery {
     expected: Expected,
     samples: u32,
     urgency: QueryUrgency,
+    /// The time until it is due, if that says which query is first.
+    due: Option<Duration>,
+    booked: BookedWork,
     /// When it was routed, by the router's time.
     since: Duration,
     is_over: bool,
@@ -48,7 +52,8 @@ impl RoutedQuery {
         running: Arc<RunningVariant>,
         (goals, stream): (QueryGoals, StreamIndex),
         expected: Expected,
-        (samples, urgency): (u32, QueryUrgency),
+        samples: u32,
+        (urgency, due, booked): (QueryUrgency, Option<Duration>, BookedWork),
     ) -> Self {
         RoutedQuery {
             since: router.now(),
@@ -59,6 +64,8 @@ impl RoutedQuery {
             expected,
             samples,
             urgency,
+            due,
+            booked,
             is_over: false,
         }
     }
@@ -82,6 +89,15 @@ impl RoutedQuery {
     /// Returns how much it hurries.
     pub fn urgency(&self) -> QueryUrgency {
         self.urgency
+    }
+
+    /// Returns the time until it is to be answered, or `None` if that says nothing of which query is first.
+    pub fn due(&self) -> Option<Duration> {
+        self.due
+    }
+
+    pub(super) fn booked(&self) -> &BookedWork {
+        &self.booked
     }
 
     /// Returns the number of its samples.

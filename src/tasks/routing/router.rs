@@ -8,9 +8,10 @@ use divisi_modelless::choice::ChosenVariant;
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
 
+use super::backlog::QueryPlace;
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
-use super::state::{RouterState, work};
+use super::state::{QueryProspect, RouterState};
 use super::streams::{AskedQueries, StreamInterval};
 use super::tally::{TaskTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks, TaskQuery};
@@ -39,12 +40,7 @@ impl TaskRouter {
 
     /// Takes the variants that run from now on.
     pub fn set_running(&self, running: Vec<RunningVariant>) {
-        let mut state = self.state.lock();
-        let before = std::mem::take(&mut state.running);
-        for variant in before.iter().map(|variant| variant.variant) {
-            state.choices.set_finish(variant, None);
-        }
-        state.running = running.into_iter().map(Arc::new).collect();
+        self.state.lock().set_running(&self.tasks, running);
     }
 
     /// Chooses the variant that answers a query of `samples` samples.
@@ -79,8 +75,9 @@ impl TaskRouter {
             samples,
             ..
         } = query;
+        let now = self.now();
         let mut state = self.state.lock();
-        let (chosen, running) = match state.choose(&self.tasks, query, self.now()) {
+        let (chosen, running) = match state.choose(&self.tasks, query, now) {
             Ok(Some(chosen)) => chosen,
             refusal => {
                 let of = (task, goals);
@@ -93,15 +90,20 @@ impl TaskRouter {
             .arrive((task, goals), (self.began.elapsed(), samples));
         let group = self.tasks.group_of(chosen.variant);
         let urgency = self.tasks.urgency(group, query);
-        let undisturbed = state.undisturbed(&self.tasks, &running, samples, urgency);
-        let expected = self.expected(&chosen, undisturbed, samples);
-        state.enter(&self.tasks, &running, &expected, samples, urgency);
+        let prospect = state.prospect(&self.tasks, &running, query, now);
+        let expected = self.expected(&chosen, &prospect);
+        let booked = state.enter(&self.tasks, &running, &prospect, samples);
+        let due = match prospect.place {
+            QueryPlace::DueBy(by) => Some(by.saturating_sub(now)),
+            QueryPlace::AsItComes | QueryPlace::Behind => None,
+        };
         Ok(RoutedQuery::new(
             Arc::clone(self),
             running,
             (*goals, stream),
             expected,
-            (samples, urgency),
+            samples,
+            (urgency, due, booked),
         ))
     }
 
@@ -119,7 +121,7 @@ impl TaskRouter {
     pub fn running(&self) -> Vec<VariantIndex> {
         let state = self.state.lock();
         state
-            .running
+            .running()
             .iter()
             .map(|running| running.variant)
             .collect()
@@ -158,15 +160,15 @@ impl TaskRouter {
         self.state.lock().leave_out(&self.tasks, groups);
     }
 
-    fn expected(&self, chosen: &ChosenVariant, undisturbed: Duration, samples: u32) -> Expected {
+    fn expected(&self, chosen: &ChosenVariant, prospect: &QueryProspect) -> Expected {
         let variant = self.tasks.catalog().variant(chosen.variant);
         Expected {
             finish: chosen.finish,
-            undisturbed,
+            undisturbed: prospect.finish,
             missed: chosen.missed,
             accuracy: variant.accuracy.value(),
             cost: variant.query_cost(),
-            work: work(variant, samples),
+            work: prospect.work.work,
         }
     }
 }

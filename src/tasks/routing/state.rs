@@ -7,10 +7,10 @@ use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices};
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex};
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, BookedWork, LONG, QueryPlace, QueryWork};
 use super::delay::{Certainty, ObservedDelay};
 use super::error::{RoutingError, refused};
-use super::query::{Expected, RoutedQuery};
+use super::query::RoutedQuery;
 use super::streams::QueryStreams;
 use super::tally::{TaskTally, VariantTally};
 use crate::served::{QueryUrgency, RunningVariant, ServedTasks, TaskQuery};
@@ -22,15 +22,25 @@ const LOADING: Duration = Duration::from_secs(86_400);
 /// The time after which delays are forgotten in part.
 const FORGETS: Duration = Duration::from_millis(250);
 
+/// When a variant would answer a query by its profile and the work that goes before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueryProspect {
+    pub(super) place: QueryPlace,
+    pub(super) finish: Duration,
+    pub(super) work: QueryWork,
+}
+
 /// The variants that run, the samples that wait for them, and what became of queries so far.
 pub(super) struct RouterState {
-    pub(super) choices: TaskChoices,
-    pub(super) running: Vec<Arc<RunningVariant>>,
-    pub(super) backlog: Backlog,
+    choices: TaskChoices,
+    running: Vec<Arc<RunningVariant>>,
+    /// The longest batch of those that run.
+    largest: Duration,
+    backlog: Backlog,
     /// The samples of each group that are not answered yet.
     pub(super) queued: Vec<u32>,
     /// By group.
-    pub(super) delays: Vec<ObservedDelay>,
+    delays: Vec<ObservedDelay>,
     /// When delays were last forgotten in part.
     forgot: Duration,
     pub(super) tasks: Vec<TaskTally>,
@@ -45,7 +55,8 @@ impl RouterState {
         RouterState {
             choices: TaskChoices::new(catalog.loading_in(LOADING)),
             running: Vec::new(),
-            backlog: Backlog::default(),
+            largest: Duration::ZERO,
+            backlog: Backlog::new(catalog),
             queued: vec![0; tasks.groups().len()],
             delays: vec![ObservedDelay::default(); tasks.groups().len()],
             forgot: Duration::ZERO,
@@ -82,6 +93,24 @@ impl RouterState {
         }
     }
 
+    /// Returns the variants that run.
+    pub(super) fn running(&self) -> &[Arc<RunningVariant>] {
+        &self.running
+    }
+
+    /// Takes the variants that run from now on.
+    pub(super) fn set_running(&mut self, tasks: &ServedTasks, running: Vec<RunningVariant>) {
+        let before = std::mem::take(&mut self.running);
+        for variant in before.iter().map(|running| running.variant) {
+            self.choices.set_finish(variant, None);
+        }
+        let batches = running
+            .iter()
+            .map(|r| tasks.catalog().variant(r.variant).p99());
+        self.largest = batches.max().unwrap_or_default();
+        self.running = running.into_iter().map(Arc::new).collect();
+    }
+
     fn running_as(&self, variant: VariantIndex) -> Option<&Arc<RunningVariant>> {
         self.running
             .iter()
@@ -97,11 +126,12 @@ impl RouterState {
         now: Duration,
     ) -> Result<Option<(ChosenVariant, Arc<RunningVariant>)>, ChoiceRefusal> {
         self.forget(now);
+        self.backlog.pass(now);
         let TaskQuery { task, goals, .. } = query;
-        self.refresh(tasks, query, Certainty::NearlyAll);
+        self.refresh(tasks, query, now, Certainty::NearlyAll);
         let mut chosen = self.choices.choose(task, goals);
         if !meets_all(&chosen) {
-            self.refresh(tasks, query, Certainty::Usual);
+            self.refresh(tasks, query, now, Certainty::Usual);
             let usually = self.choices.choose(task, goals);
             if chosen.is_err() || meets_all(&usually) {
                 chosen = usually;
@@ -122,49 +152,80 @@ impl RouterState {
     }
 
     /// Works out anew when the variants of its task that run would have answered a query.
-    pub(super) fn refresh(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, by: Certainty) {
-        for running in &self.running {
+    fn refresh(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, now: Duration, by: Certainty) {
+        for at in 0..self.running.len() {
+            let running = Arc::clone(&self.running[at]);
             let group = tasks.group_of(running.variant);
             if tasks.groups()[group].task != query.task {
                 continue;
             }
-            let urgency = tasks.urgency(group, query);
-            let undisturbed = self.undisturbed(tasks, running, query.samples, urgency);
-            let finish = self.delays[group].delayed(undisturbed, by);
+            let prospect = self.prospect(tasks, &running, query, now);
+            let finish = self.delays[group].delayed(prospect.finish, by);
+            let lateness = self.backlog.lateness(&running.devices, prospect.work.work);
+            // What makes others late is late itself.
+            let finish = match query.goals.latency.filter(|_| !lateness.is_zero()) {
+                Some(goal) => finish.max(goal.get().saturating_add(lateness)),
+                None => finish,
+            };
             self.choices.set_finish(running.variant, Some(finish));
         }
     }
 
-    /// Returns when a variant would have answered a query of `samples` samples by its profile and the
-    /// work that goes before it.
-    pub(super) fn undisturbed(
-        &self,
+    /// Returns where a query would stand among those that wait for a variant, and when it would have
+    /// answered, by its profile and the work that goes before it.
+    pub(super) fn prospect(
+        &mut self,
         tasks: &ServedTasks,
         running: &RunningVariant,
-        samples: u32,
-        urgency: QueryUrgency,
-    ) -> Duration {
+        query: TaskQuery<'_>,
+        now: Duration,
+    ) -> QueryProspect {
         let variant = tasks.catalog().variant(running.variant);
-        let wait = self.backlog.wait(&running.devices, urgency);
-        // Those that wait now run in its batch; full batches run before it.
-        let joined = self.queued[tasks.group_of(running.variant)]
-            .saturating_add(samples)
-            .min(variant.batch.get().max(samples));
-        wait.saturating_add(variant.profile.latency.p99(joined))
+        let group = tasks.group_of(running.variant);
+        let place = match (tasks.urgency(group, query), tasks.latency(group, query)) {
+            (QueryUrgency::Untimed, _) => QueryPlace::Behind,
+            (QueryUrgency::Timed, None) => QueryPlace::AsItComes,
+            (QueryUrgency::Timed, Some(goal)) => QueryPlace::DueBy(now.saturating_add(goal)),
+        };
+        self.backlog.look(place);
+        let wait = self.backlog.wait(&running.devices);
+        let batch = self.batch(variant, group, query.samples, wait);
+        QueryProspect {
+            place,
+            finish: wait.saturating_add(batch),
+            work: QueryWork {
+                work: work(variant, query.samples, wait),
+                batch,
+                answering: self.delays[group].delayed(batch, Certainty::Usual),
+            },
+        }
     }
 
+    /// Returns the 99th percentile of the batch of a query that waits: those that wait with it run in it.
+    ///
+    /// Where it waits for longer than any batch takes, whose batch it is in matters little. If it did,
+    /// queries would go to whichever variant has the smallest, once there is no time for any.
+    fn batch(&self, variant: &Variant, group: usize, samples: u32, wait: Duration) -> Duration {
+        if wait > self.largest {
+            return self.largest;
+        }
+        let waiting = self.queued[group].saturating_add(samples);
+        let joined = waiting.min(variant.batch.get()).max(samples);
+        variant.profile.latency.p99(joined)
+    }
+
+    /// Books the work of a query that a variant answers.
     pub(super) fn enter(
         &mut self,
         tasks: &ServedTasks,
         running: &RunningVariant,
-        expected: &Expected,
+        prospect: &QueryProspect,
         samples: u32,
-        urgency: QueryUrgency,
-    ) {
+    ) -> BookedWork {
         let queued = &mut self.queued[tasks.group_of(running.variant)];
         *queued = queued.saturating_add(samples);
         self.backlog
-            .add(&running.devices, expected.work.as_secs_f64(), urgency);
+            .book(&running.devices, prospect.work, prospect.place)
     }
 
     /// Takes the work of a query that is over off its devices, and counts how it ended.
@@ -176,21 +237,32 @@ impl RouterState {
     ) {
         let variant = query.running().variant;
         let group = tasks.group_of(variant);
-        let (delay, expected) = (&mut self.delays[group], query.expected().undisturbed);
-        match (query.urgency(), answer) {
-            // Later queries may have gone before it, however long it was to wait.
-            (QueryUrgency::Untimed, _) => {}
-            (QueryUrgency::Timed, Some((latency, _))) => delay.answered(expected, latency),
-            (QueryUrgency::Timed, None) => delay.given_up(expected, query.waited()),
+        if query.urgency() == QueryUrgency::Timed {
+            self.learn(group, query, answer.map(|(latency, _)| latency));
         }
         let missed = answer.map(|(_, missed)| missed);
         self.queued[group] = self.queued[group].saturating_sub(query.samples());
-        let work = query.expected().work.as_secs_f64();
-        let devices = &query.running().devices;
-        self.backlog.add(devices, -work, query.urgency());
+        self.backlog
+            .take_off(&query.running().devices, query.booked());
         self.variants[variant.get()].end(query, missed);
         let met = missed.is_some_and(|missed| missed.is_none());
         self.streams.end(query.stream(), query.samples(), met);
+    }
+
+    /// Learns how late a query was that was answered after `latency`, or given up.
+    fn learn(&mut self, group: usize, query: &RoutedQuery, latency: Option<Duration>) {
+        let (devices, booked) = (&query.running().devices, query.booked());
+        let ahead = self.backlog.ahead(devices, booked);
+        let expected = ahead.saturating_add(booked.batch());
+        let took = latency.unwrap_or_else(|| query.waited());
+        // What was given up before it was late says nothing.
+        if latency.is_none() && took <= expected {
+            return;
+        }
+        match ahead >= LONG {
+            true => self.backlog.answered(devices, booked, (ahead, took)),
+            false => self.delays[group].answered(expected, took),
+        }
     }
 
     /// Offers no variants of these groups from now on, but those of a task that has no others.
@@ -213,14 +285,23 @@ impl RouterState {
     }
 }
 
+/// Returns the time that a variant's device takes for a query that waits: where it waits long, it is a part
+/// of a full batch, else it may be alone.
+fn work(variant: &Variant, samples: u32, wait: Duration) -> Duration {
+    let full = variant.batch.get();
+    let together = match wait > LONG {
+        true => full.max(samples),
+        false => full.min(samples.max(1)),
+    };
+    variant
+        .profile
+        .latency
+        .mean(together)
+        .saturating_mul(samples)
+        / together
+}
+
 /// Whether a variant was chosen that is expected to meet all goals.
 fn meets_all(chosen: &Result<ChosenVariant, ChoiceRefusal>) -> bool {
     chosen.as_ref().is_ok_and(|chosen| chosen.missed.is_none())
-}
-
-/// Returns the time that a variant's device takes for some samples, in full batches where there are as
-/// many.
-pub(super) fn work(variant: &Variant, samples: u32) -> Duration {
-    let size = variant.batch.get().min(samples.max(1));
-    variant.profile.latency.mean(size).saturating_mul(samples) / size
 }

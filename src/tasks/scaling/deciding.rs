@@ -94,7 +94,7 @@ impl ScalingThread {
         };
         let gaps = self.gaps(router, &running, &streams, interval);
         let (hosted, considered) = (self.scaler.hosted(), &step.decision.considered);
-        let considered = self.probation.considered(now, hosted, considered);
+        let considered = self.probation.barred().considered(now, hosted, considered);
         {
             let mut state = scaling.state.lock();
             let oldest = now.saturating_sub(WINDOW);
@@ -118,7 +118,9 @@ impl ScalingThread {
     /// Returns what is wanted without what was taken back.
     fn allowed(&self, now: Duration, wanted: HostedInstances) -> HostedInstances {
         let (catalog, hosted) = (self.scaler.catalog(), self.scaler.hosted());
-        self.probation.allowed(now, catalog, hosted, wanted)
+        self.probation
+            .barred()
+            .allowed(now, catalog, hosted, wanted)
     }
 
     fn gaps(

@@ -3,6 +3,7 @@
 //! [`VariantScaler`] decides, without clock, lock or thread; [`LiveScaling`] counts what happened,
 //! asks it, and lets a deployment serve what it wants.
 
+mod barred;
 mod busy;
 mod comparison;
 mod deciding;
@@ -16,6 +17,7 @@ mod record;
 mod scaler;
 pub(crate) mod words;
 
+pub use barred::BarredChanges;
 pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
 pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use divisi::changes::{Baseline, Judge, JudgeVerdict, Terms};
 use divisi::metrics::Reading;
-use divisi_modelless::placement::{DeviceSlot, HostedInstances};
-use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
-use divisi_modelless::variants::{VariantCatalog, VariantIndex};
+use divisi_modelless::placement::HostedInstances;
 
+use super::barred::BarredChanges;
 use crate::routing::StreamInterval;
 
 /// The seconds before a change that it is compared with, and those that it is watched for.
@@ -17,8 +16,6 @@ const SECONDS: usize = 10;
 const MORE_MISSED: f64 = 0.01;
 /// How much more may be asked than before the change: what is missed of more is not its fault.
 const MORE_ASKED: f64 = 1.1;
-/// How long what was taken back is not tried again.
-const BARRED: Duration = Duration::from_secs(300);
 
 /// The queries of a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,15 +37,12 @@ pub struct FailedChange {
     pub why: String,
 }
 
-/// A variant on a device, however many instances of it are planned there.
-type HostedPlace = (DeviceSlot, VariantIndex);
-
 /// Judges changes from seconds that it is told of.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeProbation {
     seconds: VecDeque<QuerySecond>,
     trial: Option<ChangeTrial>,
-    barred: Vec<BarredChange>,
+    barred: BarredChanges,
 }
 
 /// A change that is watched, with those that followed it meanwhile.
@@ -64,14 +58,6 @@ struct ChangeTrial {
     worse: u32,
     /// The second of a change is told next: what waited meanwhile is not its fault.
     is_new: bool,
-}
-
-/// A change that was taken back, and is not made again for a while.
-#[derive(Clone, Debug)]
-struct BarredChange {
-    until: Duration,
-    came: Vec<HostedPlace>,
-    left: Vec<HostedPlace>,
 }
 
 impl QuerySecond {
@@ -150,89 +136,18 @@ impl ChangeProbation {
     /// Forgets what is watched, and what was taken back: another policy decides.
     pub fn forget(&mut self) {
         self.trial = None;
-        self.barred.clear();
+        self.barred = BarredChanges::default();
     }
 
-    /// Returns what is wanted without changes that were taken back lately.
-    pub fn allowed(
-        &self,
-        now: Duration,
-        catalog: &VariantCatalog,
-        hosted: &HostedInstances,
-        mut wanted: HostedInstances,
-    ) -> HostedInstances {
-        for barred in self.barred.iter().filter(|barred| now < barred.until) {
-            for (device, variant) in &barred.came {
-                while hosted.on(*variant, *device) == 0
-                    && wanted.remove(catalog, *variant, *device).is_ok()
-                {}
-            }
-            for (device, variant) in &barred.left {
-                if hosted.on(*variant, *device) > 0 && wanted.on(*variant, *device) == 0 {
-                    // Where it finds no room any more, something else has to go on.
-                    let _ = wanted.add(catalog, *variant, *device);
-                }
-            }
-        }
-        wanted
-    }
-
-    /// Returns what a policy considered, in which what is barred is not taken.
-    pub fn considered(
-        &self,
-        now: Duration,
-        hosted: &HostedInstances,
-        considered: &[ConsideredAction],
-    ) -> Vec<ConsideredAction> {
-        let outcome = |of: &ConsideredAction| {
-            let barred = self.barred_until(now, hosted, of.action);
-            match (of.outcome, barred) {
-                (ActionOutcome::Taken, Some(until)) => ActionOutcome::TakenBack(until),
-                (ActionOutcome::HoldOff(from), Some(until)) if from < until => {
-                    ActionOutcome::TakenBack(until)
-                }
-                (other, _) => other,
-            }
-        };
-        let each = considered.iter().map(|of| ConsideredAction {
-            outcome: outcome(of),
-            ..*of
-        });
-        each.collect()
-    }
-
-    /// Returns when an action may be done again, or `None` if it may now.
-    fn barred_until(
-        &self,
-        now: Duration,
-        hosted: &HostedInstances,
-        action: ScalingAction,
-    ) -> Option<Duration> {
-        let barred = self.barred.iter().filter(|barred| now < barred.until);
-        let is_barred = |barred: &&BarredChange| match action {
-            ScalingAction::Switch(variant, _) | ScalingAction::Replicate(variant, _) => {
-                let comes = |device| hosted.on(variant, device) == 0;
-                barred.came.iter().any(|&(d, v)| v == variant && comes(d))
-            }
-            ScalingAction::Remove(variant, fewer) => {
-                // The last instance of a device stays.
-                let stays = |device| (1..=fewer).contains(&hosted.on(variant, device).into());
-                barred.left.iter().any(|&(d, v)| v == variant && stays(d))
-            }
-            ScalingAction::Keep | ScalingAction::Move(_) => false,
-        };
-        barred.filter(is_barred).map(|barred| barred.until).max()
+    /// Returns the changes that were taken back lately.
+    pub fn barred(&self) -> &BarredChanges {
+        &self.barred
     }
 
     fn fail(&mut self, now: Duration) -> Option<FailedChange> {
         let trial = self.trial.take()?;
         self.seconds.clear();
-        self.barred.retain(|barred| now < barred.until);
-        self.barred.push(BarredChange {
-            until: now + BARRED,
-            came: only_in(&trial.after, &trial.before),
-            left: only_in(&trial.before, &trial.after),
-        });
+        self.barred.bar(now, &trial.before, &trial.after);
         let counted = (trial.seen.answered + trial.seen.failed).max(1);
         let missed = 100.0 * trial.seen.failed as f64 / counted as f64;
         let before = 100.0 * trial.missed_before;
@@ -282,15 +197,4 @@ fn sum(all: Reading, more: &Reading) -> Reading {
         failed: all.failed + more.failed,
         ..all
     }
-}
-
-/// Returns the variants of each device that one plan has and another one has not.
-fn only_in(plan: &HostedInstances, other: &HostedInstances) -> Vec<HostedPlace> {
-    let devices = plan.devices();
-    let each = devices.flat_map(|device| {
-        let on = plan.hosted_on(device);
-        let on = on.filter(move |(variant, _)| other.on(*variant, device) == 0);
-        on.map(move |(variant, _)| (device, variant))
-    });
-    each.collect()
 }

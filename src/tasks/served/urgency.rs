@@ -1,9 +1,10 @@
 //! Which queries go first.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use divisi::ensemble::{QueuePolicy, Queueing};
-use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::variants::TaskIndex;
 
 use super::ServedTasks;
@@ -61,6 +62,13 @@ impl ServedTasks {
             true => self.untimed(group),
             false => QueryUrgency::Timed,
         }
+    }
+
+    /// Returns the time within which a query is to be answered that a variant of a group answers, if it is
+    /// by that that its queries take turns.
+    pub fn latency(&self, group: usize, query: TaskQuery<'_>) -> Option<Duration> {
+        let latency = query.goals.latency.map(LatencyGoal::get);
+        latency.filter(|_| self.by_urgency[group])
     }
 
     /// Returns how much what names no latency hurries, such as rows of an offline job.

@@ -8,11 +8,11 @@ use crate::routing::{TaskRouter, TaskTally, VariantTally};
 /// A figure of a variant: its name, its help text, labels of its own and its value.
 type VariantFigure = (&'static str, &'static str, Option<&'static str>, f64);
 
-/// Returns the figures of tasks and of the variants that ever answered.
+/// Returns the figures of tasks and of the variants that queries ever went to.
 pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
     let tasks = router.tasks();
     let tallies = (0_u32..).map(VariantIndex).zip(router.variant_tallies());
-    let asked = tallies.filter(|(_, tally)| tally.answered > 0);
+    let asked = tallies.filter(|(_, tally)| tally.answered + tally.unanswered > 0);
     let of_variants = asked.flat_map(|(at, tally)| {
         let group = &tasks.groups()[tasks.group_of(at)];
         let labels = vec![
@@ -38,6 +38,10 @@ fn figures(tally: &VariantTally) -> impl Iterator<Item = VariantFigure> + use<> 
         "divisi_task_queries_total",
         "Queries that a variant answered",
     );
+    const UNANSWERED: (&str, &str) = (
+        "divisi_task_unanswered_total",
+        "Queries that a variant did not answer: refused since the pool was full, failed or given up",
+    );
     const MISSED: (&str, &str) = (
         "divisi_task_goals_missed_total",
         "Answers of a variant that missed a goal",
@@ -49,6 +53,7 @@ fn figures(tally: &VariantTally) -> impl Iterator<Item = VariantFigure> + use<> 
     let missed = |goal, count: u64| (MISSED.0, MISSED.1, Some(goal), count as f64);
     [
         (QUERIES.0, QUERIES.1, None, tally.answered as f64),
+        (UNANSWERED.0, UNANSWERED.1, None, tally.unanswered as f64),
         missed("accuracy", tally.missed_accuracy),
         missed("latency", tally.missed_latency),
         missed("cost", tally.missed_cost),

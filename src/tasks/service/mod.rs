@@ -111,6 +111,7 @@ impl TaskService {
         let answer = self.models.infer(InferenceRequest {
             model: ModelId::new(&*variant, ""),
             priority,
+            due: routed.due(),
             goals: RequestGoals::default(),
             ..request
         });

@@ -1,0 +1,63 @@
+//! How much longer devices take for work that waits than profiles say.
+
+use std::time::Duration;
+
+/// The time in which an estimate takes in most of what it is told.
+const MEMORY: f64 = 2.0;
+/// The time after which half of an estimate is forgotten while nothing is told.
+const HALF_LIFE: f64 = 10.0;
+/// How many mean deviations lie between the mean and what is planned with (as RFC 6298 has it for
+/// retransmission timeouts).
+const DEVIATIONS: f64 = 4.0;
+/// The least and the most that is believed of one answer.
+const BELIEVED: (f64, f64) = (0.1, 10.0);
+
+/// The time that a device takes over that by profiles, as a mean and a mean deviation over time: however
+/// many answers come at once, they say as much as one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DevicePace {
+    mean: f64,
+    deviation: f64,
+    told: Duration,
+}
+
+impl DevicePace {
+    /// Creates the pace of a device that works as profiles say.
+    pub(super) fn new(now: Duration) -> Self {
+        DevicePace {
+            mean: 1.0,
+            deviation: 0.0,
+            told: now,
+        }
+    }
+
+    /// Takes an answer that came after `latency` where profiles have `expected`.
+    pub(super) fn answered(&mut self, now: Duration, expected: Duration, latency: Duration) {
+        let found = latency.as_secs_f64() / expected.as_secs_f64().max(1e-9);
+        let found = found.clamp(BELIEVED.0, BELIEVED.1);
+        self.forget(now);
+        let passed = now.saturating_sub(self.told).as_secs_f64();
+        let weight = 1.0 - (-passed / MEMORY).exp();
+        self.deviation += weight * ((found - self.mean).abs() - self.deviation);
+        self.mean += weight * (found - self.mean);
+        self.told = now;
+    }
+
+    /// Forgets what was told long ago.
+    fn forget(&mut self, now: Duration) {
+        let passed = now.saturating_sub(self.told).as_secs_f64();
+        if passed > HALF_LIFE {
+            let left = 0.5_f64.powf(passed / HALF_LIFE);
+            self.mean = 1.0 + left * (self.mean - 1.0);
+            self.deviation *= left;
+            self.told = now;
+        }
+    }
+
+    /// Returns the time that nearly all work takes, over that by profiles.
+    pub(super) fn factor(&self, now: Duration) -> f64 {
+        let mut now_known = *self;
+        now_known.forget(now);
+        now_known.mean + DEVIATIONS * now_known.deviation
+    }
+}

@@ -1,0 +1,147 @@
+//! Changes that were taken back, and are not made again for a while.
+
+use std::time::Duration;
+
+use divisi_modelless::placement::{DeviceSlot, HostedInstances};
+use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
+use divisi_modelless::variants::{TaskIndex, VariantCatalog, VariantIndex};
+
+/// How long what was taken back is not tried again.
+const BARRED: Duration = Duration::from_secs(300);
+
+/// A variant on a device, however many instances of it are planned there.
+type HostedPlace = (DeviceSlot, VariantIndex);
+
+/// Changes that did worse than what ran before.
+#[derive(Clone, Debug, Default)]
+pub struct BarredChanges(Vec<BarredChange>);
+
+#[derive(Clone, Debug)]
+struct BarredChange {
+    until: Duration,
+    came: Vec<HostedPlace>,
+    left: Vec<HostedPlace>,
+}
+
+impl BarredChanges {
+    /// Bars a change for a while.
+    pub(super) fn bar(&mut self, now: Duration, before: &HostedInstances, after: &HostedInstances) {
+        self.0.retain(|barred| now < barred.until);
+        self.0.push(BarredChange {
+            until: now + BARRED,
+            came: only_in(after, before),
+            left: only_in(before, after),
+        });
+    }
+
+    fn at(&self, now: Duration) -> impl Iterator<Item = &BarredChange> {
+        self.0.iter().filter(move |barred| now < barred.until)
+    }
+
+    /// Returns what is wanted without what is barred. A task that has an instance keeps one.
+    pub fn allowed(
+        &self,
+        now: Duration,
+        catalog: &VariantCatalog,
+        hosted: &HostedInstances,
+        mut wanted: HostedInstances,
+    ) -> HostedInstances {
+        for barred in self.at(now) {
+            for &(device, variant) in &barred.came {
+                while comes(hosted, variant, device)
+                    && wanted.remove(catalog, variant, device).is_ok()
+                {}
+            }
+            for &(device, variant) in &barred.left {
+                if hosted.on(variant, device) > 0 && wanted.on(variant, device) == 0 {
+                    // Where it finds no room any more, something else has to go on.
+                    let _ = wanted.add(catalog, variant, device);
+                }
+            }
+        }
+        let tasks = catalog.tasks();
+        tasks.for_each(|task| keep_one(catalog, task, hosted, &mut wanted));
+        wanted
+    }
+
+    /// Returns what a policy considered, in which what is barred is not taken.
+    pub fn considered(
+        &self,
+        now: Duration,
+        hosted: &HostedInstances,
+        considered: &[ConsideredAction],
+    ) -> Vec<ConsideredAction> {
+        let outcome = |of: &ConsideredAction| {
+            let barred = self.until(now, hosted, of.action);
+            match (of.outcome, barred) {
+                (ActionOutcome::Taken, Some(until)) => ActionOutcome::TakenBack(until),
+                (ActionOutcome::HoldOff(from), Some(until)) if from < until => {
+                    ActionOutcome::TakenBack(until)
+                }
+                (other, _) => other,
+            }
+        };
+        let each = considered.iter().map(|of| ConsideredAction {
+            outcome: outcome(of),
+            ..*of
+        });
+        each.collect()
+    }
+
+    /// Returns when an action may be done again, or `None` if it may now.
+    fn until(
+        &self,
+        now: Duration,
+        hosted: &HostedInstances,
+        action: ScalingAction,
+    ) -> Option<Duration> {
+        let is_barred = |barred: &&BarredChange| match action {
+            ScalingAction::Switch(variant, _) | ScalingAction::Replicate(variant, _) => {
+                let mut came = barred.came.iter();
+                came.any(|&(d, v)| v == variant && comes(hosted, variant, d))
+            }
+            ScalingAction::Remove(variant, fewer) => {
+                // The last instance of a device stays.
+                let stays = |device| (1..=fewer).contains(&hosted.on(variant, device).into());
+                barred.left.iter().any(|&(d, v)| v == variant && stays(d))
+            }
+            ScalingAction::Keep | ScalingAction::Move(_) => false,
+        };
+        let barred = self.at(now).filter(is_barred);
+        barred.map(|barred| barred.until).max()
+    }
+}
+
+/// Whether an instance would be the first one of a variant on a device.
+fn comes(hosted: &HostedInstances, variant: VariantIndex, device: DeviceSlot) -> bool {
+    hosted.on(variant, device) == 0
+}
+
+/// Takes back into a plan what runs of a task that would have nothing.
+fn keep_one(
+    catalog: &VariantCatalog,
+    task: TaskIndex,
+    hosted: &HostedInstances,
+    wanted: &mut HostedInstances,
+) {
+    let variants = || catalog.range(task).map(|at| VariantIndex(at as u32));
+    if variants().any(|variant| wanted.total(variant) > 0) {
+        return;
+    }
+    for device in hosted.devices() {
+        for variant in variants().filter(|variant| hosted.on(*variant, device) > 0) {
+            let _ = wanted.add(catalog, variant, device);
+        }
+    }
+}
+
+/// Returns the variants of each device that one plan has and another one has not.
+fn only_in(plan: &HostedInstances, other: &HostedInstances) -> Vec<HostedPlace> {
+    let devices = plan.devices();
+    let each = devices.flat_map(|device| {
+        let on = plan.hosted_on(device);
+        let on = on.filter(move |(variant, _)| other.on(*variant, device) == 0);
+        on.map(move |(variant, _)| (device, variant))
+    });
+    each.collect()
+}
