@@ -52,7 +52,7 @@ impl BookedWork {
 }
 
 /// The devices of a variant, each with its part of the work.
-type Parts<'a> = &'a [(DeviceIndex, f64)];
+type DeviceParts<'a> = &'a [(DeviceIndex, f64)];
 
 /// The work of queries that are not answered yet.
 #[derive(Clone, Debug)]
@@ -151,7 +151,7 @@ impl Backlog {
     /// Adds the work of a query.
     pub(super) fn book(
         &mut self,
-        devices: Parts<'_>,
+        devices: DeviceParts<'_>,
         of: QueryWork,
         place: QueryPlace,
     ) -> BookedWork {
@@ -183,7 +183,7 @@ impl Backlog {
     }
 
     /// Takes off the work of a query that is over.
-    pub(super) fn take_off(&mut self, devices: Parts<'_>, booked: &BookedWork) {
+    pub(super) fn take_off(&mut self, devices: DeviceParts<'_>, booked: &BookedWork) {
         let mut slots = booked.slots.iter();
         for (device, part) in devices {
             let (device, work) = (self.device(*device), part_of(booked.work, *part));
@@ -205,7 +205,7 @@ impl Backlog {
 
     /// Returns the time until devices have done what goes before the query that was looked for, each
     /// weighed by its part of the work: the engine hands work to whichever device is free.
-    pub(super) fn wait(&self, devices: Parts<'_>) -> Duration {
+    pub(super) fn wait(&self, devices: DeviceParts<'_>) -> Duration {
         self.weighed(devices, |device, _| {
             let DeviceProspect { ahead, factor, .. } = device.prospect;
             (factor * ahead as f64) as u64
@@ -214,7 +214,7 @@ impl Backlog {
 
     /// Returns how late queries that are due later would be answered, if some work of the one that was
     /// looked for went before theirs.
-    pub(super) fn lateness(&self, devices: Parts<'_>, work: Duration) -> Duration {
+    pub(super) fn lateness(&self, devices: DeviceParts<'_>, work: Duration) -> Duration {
         self.weighed(devices, |device, part| {
             let DeviceProspect { slack, factor, .. } = device.prospect;
             let late = (part_of(work, part) as i64).saturating_sub(slack);
@@ -226,7 +226,7 @@ impl Backlog {
     /// how fast they are, if it waited long.
     pub(super) fn answered(
         &mut self,
-        devices: Parts<'_>,
+        devices: DeviceParts<'_>,
         booked: &BookedWork,
         (ahead, latency): (Duration, Duration),
     ) {
@@ -239,13 +239,13 @@ impl Backlog {
 
     /// Returns the work that has gone before a query by now, if it is over: what was there when it was
     /// booked, and what came later and was due before it.
-    pub(super) fn ahead(&self, devices: Parts<'_>, booked: &BookedWork) -> Duration {
+    pub(super) fn ahead(&self, devices: DeviceParts<'_>, booked: &BookedWork) -> Duration {
         let entered = self.entered_before(devices, booked);
         let later = entered.saturating_sub(booked.went_before);
         booked.ahead.saturating_add(later)
     }
 
-    fn entered_before(&self, devices: Parts<'_>, booked: &BookedWork) -> Duration {
+    fn entered_before(&self, devices: DeviceParts<'_>, booked: &BookedWork) -> Duration {
         let mut slots = booked.slots.iter();
         self.weighed(devices, |device, _| {
             let slot = slots.next();
@@ -255,7 +255,7 @@ impl Backlog {
 
     fn weighed(
         &self,
-        devices: Parts<'_>,
+        devices: DeviceParts<'_>,
         mut work: impl FnMut(&DeviceWork, f64) -> u64,
     ) -> Duration {
         let parts = devices.iter().map(|(device, part)| {
