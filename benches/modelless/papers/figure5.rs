@@ -57,7 +57,7 @@ fn by_worth((missed, machines, instances): (f64, f64, f64)) {
         "\n| worth of a query $ | missed | over infaas | machines over infaas | instances over infaas |"
     );
     println!("|---|---|---|---|---|");
-    for worth in [0.01, 0.001, 0.0005, WORTH, 0.0001] {
+    for worth in [0.01, 0.001, 0.0005, WORTH, 0.00015, 0.0001] {
         let report = simulate(&DayLoad::new(worth).scenario(PolicyChoice::Divisi, false));
         println!(
             "| {worth} | {:.2} % | {:.2} | {:.2} | {:.2} |",
