@@ -168,7 +168,7 @@ impl TaskRouter {
             missed: chosen.missed,
             accuracy: variant.accuracy.value(),
             cost: variant.query_cost(),
-            work: prospect.work.work,
+            work: prospect.work,
         }
     }
 }

@@ -27,7 +27,10 @@ const FORGETS: Duration = Duration::from_millis(250);
 pub(super) struct QueryProspect {
     pub(super) place: QueryPlace,
     pub(super) finish: Duration,
-    pub(super) work: QueryWork,
+    /// The time that devices work for it.
+    pub(super) work: Duration,
+    /// The 99th percentile of its batch.
+    batch: Duration,
 }
 
 /// The variants that run, the samples that wait for them, and what became of queries so far.
@@ -153,22 +156,22 @@ impl RouterState {
 
     /// Works out anew when the variants of its task that run would have answered a query.
     fn refresh(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, now: Duration, by: Certainty) {
-        for at in 0..self.running.len() {
-            let running = Arc::clone(&self.running[at]);
+        let all = std::mem::take(&mut self.running);
+        for running in &all {
             let group = tasks.group_of(running.variant);
-            if tasks.groups()[group].task != query.task {
-                continue;
+            if tasks.groups()[group].task == query.task {
+                let prospect = self.prospect(tasks, running, query, now);
+                let finish = self.delays[group].delayed(prospect.finish, by);
+                let late = self.backlog.lateness(&running.devices, prospect.work);
+                // What makes others late is late itself.
+                let finish = match query.goals.latency.filter(|_| !late.is_zero()) {
+                    Some(goal) => finish.max(goal.get().saturating_add(late)),
+                    None => finish,
+                };
+                self.choices.set_finish(running.variant, Some(finish));
             }
-            let prospect = self.prospect(tasks, &running, query, now);
-            let finish = self.delays[group].delayed(prospect.finish, by);
-            let lateness = self.backlog.lateness(&running.devices, prospect.work.work);
-            // What makes others late is late itself.
-            let finish = match query.goals.latency.filter(|_| !lateness.is_zero()) {
-                Some(goal) => finish.max(goal.get().saturating_add(lateness)),
-                None => finish,
-            };
-            self.choices.set_finish(running.variant, Some(finish));
         }
+        self.running = all;
     }
 
     /// Returns where a query would stand among those that wait for a variant, and when it would have
@@ -193,11 +196,8 @@ impl RouterState {
         QueryProspect {
             place,
             finish: wait.saturating_add(batch),
-            work: QueryWork {
-                work: work(variant, query.samples, wait),
-                batch,
-                answering: self.delays[group].delayed(batch, Certainty::Usual),
-            },
+            work: work(variant, query.samples, wait),
+            batch,
         }
     }
 
@@ -222,10 +222,15 @@ impl RouterState {
         prospect: &QueryProspect,
         samples: u32,
     ) -> BookedWork {
-        let queued = &mut self.queued[tasks.group_of(running.variant)];
-        *queued = queued.saturating_add(samples);
-        self.backlog
-            .book(&running.devices, prospect.work, prospect.place)
+        let group = tasks.group_of(running.variant);
+        self.queued[group] = self.queued[group].saturating_add(samples);
+        let batch = prospect.batch;
+        let work = QueryWork {
+            work: prospect.work,
+            batch,
+            answering: self.delays[group].delayed(batch, Certainty::Usual),
+        };
+        self.backlog.book(&running.devices, work, prospect.place)
     }
 
     /// Takes the work of a query that is over off its devices, and counts how it ended.
