@@ -52,13 +52,14 @@ fn lines(model: &Model, width: u16) -> Vec<TaskLine> {
     };
     let width = width.saturating_sub(2);
     let mut lines = policies::head(model, scaling, width);
+    // Who asked for it sees it without scrolling.
+    lines.extend(policies::comparison(scaling, width));
     for task in &scaling.tasks {
         lines.extend(goals::lines(task, width));
     }
     lines.extend(decisions::loaded(scaling, width));
     lines.extend(decisions::changes(scaling, width));
     lines.extend(decisions::considered(scaling, width));
-    lines.extend(policies::comparison(scaling, width));
     lines.extend(jobs(scaling, width));
     lines
 }
