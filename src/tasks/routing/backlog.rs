@@ -5,7 +5,7 @@ use std::time::Duration;
 use divisi::device::DeviceIndex;
 use divisi_modelless::variants::VariantCatalog;
 
-use super::due_work::{DueSlot, DueWork, nanoseconds};
+use super::due_work::{DueTime, DueWork, nanoseconds};
 use super::pace::DevicePace;
 
 /// Where a query stands among those that wait for the same devices.
@@ -35,7 +35,7 @@ pub(super) struct QueryWork {
 pub(super) struct BookedWork {
     work: Duration,
     /// When it is due on each device; nothing where it goes behind all others.
-    slots: Vec<DueSlot>,
+    due: Vec<DueTime>,
     /// The work before it when it was booked, by profiles.
     ahead: Duration,
     /// Work that was ever to go before it, when it was booked.
@@ -57,7 +57,8 @@ type DeviceParts<'a> = &'a [(DeviceIndex, f64)];
 /// The work of queries that are not answered yet.
 #[derive(Clone, Debug)]
 pub(super) struct Backlog {
-    slot: Duration,
+    /// The shortest and the longest slot of time in which one query is not told from another.
+    slots: (Duration, Duration),
     now: Duration,
     devices: Vec<DeviceWork>,
     /// Where the query stands whose prospects devices know.
@@ -104,7 +105,7 @@ impl DeviceWork {
 /// A wait that is so long that single batches and other programs' turns matter little.
 pub(super) const LONG: Duration = Duration::from_millis(50);
 
-/// The shortest and the longest slot of time in which one query is not told from another.
+/// The least and the most that slots are long.
 const SLOTS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
 impl Backlog {
@@ -114,7 +115,10 @@ impl Backlog {
         let latencies = catalog.variants().iter();
         let quickest = latencies.map(|v| v.profile.latency.p99(1)).min();
         Backlog {
-            slot: quickest.unwrap_or_default().clamp(SLOTS.0, SLOTS.1),
+            slots: (
+                quickest.unwrap_or_default().clamp(SLOTS.0, SLOTS.1),
+                SLOTS.1,
+            ),
             now: Duration::ZERO,
             devices: Vec::new(),
             looked: None,
@@ -133,7 +137,7 @@ impl Backlog {
         self.looked = None;
         let at = device.get();
         if self.devices.len() <= at {
-            let mut due = DueWork::new(self.slot);
+            let mut due = DueWork::new(self.slots);
             due.pass(self.now);
             let pace = DevicePace::new(self.now);
             let (behind, prospect) = (0, DeviceProspect::default());
@@ -163,17 +167,17 @@ impl Backlog {
             QueryPlace::AsItComes => Some(self.now),
             QueryPlace::Behind => None,
         };
-        let mut slots = Vec::new();
+        let mut due = Vec::new();
         for (device, part) in devices {
             let (device, work) = (self.device(*device), part_of(work, *part));
             match by {
-                Some(by) => slots.push(device.due.add(by, work, answering)),
+                Some(by) => due.push(device.due.add(by, work, answering)),
                 None => device.behind += work,
             }
         }
         let mut booked = BookedWork {
             work,
-            slots,
+            due,
             ahead,
             went_before: Duration::ZERO,
             batch: of.batch,
@@ -184,11 +188,11 @@ impl Backlog {
 
     /// Takes off the work of a query that is over.
     pub(super) fn take_off(&mut self, devices: DeviceParts<'_>, booked: &BookedWork) {
-        let mut slots = booked.slots.iter();
+        let mut due = booked.due.iter();
         for (device, part) in devices {
             let (device, work) = (self.device(*device), part_of(booked.work, *part));
-            match slots.next() {
-                Some(slot) => device.due.remove(*slot, work),
+            match due.next() {
+                Some(due) => device.due.remove(*due, work),
                 None => device.behind = device.behind.saturating_sub(work),
             }
         }
@@ -246,10 +250,10 @@ impl Backlog {
     }
 
     fn entered_before(&self, devices: DeviceParts<'_>, booked: &BookedWork) -> Duration {
-        let mut slots = booked.slots.iter();
+        let mut due = booked.due.iter();
         self.weighed(devices, |device, _| {
-            let slot = slots.next();
-            slot.map_or(0, |slot| device.due.entered_before(*slot))
+            let due = due.next();
+            due.map_or(0, |due| device.due.entered_before(*due))
         })
     }
 

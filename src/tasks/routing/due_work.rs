@@ -8,8 +8,8 @@ const SLOTS: usize = 1_000;
 
 /// When the answer to a query is due, as far as it is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum DueSlot {
-    /// In a slot of time, counted from the start.
+pub(super) enum DueTime {
+    /// At a time, in nanoseconds.
     At(u64),
     /// Later than what is told apart.
     Later,
@@ -17,14 +17,19 @@ pub(super) enum DueSlot {
 
 /// The work for queries that are due by certain times, in nanoseconds, earliest deadline first.
 ///
-/// Times are told apart in slots: of queries that are due in the same one any may go first.
+/// Times are told apart in slots: of queries that are due in the same one any may go first. Slots grow with
+/// the latest time that is asked for, and are short again once nothing waits.
 #[derive(Clone, Debug)]
 pub(super) struct DueWork {
     /// The length of a slot.
     slot: u64,
+    /// The shortest and the longest one.
+    lengths: (u64, u64),
     now: u64,
     /// The slot of now.
     current: u64,
+    /// What is due before this is overdue: slots that were over stay so when slots grow.
+    overdue_before: u64,
     /// Work that was due before.
     overdue: u64,
     /// Work that is due from now on, slot by slot.
@@ -46,13 +51,25 @@ struct SlotWork {
     answering: u64,
 }
 
+impl SlotWork {
+    fn join(&mut self, other: SlotWork) {
+        self.waits += other.waits;
+        self.entered += other.entered;
+        self.largest = self.largest.max(other.largest);
+        self.answering = self.answering.max(other.answering);
+    }
+}
+
 impl DueWork {
-    /// Creates a device without work, of slots of a length.
-    pub(super) fn new(slot: Duration) -> Self {
+    /// Creates a device without work, of slots between two lengths.
+    pub(super) fn new((shortest, longest): (Duration, Duration)) -> Self {
+        let shortest = nanoseconds(shortest).max(1);
         DueWork {
-            slot: nanoseconds(slot).max(1),
+            slot: shortest,
+            lengths: (shortest, nanoseconds(longest).max(shortest)),
             now: 0,
             current: 0,
+            overdue_before: 0,
             overdue: 0,
             due: VecDeque::new(),
             later: 0,
@@ -73,6 +90,40 @@ impl DueWork {
             self.entered += past.entered;
         }
         self.current = current;
+        self.overdue_before = self.overdue_before.max(current * self.slot);
+    }
+
+    /// Makes slots so long that a time is told apart, if they may be; or short, if nothing waits.
+    fn fit(&mut self, by: Duration) {
+        if self.slot > self.lengths.0 && self.all() == 0 {
+            self.regroup(self.lengths.0);
+        }
+        // Twice as long, so that each is in one of the new ones as a whole.
+        while self.place(by) >= SLOTS && 2 * self.slot <= self.lengths.1 {
+            self.regroup(2 * self.slot);
+        }
+    }
+
+    /// Gives slots another length. What was in one goes to that in which it ended.
+    fn regroup(&mut self, length: u64) {
+        let slots = std::mem::take(&mut self.due);
+        let ends = (self.current + 1..).map(|end| end * self.slot - 1);
+        let slots: Vec<(u64, SlotWork)> = ends.zip(slots).collect();
+        self.slot = length;
+        self.current = self.now / length;
+        // It is not known any more how much of it came before which slot.
+        self.entered_before.clear();
+        for (end, work) in slots.into_iter().filter(|(_, work)| work.entered > 0) {
+            let at = self.place(Duration::from_nanos(end)).min(SLOTS - 1);
+            self.slot_at(at).join(work);
+        }
+    }
+
+    fn slot_at(&mut self, at: usize) -> &mut SlotWork {
+        if self.due.len() <= at {
+            self.due.resize(at + 1, SlotWork::default());
+        }
+        &mut self.due[at]
     }
 
     /// Returns how many slots after now's that of a time is.
@@ -89,32 +140,34 @@ impl DueWork {
     }
 
     /// Adds the work of a query that is due by a time, and is answered `answering` after its batch begins.
-    pub(super) fn add(&mut self, by: Duration, work: u64, answering: u64) -> DueSlot {
+    pub(super) fn add(&mut self, by: Duration, work: u64, answering: u64) -> DueTime {
+        self.fit(by);
         let at = self.place(by);
         if at >= SLOTS {
             self.later += work;
-            return DueSlot::Later;
+            return DueTime::Later;
         }
-        if self.due.len() <= at {
-            self.due.resize(at + 1, SlotWork::default());
-        }
-        let slot = &mut self.due[at];
-        slot.waits += work;
-        slot.entered += work;
-        slot.largest = slot.largest.max(work);
-        slot.answering = slot.answering.max(answering);
-        DueSlot::At(self.current + at as u64)
+        self.slot_at(at).join(SlotWork {
+            waits: work,
+            entered: work,
+            largest: work,
+            answering,
+        });
+        DueTime::At(nanoseconds(by).max(self.now))
     }
 
     /// Takes work off that was added.
-    pub(super) fn remove(&mut self, slot: DueSlot, work: u64) {
-        let waits = match slot {
-            DueSlot::Later => &mut self.later,
-            DueSlot::At(at) if at < self.current => &mut self.overdue,
-            DueSlot::At(at) => match self.due.get_mut((at - self.current) as usize) {
-                Some(slot) => &mut slot.waits,
-                None => return,
-            },
+    pub(super) fn remove(&mut self, due: DueTime, work: u64) {
+        let waits = match due {
+            DueTime::Later => &mut self.later,
+            DueTime::At(at) if at < self.overdue_before => &mut self.overdue,
+            DueTime::At(at) => {
+                let place = self.place(Duration::from_nanos(at));
+                match self.due.get_mut(place) {
+                    Some(slot) => &mut slot.waits,
+                    None => return,
+                }
+            }
         };
         *waits = waits.saturating_sub(work);
     }
@@ -153,16 +206,18 @@ impl DueWork {
 
     /// Returns all work that was ever added for what was due before a slot. What that grows by has gone
     /// before those that are due in the slot.
-    pub(super) fn entered_before(&self, slot: DueSlot) -> u64 {
+    pub(super) fn entered_before(&self, due: DueTime) -> u64 {
         let sum = |slots: usize| {
             let due = self.due.iter().take(slots);
             self.entered + due.map(|slot| slot.entered).sum::<u64>()
         };
-        match slot {
-            DueSlot::Later => sum(SLOTS),
-            DueSlot::At(at) if at >= self.current => sum((at - self.current) as usize),
-            DueSlot::At(at) => {
-                let passed = (self.current - at) as usize;
+        match due {
+            DueTime::Later => sum(SLOTS),
+            DueTime::At(at) if at >= self.overdue_before => {
+                sum(self.place(Duration::from_nanos(at)))
+            }
+            DueTime::At(at) => {
+                let passed = self.current.saturating_sub(at / self.slot) as usize;
                 let known = self.entered_before.len();
                 let place = known.checked_sub(passed);
                 let oldest = self.entered_before.front();
@@ -182,7 +237,7 @@ pub(super) fn nanoseconds(time: Duration) -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use super::{DueSlot, DueWork};
+    use super::{DueTime, DueWork};
 
     const MILLI: u64 = 1_000_000;
 
@@ -191,16 +246,16 @@ mod tests {
     }
 
     fn work() -> DueWork {
-        DueWork::new(ms(2))
+        DueWork::new((ms(2), ms(100)))
     }
 
     #[test]
     fn work_goes_before_what_is_due_later_and_in_the_same_slot() {
         let mut work = work();
-        for (due, millis) in [(100, 1), (10, 2), (50, 4), (11, 8), (9000, 16)] {
+        for (due, millis) in [(100, 1), (10, 2), (50, 4), (11, 8), (1500, 16)] {
             work.add(ms(due), millis * MILLI, 0);
         }
-        let before = [0, 9, 10, 11, 50, 99, 101, 8000];
+        let before = [0, 9, 10, 11, 50, 99, 101, 1600];
         let found = before.map(|due| work.before(ms(due)) / MILLI);
         assert_eq!(found, [0, 0, 10, 10, 14, 14, 15, 31]);
         assert_eq!(work.all() / MILLI, 31);
@@ -247,7 +302,7 @@ mod tests {
     fn what_came_later_and_went_before_is_known_even_once_it_is_overdue() {
         let mut work = work();
         let slot = work.add(ms(100), MILLI, 0);
-        assert_eq!(slot, DueSlot::At(50));
+        assert_eq!(slot, DueTime::At(100 * MILLI));
         let known = work.entered_before(slot);
         let overtaken = |work: &DueWork| (work.entered_before(slot) - known) / MILLI;
         work.add(ms(40), 3 * MILLI, 0);
@@ -257,6 +312,54 @@ mod tests {
         for now in [50, 101, 120, 1000] {
             work.pass(ms(now));
             assert_eq!(overtaken(&work), 3, "at {now} ms");
+        }
+    }
+
+    #[test]
+    fn slots_grow_with_the_latest_time_and_are_short_again_once_nothing_waits() {
+        let mut work = work();
+        let due = [(10, 1), (21, 2), (40_000, 4), (9, 8), (90_000_000, 16)];
+        let added = due.map(|(due, millis)| (work.add(ms(due), millis * MILLI, 0), millis));
+        let before = [10, 39_000, 41_000, 80_000_000].map(|due| work.before(ms(due)) / MILLI);
+        // 40 s are told apart in slots of 64 ms, years later not at all.
+        assert_eq!(before, [11, 11, 15, 31]);
+        work.pass(ms(200));
+        assert_eq!(work.before(ms(200)) / MILLI, 11, "it is overdue");
+        for (due, millis) in added {
+            work.remove(due, millis * MILLI);
+        }
+        assert_eq!(work.all(), 0);
+        for (due, millis) in [(210, 1), (213, 2)] {
+            work.add(ms(due), millis * MILLI, 0);
+        }
+        assert_eq!(work.before(ms(211)) / MILLI, 1);
+    }
+
+    #[test]
+    fn what_is_taken_off_is_what_was_added_however_slots_grew() {
+        let mut work = work();
+        let mut added = Vec::new();
+        // Times by a linear congruential generator.
+        let mut state = 1_u64;
+        for step in 0..20_000_u64 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let within = (state >> 33) % [20, 500, 5_000, 100_000][(step / 500 % 4) as usize];
+            work.pass(ms(step / 4));
+            let at = work.add(ms(step / 4 + within), state % MILLI, 0);
+            added.push((at, state % MILLI));
+            if step % 3 != 0 {
+                let (at, taken) = added.swap_remove((state >> 20) as usize % added.len());
+                work.remove(at, taken);
+            }
+            let left: u64 = added.iter().map(|(_, work)| work).sum();
+            assert_eq!(work.all(), left, "after step {step}");
+            if step % 2000 == 1999 {
+                added
+                    .drain(..)
+                    .for_each(|(at, taken)| work.remove(at, taken));
+            }
         }
     }
 }
