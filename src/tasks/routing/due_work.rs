@@ -28,7 +28,7 @@ pub(super) struct DueWork {
     now: u64,
     /// The slot of now.
     current: u64,
-    /// What is due before this is overdue: slots that were over stay so when slots grow.
+    /// The time before which what is due is overdue: slots that were over stay so when slots grow.
     overdue_before: u64,
     /// Work that was due before.
     overdue: u64,
