@@ -17,16 +17,12 @@ use crate::served::{QueryUrgency, RunningVariant};
 pub struct Expected {
     /// The time until it has answered.
     pub finish: Duration,
-    /// The same by profiles and the work ahead alone, whatever else uses the devices.
-    pub undisturbed: Duration,
     /// The goals that it is expected to miss.
     pub missed: MissedGoals,
     /// How often its answers are right.
     pub accuracy: Accuracy,
     /// The cost of a sample.
     pub cost: QueryCost,
-    /// The time that devices work for the query.
-    pub work: Duration,
 }
 
 /// A query that is under way. Until it is answered or dropped its work is waited for by others.

@@ -11,7 +11,7 @@ use divisi_modelless::variants::{TaskIndex, VariantIndex};
 use super::backlog::QueryPlace;
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
-use super::state::{QueryProspect, RouterState};
+use super::state::RouterState;
 use super::streams::{AskedQueries, StreamInterval};
 use super::tally::{TaskTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks, TaskQuery};
@@ -91,7 +91,7 @@ impl TaskRouter {
         let group = self.tasks.group_of(chosen.variant);
         let urgency = self.tasks.urgency(group, query);
         let prospect = state.prospect(&self.tasks, &running, query, now);
-        let expected = self.expected(&chosen, &prospect);
+        let expected = self.expected(&chosen);
         let booked = state.enter(&self.tasks, &running, &prospect, samples);
         let due = match prospect.place {
             QueryPlace::DueBy(by) => Some(by.saturating_sub(now)),
@@ -160,15 +160,13 @@ impl TaskRouter {
         self.state.lock().leave_out(&self.tasks, groups);
     }
 
-    fn expected(&self, chosen: &ChosenVariant, prospect: &QueryProspect) -> Expected {
+    fn expected(&self, chosen: &ChosenVariant) -> Expected {
         let variant = self.tasks.catalog().variant(chosen.variant);
         Expected {
             finish: chosen.finish,
-            undisturbed: prospect.finish,
             missed: chosen.missed,
             accuracy: variant.accuracy.value(),
             cost: variant.query_cost(),
-            work: prospect.work,
         }
     }
 }
