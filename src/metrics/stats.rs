@@ -19,6 +19,14 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// Returns the median of the largest values of so many runs of values, one after another; 0 of none. What
+/// is large for a moment only is in one of them.
+pub fn usual_largest(values: &[f64], runs: usize) -> f64 {
+    let length = values.len().div_ceil(runs.max(1)).max(1);
+    let largest = |run: &[f64]| run.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    median(&values.chunks(length).map(largest).collect::<Vec<_>>())
+}
+
 fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

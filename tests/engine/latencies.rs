@@ -21,6 +21,23 @@ fn s(n: u64) -> Duration {
 }
 
 #[test]
+fn what_is_large_for_a_moment_is_not_usually_the_largest() {
+    let every_tenth = |at: usize| if at % 10 == 9 { 2.0 } else { 1.0 };
+    let usual: Vec<f64> = (0..207).map(every_tenth).collect();
+    let mut disturbed = usual.clone();
+    disturbed[80..100].fill(30.0);
+    let largest = [&usual, &disturbed].map(|times| stats::usual_largest(times, 3));
+    assert_eq!(largest, [2.0, 2.0]);
+    for (values, runs, expected) in [
+        (&[1.0, 5.0, 3.0][..], 1, 5.0),
+        (&[4.0], 3, 4.0),
+        (&[], 3, 0.0),
+    ] {
+        assert_eq!(stats::usual_largest(values, runs), expected, "{values:?}");
+    }
+}
+
+#[test]
 fn a_burst_leaves_the_window_and_stays_in_what_was_since() {
     let mut tally = LatencyTally::default();
     for _ in 0..200 {
