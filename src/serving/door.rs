@@ -126,8 +126,9 @@ impl Door {
         self.state = state;
     }
 
-    /// Lets a request of `samples` in, as far as the door is concerned. Unless they are alone, large ones
-    /// leave some room to small ones, and those of which others go first leave more to these.
+    /// Lets a request of `samples` in, as far as the door is concerned; `ahead` is the part of the pool, from
+    /// 0 to 1, that is held by samples which go before its own. Unless they are alone, large requests leave
+    /// some room to small ones, and those that are not among the first leave more to these.
     ///
     /// # Errors
     /// [`Refused`], counted.
@@ -135,15 +136,11 @@ impl Door {
         &mut self,
         samples: usize,
         (capacity, free): (usize, usize),
-        goes_first: bool,
+        ahead: impl FnOnce() -> f64,
     ) -> Result<(), Refused> {
-        let kept = match goes_first {
-            true => kept_for_small(samples, capacity),
-            false => kept_for_small(samples, capacity).max(capacity / KEPT_FOR_URGENT),
-        };
         let kept = match free == capacity {
             true => 0,
-            false => kept.min(free),
+            false => kept(samples, (capacity, free), ahead).min(free),
         };
         let verdict = match &self.state {
             DoorState::Starting => Err(Refused::Starting),
@@ -185,8 +182,11 @@ impl Door {
 /// One in so many places of a pool is kept for requests that need no more places than are kept.
 const KEPT_FOR_SMALL: usize = 16;
 
-/// One in so many is kept for requests of the most urgent level, where there are several.
+/// One in so many is kept for requests that are among the first.
 const KEPT_FOR_URGENT: usize = 4;
+
+/// The part of a pool that samples hold at most which go before those of the first requests.
+const AMONG_FIRST: f64 = 0.0625;
 
 /// The fewest places of which some are kept.
 const WORTH_KEEPING: usize = 1024;
@@ -198,4 +198,15 @@ fn kept_for_small(samples: usize, capacity: usize) -> usize {
         true => 0,
         false => kept,
     }
+}
+
+/// Returns how many places a request must leave to others.
+fn kept(samples: usize, (capacity, free): (usize, usize), ahead: impl FnOnce() -> f64) -> usize {
+    let most = capacity / KEPT_FOR_URGENT;
+    let has_room = samples.saturating_add(most) <= free;
+    let for_urgent = match has_room || ahead() <= AMONG_FIRST {
+        true => 0,
+        false => most,
+    };
+    for_urgent.max(kept_for_small(samples, capacity))
 }

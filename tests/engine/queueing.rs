@@ -209,6 +209,36 @@ fn requests_that_others_go_before_leave_these_a_quarter_of_the_pool_unless_they_
 }
 
 #[test]
+fn of_requests_that_are_due_those_that_are_not_among_the_first_leave_these_a_quarter_of_the_pool() {
+    let mut core = alone(1000);
+    let mut fill = |due| {
+        (0..1000)
+            .take_while(|_| ask_due(&mut core, ms(0), 1, Some(ms(due))).is_ok())
+            .count()
+    };
+    // The pool has 256 places. Requests with more than 16 before them have 192 of these.
+    let taken = [60_000, 10_000, 60_000, 100, 20].map(&mut fill);
+    assert_eq!(taken, [192, 17, 0, 17, 17]);
+    assert_eq!(drain(&mut core, ms(0)).len(), 243);
+    // Those that name no such time go before all that do.
+    for _ in 0..200 {
+        ask(&mut core, ms(0), 1).expect("room");
+    }
+    assert!(ask_due(&mut core, ms(0), 1, Some(ms(20))).is_err());
+    let at_once = (0..1000).take_while(|_| ask(&mut core, ms(0), 1).is_ok());
+    assert_eq!(at_once.count(), 56);
+    // Few before a large request keep it from nothing.
+    assert_eq!(drain(&mut core, ms(0)).len(), 256);
+    ask_due(&mut core, ms(0), 1, Some(ms(20))).expect("room");
+    let large = Arrival {
+        priority: 1,
+        due: Some(ms(1000)),
+        ..Arrival::of(192)
+    };
+    core.admit(ms(0), large, |_| 0).expect("room");
+}
+
+#[test]
 fn urgency_counts_from_the_default_where_others_have_no_priorities() {
     let mut core = alone(9);
     let plain = Arrival {

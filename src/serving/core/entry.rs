@@ -101,6 +101,8 @@ pub(super) struct RequestEntry<T> {
     pub waiting: Option<WaitingRequest>,
     pub submitted: Duration,
     pub due: Option<Duration>,
+    /// No level of its pipeline goes before its own.
+    pub is_most_urgent: bool,
     pub deadline: Option<Duration>,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,

@@ -4,6 +4,7 @@
 //! the driver has to do. There is no clock, lock or thread inside.
 
 mod batches;
+mod due;
 mod entry;
 mod expiring;
 mod failing;
@@ -34,6 +35,7 @@ use crate::serving::scheduler::{Discipline, Scheduler};
 
 pub use batches::Next;
 use batches::RunningBatch;
+use due::DueSamples;
 use entry::RequestEntry;
 pub use entry::{Admission, Arrival, HostWork};
 pub use latencies::{Stamps, batch_spans, transfer_span};
@@ -112,6 +114,7 @@ struct ServedPipeline {
     queue: Option<EntryQueue>,
     /// Requests of which no batch has begun.
     waiting: usize,
+    due: DueSamples,
 }
 
 impl ServedPipeline {
@@ -122,6 +125,23 @@ impl ServedPipeline {
             closed: None,
             queue: config.queueing.map(EntryQueue::new),
             waiting: 0,
+            due: DueSamples::default(),
+        }
+    }
+
+    /// Whether no level of requests goes before that of a request.
+    fn is_most_urgent(&self, arrival: &Arrival) -> bool {
+        let queue = self.queue.as_ref();
+        queue.is_none_or(|queue| queue.goes_first(arrival.priority))
+    }
+
+    /// Returns the part of the pool that is held by samples which go before those of a request: all of it,
+    /// where it is of a level that others go before.
+    fn ahead(&self, arrival: &Arrival) -> f64 {
+        match arrival.due {
+            _ if !self.is_most_urgent(arrival) => 1.0,
+            None => 0.0,
+            Some(due) => self.due.before(due) as f64 / self.pool.capacity() as f64,
         }
     }
 }

@@ -30,9 +30,8 @@ impl<T: Clone> Core<T> {
         let served = &mut self.pipelines[arrival.pipeline.0];
         let samples = arrival.samples;
         let (capacity, free) = (served.pool.capacity(), served.pool.available());
-        let queue = served.queue.as_ref();
-        let goes_first = queue.is_none_or(|queue| queue.goes_first(arrival.priority));
-        self.door.admit(samples, (capacity, free), goes_first)?;
+        let ahead = || served.ahead(&arrival);
+        self.door.admit(samples, (capacity, free), ahead)?;
         if let Some(reason) = &served.closed {
             let refused = Refused::Closed(reason.clone());
             self.door.count_refusal(&refused);
@@ -65,12 +64,16 @@ impl<T: Clone> Core<T> {
             waiting,
             submitted: now,
             due: arrival.due,
+            is_most_urgent: served.is_most_urgent(&arrival),
             deadline: arrival.deadline,
             late: Vec::new(),
             begun: false,
             over: false,
         };
         served.waiting += 1;
+        if entry.is_most_urgent {
+            served.due.hold(arrival.due, samples);
+        }
         self.requests.insert(request, entry);
         self.deadlines
             .extend(arrival.deadline.map(|at| (at, request)));
@@ -278,6 +281,9 @@ impl<T: Clone> Core<T> {
         entry.held -= 1;
         let (slice, held, parts) = (place.slice, entry.held, entry.parts.len());
         let served = &mut self.pipelines[entry.pipeline.0];
+        if entry.is_most_urgent {
+            served.due.free(entry.due, slice.len);
+        }
         served.pool.release(slice.extent, slice.len);
         if held == 0 {
             let planes = served.flow.planes();
@@ -312,9 +318,12 @@ impl<T: Clone> Core<T> {
         let mut entry = self.requests.remove(&request)?;
         self.live -= usize::from(!entry.over);
         self.forget_timers(request, entry.take_timers());
-        let pool = &mut self.pipelines[entry.pipeline.0].pool;
+        let served = &mut self.pipelines[entry.pipeline.0];
+        if entry.is_most_urgent {
+            served.due.free(entry.due, entry.samples);
+        }
         for part in entry.parts {
-            pool.release(part.slice.extent, part.slice.len);
+            served.pool.release(part.slice.extent, part.slice.len);
         }
         (!entry.over).then_some(entry.payload)
     }
