@@ -1,12 +1,13 @@
 //! The sample ensemble as it might be registered, with made-up profiles.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::deployment::{Deployment, DeploymentStart, ModelsRead};
 use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files};
+use divisi::ensemble::{Ensemble, Files, QueuePolicy, Queueing};
 use divisi::serving::EngineOptions;
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
 use divisi_modelless::quantities::{CostRate, DeviceShare};
@@ -132,8 +133,25 @@ pub(crate) fn contents(task: &str, model: RegisteredModel) -> StoreContents {
 
 /// Opens a task of the sample with some variants.
 pub(crate) fn opened(made: &[Made]) -> Arc<ServedTasks> {
-    let contents = contents("numbers", registered(&digits(), made));
-    Arc::new(open(&contents, "numbers", &["cpu:0"]).expect("opens"))
+    opened_of(&digits(), made)
+}
+
+/// Opens a task of an ensemble with the sample's members.
+pub(crate) fn opened_of(ensemble: &Ensemble, made: &[Made]) -> Arc<ServedTasks> {
+    let contents = contents("numbers", registered(ensemble, made));
+    let names = ["numbers".to_owned()];
+    let read = |_: &RecordedSource| Ok::<_, StaleProfile>(ensemble.clone());
+    let tasks = ServedTasks::open(&contents, &names, &partitions(&["cpu:0"]), read);
+    Arc::new(tasks.expect("opens"))
+}
+
+/// The sample with a queue of its own, of three levels of which the second is the default.
+pub(crate) fn with_own_queue() -> Ensemble {
+    let own = Queueing::new(3, 2, QueuePolicy::default(), &BTreeMap::new()).expect("levels");
+    Ensemble {
+        queueing: Some(Arc::new(own)),
+        ..digits()
+    }
 }
 
 pub(crate) fn open(

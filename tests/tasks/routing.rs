@@ -4,20 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::device::DeviceIndex;
+use divisi::ensemble::Ensemble;
 use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
 use divisi_modelless::quantities::Accuracy;
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
 use divisi_tasks::routing::{RoutedQuery, RoutingError, TaskRouter, alone};
-use divisi_tasks::served::RunningVariant;
+use divisi_tasks::served::{RunningVariant, TaskQuery};
 
-use crate::common::{MIDDLING, SMALL, WHOLE, opened};
+use crate::common::{MIDDLING, SMALL, WHOLE, digits, opened, opened_of, with_own_queue};
 use crate::wait::wait_until;
 
 const TASK: TaskIndex = TaskIndex(0);
 
 /// A router of the three variants on one device, of which those of these numbers run.
 fn router(running: &[u32]) -> Arc<TaskRouter> {
-    let router = TaskRouter::new(opened(&[SMALL, MIDDLING, WHOLE]));
+    router_of(&digits(), running)
+}
+
+fn router_of(ensemble: &Ensemble, running: &[u32]) -> Arc<TaskRouter> {
+    let router = TaskRouter::new(opened_of(ensemble, &[SMALL, MIDDLING, WHOLE]));
     let running = running.iter().map(|at| RunningVariant {
         variant: VariantIndex(*at),
         devices: vec![(DeviceIndex::new(0), 1.0)],
@@ -137,6 +142,29 @@ fn a_query_that_would_make_others_late_is_refused() {
     assert_eq!(entry(&ask(90)), "too_late", "all the time is promised");
     drop(loose);
     assert_eq!(entry(&ask(90)), "numbers.sample.f32.all");
+}
+
+#[test]
+fn in_a_queue_of_a_manifest_queries_wait_for_those_of_their_level_and_more_urgent_ones() {
+    let router = router_of(&with_own_queue(), &[2]);
+    let goals = goals(98.0, 190);
+    let ask = |priority| {
+        router.route_query(TaskQuery {
+            task: TASK,
+            goals: &goals,
+            samples: 1,
+            priority,
+        })
+    };
+    let held: Vec<_> = (0..1000).map_while(|_| ask(2).ok()).collect();
+    assert!((1..1000).contains(&held.len()), "{}", held.len());
+    assert_eq!([3, 0].map(|at| entry(&ask(at)).to_owned()), ["too_late"; 2]);
+    let first = ask(1);
+    assert_eq!(entry(&first), "numbers.sample.f32.all");
+    let held_first: Vec<_> = (0..1000).map_while(|_| ask(1).ok()).collect();
+    assert_eq!(entry(&ask(1)), "too_late");
+    drop((held, held_first, first));
+    assert_eq!(entry(&ask(3)), "numbers.sample.f32.all");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use divisi::catalogue::Catalogue;
 use divisi::device::DeviceIndex;
-use divisi::ensemble::{Ensemble, QueuePolicy, Queueing, RuleKind};
+use divisi::ensemble::{Ensemble, RuleKind};
 use divisi::serving::EngineOptions;
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantPrecision};
@@ -14,7 +14,8 @@ use divisi_registry::records::{RecordedSource, StaleProfile};
 use divisi_tasks::served::{ServedTasks, ServedTasksError, TaskQuery};
 
 use crate::common::{
-    MIDDLING, Made, SMALL, WHOLE, contents, digits, open, opened, partitions, registered,
+    MIDDLING, Made, SMALL, WHOLE, contents, digits, open, opened, opened_of, partitions,
+    registered, with_own_queue,
 };
 
 #[test]
@@ -145,22 +146,15 @@ fn the_whole_ensemble_is_that_of_the_most_members() {
 
 #[test]
 fn queries_without_a_latency_go_behind_unless_the_manifest_has_a_queue_of_its_own() {
-    let own = Queueing::new(3, 2, QueuePolicy::default(), &BTreeMap::new()).expect("levels");
-    let own = Ensemble {
-        queueing: Some(Arc::new(own)),
-        ..digits()
-    };
     let none = QueryGoals::default();
     let timed = QueryGoals {
         latency: LatencyGoal::new(Duration::from_millis(5)).ok(),
         ..none
     };
-    for (ensemble, levels, [with, without]) in [(digits(), 2, [0, 2]), (own, 3, [0, 0])] {
-        let read = |_: &RecordedSource| Ok::<_, StaleProfile>(ensemble.clone());
-        let contents = contents("numbers", registered(&ensemble, &[SMALL]));
-        let names = ["numbers".to_owned()];
-        let tasks = ServedTasks::open(&contents, &names, &partitions(&["cpu:0"]), read);
-        let tasks = tasks.expect("opens");
+    for (ensemble, levels, [with, without]) in
+        [(digits(), 2, [0, 2]), (with_own_queue(), 3, [0, 0])]
+    {
+        let tasks = opened_of(&ensemble, &[SMALL]);
         let queueing = tasks.entries()[0].ensemble.queueing.as_ref();
         assert_eq!(queueing.map(|queue| queue.levels().len()), Some(levels));
         let priority = |goals: &QueryGoals, own: u64| {

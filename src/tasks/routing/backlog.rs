@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use divisi::device::DeviceIndex;
-use divisi_modelless::variants::VariantCatalog;
 
 use super::due_work::{DueTime, DueWork, nanoseconds};
+use super::level_work::LevelWork;
+use super::offered_work::OfferedWork;
 use super::pace::DevicePace;
 
 /// Where a query stands among those that wait for the same devices.
@@ -13,11 +14,13 @@ use super::pace::DevicePace;
 pub(super) enum QueryPlace {
     /// By the time by which it is to be answered, by the router's clock.
     DueBy(Duration),
-    /// As it comes, before those that have such a time.
-    AsItComes,
-    /// Behind all others.
-    Behind,
+    /// By the urgency of its level, then as it comes: up to 0 before those that have such a time, above 0
+    /// behind them.
+    Level(i16),
 }
+
+/// The urgency of the level of those that have a time by which they are to be answered.
+const DUE_LEVEL: i16 = 0;
 
 /// The time of devices that a query takes.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +37,9 @@ pub(super) struct QueryWork {
 #[derive(Clone, Debug)]
 pub(super) struct BookedWork {
     work: Duration,
-    /// When it is due on each device; nothing where it goes behind all others.
+    place: QueryPlace,
+    booked_at: Duration,
+    /// When it is due on each device, where it has such a time.
     due: Vec<DueTime>,
     /// The work before it when it was booked, by profiles.
     ahead: Duration,
@@ -68,8 +73,8 @@ pub(super) struct Backlog {
 #[derive(Clone, Debug)]
 struct DeviceWork {
     due: DueWork,
-    /// Work behind all that is due.
-    behind: u64,
+    levels: LevelWork,
+    offered: OfferedWork,
     pace: DevicePace,
     prospect: DeviceProspect,
 }
@@ -79,6 +84,10 @@ struct DeviceWork {
 struct DeviceProspect {
     /// The work that goes before it, by profiles.
     ahead: u64,
+    /// The part of it that is for queries which may wait about as long as it or less.
+    tighter: u64,
+    /// The work of later queries that is to be expected before it, by profiles.
+    overtaking: u64,
     /// How much work it may bring without making others late.
     slack: i64,
     /// The time that work takes, over that by profiles.
@@ -88,16 +97,47 @@ struct DeviceProspect {
 impl DeviceWork {
     fn prospect(&self, now: Duration, place: QueryPlace) -> DeviceProspect {
         let factor = self.pace.factor(now);
-        let slack = |by| self.due.slack(by, 1.0 / factor);
+        let first = self.levels.before(DUE_LEVEL);
+        let slack = |by| self.due.slack(by, first, 1.0 / factor);
         let (ahead, slack) = match place {
-            QueryPlace::DueBy(by) => (self.due.before(by), slack(by)),
-            QueryPlace::AsItComes => (self.due.all(), slack(now)),
-            QueryPlace::Behind => (self.due.all() + self.behind, i64::MAX),
+            QueryPlace::DueBy(by) => (first + self.due.before(by), slack(by)),
+            QueryPlace::Level(urgency) if urgency > DUE_LEVEL => {
+                (self.due.all() + self.levels.before(urgency), i64::MAX)
+            }
+            QueryPlace::Level(urgency) => (self.levels.before(urgency), slack(now)),
+        };
+        // What may wait less than that has no time to leave to others.
+        let overtaking = match place {
+            QueryPlace::DueBy(by) if by > now + LONG => {
+                let wait = by.saturating_sub(now);
+                nanoseconds(self.offered.overtaking(wait, 1.0 / factor))
+            }
+            QueryPlace::DueBy(_) | QueryPlace::Level(_) => 0,
+        };
+        let tighter = match place {
+            QueryPlace::DueBy(by) => first + self.offered.booked(by.saturating_sub(now)),
+            QueryPlace::Level(_) => ahead,
         };
         DeviceProspect {
             ahead,
+            tighter: tighter.min(ahead),
+            overtaking,
             slack,
             factor,
+        }
+    }
+
+    /// Returns all work that was ever to go before a query that is there.
+    fn entered_before(&self, place: QueryPlace, due: Option<DueTime>) -> u64 {
+        let due = due.unwrap_or(DueTime::Later);
+        match place {
+            QueryPlace::DueBy(_) => {
+                self.levels.entered_before(DUE_LEVEL + 1) + self.due.entered_before(due)
+            }
+            QueryPlace::Level(urgency) if urgency > DUE_LEVEL => {
+                self.levels.entered_before(urgency) + self.due.entered_before(due)
+            }
+            QueryPlace::Level(urgency) => self.levels.entered_before(urgency),
         }
     }
 }
@@ -109,16 +149,10 @@ pub(super) const LONG: Duration = Duration::from_millis(50);
 const SLOTS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
 impl Backlog {
-    /// Creates a backlog of queries to the variants of a catalogue. Times are told apart as far as the
-    /// quickest one needs for an answer.
-    pub(super) fn new(catalog: &VariantCatalog) -> Self {
-        let latencies = catalog.variants().iter();
-        let quickest = latencies.map(|v| v.profile.latency.p99(1)).min();
+    /// Creates a backlog that tells times apart as far as the quickest variant needs for an answer.
+    pub(super) fn new(quickest: Duration) -> Self {
         Backlog {
-            slots: (
-                quickest.unwrap_or_default().clamp(SLOTS.0, SLOTS.1),
-                SLOTS.1,
-            ),
+            slots: (quickest.clamp(SLOTS.0, SLOTS.1), SLOTS.1),
             now: Duration::ZERO,
             devices: Vec::new(),
             looked: None,
@@ -128,9 +162,10 @@ impl Backlog {
     /// Lets time pass.
     pub(super) fn pass(&mut self, now: Duration) {
         (self.now, self.looked) = (now, None);
-        self.devices
-            .iter_mut()
-            .for_each(|device| device.due.pass(now));
+        for device in &mut self.devices {
+            device.due.pass(now);
+            device.offered.pass(now);
+        }
     }
 
     fn device(&mut self, device: DeviceIndex) -> &mut DeviceWork {
@@ -139,17 +174,36 @@ impl Backlog {
         if self.devices.len() <= at {
             let mut due = DueWork::new(self.slots);
             due.pass(self.now);
-            let pace = DevicePace::new(self.now);
-            let (behind, prospect) = (0, DeviceProspect::default());
             let device = DeviceWork {
                 due,
-                behind,
-                pace,
-                prospect,
+                levels: LevelWork::default(),
+                offered: OfferedWork::new(self.now),
+                pace: DevicePace::new(self.now),
+                prospect: DeviceProspect::default(),
             };
             self.devices.resize(at + 1, device);
         }
         &mut self.devices[at]
+    }
+
+    /// Counts the work that a query would bring, whether it is taken or not.
+    pub(super) fn offer(
+        &mut self,
+        devices: DeviceParts<'_>,
+        work: Duration,
+        place: QueryPlace,
+        is_taken: bool,
+    ) {
+        let now = self.now;
+        let wait = match place {
+            QueryPlace::DueBy(by) => by.saturating_sub(now),
+            QueryPlace::Level(urgency) if urgency > DUE_LEVEL => return,
+            QueryPlace::Level(_) => Duration::ZERO,
+        };
+        for (device, part) in devices {
+            let work = Duration::from_nanos(part_of(work, *part));
+            self.device(*device).offered.offer(wait, work, is_taken);
+        }
     }
 
     /// Adds the work of a query.
@@ -162,21 +216,22 @@ impl Backlog {
         self.look(place);
         let ahead = self.weighed(devices, |device, _| device.prospect.ahead);
         let (work, answering) = (of.work, nanoseconds(of.answering));
-        let by = match place {
-            QueryPlace::DueBy(by) => Some(by),
-            QueryPlace::AsItComes => Some(self.now),
-            QueryPlace::Behind => None,
-        };
+        let booked_at = self.now;
         let mut due = Vec::new();
         for (device, part) in devices {
             let (device, work) = (self.device(*device), part_of(work, *part));
-            match by {
-                Some(by) => due.push(device.due.add(by, work, answering)),
-                None => device.behind += work,
+            match place {
+                QueryPlace::DueBy(by) => {
+                    device.offered.book(by.saturating_sub(booked_at), work);
+                    due.push(device.due.add(by, work, answering));
+                }
+                QueryPlace::Level(urgency) => device.levels.add(urgency, work),
             }
         }
         let mut booked = BookedWork {
             work,
+            place,
+            booked_at,
             due,
             ahead,
             went_before: Duration::ZERO,
@@ -191,9 +246,15 @@ impl Backlog {
         let mut due = booked.due.iter();
         for (device, part) in devices {
             let (device, work) = (self.device(*device), part_of(booked.work, *part));
-            match due.next() {
-                Some(due) => device.due.remove(*due, work),
-                None => device.behind = device.behind.saturating_sub(work),
+            match (booked.place, due.next()) {
+                (QueryPlace::Level(urgency), _) => device.levels.remove(urgency, work),
+                (QueryPlace::DueBy(by), Some(due)) => {
+                    device
+                        .offered
+                        .take_off(by.saturating_sub(booked.booked_at), work);
+                    device.due.remove(*due, work);
+                }
+                (QueryPlace::DueBy(_), None) => {}
             }
         }
     }
@@ -213,6 +274,23 @@ impl Backlog {
         self.weighed(devices, |device, _| {
             let DeviceProspect { ahead, factor, .. } = device.prospect;
             (factor * ahead as f64) as u64
+        })
+    }
+
+    /// Returns the same for those before it alone that may wait about as long as it or less.
+    pub(super) fn wait_for_tighter(&self, devices: DeviceParts<'_>) -> Duration {
+        self.weighed(devices, |device, _| {
+            let prospect = device.prospect;
+            (prospect.factor * prospect.tighter as f64) as u64
+        })
+    }
+
+    /// Returns the time that devices are to be expected to take for later queries which go before the one
+    /// that was looked for.
+    pub(super) fn overtaking(&self, devices: DeviceParts<'_>) -> Duration {
+        self.weighed(devices, |device, _| {
+            let prospect = device.prospect;
+            (prospect.factor * prospect.overtaking as f64) as u64
         })
     }
 
@@ -252,8 +330,7 @@ impl Backlog {
     fn entered_before(&self, devices: DeviceParts<'_>, booked: &BookedWork) -> Duration {
         let mut due = booked.due.iter();
         self.weighed(devices, |device, _| {
-            let due = due.next();
-            due.map_or(0, |due| device.due.entered_before(*due))
+            device.entered_before(booked.place, due.next().copied())
         })
     }
 

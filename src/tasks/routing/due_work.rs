@@ -187,10 +187,10 @@ impl DueWork {
     }
 
     /// Returns how much work may go before those that are due after a time without making one late, where
-    /// a device does `pace` of work a second; below 0 where one is late anyway.
-    pub(super) fn slack(&self, by: Duration, pace: f64) -> i64 {
+    /// `first` goes before all and a device does `pace` of work a second; below 0 where one is late anyway.
+    pub(super) fn slack(&self, by: Duration, first: u64, pace: f64) -> i64 {
         let at = self.place(by);
-        let (mut ahead, mut slack) = (self.overdue, i64::MAX);
+        let (mut ahead, mut slack) = (first + self.overdue, i64::MAX);
         for (place, due) in self.due.iter().enumerate() {
             ahead += due.waits;
             if place > at && due.waits > 0 {
@@ -286,14 +286,16 @@ mod tests {
         for _ in 0..2 {
             work.add(ms(99), 30 * MILLI, 10 * MILLI);
         }
-        let slack = |work: &DueWork, due| work.slack(ms(due), 1.0) / MILLI as i64;
+        let slack = |work: &DueWork, due| work.slack(ms(due), 0, 1.0) / MILLI as i64;
         assert_eq!(slack(&work, 50), 60);
         assert_eq!(
-            work.slack(ms(50), 0.5) / MILLI as i64,
+            work.slack(ms(50), 0, 0.5) / MILLI as i64,
             15,
             "of a slower device"
         );
-        assert_eq!(work.slack(ms(99), 1.0), i64::MAX, "it goes behind them");
+        let first = work.slack(ms(50), 40 * MILLI, 1.0);
+        assert_eq!(first / MILLI as i64, 20, "what goes before all");
+        assert_eq!(work.slack(ms(99), 0, 1.0), i64::MAX, "it goes behind them");
         work.pass(ms(90));
         assert_eq!(slack(&work, 92), -30);
     }

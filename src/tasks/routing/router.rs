@@ -12,7 +12,7 @@ use super::backlog::QueryPlace;
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
 use super::state::RouterState;
-use super::streams::{AskedQueries, StreamInterval};
+use super::streams::{AskedQueries, StreamInterval, StreamTally};
 use super::tally::{TaskTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks, TaskQuery};
 
@@ -95,7 +95,7 @@ impl TaskRouter {
         let booked = state.enter(&self.tasks, &running, &prospect, samples);
         let due = match prospect.place {
             QueryPlace::DueBy(by) => Some(by.saturating_sub(now)),
-            QueryPlace::AsItComes | QueryPlace::Behind => None,
+            QueryPlace::Level(_) => None,
         };
         Ok(RoutedQuery::new(
             Arc::clone(self),
@@ -115,6 +115,11 @@ impl TaskRouter {
     /// Returns what became of the queries of each variant so far.
     pub fn variant_tallies(&self) -> Vec<VariantTally> {
         self.state.lock().variants.clone()
+    }
+
+    /// Returns what became of the queries of each task by what they asked for.
+    pub fn stream_tallies(&self) -> Vec<StreamTally> {
+        self.state.lock().streams.tallies()
     }
 
     /// Returns the variants that run.

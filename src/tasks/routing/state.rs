@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices};
-use divisi_modelless::goals::{MissedGoals, QueryGoals};
+use divisi_modelless::goals::{LatencyGoal, MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex};
 
 use super::backlog::{Backlog, BookedWork, LONG, QueryPlace, QueryWork};
@@ -40,6 +40,8 @@ pub(super) struct RouterState {
     /// The longest batch of those that run.
     largest: Duration,
     backlog: Backlog,
+    /// Whether there was time for the last query, but for those that may wait longer.
+    has_time: bool,
     /// The samples of each group that are not answered yet.
     pub(super) queued: Vec<u32>,
     /// By group.
@@ -55,11 +57,14 @@ impl RouterState {
     /// Creates the state of a router of which no variant runs yet.
     pub(super) fn new(tasks: &ServedTasks) -> Self {
         let catalog = tasks.catalog();
+        let latencies = catalog.variants().iter();
+        let quickest = latencies.map(|v| v.profile.latency.p99(1)).min();
         RouterState {
             choices: TaskChoices::new(catalog.loading_in(LOADING)),
             running: Vec::new(),
             largest: Duration::ZERO,
-            backlog: Backlog::new(catalog),
+            backlog: Backlog::new(quickest.unwrap_or_default()),
+            has_time: false,
             queued: vec![0; tasks.groups().len()],
             delays: vec![ObservedDelay::default(); tasks.groups().len()],
             forgot: Duration::ZERO,
@@ -131,6 +136,7 @@ impl RouterState {
         self.forget(now);
         self.backlog.pass(now);
         let TaskQuery { task, goals, .. } = query;
+        self.has_time = false;
         self.refresh(tasks, query, now, Certainty::NearlyAll);
         let mut chosen = self.choices.choose(task, goals);
         if !meets_all(&chosen) {
@@ -139,6 +145,9 @@ impl RouterState {
             if chosen.is_err() || meets_all(&usually) {
                 chosen = usually;
             }
+        }
+        if self.has_time {
+            self.offer(tasks, query, now, meets_all(&chosen));
         }
         let chosen = chosen?;
         let running = self.running_as(chosen.variant).cloned();
@@ -154,24 +163,66 @@ impl RouterState {
         }
     }
 
+    /// Counts the work that a query brings by the variant that takes least for it, of those that meet its
+    /// goals but for the time: which one answers depends on what waits.
+    fn offer(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, now: Duration, is_taken: bool) {
+        let catalog = tasks.catalog();
+        let all = std::mem::take(&mut self.running);
+        let of_task = all
+            .iter()
+            .filter(|r| tasks.groups()[tasks.group_of(r.variant)].task == query.task);
+        let least = of_task
+            .map(|running| {
+                let variant = catalog.variant(running.variant);
+                let meets = query.goals.allows(variant);
+                let work = part_of_batch(variant, query.samples, variant.batch.get());
+                (!meets, work, running)
+            })
+            .min_by_key(|(misses, work, _)| (*misses, *work));
+        if let Some((_, work, running)) = least {
+            let place = place(tasks, tasks.group_of(running.variant), query, now);
+            self.backlog.offer(&running.devices, work, place, is_taken);
+        }
+        self.running = all;
+    }
+
     /// Works out anew when the variants of its task that run would have answered a query.
     fn refresh(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, now: Duration, by: Certainty) {
         let all = std::mem::take(&mut self.running);
-        for running in &all {
-            let group = tasks.group_of(running.variant);
-            if tasks.groups()[group].task == query.task {
-                let prospect = self.prospect(tasks, running, query, now);
-                let finish = self.delays[group].delayed(prospect.finish, by);
-                let late = self.backlog.lateness(&running.devices, prospect.work);
-                // What makes others late is late itself.
-                let finish = match query.goals.latency.filter(|_| !late.is_zero()) {
-                    Some(goal) => finish.max(goal.get().saturating_add(late)),
-                    None => finish,
-                };
-                self.choices.set_finish(running.variant, Some(finish));
-            }
+        let of_task = all
+            .iter()
+            .filter(|r| tasks.groups()[tasks.group_of(r.variant)].task == query.task);
+        for running in of_task {
+            let finish = self.finish(tasks, running, query, (now, by));
+            self.choices.set_finish(running.variant, Some(finish));
         }
         self.running = all;
+    }
+
+    /// Returns when a variant would have answered a query, had it to leave others their time.
+    fn finish(
+        &mut self,
+        tasks: &ServedTasks,
+        running: &RunningVariant,
+        query: TaskQuery<'_>,
+        (now, by): (Duration, Certainty),
+    ) -> Duration {
+        let goal = query.goals.latency.map(LatencyGoal::get);
+        let allows = query.goals.allows(tasks.catalog().variant(running.variant));
+        let prospect = self.prospect(tasks, running, query, now);
+        let delay = &self.delays[tasks.group_of(running.variant)];
+        let finish = delay.delayed(prospect.finish, by);
+        let tighter = self.backlog.wait_for_tighter(&running.devices);
+        let alone = delay.delayed(tighter.saturating_add(prospect.batch), by);
+        self.has_time |= allows && goal.is_none_or(|goal| alone <= goal);
+        // Others that come later and may wait less have their share.
+        let finish = finish.saturating_add(self.backlog.overtaking(&running.devices));
+        // What makes others late is late itself.
+        let late = self.backlog.lateness(&running.devices, prospect.work);
+        match goal.filter(|_| !late.is_zero()) {
+            Some(goal) => finish.max(goal.saturating_add(late)),
+            None => finish,
+        }
     }
 
     /// Returns where a query would stand among those that wait for a variant, and when it would have
@@ -185,18 +236,14 @@ impl RouterState {
     ) -> QueryProspect {
         let variant = tasks.catalog().variant(running.variant);
         let group = tasks.group_of(running.variant);
-        let place = match (tasks.urgency(group, query), tasks.latency(group, query)) {
-            (QueryUrgency::Untimed, _) => QueryPlace::Behind,
-            (QueryUrgency::Timed, None) => QueryPlace::AsItComes,
-            (QueryUrgency::Timed, Some(goal)) => QueryPlace::DueBy(now.saturating_add(goal)),
-        };
+        let place = place(tasks, group, query, now);
         self.backlog.look(place);
         let wait = self.backlog.wait(&running.devices);
         let batch = self.batch(variant, group, query.samples, wait);
         QueryProspect {
             place,
             finish: wait.saturating_add(batch),
-            work: work(variant, query.samples, wait),
+            work: self.work(variant, group, query.samples, wait),
             batch,
         }
     }
@@ -212,6 +259,17 @@ impl RouterState {
         let waiting = self.queued[group].saturating_add(samples);
         let joined = waiting.min(variant.batch.get()).max(samples);
         variant.profile.latency.p99(joined)
+    }
+
+    /// Returns the time that a variant's device takes for a query that waits: it is a part of a full batch
+    /// where it waits long, else of one with those that wait already.
+    fn work(&self, variant: &Variant, group: usize, samples: u32, wait: Duration) -> Duration {
+        let full = variant.batch.get();
+        let together = match wait > LONG {
+            true => full,
+            false => full.min(self.queued[group].saturating_add(samples)),
+        };
+        part_of_batch(variant, samples, together)
     }
 
     /// Books the work of a query that a variant answers.
@@ -290,20 +348,20 @@ impl RouterState {
     }
 }
 
-/// Returns the time that a variant's device takes for a query that waits: where it waits long, it is a part
-/// of a full batch, else it may be alone.
-fn work(variant: &Variant, samples: u32, wait: Duration) -> Duration {
-    let full = variant.batch.get();
-    let together = match wait > LONG {
-        true => full.max(samples),
-        false => full.min(samples.max(1)),
-    };
-    variant
-        .profile
-        .latency
-        .mean(together)
-        .saturating_mul(samples)
-        / together
+/// Returns where a query stands among those that wait for a variant of a group.
+fn place(tasks: &ServedTasks, group: usize, query: TaskQuery<'_>, now: Duration) -> QueryPlace {
+    match (tasks.level(group, query), tasks.latency(group, query)) {
+        (0, Some(goal)) => QueryPlace::DueBy(now.saturating_add(goal)),
+        (urgency, _) => QueryPlace::Level(urgency),
+    }
+}
+
+/// Returns the time that a variant's device takes for samples that run in a batch of so many, or in one of
+/// their own where they are more.
+fn part_of_batch(variant: &Variant, samples: u32, together: u32) -> Duration {
+    let together = together.max(samples).max(1);
+    let batch = variant.profile.latency.mean(together);
+    batch.saturating_mul(samples) / together
 }
 
 /// Whether a variant was chosen that is expected to meet all goals.

@@ -30,6 +30,17 @@ pub struct AskedQueries {
     pub arrivals: Vec<QueryArrival>,
 }
 
+/// The queries of a stream that are over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StreamTally {
+    /// The stream.
+    pub stream: QueryStream,
+    /// Those whose goals were met.
+    pub met: u64,
+    /// Those that were refused, failed, or were answered beside their goals.
+    pub missed: u64,
+}
+
 /// A stream over an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamInterval {
@@ -47,6 +58,7 @@ pub struct StreamInterval {
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueryStreams {
     streams: Vec<(QueryStream, StreamCounts)>,
+    tallies: Vec<StreamTally>,
     arrivals: VecDeque<QueryArrival>,
 }
 
@@ -83,6 +95,10 @@ impl QueryStreams {
         if let Some((_, counts)) = self.streams.get_mut(at.0) {
             counts.ended(samples, met);
         }
+        if let Some(tally) = self.tallies.get_mut(at.0) {
+            tally.met += u64::from(met);
+            tally.missed += u64::from(!met);
+        }
     }
 
     fn place(&mut self, task: TaskIndex, goals: &QueryGoals) -> StreamIndex {
@@ -98,6 +114,11 @@ impl QueryStreams {
             worth: QueryCost::FREE,
         };
         self.streams.push((stream, StreamCounts::default()));
+        self.tallies.push(StreamTally {
+            stream,
+            met: 0,
+            missed: 0,
+        });
         StreamIndex(self.streams.len() - 1)
     }
 
@@ -112,6 +133,11 @@ impl QueryStreams {
         let strictest = of_task
             .max_by(|(_, (a, _)), (_, (b, _))| accuracy(&a.goals).total_cmp(&accuracy(&b.goals)));
         strictest.map(|(at, _)| at)
+    }
+
+    /// Returns what became of the queries of each stream so far.
+    pub(super) fn tallies(&self) -> Vec<StreamTally> {
+        self.tallies.clone()
     }
 
     /// Returns what became of each stream in the last interval, and begins the next one.

@@ -64,6 +64,17 @@ impl ServedTasks {
         }
     }
 
+    /// Returns how much less urgent than usual the level of a query is that a variant of a group answers:
+    /// below 0 for a more urgent one.
+    pub fn level(&self, group: usize, query: TaskQuery<'_>) -> i16 {
+        let queueing = self.entries[group].ensemble.queueing.as_deref();
+        let priority = match query.priority {
+            0 => self.urgency(group, query).priority(),
+            named => named,
+        };
+        queueing.map_or(0, |queueing| queueing.urgency(queueing.level_of(priority)))
+    }
+
     /// Returns the time within which a query is to be answered that a variant of a group answers, if it is
     /// by that that its queries take turns.
     pub fn latency(&self, group: usize, query: TaskQuery<'_>) -> Option<Duration> {

@@ -1,9 +1,10 @@
 //! The figures of tasks in `/metrics`.
 
 use divisi_door::service::Gauge;
+use divisi_modelless::goals::{ChoicePreference, QueryGoals};
 use divisi_modelless::variants::VariantIndex;
 
-use crate::routing::{TaskRouter, TaskTally, VariantTally};
+use crate::routing::{StreamTally, TaskRouter, TaskTally, VariantTally};
 
 /// A figure of a variant: its name, its help text, labels of its own and its value.
 type VariantFigure = (&'static str, &'static str, Option<&'static str>, f64);
@@ -27,6 +28,13 @@ pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
         let labels = vec![("task", name.to_owned())];
         refused(tally).map(move |figure| gauge(figure, "reason", labels.clone()))
     });
+    let of_streams = router.stream_tallies().into_iter().flat_map(|tally| {
+        let name = tasks.catalog().name(tally.stream.task);
+        let mut labels = vec![("task", name.to_owned())];
+        labels.extend(goal_labels(&tally.stream.goals));
+        outcomes(tally).map(move |figure| gauge(figure, "outcome", labels.clone()))
+    });
+    let of_tasks = of_tasks.chain(of_streams);
     let mut gauges: Vec<Gauge> = of_variants.chain(of_tasks).collect();
     // Figures of one name follow each other, as the text format wants it.
     gauges.sort_by_key(|gauge| gauge.name);
@@ -74,6 +82,35 @@ fn refused(tally: TaskTally) -> impl Iterator<Item = VariantFigure> {
         of("not_loaded", tally.not_loaded),
     ]
     .into_iter()
+}
+
+/// Returns what queries asked for as labels: those of goals that they named.
+fn goal_labels(goals: &QueryGoals) -> impl Iterator<Item = (&'static str, String)> {
+    let accuracy = goals.accuracy.map(|goal| goal.get().to_string());
+    let millis = goals.latency.map(|goal| 1e3 * goal.get().as_secs_f64());
+    let latency = millis.map(|millis| millis.to_string());
+    let cost = goals.max_cost.map(|goal| goal.get().to_string());
+    let model = goals.model.map(|model| model.0.to_string());
+    let prefer = goals.prefer == ChoicePreference::MostAccurate;
+    let labels = [
+        ("accuracy", accuracy),
+        ("latency_ms", latency),
+        ("max_cost", cost),
+        ("model", model),
+        ("prefer", prefer.then(|| "accuracy".to_owned())),
+    ];
+    labels
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+}
+
+fn outcomes(tally: StreamTally) -> impl Iterator<Item = VariantFigure> {
+    const OVER: (&str, &str) = (
+        "divisi_task_asked_total",
+        "Queries by what they asked for; those for which there was no time count as missed",
+    );
+    let of = |outcome, count: u64| (OVER.0, OVER.1, Some(outcome), count as f64);
+    [of("met", tally.met), of("missed", tally.missed)].into_iter()
 }
 
 fn gauge(

@@ -1,0 +1,63 @@
+//! The work of a device for queries that take turns by the urgency of their level.
+
+use std::collections::BTreeMap;
+
+/// Work in nanoseconds, by urgency: below 0 for what is more urgent than usual.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LevelWork {
+    levels: BTreeMap<i16, OneLevel>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct OneLevel {
+    waits: u64,
+    /// All that was ever added.
+    entered: u64,
+}
+
+impl LevelWork {
+    /// Adds the work of a query.
+    pub(super) fn add(&mut self, urgency: i16, work: u64) {
+        let level = self.levels.entry(urgency).or_default();
+        level.waits += work;
+        level.entered += work;
+    }
+
+    /// Takes work off that was added.
+    pub(super) fn remove(&mut self, urgency: i16, work: u64) {
+        if let Some(level) = self.levels.get_mut(&urgency) {
+            level.waits = level.waits.saturating_sub(work);
+        }
+    }
+
+    /// Returns the work that goes before a query of a level which comes now.
+    pub(super) fn before(&self, urgency: i16) -> u64 {
+        self.levels.range(..=urgency).map(|(_, l)| l.waits).sum()
+    }
+
+    /// Returns all work that was ever added and goes before a query of a level which is there already.
+    pub(super) fn entered_before(&self, urgency: i16) -> u64 {
+        self.levels.range(..urgency).map(|(_, l)| l.entered).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LevelWork;
+
+    #[test]
+    fn work_goes_before_that_of_its_own_and_of_less_urgent_levels() {
+        let mut work = LevelWork::default();
+        for (urgency, nanos) in [(0, 1), (-1, 2), (1, 4), (-1, 8)] {
+            work.add(urgency, nanos);
+        }
+        assert_eq!(
+            [-2, -1, 0, 1, 2].map(|at| work.before(at)),
+            [0, 10, 11, 15, 15]
+        );
+        work.remove(-1, 8);
+        assert_eq!([-1, 1].map(|at| work.before(at)), [2, 7]);
+        let entered = [-1, 0, 1].map(|at| work.entered_before(at));
+        assert_eq!(entered, [0, 10, 11], "what was taken off has gone before");
+    }
+}
