@@ -1,17 +1,15 @@
 //! Registered tasks as a catalogue of models.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::catalogue::Catalogue;
 use divisi::device::DeviceIndex;
-use divisi::ensemble::{Ensemble, RuleKind};
+use divisi::ensemble::RuleKind;
 use divisi::serving::EngineOptions;
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantPrecision};
-use divisi_registry::records::{RecordedSource, StaleProfile};
-use divisi_tasks::served::{ServedTasks, ServedTasksError, TaskQuery};
+use divisi_tasks::served::{ServedTasksError, TaskQuery};
 
 use crate::common::{
     MIDDLING, Made, SMALL, WHOLE, contents, digits, open, opened, opened_of, partitions,

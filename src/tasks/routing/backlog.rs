@@ -6,7 +6,6 @@ use divisi::device::DeviceIndex;
 
 use super::due_work::{DueTime, DueWork, nanoseconds};
 use super::level_work::LevelWork;
-use super::offered_work::OfferedWork;
 use super::pace::DevicePace;
 
 /// Where a query stands among those that wait for the same devices.
@@ -38,7 +37,6 @@ pub(super) struct QueryWork {
 pub(super) struct BookedWork {
     work: Duration,
     place: QueryPlace,
-    booked_at: Duration,
     /// When it is due on each device, where it has such a time.
     due: Vec<DueTime>,
     /// The work before it when it was booked, by profiles.
@@ -74,7 +72,6 @@ pub(super) struct Backlog {
 struct DeviceWork {
     due: DueWork,
     levels: LevelWork,
-    offered: OfferedWork,
     pace: DevicePace,
     prospect: DeviceProspect,
 }
@@ -84,10 +81,6 @@ struct DeviceWork {
 struct DeviceProspect {
     /// The work that goes before it, by profiles.
     ahead: u64,
-    /// The part of it that is for queries which may wait about as long as it or less.
-    tighter: u64,
-    /// The work of later queries that is to be expected before it, by profiles.
-    overtaking: u64,
     /// How much work it may bring without making others late.
     slack: i64,
     /// The time that work takes, over that by profiles.
@@ -106,22 +99,8 @@ impl DeviceWork {
             }
             QueryPlace::Level(urgency) => (self.levels.before(urgency), slack(now)),
         };
-        // What may wait less than that has no time to leave to others.
-        let overtaking = match place {
-            QueryPlace::DueBy(by) if by > now + LONG => {
-                let wait = by.saturating_sub(now);
-                nanoseconds(self.offered.overtaking(wait, 1.0 / factor))
-            }
-            QueryPlace::DueBy(_) | QueryPlace::Level(_) => 0,
-        };
-        let tighter = match place {
-            QueryPlace::DueBy(by) => first + self.offered.booked(by.saturating_sub(now)),
-            QueryPlace::Level(_) => ahead,
-        };
         DeviceProspect {
             ahead,
-            tighter: tighter.min(ahead),
-            overtaking,
             slack,
             factor,
         }
@@ -162,10 +141,9 @@ impl Backlog {
     /// Lets time pass.
     pub(super) fn pass(&mut self, now: Duration) {
         (self.now, self.looked) = (now, None);
-        for device in &mut self.devices {
-            device.due.pass(now);
-            device.offered.pass(now);
-        }
+        self.devices
+            .iter_mut()
+            .for_each(|device| device.due.pass(now));
     }
 
     fn device(&mut self, device: DeviceIndex) -> &mut DeviceWork {
@@ -177,33 +155,12 @@ impl Backlog {
             let device = DeviceWork {
                 due,
                 levels: LevelWork::default(),
-                offered: OfferedWork::new(self.now),
                 pace: DevicePace::new(self.now),
                 prospect: DeviceProspect::default(),
             };
             self.devices.resize(at + 1, device);
         }
         &mut self.devices[at]
-    }
-
-    /// Counts the work that a query would bring, whether it is taken or not.
-    pub(super) fn offer(
-        &mut self,
-        devices: DeviceParts<'_>,
-        work: Duration,
-        place: QueryPlace,
-        is_taken: bool,
-    ) {
-        let now = self.now;
-        let wait = match place {
-            QueryPlace::DueBy(by) => by.saturating_sub(now),
-            QueryPlace::Level(urgency) if urgency > DUE_LEVEL => return,
-            QueryPlace::Level(_) => Duration::ZERO,
-        };
-        for (device, part) in devices {
-            let work = Duration::from_nanos(part_of(work, *part));
-            self.device(*device).offered.offer(wait, work, is_taken);
-        }
     }
 
     /// Adds the work of a query.
@@ -216,22 +173,17 @@ impl Backlog {
         self.look(place);
         let ahead = self.weighed(devices, |device, _| device.prospect.ahead);
         let (work, answering) = (of.work, nanoseconds(of.answering));
-        let booked_at = self.now;
         let mut due = Vec::new();
         for (device, part) in devices {
             let (device, work) = (self.device(*device), part_of(work, *part));
             match place {
-                QueryPlace::DueBy(by) => {
-                    device.offered.book(by.saturating_sub(booked_at), work);
-                    due.push(device.due.add(by, work, answering));
-                }
+                QueryPlace::DueBy(by) => due.push(device.due.add(by, work, answering)),
                 QueryPlace::Level(urgency) => device.levels.add(urgency, work),
             }
         }
         let mut booked = BookedWork {
             work,
             place,
-            booked_at,
             due,
             ahead,
             went_before: Duration::ZERO,
@@ -248,12 +200,7 @@ impl Backlog {
             let (device, work) = (self.device(*device), part_of(booked.work, *part));
             match (booked.place, due.next()) {
                 (QueryPlace::Level(urgency), _) => device.levels.remove(urgency, work),
-                (QueryPlace::DueBy(by), Some(due)) => {
-                    device
-                        .offered
-                        .take_off(by.saturating_sub(booked.booked_at), work);
-                    device.due.remove(*due, work);
-                }
+                (QueryPlace::DueBy(_), Some(due)) => device.due.remove(*due, work),
                 (QueryPlace::DueBy(_), None) => {}
             }
         }
@@ -274,23 +221,6 @@ impl Backlog {
         self.weighed(devices, |device, _| {
             let DeviceProspect { ahead, factor, .. } = device.prospect;
             (factor * ahead as f64) as u64
-        })
-    }
-
-    /// Returns the same for those before it alone that may wait about as long as it or less.
-    pub(super) fn wait_for_tighter(&self, devices: DeviceParts<'_>) -> Duration {
-        self.weighed(devices, |device, _| {
-            let prospect = device.prospect;
-            (prospect.factor * prospect.tighter as f64) as u64
-        })
-    }
-
-    /// Returns the time that devices are to be expected to take for later queries which go before the one
-    /// that was looked for.
-    pub(super) fn overtaking(&self, devices: DeviceParts<'_>) -> Duration {
-        self.weighed(devices, |device, _| {
-            let prospect = device.prospect;
-            (prospect.factor * prospect.overtaking as f64) as u64
         })
     }
 

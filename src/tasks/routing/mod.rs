@@ -8,12 +8,9 @@ mod due_work;
 mod error;
 mod level_work;
 mod live;
-mod offered_work;
 mod pace;
 mod query;
 mod router;
-#[cfg(test)]
-mod shares;
 mod state;
 mod streams;
 mod tally;

@@ -40,8 +40,6 @@ pub(super) struct RouterState {
     /// The longest batch of those that run.
     largest: Duration,
     backlog: Backlog,
-    /// Whether there was time for the last query, but for those that may wait longer.
-    has_time: bool,
     /// The samples of each group that are not answered yet.
     pub(super) queued: Vec<u32>,
     /// By group.
@@ -64,7 +62,6 @@ impl RouterState {
             running: Vec::new(),
             largest: Duration::ZERO,
             backlog: Backlog::new(quickest.unwrap_or_default()),
-            has_time: false,
             queued: vec![0; tasks.groups().len()],
             delays: vec![ObservedDelay::default(); tasks.groups().len()],
             forgot: Duration::ZERO,
@@ -136,7 +133,6 @@ impl RouterState {
         self.forget(now);
         self.backlog.pass(now);
         let TaskQuery { task, goals, .. } = query;
-        self.has_time = false;
         self.refresh(tasks, query, now, Certainty::NearlyAll);
         let mut chosen = self.choices.choose(task, goals);
         if !meets_all(&chosen) {
@@ -145,9 +141,6 @@ impl RouterState {
             if chosen.is_err() || meets_all(&usually) {
                 chosen = usually;
             }
-        }
-        if self.has_time {
-            self.offer(tasks, query, now, meets_all(&chosen));
         }
         let chosen = chosen?;
         let running = self.running_as(chosen.variant).cloned();
@@ -163,29 +156,6 @@ impl RouterState {
         }
     }
 
-    /// Counts the work that a query brings by the variant that takes least for it, of those that meet its
-    /// goals but for the time: which one answers depends on what waits.
-    fn offer(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, now: Duration, is_taken: bool) {
-        let catalog = tasks.catalog();
-        let all = std::mem::take(&mut self.running);
-        let of_task = all
-            .iter()
-            .filter(|r| tasks.groups()[tasks.group_of(r.variant)].task == query.task);
-        let least = of_task
-            .map(|running| {
-                let variant = catalog.variant(running.variant);
-                let meets = query.goals.allows(variant);
-                let work = part_of_batch(variant, query.samples, variant.batch.get());
-                (!meets, work, running)
-            })
-            .min_by_key(|(misses, work, _)| (*misses, *work));
-        if let Some((_, work, running)) = least {
-            let place = place(tasks, tasks.group_of(running.variant), query, now);
-            self.backlog.offer(&running.devices, work, place, is_taken);
-        }
-        self.running = all;
-    }
-
     /// Works out anew when the variants of its task that run would have answered a query.
     fn refresh(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, now: Duration, by: Certainty) {
         let all = std::mem::take(&mut self.running);
@@ -199,7 +169,7 @@ impl RouterState {
         self.running = all;
     }
 
-    /// Returns when a variant would have answered a query, had it to leave others their time.
+    /// Returns when a variant would have answered a query, later than its goal where it makes others late.
     fn finish(
         &mut self,
         tasks: &ServedTasks,
@@ -208,15 +178,9 @@ impl RouterState {
         (now, by): (Duration, Certainty),
     ) -> Duration {
         let goal = query.goals.latency.map(LatencyGoal::get);
-        let allows = query.goals.allows(tasks.catalog().variant(running.variant));
         let prospect = self.prospect(tasks, running, query, now);
         let delay = &self.delays[tasks.group_of(running.variant)];
         let finish = delay.delayed(prospect.finish, by);
-        let tighter = self.backlog.wait_for_tighter(&running.devices);
-        let alone = delay.delayed(tighter.saturating_add(prospect.batch), by);
-        self.has_time |= allows && goal.is_none_or(|goal| alone <= goal);
-        // Others that come later and may wait less have their share.
-        let finish = finish.saturating_add(self.backlog.overtaking(&running.devices));
         // What makes others late is late itself.
         let late = self.backlog.lateness(&running.devices, prospect.work);
         match goal.filter(|_| !late.is_zero()) {
