@@ -15,10 +15,10 @@ use super::measure::{ProfiledWorker, on_each};
 /// Equal batches are repeated so often at most: in half of all runs of 69 the slowest one is within the 99th
 /// percentile (0.99 to the power of 69 is 0.5).
 const MOST_BATCHES: usize = RUNS * 69;
-/// The runs into which they are parted. What disturbs the machine once is in one of them.
-const RUNS: usize = 3;
 /// And for so long at most, but for one batch.
 const MOST_TIME: Duration = Duration::from_millis(300);
+/// The runs into which all of them are parted. What disturbs the machine once is in one of them.
+const RUNS: usize = 3;
 
 /// The profile of a member's worker beside the times of its batches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
