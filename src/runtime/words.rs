@@ -49,6 +49,16 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
+/// Returns a text as a field of CSV, in quotes where it needs some. Control characters are escaped, as
+/// [`one_line`] does.
+pub fn csv_field(text: &str) -> Cow<'_, str> {
+    let line = one_line(text);
+    match line.contains([',', '"']) {
+        true => Cow::Owned(format!("\"{}\"", line.replace('"', "\"\""))),
+        false => line,
+    }
+}
+
 /// Returns a message of TOML's parser that says what to write in place of the names of Rust's
 /// types.
 pub fn plain(message: &str) -> String {

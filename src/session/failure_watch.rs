@@ -9,7 +9,7 @@ use super::LogLevel;
 use crate::words::grouped;
 
 /// Counts of refused and failed requests over the last seconds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FailureWatch {
     /// Refused and failed by then, oldest first; the first is older than the window.
     seen: VecDeque<(Duration, [u64; 2])>,
@@ -105,7 +105,7 @@ impl FailureWatch {
 
 /// The state of the log for one kind of loss. A line is written when losses begin, once every
 /// window while they go on, and when they are over.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LossLog {
     what: &'static str,
     requests: u64,
@@ -126,7 +126,9 @@ impl LossLog {
     }
 
     fn note(&mut self, now: Duration, total: &Total) -> Option<LogLine> {
-        let new = total.requests.saturating_sub(self.requests);
+        // What was counted too soon is not waited for.
+        self.requests = self.requests.min(total.requests);
+        let new = total.requests - self.requests;
         let line = match self.at {
             None if new == 0 => return None,
             None => {

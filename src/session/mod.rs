@@ -50,7 +50,7 @@ pub use snapshot::{
 };
 pub use task_scaling::{
     ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
-    ScalingChange, ScalingView, StreamView, TaskScaling, TaskView,
+    ScalingChange, ScalingView, StreamView, TaskScaling, TaskView, UnreachableView,
 };
 
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! The state that a console draws.
 
+use std::ops::Add;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -185,7 +186,8 @@ pub struct AnswerQuality {
     pub answered: u64,
 }
 
-/// Requests by outcome, and restarts; a console shows the numbers that are not zero.
+/// Requests by outcome, and restarts, since the server was started; a console shows the numbers that are
+/// not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests answered.
@@ -198,6 +200,20 @@ pub struct Counters {
     pub cancelled: u64,
     /// Times that a worker was started again.
     pub worker_restarts: u64,
+}
+
+impl Add for Counters {
+    type Output = Counters;
+
+    fn add(self, other: Counters) -> Counters {
+        Counters {
+            answered: self.answered + other.answered,
+            refused: self.refused + other.refused,
+            failed: self.failed + other.failed,
+            cancelled: self.cancelled + other.cancelled,
+            worker_restarts: self.worker_restarts + other.worker_restarts,
+        }
+    }
 }
 
 /// The load generator.

@@ -45,6 +45,10 @@ pub struct ScalingView {
     pub comparison: Option<PolicyComparison>,
     /// The offline jobs that are not over, and the last ones that are.
     pub jobs: Vec<JobView>,
+    /// The queries that no variant took, since the start.
+    pub refused: u64,
+    /// Why the last of them was refused.
+    pub refusal: Option<String>,
 }
 
 /// A task, and how its goals are met.
@@ -56,6 +60,19 @@ pub struct TaskView {
     pub streams: Vec<StreamView>,
     /// Each of the last seconds, oldest first.
     pub seconds: Vec<GoalSecond>,
+    /// The queries whose goals no variant meets, if there were any lately.
+    pub unreachable: Option<UnreachableView>,
+}
+
+/// Queries that asked for more than any variant can do: they are refused at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreachableView {
+    /// Those of the last second in which there were some.
+    pub queries: u64,
+    /// How many seconds ago that was.
+    pub seconds: u8,
+    /// Which variant is nearest to the last of them, and what it misses, in words.
+    pub nearest: String,
 }
 
 /// A variant that is loaded.
@@ -78,8 +95,10 @@ pub struct StreamView {
     pub goals: String,
     /// Queries a second, as they are expected.
     pub rate: f64,
-    /// The part of the last queries that missed a goal.
+    /// The part of them that missed a goal.
     pub missed: f64,
+    /// The seconds that both are means over, about.
+    pub seconds: u8,
 }
 
 /// The queries that were over in a second.
@@ -102,6 +121,9 @@ pub struct ScalingChange {
     pub what: String,
     /// The time until it was served, or why it is not.
     pub outcome: Result<Duration, String>,
+    /// Whether the same variants run as before: instances alone came or left, which are shares of devices'
+    /// time.
+    pub shares_alone: bool,
 }
 
 /// Something that a policy considered.
@@ -118,7 +140,9 @@ pub struct ConsideredView {
 /// The outcome of each policy with the queries of the last minutes, in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyComparison {
-    /// The time over which the queries arrived.
+    /// When it was asked for, since the server's start.
+    pub at: Duration,
+    /// The time before that over which the queries arrived.
     pub over: Duration,
     /// The queries.
     pub queries: u64,

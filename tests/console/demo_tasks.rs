@@ -16,8 +16,7 @@ fn scaling() -> ScalingView {
         policies: vec!["static".to_owned(), "divisi".to_owned()],
         tasks: vec![TaskView {
             name: "digits".to_owned(),
-            streams: Vec::new(),
-            seconds: Vec::new(),
+            ..TaskView::default()
         }],
         loaded: vec![LoadedVariant::default(); 3],
         ..ScalingView::default()
@@ -66,10 +65,12 @@ fn pass(bench: &mut Bench) {
                         policy,
                         what: "-2 small".to_owned(),
                         outcome: Ok(Duration::from_millis(25)),
+                        shares_alone: false,
                     });
                 }
                 Command::ComparePolicies => {
                     scaling.comparison = Some(PolicyComparison {
+                        at: now,
                         over: Duration::from_secs(90),
                         queries: 9_000,
                         outcomes: vec![outcome("static", 0.02, 3.0), outcome("divisi", 0.01, 1.5)],

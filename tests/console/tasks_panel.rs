@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi::session::{
     Command, ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
-    ScalingChange, ScalingView, StreamView, TaskView,
+    ScalingChange, ScalingView, StreamView, TaskView, UnreachableView,
 };
 
 use divisi_console::linear::Watcher;
@@ -30,12 +30,14 @@ fn scaling() -> ScalingView {
         goals: goals.to_owned(),
         rate,
         missed,
+        seconds: 4,
     };
     let change = |at, outcome| ScalingChange {
         at: Duration::from_secs(at),
         policy: "divisi".to_owned(),
         what: "+1 digits.int8.cnn-s+res-s of 32, -2 digits.f32.all of 8".to_owned(),
         outcome,
+        shares_alone: false,
     };
     let loaded = |name: &str, state: &str| LoadedVariant {
         name: name.to_owned(),
@@ -73,6 +75,12 @@ fn scaling() -> ScalingView {
                 second(300, 300),
             ]
             .to_vec(),
+            unreachable: Some(UnreachableView {
+                queries: 200,
+                seconds: 0,
+                nearest: "digits.f32.all in batches of 8 on 1 core: 0.40 points less accurate"
+                    .to_owned(),
+            }),
         }],
         loaded: vec![
             loaded("digits.int8.cnn-s+res-s", "active"),
@@ -80,6 +88,11 @@ fn scaling() -> ScalingView {
         ],
         changes: vec![
             change(12, Ok(Duration::from_millis(34))),
+            ScalingChange {
+                what: "+6 digits.f32.all of 8".to_owned(),
+                shares_alone: true,
+                ..change(20, Ok(Duration::ZERO))
+            },
             change(31, Err("the pool of the host has no room".to_owned())),
         ],
         considered: vec![
@@ -91,6 +104,7 @@ fn scaling() -> ScalingView {
             considered("1 fewer of digits.bf16.mlp", "not before 41.0 s", false),
         ],
         comparison: Some(PolicyComparison {
+            at: Duration::from_secs(412),
             over: Duration::from_secs(300),
             queries: 86_627,
             outcomes: vec![outcome("static", 0.021), outcome("divisi", 0.0)],
@@ -104,6 +118,8 @@ fn scaling() -> ScalingView {
             state: "waits: queries take too much of the device's time".to_owned(),
             is_over: false,
         }],
+        refused: 200,
+        refusal: Some("task `digits`: no variant meets the goals".to_owned()),
     }
 }
 
@@ -119,6 +135,36 @@ fn goals_policies_decisions_and_jobs_are_shown() {
     for (width, height) in [(80, 24), (160, 50)] {
         screen!(format!("tasks_{width}x{height}"), bench(width, height));
     }
+}
+
+#[test]
+fn lines_tell_each_change_once_and_none_of_shares_alone() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    let mut told = |scaling: &ScalingView| {
+        shown.scaling = Some(scaling.clone());
+        let lines = watcher.news(&shown);
+        lines
+            .iter()
+            .filter(|line| line.contains("policy divisi"))
+            .count()
+    };
+    let mut scaling = scaling();
+    // One was made, one was not, and the policy itself is told of.
+    assert_eq!(told(&scaling), 3);
+    let [made, shares, _] = &scaling.changes[..] else {
+        panic!("three changes");
+    };
+    let (made, shares) = (made.clone(), shares.clone());
+    scaling.changes.push(shares.clone());
+    assert_eq!(told(&scaling), 0);
+    scaling.changes.pop();
+    let what = "+7 digits.f32.all of 8".to_owned();
+    scaling.changes.push(ScalingChange { what, ..shares });
+    assert_eq!(told(&scaling), 0, "it takes the place of the one before");
+    let at = Duration::from_secs(50);
+    scaling.changes.push(ScalingChange { at, ..made });
+    assert_eq!(told(&scaling), 1);
 }
 
 #[test]

@@ -703,6 +703,11 @@ fn samples_of_the_wrong_kind_are_refused() {
         ),
         (
             "x.csv",
+            "a,b,c,d\r\n1,2,3,4\r\n\r\n1,2,x,4\r\n",
+            "line 4: column c: expected a finite number, found `x`",
+        ),
+        (
+            "x.csv",
             "a,b,c,d,label\n1,2,3,4,2\n",
             "line 2: column label: expected a class below 2, found `2`",
         ),

@@ -221,6 +221,50 @@ fn terms(p99: f64) -> Terms {
 }
 
 #[test]
+fn requests_are_counted_on_from_one_engine_to_the_next() {
+    let deployment = start(&case(), &["a"], ROOM);
+    let mut session = session(&deployment);
+    for expected in [3, 6] {
+        for _ in 0..3 {
+            ask(&deployment, "a");
+        }
+        until(&mut session, |shown| shown.counters.answered == expected);
+        if expected == 3 {
+            applied(&mut session, CatalogueChange::Load("b".into()), None);
+        }
+    }
+    applied(&mut session, CatalogueChange::Undo, None);
+    ask(&deployment, "a");
+    let shown = until(&mut session, |shown| shown.counters.answered >= 7);
+    assert_eq!((shown.generation, shown.counters.answered), (2, 7));
+}
+
+#[test]
+fn requests_that_wait_for_the_next_engine_are_not_refused() {
+    let deployment = start(&case(), &["a"], ROOM);
+    let mut session = session(&deployment);
+    let askers = Askers::of(&deployment);
+    until(&mut session, |shown| shown.counters.answered > 100);
+    let (number, _) = planned(&mut session, CatalogueChange::Load("b".into()));
+    let old_first = Command::ApplyModels {
+        number,
+        handover: Handover::OldFirst,
+        terms: None,
+    };
+    session.command(old_first).expect("is begun");
+    let shown = until(&mut session, |shown| {
+        assert_eq!(shown.counters.refused, 0);
+        is_done(shown) && shown.generation == 1
+    });
+    let answered = shown.counters.answered;
+    let shown = until(&mut session, |shown| {
+        shown.counters.answered > answered + 100
+    });
+    drop(askers);
+    assert_eq!((shown.counters.refused, shown.counters.failed), (0, 0));
+}
+
+#[test]
 fn models_that_do_worse_on_probation_are_taken_back() {
     let case = case();
     let deployment = start(&case, &["a", "b"], ROOM);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
+use divisi_modelless::quantities::CostRate;
 use divisi_registry::records::JobRecord;
 use divisi_registry::store::{CatalogedTasks, PATIENCE, Store, StoreContents};
 use proptest::prelude::*;
@@ -254,6 +255,26 @@ fn files_of_others_and_of_newer_programs_are_refused_as_they_are() {
         .map(drop)
         .expect_err("a folder");
     assert_eq!(folder.code(), "store_file");
+}
+
+#[test]
+fn a_kind_of_device_is_one_however_it_was_registered_at_the_price_that_was_said_last() {
+    let (old, mut new) = (model("a", 0, 20), model("b", 3, 10));
+    let kind = &mut new.record.devices[0];
+    kind.memory /= 2;
+    kind.price = CostRate::new(3.0 * kind.price.get()).expect("a price");
+    new.record.registered_at = old.record.registered_at + 1;
+    for order in [[&old, &new], [&new, &old]] {
+        let mut tasks = CatalogedTasks::default();
+        tasks.add("digits", &order);
+        let catalog = tasks.finish().expect("a catalogue");
+        assert_eq!(catalog.devices(), new.record.devices);
+        for variant in catalog.variants() {
+            let kind = &catalog.devices()[usize::from(variant.device.0)];
+            let profile = &variant.profile;
+            assert_eq!(profile.cost, kind.cost(profile.share));
+        }
+    }
 }
 
 #[test]

@@ -145,6 +145,23 @@ pub(crate) fn opened_of(ensemble: &Ensemble, made: &[Made]) -> Arc<ServedTasks> 
     Arc::new(tasks.expect("opens"))
 }
 
+/// Opens tasks of these names, each of the sample with the same variants.
+pub(crate) fn opened_tasks(names: &[&str], made: &[Made]) -> Arc<ServedTasks> {
+    let ensemble = digits();
+    let models = |_: &&str| vec![registered(&ensemble, made)];
+    let contents = StoreContents {
+        tasks: names
+            .iter()
+            .map(|name| ((*name).to_owned(), models(name)))
+            .collect(),
+        ..StoreContents::default()
+    };
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let read = |_: &RecordedSource| Ok::<_, StaleProfile>(ensemble.clone());
+    let tasks = ServedTasks::open(&contents, &names, &partitions(&["cpu:0"]), read);
+    Arc::new(tasks.expect("opens"))
+}
+
 /// The sample with a queue of its own, of three levels of which the second is the default.
 pub(crate) fn with_own_queue() -> Ensemble {
     let own = Queueing::new(3, 2, QueuePolicy::default(), &BTreeMap::new()).expect("levels");

@@ -68,7 +68,7 @@ impl JobBoard for StoreBoard {
         kept.map_err(|why| why.to_string())
     }
 
-    fn tell(&self, _: &PostedJob) {}
+    fn tell(&self, _: &PostedJob, _: Box<dyn FnOnce(String) + Send>) {}
 }
 
 fn runs(path: &Path) -> Arc<LiveJobs> {

@@ -77,7 +77,7 @@ impl JobBoard for KeptJobs {
         Ok(())
     }
 
-    fn tell(&self, job: &PostedJob) {
+    fn tell(&self, job: &PostedJob, _: Box<dyn FnOnce(String) + Send>) {
         self.told.lock().expect("lock").push(job.number);
     }
 }
@@ -216,11 +216,33 @@ fn jobs_of_other_tasks_and_those_that_are_over_are_left() {
         end: Some(JobEnd::Cancelled),
         ..job(&path, 80.0)
     };
-    let board = KeptJobs::of(vec![other, over]);
-    let jobs = started(&board);
-    wait_until("they are shown", || jobs.view().jobs.len() == 2);
-    std::thread::sleep(Duration::from_millis(50));
-    assert!(!path.exists());
+    let (_own_folder, own) = folder();
+    let board = KeptJobs::of(vec![other, over, job(&own, 80.0)]);
+    let _jobs = started(&board);
+    wait_until("the job behind them is over", || board.end(3).is_some());
+    assert!(own.exists() && !path.exists());
+    assert_eq!(
+        (board.end(1), board.end(2)),
+        (None, Some(JobEnd::Cancelled))
+    );
+}
+
+#[test]
+fn a_class_is_the_first_of_the_highest_scores_and_none_where_a_score_is_no_number() {
+    let rows = [[0.5, 0.5], [0.0, 1.0], [f32::NAN, 1.0]];
+    let lines = JobOutput::lines(7, rows.iter().map(|row| &row[..]));
+    assert_eq!(lines, "7,0,0.5,0.5\n8,1,0,1\n9,,NaN,1\n");
+}
+
+#[test]
+fn names_of_classes_are_fields_of_their_own() {
+    let (_folder, path) = folder();
+    let classes = ["tench, Tinca tinca", "a \"b\"", "c\nd"].map(str::to_owned);
+    let output = JobOutput::claim(&path).and_then(|output| output.begin(0, &classes));
+    drop(output.expect("begins"));
+    let head = fs::read_to_string(&path).expect("written");
+    let expected = r#"sample,class,"score_tench, Tinca tinca","score_a ""b""",score_c\nd"#;
+    assert_eq!(head, format!("{expected}\n"));
 }
 
 #[test]

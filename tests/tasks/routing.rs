@@ -212,6 +212,17 @@ fn nothing_answers_where_nothing_runs() {
 }
 
 #[test]
+fn a_query_that_may_not_wait_is_told_that_nothing_runs_and_counted() {
+    let router = router(&[]);
+    let routed = router.route(TASK, &goals(80.0, 100), 1);
+    assert_eq!(entry(&routed), "task_not_loaded");
+    assert_eq!(router.task_tallies()[0].not_loaded, 1);
+    let streams = router.interval(Duration::from_secs(1));
+    assert_eq!((streams[0].over, streams[0].missed), (1, 1));
+    assert_eq!(streams[0].demand.missed, 1.0, "of one query one");
+}
+
+#[test]
 fn answers_are_counted_with_the_goals_that_they_missed() {
     let router = router(&[0]);
     let in_time = router.route(TASK, &goals(80.0, 100), 1).expect("routed");
@@ -231,6 +242,20 @@ fn answers_are_counted_with_the_goals_that_they_missed() {
     assert_eq!((tally.missed_latency, tally.missed_accuracy), (1, 1));
     // A sample takes 1 ms of a device of 0.001 a second.
     assert!((tally.cost - 4e-6).abs() < 1e-12, "{}", tally.cost);
+}
+
+#[test]
+fn a_query_that_was_taken_back_was_not_asked() {
+    let router = router(&[0]);
+    let routed = router.route(TASK, &goals(80.0, 100), 5).expect("routed");
+    routed.withdraw();
+    let streams = router.interval(Duration::from_secs(1));
+    let (over, rate) = (streams[0].over, streams[0].demand.rate.get());
+    assert_eq!((over, rate), (0, 0.0));
+    assert!(router.asked(Duration::ZERO).arrivals.is_empty());
+    assert_eq!(router.queued()[0], 0);
+    let tally = router.variant_tallies()[0];
+    assert_eq!((tally.answered, tally.unanswered), (0, 0));
 }
 
 #[test]

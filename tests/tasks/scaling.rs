@@ -8,7 +8,7 @@ use divisi::catalogue::Catalogue;
 use divisi::codes::Code;
 use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::load::{Generator, LoadSamples};
-use divisi::session::TaskScaling;
+use divisi::session::{Command, LiveSession, Session, TaskScaling};
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::policies::{PolicyChoice, TaskDemand};
 use divisi_modelless::quantities::{Accuracy, QueryCost, QueryRate};
@@ -19,7 +19,7 @@ use divisi_tasks::scaling::{
 };
 use divisi_tasks::served::{RunningVariant, ServedTasks};
 
-use crate::common::{MIDDLING, Made, SMALL, WHOLE, opened, partitions, serving};
+use crate::common::{MIDDLING, Made, SMALL, WHOLE, opened, opened_tasks, partitions, serving};
 use crate::wait::wait_until;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -111,6 +111,54 @@ fn a_task_that_nobody_asks_keeps_one_variant() {
     let mut played = Played::new(PolicyChoice::Divisi);
     played.seconds(40, &[]);
     assert_eq!(played.scaler.hosted().running().count(), 1);
+}
+
+#[test]
+fn a_task_keeps_a_variant_beside_another_that_has_more_than_there_is_room_for() {
+    let many: Vec<Made> = (1..=25).map(|members| Made { members, ..SMALL }).collect();
+    let tasks = opened_tasks(&["first", "second"], &many);
+    let running: Vec<RunningVariant> = (0..50)
+        .map(|at| RunningVariant {
+            variant: VariantIndex(at),
+            devices: vec![(DeviceIndex::new(0), 1.0)],
+        })
+        .collect();
+    let devices = partitions(&["cpu:0"]);
+    let mut scaler =
+        VariantScaler::new(Arc::clone(&tasks), PolicyChoice::Divisi, &devices, &running);
+    let hosted_of = |scaler: &VariantScaler, task: u16| {
+        let running = scaler.hosted().running();
+        let of_task = running.filter(|(at, _)| tasks.catalog().task_of(*at) == TaskIndex(task));
+        of_task.count()
+    };
+    assert_eq!((hosted_of(&scaler, 0), hosted_of(&scaler, 1)), (10, 10));
+    for second in 1..40 {
+        let now = second * SECOND;
+        let step = scaler.decide(now, SECOND, &[], (&[], &[]));
+        if let Some(wanted) = step.wanted {
+            scaler.applied(now, wanted);
+        }
+    }
+    assert_eq!((hosted_of(&scaler, 0), hosted_of(&scaler, 1)), (1, 1));
+}
+
+#[test]
+fn jobs_load_nothing_under_a_policy_that_changes_nothing() {
+    for (policy, hosted) in [(PolicyChoice::Static, 0), (PolicyChoice::Divisi, 1)] {
+        let tasks = opened(&[SMALL, WHOLE]);
+        let small = RunningVariant {
+            variant: VariantIndex(0),
+            devices: vec![(DeviceIndex::new(0), 1.0)],
+        };
+        let devices = partitions(&["cpu:0"]);
+        let mut scaler = VariantScaler::new(tasks, policy, &devices, &[small]);
+        scaler.host_for_jobs(vec![VariantIndex(1)]);
+        let step = scaler.decide(SECOND, SECOND, &[], (&[], &[]));
+        if let Some(wanted) = step.wanted {
+            scaler.applied(SECOND, wanted);
+        }
+        assert_eq!(scaler.hosted().total(VariantIndex(1)), hosted, "{policy:?}");
+    }
 }
 
 #[test]
@@ -264,6 +312,61 @@ fn no_policy_decides_after_what_runs_was_changed_by_hand() {
     scaling.set_policy("infaas").expect("known");
     wait_until("it decides again", || scaling.view().held.is_none());
     assert_eq!(scaling.view().policy, "infaas");
+}
+
+#[test]
+fn a_change_by_a_policy_is_undone_and_none_decides_after_it() {
+    let live = serving(&[SMALL, MIDDLING, WHOLE]);
+    let scaling = LiveScaling::start(Arc::clone(&live), PolicyChoice::Divisi).expect("starts");
+    let deployment = live.deployment();
+    let watching = LiveSession::of_deployment(Arc::clone(deployment), None);
+    let mut session = watching.with_scaling(Arc::clone(&scaling) as Arc<dyn TaskScaling>);
+    let served = || deployment.running().catalogue.entries().len();
+    wait_until("what nobody asks has left", || served() < 3);
+    session
+        .command(Command::Undo)
+        .expect("what left can come back");
+    wait_until("it is back", || served() == 3);
+    wait_until("it was seen", || scaling.view().held.is_some());
+    assert_eq!(
+        session.snapshot().matrix,
+        deployment.running().engine.matrix()
+    );
+}
+
+#[test]
+fn queries_that_no_variant_meets_are_requests_that_were_refused_with_the_nearest() {
+    let live = serving(&[SMALL, WHOLE]);
+    let scaling = LiveScaling::start(Arc::clone(&live), PolicyChoice::Static).expect("starts");
+    let watching = LiveSession::of_deployment(Arc::clone(live.deployment()), None);
+    let mut session = watching.with_scaling(Arc::clone(&scaling) as Arc<dyn TaskScaling>);
+    assert_eq!(session.snapshot().counters.refused, 0);
+    let unmet = QueryGoals {
+        accuracy: Some(Accuracy::percent(99.5).expect("percent")),
+        ..QueryGoals::default()
+    };
+    live.route(TaskIndex(0), &unmet, 1)
+        .map(drop)
+        .expect_err("refused");
+    let shown = session.snapshot();
+    assert_eq!(
+        (shown.counters.refused, shown.lately.refused.requests),
+        (1, 1)
+    );
+    let why = shown.lately.refused.why.expect("a reason");
+    assert!(why.contains("0.50 points less accurate"), "{why}");
+    wait_until("the second is over", || {
+        let tasks = scaling.view().tasks;
+        tasks
+            .iter()
+            .any(|task| task.seconds.iter().any(|second| second.missed == 1))
+    });
+    let unreachable = scaling.view().tasks[0].unreachable.clone().expect("lately");
+    assert_eq!(unreachable.queries, 1);
+    assert!(
+        unreachable.nearest.ends_with("0.50 points less accurate"),
+        "{unreachable:?}"
+    );
 }
 
 #[test]

@@ -137,6 +137,17 @@ impl EnsembleService {
     }
 }
 
+impl EnsembleService {
+    /// Asks a model that is served.
+    ///
+    /// # Errors
+    /// At once: it is not served, or does not take the request.
+    pub fn ask(&self, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
+        check_goals(asked)?;
+        self.0.ask(asked)
+    }
+}
+
 impl FollowedModels {
     /// Returns the models that are served now.
     fn served(&self) -> Arc<ServedModels> {
@@ -317,8 +328,7 @@ impl ModelService for EnsembleService {
     }
 
     fn infer(&self, asked: InferenceRequest) -> InferenceFuture {
-        let answer = check_goals(&asked).and_then(|()| self.0.ask(&asked));
-        match answer {
+        match self.ask(&asked) {
             Ok(answer) => answer,
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }

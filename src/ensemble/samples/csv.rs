@@ -30,9 +30,20 @@ pub(super) fn each<T>(
         if !more {
             return Ok(state);
         }
-        let line = record.position().map_or(0, csv::Position::line);
-        take(&mut state, line, &record)?;
+        take(&mut state, line_of(bytes, &record), &record)?;
     }
+}
+
+/// Returns the line of a record. The reader counts from the end of the record before, without the line
+/// breaks that it skips, such as the second half of one of two bytes.
+fn line_of(bytes: &[u8], record: &StringRecord) -> u64 {
+    let Some(position) = record.position() else {
+        return 0;
+    };
+    let from = usize::try_from(position.byte()).unwrap_or(usize::MAX);
+    let rest = bytes.get(from..).unwrap_or_default().iter();
+    let skipped = rest.take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    position.line() + skipped.filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// The rows read so far.

@@ -1,4 +1,4 @@
-//! ChoiceColumns of numbers of variants in blocks, of which a scan skips those that hold nothing for it.
+//! The numbers of variants as columns in blocks, of which a scan skips those that hold nothing for it.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ const BLOCK: usize = 64;
 /// Never: the time of a variant that does not run.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Times until variants would have answered, beside their accuracies, costs and models.
+/// The accuracies, costs and models of variants.
 #[derive(Clone, Debug)]
 pub(super) struct ChoiceColumns {
     pub(super) accuracy: Vec<f64>,
@@ -74,9 +74,11 @@ impl TimeColumn {
         best
     }
 
-    /// Returns the least of all times.
-    pub(super) fn soonest(&self) -> u64 {
-        self.bests.iter().map(|b| b.nanos).min().unwrap_or(NEVER)
+    /// Returns the least of the times of variants that may answer.
+    pub(super) fn soonest(&self, columns: &ChoiceColumns, wanted: &WantedNumbers) -> u64 {
+        let all = self.nanos.iter().zip(&columns.model);
+        let allowed = all.filter(|(_, model)| wanted.allows(**model));
+        allowed.map(|(nanos, _)| *nanos).min().unwrap_or(NEVER)
     }
 
     /// Returns the blocks that hold variants, with their bests.

@@ -106,7 +106,7 @@ impl ChoiceTable {
             (None, Some(at)) => Ok(self.chosen(at, self.loaded.get(at), goals, start)),
             _ => Err(ChoiceRefusal::TooLate {
                 goal: Duration::from_nanos(wanted.nanos),
-                soonest: Duration::from_nanos(self.finish.soonest().min(self.loaded.soonest())),
+                soonest: Duration::from_nanos(self.soonest(&wanted)),
                 start,
             }),
         }
@@ -118,6 +118,12 @@ impl ChoiceTable {
         let wanted = WantedNumbers::of(goals);
         let at = self.finish.nearest(&self.columns, &wanted)?;
         Some(self.chosen(at, self.finish.get(at), goals, None))
+    }
+
+    /// Returns the time until the soonest variant that may answer would have, running or loaded.
+    fn soonest(&self, wanted: &WantedNumbers) -> u64 {
+        let soonest = |column: &TimeColumn| column.soonest(&self.columns, wanted);
+        soonest(&self.finish).min(soonest(&self.loaded))
     }
 
     /// Whether a running variant would answer in time, however accurate and dear.

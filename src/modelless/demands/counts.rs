@@ -6,8 +6,12 @@ use super::stream::QueryStream;
 use crate::policies::TaskDemand;
 use crate::quantities::QueryRate;
 
+/// The intervals that the means of a stream are taken over, about.
+pub const MEAN_INTERVALS: u8 = 4;
 /// How much of a mean the last interval is.
-const LAST: f64 = 0.25;
+const LAST: f64 = 1.0 / MEAN_INTERVALS as f64;
+/// The queries a second below which nobody asks: a mean alone never comes to an end.
+const NOBODY: f64 = 0.01;
 /// The time over which the usual rate is a mean.
 const USUAL_OVER: Duration = Duration::from_secs(120);
 /// How many standard deviations of Poisson's arrivals an interval has to be off the mean for the
@@ -22,13 +26,20 @@ pub struct StreamCounts {
     missed: u32,
     rate: f64,
     usual: f64,
-    missed_part: f64,
+    /// Means of the queries that are over in an interval, and of those that missed a goal.
+    mean_over: f64,
+    mean_missed: f64,
 }
 
 impl StreamCounts {
     /// Counts queries that arrived.
     pub fn arrived(&mut self, queries: u32) {
         self.arrived = self.arrived.saturating_add(queries);
+    }
+
+    /// Takes back queries that were counted as arrived.
+    pub fn withdrew(&mut self, queries: u32) {
+        self.arrived = self.arrived.saturating_sub(queries);
     }
 
     /// Counts queries that are over, and whether their goals were met.
@@ -44,6 +55,14 @@ impl StreamCounts {
         (self.over, self.missed)
     }
 
+    /// Returns the part of the queries of the last intervals that missed a goal.
+    fn missed_part(&self) -> f64 {
+        match self.mean_over > NOBODY {
+            true => (self.mean_missed / self.mean_over).clamp(0.0, 1.0),
+            false => 0.0,
+        }
+    }
+
     /// Returns the demand after an interval, and begins the next one. The rate follows at once where
     /// chance does not explain the interval.
     pub fn demand(&mut self, stream: &QueryStream, interval: Duration) -> TaskDemand {
@@ -54,10 +73,11 @@ impl StreamCounts {
             true => last,
             false => self.rate + LAST * (last - self.rate),
         };
-        if self.over > 0 {
-            let part = f64::from(self.missed) / f64::from(self.over);
-            self.missed_part += LAST * (part - self.missed_part);
+        if self.rate < NOBODY {
+            self.rate = 0.0;
         }
+        self.mean_over += LAST * (f64::from(self.over) - self.mean_over);
+        self.mean_missed += LAST * (f64::from(self.missed) - self.mean_missed);
         let part = (seconds / USUAL_OVER.as_secs_f64()).min(1.0);
         self.usual += part * (last - self.usual);
         (self.arrived, self.over, self.missed) = (0, 0, 0);
@@ -67,7 +87,7 @@ impl StreamCounts {
             goals: stream.goals,
             rate: rate(self.rate),
             usual: rate(self.usual),
-            missed: self.missed_part,
+            missed: self.missed_part(),
             worth: stream.worth,
         }
     }

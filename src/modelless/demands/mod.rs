@@ -3,5 +3,5 @@
 mod counts;
 mod stream;
 
-pub use counts::StreamCounts;
+pub use counts::{MEAN_INTERVALS, StreamCounts};
 pub use stream::QueryStream;

@@ -55,8 +55,10 @@ impl MissedGoals {
     pub fn in_words(&self) -> Vec<String> {
         let latency = self.latency.map(|by| 1e3 * by.as_secs_f64());
         let words = [
-            self.accuracy
-                .map(|by| format!("{:.2} points less accurate", 100.0 * by)),
+            self.accuracy.map(|by| match 100.0 * by {
+                points if points < 0.005 => format!("{} points less accurate", significant(points)),
+                points => format!("{points:.2} points less accurate"),
+            }),
             latency.map(|by| format!("{} ms too late", significant(by))),
             self.cost.map(|by| {
                 format!(

@@ -23,7 +23,8 @@ pub struct StoreContents {
 /// The tasks of a catalogue being put together, and their kinds of devices.
 #[derive(Clone, Debug, Default)]
 pub struct CatalogedTasks {
-    devices: Vec<PricedDevice>,
+    /// Each with the time of the registration that its price is of.
+    devices: Vec<(PricedDevice, u64)>,
     tasks: Vec<TaskVariants>,
 }
 
@@ -86,8 +87,8 @@ impl StoreContents {
 }
 
 impl CatalogedTasks {
-    /// Adds a task with some of its ensembles. Kinds of devices that are equal in all they have are
-    /// one.
+    /// Adds a task with some of its ensembles. Kinds of devices of one name are one: they cost what was
+    /// said last, and have the least memory that was found.
     pub fn add(&mut self, task: &str, models: &[&RegisteredModel]) {
         let mut added = TaskVariants {
             name: task.to_owned(),
@@ -97,7 +98,8 @@ impl CatalogedTasks {
         for (number, model) in (0_u16..).zip(models) {
             added.models.push(model.name.clone());
             let devices = model.record.devices.iter();
-            let places: Vec<DeviceKindIndex> = devices.map(|d| self.place(d)).collect();
+            let at = model.record.registered_at;
+            let places: Vec<DeviceKindIndex> = devices.map(|d| self.place(d, at)).collect();
             let own = model.variants.iter().map(|variant| Variant {
                 model: ModelIndex(number),
                 // One of no device is refused by the catalogue.
@@ -112,13 +114,20 @@ impl CatalogedTasks {
         self.tasks.push(added);
     }
 
-    /// Returns the place of a kind of device, which is added where it is new.
-    fn place(&mut self, device: &PricedDevice) -> DeviceKindIndex {
-        let known = self.devices.iter().position(|known| known == device);
-        let at = known.unwrap_or_else(|| {
-            self.devices.push(device.clone());
-            self.devices.len() - 1
-        });
+    /// Returns the place of a kind of device, as it was registered at a time.
+    fn place(&mut self, device: &PricedDevice, registered_at: u64) -> DeviceKindIndex {
+        let mut kinds = self.devices.iter();
+        let known = kinds.position(|(known, _)| known.name == device.name);
+        let at = known.unwrap_or(self.devices.len());
+        match self.devices.get_mut(at) {
+            None => self.devices.push((device.clone(), registered_at)),
+            Some((known, priced_at)) => {
+                known.memory = known.memory.min(device.memory);
+                if registered_at >= *priced_at {
+                    (known.price, *priced_at) = (device.price, registered_at);
+                }
+            }
+        }
         DeviceKindIndex(u16::try_from(at).unwrap_or(u16::MAX))
     }
 
@@ -126,7 +135,13 @@ impl CatalogedTasks {
     ///
     /// # Errors
     /// A task has no variants, or a variant is of no device, model or member.
-    pub fn finish(self) -> Result<VariantCatalog, CatalogError> {
-        VariantCatalog::new(self.devices, self.tasks)
+    pub fn finish(mut self) -> Result<VariantCatalog, CatalogError> {
+        let devices: Vec<PricedDevice> = self.devices.into_iter().map(|(kind, _)| kind).collect();
+        for variant in self.tasks.iter_mut().flat_map(|task| &mut task.variants) {
+            if let Some(kind) = devices.get(usize::from(variant.device.0)) {
+                variant.profile.cost = kind.cost(variant.profile.share);
+            }
+        }
+        VariantCatalog::new(devices, self.tasks)
     }
 }

@@ -6,30 +6,46 @@ use std::time::Duration;
 /// Times are told apart by so many milliseconds.
 const SLOT: u128 = 16;
 
+/// The turn that a request takes among those that its pool holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DueTurn {
+    /// First: it is of the most urgent level, and names no time by which it is to be answered.
+    First,
+    /// As it is due by that time, among those of the most urgent level.
+    Due(Duration),
+    /// Behind those of another level.
+    Behind,
+}
+
 /// The samples that a pool holds for requests of the most urgent level.
 #[derive(Debug, Default)]
 pub(super) struct DueSamples {
-    /// Those of requests that name no time by which they are to be answered: they go first.
-    at_once: usize,
-    /// Those of others, by the slot of that time.
+    /// Those of requests that go first.
+    first: usize,
+    /// Those of others, by the slot of the time by which they are due.
     slots: BTreeMap<u128, usize>,
 }
 
 impl DueSamples {
     /// Adds samples of a request.
-    pub(super) fn hold(&mut self, due: Option<Duration>, samples: usize) {
-        match due {
-            None => self.at_once += samples,
-            Some(due) => *self.slots.entry(slot(due)).or_default() += samples,
+    pub(super) fn hold(&mut self, turn: DueTurn, samples: usize) {
+        match turn {
+            DueTurn::First => self.first += samples,
+            DueTurn::Due(due) => *self.slots.entry(slot(due)).or_default() += samples,
+            DueTurn::Behind => {}
         }
     }
 
     /// Takes them off.
-    pub(super) fn free(&mut self, due: Option<Duration>, samples: usize) {
-        let Some(slot) = due.map(slot) else {
-            self.at_once = self.at_once.saturating_sub(samples);
-            return;
-        };
+    pub(super) fn free(&mut self, turn: DueTurn, samples: usize) {
+        match turn {
+            DueTurn::First => self.first = self.first.saturating_sub(samples),
+            DueTurn::Due(due) => self.free_slot(slot(due), samples),
+            DueTurn::Behind => {}
+        }
+    }
+
+    fn free_slot(&mut self, slot: u128, samples: usize) {
         if let Some(held) = self.slots.get_mut(&slot) {
             *held = held.saturating_sub(samples);
             if *held == 0 {
@@ -38,10 +54,16 @@ impl DueSamples {
         }
     }
 
-    /// Returns the samples that go before those of a request which is due by a time.
-    pub(super) fn before(&self, due: Duration) -> usize {
-        let sooner = self.slots.range(..=slot(due));
-        self.at_once + sooner.map(|(_, samples)| samples).sum::<usize>()
+    /// Returns the samples that go before those of a request, or `None` where another level does.
+    pub(super) fn before(&self, turn: DueTurn) -> Option<usize> {
+        match turn {
+            DueTurn::First => Some(0),
+            DueTurn::Due(due) => {
+                let sooner = self.slots.range(..=slot(due));
+                Some(self.first + sooner.map(|(_, samples)| samples).sum::<usize>())
+            }
+            DueTurn::Behind => None,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::metrics::LatencySplit;
 use crate::serving::batch::{PipelineIndex, Range, RequestKey, Slice};
 use crate::serving::order::SampleOrder;
 
+use super::due::DueTurn;
 use super::owed::Finished;
 use super::waiting::WaitingRequest;
 
@@ -101,8 +102,7 @@ pub(super) struct RequestEntry<T> {
     pub waiting: Option<WaitingRequest>,
     pub submitted: Duration,
     pub due: Option<Duration>,
-    /// No level of its pipeline goes before its own.
-    pub is_most_urgent: bool,
+    pub turn: DueTurn,
     pub deadline: Option<Duration>,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,

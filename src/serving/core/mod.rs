@@ -27,7 +27,7 @@ use std::time::Duration;
 use crate::dataflow::{Dataflow, StepReport};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{MemberPolicy, PolicyKind, Queueing};
-use crate::serving::batch::{BatchId, PipelineIndex, RequestKey, WorkerId};
+use crate::serving::batch::{BatchId, PipelineIndex, RequestKey, Slice, WorkerId};
 use crate::serving::door::{Door, DoorState};
 use crate::serving::keys::KeyMap;
 use crate::serving::pool::PoolIndex;
@@ -35,7 +35,7 @@ use crate::serving::scheduler::{Discipline, Scheduler};
 
 pub use batches::Next;
 use batches::RunningBatch;
-use due::DueSamples;
+use due::{DueSamples, DueTurn};
 use entry::RequestEntry;
 pub use entry::{Admission, Arrival, HostWork};
 pub use latencies::{Stamps, batch_spans, transfer_span};
@@ -129,20 +129,27 @@ impl ServedPipeline {
         }
     }
 
-    /// Whether no level of requests goes before that of a request.
-    fn is_most_urgent(&self, arrival: &Arrival) -> bool {
+    /// Returns the turn that a request would take.
+    fn turn(&self, arrival: &Arrival) -> DueTurn {
         let queue = self.queue.as_ref();
-        queue.is_none_or(|queue| queue.goes_first(arrival.priority))
+        match arrival.due {
+            _ if queue.is_some_and(|queue| !queue.goes_first(arrival.priority)) => DueTurn::Behind,
+            Some(due) => DueTurn::Due(due),
+            None => DueTurn::First,
+        }
     }
 
     /// Returns the part of the pool that is held by samples which go before those of a request: all of it,
     /// where it is of a level that others go before.
-    fn ahead(&self, arrival: &Arrival) -> f64 {
-        match arrival.due {
-            _ if !self.is_most_urgent(arrival) => 1.0,
-            None => 0.0,
-            Some(due) => self.due.before(due) as f64 / self.pool.capacity() as f64,
-        }
+    fn ahead(&self, turn: DueTurn) -> f64 {
+        let before = self.due.before(turn);
+        before.map_or(1.0, |before| before as f64 / self.pool.capacity() as f64)
+    }
+
+    /// Frees the slots of a part of a request.
+    fn release(&mut self, turn: DueTurn, slice: Slice) {
+        self.due.free(turn, slice.len);
+        self.pool.release(slice.extent, slice.len);
     }
 }
 

@@ -30,8 +30,9 @@ impl<T: Clone> Core<T> {
         let served = &mut self.pipelines[arrival.pipeline.0];
         let samples = arrival.samples;
         let (capacity, free) = (served.pool.capacity(), served.pool.available());
-        let ahead = || served.ahead(&arrival);
-        self.door.admit(samples, (capacity, free), ahead)?;
+        let turn = served.turn(&arrival);
+        self.door
+            .admit(samples, (capacity, free), || served.ahead(turn))?;
         if let Some(reason) = &served.closed {
             let refused = Refused::Closed(reason.clone());
             self.door.count_refusal(&refused);
@@ -64,16 +65,14 @@ impl<T: Clone> Core<T> {
             waiting,
             submitted: now,
             due: arrival.due,
-            is_most_urgent: served.is_most_urgent(&arrival),
+            turn,
             deadline: arrival.deadline,
             late: Vec::new(),
             begun: false,
             over: false,
         };
         served.waiting += 1;
-        if entry.is_most_urgent {
-            served.due.hold(arrival.due, samples);
-        }
+        served.due.hold(turn, samples);
         self.requests.insert(request, entry);
         self.deadlines
             .extend(arrival.deadline.map(|at| (at, request)));
@@ -281,10 +280,7 @@ impl<T: Clone> Core<T> {
         entry.held -= 1;
         let (slice, held, parts) = (place.slice, entry.held, entry.parts.len());
         let served = &mut self.pipelines[entry.pipeline.0];
-        if entry.is_most_urgent {
-            served.due.free(entry.due, slice.len);
-        }
-        served.pool.release(slice.extent, slice.len);
+        served.release(entry.turn, slice);
         if held == 0 {
             let planes = served.flow.planes();
             self.requests.remove(&request);
@@ -319,11 +315,8 @@ impl<T: Clone> Core<T> {
         self.live -= usize::from(!entry.over);
         self.forget_timers(request, entry.take_timers());
         let served = &mut self.pipelines[entry.pipeline.0];
-        if entry.is_most_urgent {
-            served.due.free(entry.due, entry.samples);
-        }
         for part in entry.parts {
-            served.pool.release(part.slice.extent, part.slice.len);
+            served.release(entry.turn, part.slice);
         }
         (!entry.over).then_some(entry.payload)
     }

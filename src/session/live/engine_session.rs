@@ -20,9 +20,11 @@ use crate::session::{
 };
 
 use super::devices::Readings;
+use super::elsewhere::{CountedElsewhere, LastRefusal};
 use super::forecast::{Conditions, Forecast};
 use super::load::{self, Load, SharedLoad};
 use super::log::Log;
+use super::models::serves;
 use super::searches::Searches;
 use super::view;
 
@@ -52,18 +54,11 @@ pub(super) struct EngineSession {
     pub(super) mix: Option<NamedMix>,
     pub(super) growth: Growth,
     pub(super) lately: FailureWatch,
+    pub(super) elsewhere: CountedElsewhere,
+    pub(super) refusals: LastRefusal,
     pub(super) readings: Readings,
     /// The samples a second of the moments before this engine, and when they end.
     pub(super) throughput_before: Option<(Vec<f64>, Duration)>,
-}
-
-/// Says what an engine serves.
-fn serves(name: &str, engine: &Engine) -> String {
-    if engine.catalogue().entries().is_empty() {
-        return format!("serving no model of `{name}`");
-    }
-    let workers = engine.matrix().workers().count();
-    format!("serving `{name}` with {workers} workers")
 }
 
 impl EngineSession {
@@ -100,6 +95,8 @@ impl EngineSession {
             mix: None,
             growth: Growth::default(),
             lately: FailureWatch::new(engine.telemetry().now()),
+            elsewhere: CountedElsewhere::default(),
+            refusals: LastRefusal::default(),
             readings: Readings::default(),
             load: Arc::new(SharedLoad::new(Load::new(
                 Arc::clone(&engine),
@@ -170,6 +167,8 @@ impl EngineSession {
         let seen = before.engine.telemetry().observe();
         let series = before.with_before(seen.series.clone(), seen.moment, seen.now);
         self.throughput_before = Some((series, seen.now));
+        self.lately = before.lately.clone();
+        self.refusals = before.refusals.of_next();
         let handed = before.load.lock().hand_over();
         if let Some(handed) = handed {
             self.load.lock().take_over(handed);

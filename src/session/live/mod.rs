@@ -2,7 +2,10 @@
 //! after another.
 
 mod basis;
+mod before;
+mod deployed;
 mod devices;
+mod elsewhere;
 mod engine_session;
 mod forecast;
 mod load;
@@ -17,8 +20,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::changes::{BringBack, ChangeRefusal, Terms};
-use crate::deployment::{CatalogueChange, Deployment, Generation, Handover};
+use crate::changes::BringBack;
+use crate::deployment::{CatalogueChange, Deployment, Generation};
 use crate::load::EntryChooser;
 use crate::search::Cache;
 use crate::serving::{Engine, LogTarget, PredictorFactory};
@@ -26,8 +29,10 @@ use crate::trace::Span;
 
 use super::{
     CatalogueView, ClientDoor, Command, DoorAddress, DoorView, EditPreview, LogLevel, Refusal,
-    Session, SessionRefusal, Setup, Snapshot, TaskScaling,
+    ScalingView, Session, SessionRefusal, Setup, Snapshot, TaskScaling, Total,
 };
+use before::EnginesBefore;
+use elsewhere::CountedElsewhere;
 use engine_session::EngineSession;
 use log::Log;
 use model_changes::ModelChanges;
@@ -49,6 +54,8 @@ pub struct LiveSession {
     spans: SpansOfEngines,
     /// Where engines follow one another, and the one that is watched.
     deployment: Option<(Arc<Deployment>, Arc<Generation>)>,
+    /// The counters of those that it followed.
+    before: Arc<EnginesBefore>,
 }
 
 /// Tells a deployment that its operator leaves, when it is dropped.
@@ -89,6 +96,7 @@ impl LiveSession {
             _leaving: LeavesDeployment::default(),
             session: EngineSession::new(name, engine, factory, kept, told, None),
             deployment: None,
+            before: Arc::default(),
             model_changes: ModelChanges::default(),
             spans: SpansOfEngines::default(),
             log,
@@ -101,7 +109,10 @@ impl LiveSession {
         let running = deployment.running();
         let engine = Arc::clone(&running.engine);
         let name = Arc::from(deployment.name());
+        let before = Arc::<EnginesBefore>::default();
+        deployment.observe(Arc::<EnginesBefore>::clone(&before));
         LiveSession {
+            before,
             _leaving: LeavesDeployment(Some(Arc::clone(&deployment))),
             deployment: Some((deployment, Arc::clone(&running))),
             ..LiveSession::called(name, engine, running.networks(), cache)
@@ -193,51 +204,21 @@ impl LiveSession {
             .for_each(|line| self.session.say(LogLevel::Warn, line));
     }
 
-    /// Returns where models are loaded and unloaded.
-    fn models_to_change(&self) -> Result<&Arc<Deployment>, Refusal> {
-        let deployment = self.deployment.as_ref().map(|(deployment, _)| deployment);
-        let changeable = deployment.filter(|deployment| deployment.can_change());
-        changeable.ok_or_else(|| SessionRefusal::ModelsFixed.into())
+    fn counted_elsewhere(&self, scaling: Option<&ScalingView>) -> CountedElsewhere {
+        let running = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
+        let (before, refused_here) = self.before.counters(running);
+        CountedElsewhere {
+            before,
+            refused_here,
+            refused: Total {
+                requests: scaling.map_or(0, |scaling| scaling.refused),
+                why: scaling.and_then(|scaling| scaling.refusal.clone()),
+            },
+        }
     }
 
     fn told(&self) -> model_changes::TellOutcome {
         told(&self.log, &self.session.engine)
-    }
-
-    fn change_models(&self, change: CatalogueChange) -> Result<(), Refusal> {
-        let deployment = self.models_to_change()?;
-        self.model_changes
-            .make(deployment, (change, None), self.told())
-    }
-
-    fn apply_models(
-        &self,
-        number: u64,
-        handover: Handover,
-        terms: Option<Terms>,
-    ) -> Result<(), Refusal> {
-        if let Some(terms) = &terms {
-            terms.check().map_err(ChangeRefusal::Terms)?;
-        }
-        let deployment = self.models_to_change()?;
-        let load = Arc::clone(&self.session.load);
-        let hold = Box::new(move |held| load::hold(&load, held));
-        let how = (handover, terms);
-        self.model_changes
-            .apply(deployment, number, how, hold, self.told())
-    }
-
-    /// Whether the change before the last one was of the models: there is no setup to undo.
-    fn undoes_models(&self) -> bool {
-        let deployment = self.deployment.as_ref();
-        let has_past = deployment.is_some_and(|(deployment, _)| deployment.can_undo());
-        has_past && !self.session.changes.can_undo()
-    }
-
-    fn redoes_models(&self) -> bool {
-        let deployment = self.deployment.as_ref();
-        let was_undone = deployment.is_some_and(|(deployment, _)| deployment.can_redo());
-        was_undone && !self.session.changes.can_redo()
     }
 
     fn models(&self) -> Vec<CatalogueView> {
@@ -263,13 +244,15 @@ impl Session for LiveSession {
         self.tell_notices();
         let generation = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
         let (models, can_load) = (self.models(), self.can_load());
+        let scaling = self.scaling.as_ref().map(|scaling| scaling.view());
+        self.session.elsewhere = self.counted_elsewhere(scaling.as_ref());
         let shown = self.session.snapshot();
         Snapshot {
             generation,
             models,
             can_load,
             door: self.door.as_ref().map(|door| door.view()),
-            scaling: self.scaling.as_ref().map(|scaling| scaling.view()),
+            scaling,
             model_change,
             can_undo: shown.can_undo || self.undoes_models(),
             can_redo: shown.can_redo || self.redoes_models(),
@@ -296,7 +279,7 @@ impl Session for LiveSession {
                 self.change_models(CatalogueChange::Unload { name, dependents })
             }
             Command::PlanModels(change) => {
-                let deployment = self.models_to_change()?;
+                let deployment = self.models_to_change(&change)?;
                 self.model_changes.plan(deployment, change, self.told())
             }
             Command::ApplyModels {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::catalogue::{Catalogue, CatalogueEntry};
 use crate::deployment::{CatalogueChange, LoadState, ModelStatus};
-use crate::serving::EntryStats;
+use crate::serving::{Engine, EntryStats};
 use crate::session::{
     CatalogueView, LogLevel, ModelCallers, ModelChangeState, ModelFigures, ModelKind,
     ModelsChanged, VariantView,
@@ -136,4 +136,13 @@ fn made(change: &CatalogueChange, done: &ModelsChanged) -> String {
         format!("; no request was begun for {gap}")
     });
     format!("{change}: done in {}{gap}", millis(done.took))
+}
+
+/// Says what an engine serves.
+pub(super) fn serves(name: &str, engine: &Engine) -> String {
+    if engine.catalogue().entries().is_empty() {
+        return format!("serving no model of `{name}`");
+    }
+    let workers = engine.matrix().workers().count();
+    format!("serving `{name}` with {workers} workers")
 }

@@ -232,12 +232,18 @@ impl EngineSession {
 
     /// Returns the requests lost lately. Writes to the log where losses begin, go on or end.
     fn lately(&mut self, seen: &Observed) -> LostRequests {
-        let refused = Total {
-            requests: seen.refused,
+        let counters = self.counters(seen);
+        let by_engine = Total {
+            requests: self.elsewhere.refused_here.unwrap_or(seen.refused),
             why: seen.refusal.as_ref().map(ToString::to_string),
         };
+        let by_tasks = self.elsewhere.refused.clone();
+        let refused = Total {
+            requests: counters.refused,
+            why: self.refusals.note(by_engine, by_tasks),
+        };
         let failed = Total {
-            requests: seen.failed,
+            requests: counters.failed,
             why: seen.failure.as_ref().map(ToString::to_string),
         };
         let (lately, lines) = self.lately.note(seen.now, [refused, failed]);
@@ -250,13 +256,18 @@ impl EngineSession {
     }
 
     fn counters(&self, seen: &Observed) -> Counters {
-        Counters {
+        let of_tasks = Counters {
+            refused: self.elsewhere.refused.requests,
+            ..Counters::default()
+        };
+        let own = Counters {
             answered: seen.answered,
-            refused: seen.refused,
+            refused: self.elsewhere.refused_here.unwrap_or(seen.refused),
             failed: seen.failed,
             cancelled: seen.cancelled,
             worker_restarts: seen.restarts,
-        }
+        };
+        own + of_tasks + self.elsewhere.before
     }
 }
 

@@ -41,6 +41,7 @@ pub trait JobBoard: Send + Sync {
     /// It cannot be kept; in words.
     fn keep(&self, job: &PostedJob) -> Result<(), String>;
 
-    /// Tells whoever is to be told that a job is over.
-    fn tell(&self, job: &PostedJob);
+    /// Tells whoever is to be told that a job is over. Where they cannot be, `failed` is called with the
+    /// reason, in words.
+    fn tell(&self, job: &PostedJob, failed: Box<dyn FnOnce(String) + Send>);
 }

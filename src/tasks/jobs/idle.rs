@@ -35,8 +35,8 @@ struct IdleEngine {
 }
 
 impl IdleTime {
-    /// Returns the engine and the partitions that it runs on, if it runs.
-    pub(super) fn engine(&self) -> Option<(&Arc<Engine>, usize)> {
+    /// Returns the engine, its variant and the partitions that it runs on, if it runs.
+    pub(super) fn engine(&self) -> Option<(&Arc<Engine>, VariantIndex, usize)> {
         let running = self.engine.as_ref()?;
         let mut on: Vec<_> = running
             .engine
@@ -45,7 +45,15 @@ impl IdleTime {
             .map(|w| w.0.device)
             .collect();
         on.dedup();
-        Some((&running.engine, on.len()))
+        Some((&running.engine, running.variant, on.len()))
+    }
+
+    /// Whether what serves is still what it was when it was last looked whether there is memory.
+    pub(super) fn is_beside(&self, serving: &Generation) -> bool {
+        let seen = self.seen.as_ref();
+        seen.is_some_and(|(_, number, matrix)| {
+            *number == serving.number && *matrix == serving.engine.matrix()
+        })
     }
 
     /// Lets the engine of a variant run where there is memory beside what serves now. Returns `false`
@@ -65,12 +73,13 @@ impl IdleTime {
             // Threads that do not leave their cores would cost queries as much as batches in their queues.
             false => return true,
         };
-        self.seen = Some(now);
         let goes_on = |idle: &IdleEngine| idle.variant == variant && idle.fits(&free);
         if self.engine.as_ref().is_some_and(goes_on) {
+            self.seen = Some(now);
             return true;
         }
         let ended = self.end();
+        self.seen = Some(now);
         let started = started(serving, &free, (tasks, variant));
         let engine = started.unwrap_or_else(|why| {
             tracing::warn!(%why, "a job does not run in idle time");
@@ -85,6 +94,7 @@ impl IdleTime {
 
     /// Ends the engine. Returns whether there was one.
     pub(super) fn end(&mut self) -> bool {
+        self.seen = None;
         let ended = self.engine.take();
         ended.map(|idle| idle.engine.shutdown()).is_some()
     }

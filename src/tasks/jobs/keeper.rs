@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use divisi::device::{ThreadPriority, set_current_thread_priority};
+use divisi_modelless::jobs::JobProgress;
 
 use super::board::{JobBoard, PostedJob};
 
@@ -20,10 +21,20 @@ pub(super) struct JobKeeper {
 
 /// All jobs after one was kept.
 pub(super) struct KeptJobs {
-    /// Whether it was kept, or why not, in words.
-    pub(super) outcome: Result<(), String>,
-    /// The jobs, or none where they cannot be read.
-    pub(super) jobs: Vec<PostedJob>,
+    /// How far it was, if that is on the disk.
+    pub(super) on_disk: Option<JobProgress>,
+    /// Whether that is kept, or why not.
+    pub(super) outcome: Result<(), NotKept>,
+    /// The jobs, or `None` where they cannot be read.
+    pub(super) jobs: Option<Vec<PostedJob>>,
+}
+
+/// Why it is not kept how far a job is, in words.
+pub(super) enum NotKept {
+    /// Rows that were written may not be on the disk. The system says so once: to ask again would not tell.
+    Output(String),
+    /// It is not taken now where jobs are kept.
+    Store(String),
 }
 
 impl JobKeeper {
@@ -39,8 +50,13 @@ impl JobKeeper {
             set_current_thread_priority(ThreadPriority::Idle);
             for (job, output) in ordered {
                 let outcome = keep(&*board, &job, &output);
-                let jobs = board.jobs().unwrap_or_default();
-                if done.send(KeptJobs { outcome, jobs }).is_err() {
+                let is_lost = matches!(outcome, Err(NotKept::Output(_)));
+                let kept = KeptJobs {
+                    on_disk: (!is_lost).then_some(job.record.progress),
+                    outcome,
+                    jobs: board.jobs().ok(),
+                };
+                if done.send(kept).is_err() {
                     return;
                 }
             }
@@ -72,17 +88,81 @@ impl JobKeeper {
         Some(kept)
     }
 
-    /// Waits until the job that is being kept was.
-    pub(super) fn wait(&mut self) {
-        if self.is_busy {
-            // It ends only with the thread.
-            let _ = self.kept.recv();
-            self.is_busy = false;
-        }
+    /// Returns all jobs once the one that is being kept was, if one is.
+    pub(super) fn wait(&mut self) -> Option<KeptJobs> {
+        // It ends only with the thread.
+        let kept = std::mem::take(&mut self.is_busy).then(|| self.kept.recv().ok());
+        kept.flatten()
     }
 }
 
-fn keep(board: &dyn JobBoard, job: &PostedJob, output: &File) -> Result<(), String> {
-    output.sync_data().map_err(|why| why.to_string())?;
-    board.keep(job)
+fn keep(board: &dyn JobBoard, job: &PostedJob, output: &File) -> Result<(), NotKept> {
+    let synced = output.sync_data();
+    synced.map_err(|why| NotKept::Output(format!("{}: {why}", job.record.output)))?;
+    board.keep(job).map_err(NotKept::Store)
+}
+
+#[cfg(test)]
+mod tests {
+    use divisi::ensemble::{Ensemble, Samples};
+    use divisi_modelless::goals::QueryGoals;
+    use divisi_registry::records::JobRecord;
+
+    use super::*;
+
+    /// A board that takes everything, and cannot be read.
+    struct Unread;
+
+    impl JobBoard for Unread {
+        fn jobs(&self) -> Result<Vec<PostedJob>, String> {
+            Err("unread".to_owned())
+        }
+
+        fn samples(&self, _: &JobRecord, _: &Ensemble) -> Result<Arc<Samples>, String> {
+            Err("none".to_owned())
+        }
+
+        fn keep(&self, _: &PostedJob) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn tell(&self, _: &PostedJob, _: Box<dyn FnOnce(String) + Send>) {}
+    }
+
+    fn posted(written: u64) -> PostedJob {
+        let record = JobRecord {
+            task: "digits".to_owned(),
+            input: "in.csv".to_owned(),
+            output: "out.csv".to_owned(),
+            goals: QueryGoals::default(),
+            progress: JobProgress { rows: 9, written },
+            submitted_at: 0,
+            notify: None,
+            end: None,
+        };
+        PostedJob { number: 1, record }
+    }
+
+    fn kept(output: File) -> KeptJobs {
+        let mut keeper = JobKeeper::start(Arc::new(Unread)).expect("a thread");
+        keeper.keep(posted(7), output);
+        keeper.wait().expect("it was kept")
+    }
+
+    #[test]
+    fn it_is_told_how_far_a_job_is_on_the_disk_even_where_others_cannot_be_read() {
+        let kept = kept(tempfile::tempfile().expect("a file"));
+        assert!(kept.outcome.is_ok());
+        assert_eq!(kept.on_disk.map(|progress| progress.written), Some(7));
+        assert!(kept.jobs.is_none());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_cannot_be_on_the_disk_is_not_kept() {
+        // A pipe has no disk to be on.
+        let (_reader, writer) = io::pipe().expect("a pipe");
+        let kept = kept(File::from(std::os::fd::OwnedFd::from(writer)));
+        assert!(matches!(kept.outcome, Err(NotKept::Output(why)) if why.starts_with("out.csv: ")));
+    }
 }

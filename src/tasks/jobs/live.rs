@@ -9,14 +9,14 @@ use std::time::Duration;
 use divisi::device::{ThreadPriority, set_current_thread_priority};
 use divisi::lock::Leaf;
 use divisi::session::{JobView, Refusal, ScalingView, TaskScaling};
-use divisi_modelless::jobs::JobStep;
+use divisi_modelless::variants::VariantIndex;
 use divisi_registry::records::JobEnd;
 
 use super::board::{JobBoard, PostedJob};
 use super::chosen;
 use super::claim::{JobClaim, claimed};
 use super::idle::IdleTime;
-use super::keeper::{JobKeeper, KeptJobs};
+use super::keeper::{JobKeeper, KeptJobs, NotKept};
 use super::lane::JobLane;
 use super::running::JobUnderWay;
 use crate::scaling::{LiveScaling, words};
@@ -59,6 +59,17 @@ impl LiveJobs {
         &*self.board
     }
 
+    /// Tells whoever watches something that they should know.
+    fn remark(&self, text: String) {
+        self.scaling.router().deployment().note(text);
+    }
+
+    /// Whether the task of a job is served here.
+    fn serves(&self, job: &PostedJob) -> bool {
+        let tasks = self.scaling.router().router().tasks();
+        tasks.catalog().task(&job.record.task).is_some()
+    }
+
     /// Returns that by which variants are loaded.
     pub(super) fn scaling(&self) -> &LiveScaling {
         &self.scaling
@@ -89,7 +100,8 @@ struct JobThread {
     job: Option<JobUnderWay>,
     /// When it was last kept how far the job is, by the router's time.
     kept: Duration,
-    state: String,
+    /// Why that is not kept now, once it was told.
+    not_kept: Option<String>,
     /// Jobs that ended here: where that cannot be kept they are not begun again.
     ended: BTreeSet<u64>,
     idle: IdleTime,
@@ -101,7 +113,7 @@ impl JobThread {
             keeper,
             job: None,
             kept: Duration::ZERO,
-            state: String::new(),
+            not_kept: None,
             ended: BTreeSet::new(),
             idle: IdleTime::default(),
         }
@@ -110,43 +122,17 @@ impl JobThread {
     fn run(&mut self, served: &Weak<LiveJobs>) {
         // Nobody waits for a job. Where the system refuses, it is a thread like others.
         set_current_thread_priority(ThreadPriority::Low);
-        loop {
-            let Some(jobs) = served.upgrade() else {
-                return;
-            };
+        while let Some(jobs) = served.upgrade() {
             self.step(&jobs);
             drop(jobs);
-            if self.idle.engine().is_some() {
-                self.run_in_idle_time(served);
-            } else if self.job.is_none() {
-                // A job that runs waits for its batches.
+            // A job that runs waits for its batches.
+            if self.job.is_none() {
                 thread::sleep(IDLE);
             }
         }
     }
 
-    /// Goes on as long as the job has idle time, in another thread: one that leaves its core at once
-    /// to whoever comes does so for ever. It takes no lock that a query waits for.
-    fn run_in_idle_time(&mut self, served: &Weak<LiveJobs>) {
-        let mut run = || {
-            set_current_thread_priority(ThreadPriority::Idle);
-            while self.idle.engine().is_some()
-                && let Some(jobs) = served.upgrade()
-            {
-                self.step(&jobs);
-            }
-        };
-        thread::scope(|scope| {
-            let spawned = thread::Builder::new().name("job".into());
-            let spawned = spawned.spawn_scoped(scope, &mut run);
-            if let Err(why) = spawned {
-                tracing::warn!(%why, "a job waits for a thread");
-                thread::sleep(IDLE);
-            }
-        });
-    }
-
-    fn step(&mut self, jobs: &LiveJobs) {
+    fn step(&mut self, jobs: &Arc<LiveJobs>) {
         if self.job.is_none() {
             return self.look(jobs);
         }
@@ -183,50 +169,46 @@ impl JobThread {
     }
 
     fn waits(&self, jobs: &LiveJobs, job: &PostedJob) -> bool {
-        let tasks = jobs.scaling.router().router().tasks();
         let is_over = job.record.end.is_some() || self.ended.contains(&job.number);
-        !is_over && tasks.catalog().task(&job.record.task).is_some()
+        !is_over && jobs.serves(job)
     }
 
-    /// Takes what is answered, and asks for more where there is a gap. Returns whether all is written.
-    fn go_on(&mut self, jobs: &LiveJobs) -> Result<bool, String> {
-        let Some(job) = &mut self.job else {
+    /// Goes on with the job where there is a gap for it. Returns whether all is written.
+    fn go_on(&mut self, jobs: &Arc<LiveJobs>) -> Result<bool, String> {
+        let Some(job) = self.job.as_mut().filter(|job| !job.decides.is_finished()) else {
             return Ok(true);
         };
-        job.take()?;
-        if job.decides.is_finished() {
-            return Ok(true);
-        }
-        let router = jobs.scaling.router().router();
-        let (tasks, now) = (Arc::clone(router.tasks()), router.now());
+        let router = jobs.scaling.router();
+        let (tasks, serving) = (router.router().tasks(), router.deployment().running());
         let goals = job.posted.record.goals;
-        let wanted = chosen::variant(tasks.catalog(), job.task, &goals, |_| true);
-        let wanted = wanted.ok_or("no variant meets the goals")?;
-        let serving = jobs.scaling.router().deployment().running();
-        if !self.idle.follow(&serving, &tasks, wanted) {
+        let cheapest = |can_run: &dyn Fn(VariantIndex) -> bool| {
+            chosen::variant(tasks.catalog(), job.task, &goals, can_run)
+        };
+        let wanted = cheapest(&|_| true).ok_or("no variant meets the goals")?;
+        let partitions = serving.engine.devices().partitions();
+        let goes_on = match cheapest(&|variant| tasks.runs_on(variant, &partitions)) {
+            Some(variant) => self.idle.follow(&serving, tasks, variant),
+            None => !self.idle.end(),
+        };
+        if !goes_on {
             job.take_back();
         }
-        let lane = JobLane::now(&self.idle, &jobs.scaling, job, wanted);
-        let Some(lane) = lane else {
-            self.state = "waits until a variant is loaded".to_owned();
-            return Ok(false);
-        };
-        if job.under_way >= lane.batches {
-            return Ok(false);
-        }
-        let variant = tasks.catalog().variant(lane.variant);
-        match job.decides.next(now, variant, &lane.outlook) {
-            JobStep::Run(batch) => {
-                let group = tasks.group_of(lane.variant);
-                let entry = &tasks.groups()[group].name;
-                let priority = tasks.untimed(group).priority();
-                self.state = lane.words(entry);
-                job.ask(&lane.engine, (entry, priority), batch.rows);
+        match JobLane::now(&self.idle, &jobs.scaling, job, wanted) {
+            Some(lane) if lane.is_idle => {
+                // Nobody else needs the jobs any more where this alone has them.
+                let ends = || {
+                    Arc::strong_count(jobs) == 1
+                        || !self.idle.is_beside(&router.deployment().running())
+                };
+                lane.take_turn(job, router.router(), ends)
             }
-            JobStep::Wait(why) => self.state = format!("waits: {why}"),
-            JobStep::Nothing => {}
+            Some(lane) => lane.go_on(job, router.router()),
+            None => {
+                job.state = "waits until a variant is loaded".to_owned();
+                job.take()?;
+                Ok(job.decides.is_finished())
+            }
         }
-        Ok(false)
     }
 
     /// Keeps how far the job is, now and then, and that it is over.
@@ -236,18 +218,19 @@ impl JobThread {
             return;
         };
         if let Some(how) = ended {
-            self.keeper.wait();
             // What is not on the disk is not told of.
-            let (posted, how) = match job.confirmed() {
-                Ok(posted) => (posted, how),
-                Err(why) => (job.posted.clone(), JobEnd::Failed(why)),
+            let kept = self.keeper.wait();
+            if let Some(progress) = kept.as_ref().and_then(|kept| kept.on_disk) {
+                job.was_kept(progress);
+            }
+            let lost = match kept.map(|kept| kept.outcome) {
+                Some(Err(NotKept::Output(why))) => Some(why),
+                _ => None,
             };
-            self.leave(jobs);
-            self.end(jobs, posted, how);
-            return self.look(jobs);
+            return self.end_own(jobs, how, lost);
         }
         if let Some(kept) = self.keeper.kept() {
-            return self.follow(jobs, &kept);
+            return self.follow(jobs, kept);
         }
         if self.keeper.is_busy() || now < self.kept + jobs.board.keep_every() {
             return;
@@ -255,43 +238,68 @@ impl JobThread {
         self.kept = now;
         match job.progress() {
             Ok((posted, output)) => self.keeper.keep(posted, output),
-            Err(why) => self.state = format!("its progress is not kept: {why}"),
+            Err(why) => {
+                let number = job.posted.number;
+                self.remark_not_kept(jobs, number, why);
+            }
+        }
+    }
+
+    /// Tells why the progress of a job is not kept, once for each reason.
+    fn remark_not_kept(&mut self, jobs: &LiveJobs, number: u64, why: String) {
+        if self.not_kept.as_ref() != Some(&why) {
+            jobs.remark(format!("the progress of job {number} is not kept: {why}"));
+            self.not_kept = Some(why);
         }
     }
 
     /// Takes all jobs as they are after the own one was kept.
-    fn follow(&mut self, jobs: &LiveJobs, kept: &KeptJobs) {
-        let Some(own) = self.job.as_ref().map(|job| job.posted.number) else {
+    fn follow(&mut self, jobs: &LiveJobs, kept: KeptJobs) {
+        let Some(job) = &mut self.job else {
+            return;
+        };
+        let own = job.posted.number;
+        if let Some(progress) = kept.on_disk {
+            job.was_kept(progress);
+        }
+        match kept.outcome {
+            Ok(()) => self.not_kept = None,
+            Err(NotKept::Store(why)) => self.remark_not_kept(jobs, own, why),
+            Err(NotKept::Output(why)) => {
+                return self.end_own(jobs, JobEnd::Failed(why.clone()), Some(why));
+            }
+        }
+        let Some(all) = kept.jobs else {
             return;
         };
         // Whoever cancelled it wrote that there.
         let is_cancelled =
             |other: &PostedJob| other.number == own && other.record.end == Some(JobEnd::Cancelled);
-        if kept.jobs.iter().any(is_cancelled) {
-            return self.cancelled(jobs);
+        match all.iter().any(is_cancelled) {
+            true => self.end_own(jobs, JobEnd::Cancelled, None),
+            false => self.show(jobs, &all),
         }
-        if let Err(why) = &kept.outcome {
-            self.state = format!("its progress is not kept: {why}");
-        }
-        self.show(jobs, &kept.jobs);
     }
 
-    /// Ends a job that was taken back, with the rows that were written until now.
-    fn cancelled(&mut self, jobs: &LiveJobs) {
-        let ended = self
-            .job
-            .as_mut()
-            .map(|job| job.confirmed().unwrap_or_else(|_| job.posted.clone()));
-        self.leave(jobs);
-        if let Some(posted) = ended {
-            self.end(jobs, posted, JobEnd::Cancelled);
+    /// Ends the own job, with the rows that are on the disk by now; `lost` says why others are not there.
+    fn end_own(&mut self, jobs: &LiveJobs, how: JobEnd, lost: Option<String>) {
+        if let Some(mut job) = self.job.take() {
+            let confirmed = lost.map_or_else(|| job.confirmed(), Err);
+            let (posted, how) = match confirmed {
+                Ok(posted) => (posted, how),
+                // Whoever cancelled it does not wait for its rows.
+                Err(_) if how == JobEnd::Cancelled => (job.last_kept(), how),
+                Err(why) => (job.last_kept(), JobEnd::Failed(why)),
+            };
+            drop(job);
+            self.leave(jobs);
+            self.end(jobs, posted, how);
         }
         self.look(jobs);
     }
 
-    /// Lets go of the job and of all that it has.
+    /// Lets go of all that the job has.
     fn leave(&mut self, jobs: &LiveJobs) {
-        self.job = None;
         self.idle = IdleTime::default();
         jobs.scaling.host_for_jobs(Vec::new());
     }
@@ -302,9 +310,13 @@ impl JobThread {
         posted.record.end = Some(how);
         self.ended.insert(number);
         if let Err(why) = jobs.board.keep(&posted) {
-            tracing::warn!(number, why, "the end of a job is not kept");
+            jobs.remark(format!("the end of job {number} is not kept: {why}"));
         }
-        jobs.board.tell(&posted);
+        let deployment = Arc::clone(jobs.scaling.router().deployment());
+        let failed = move |why: String| {
+            deployment.note(format!("nobody is told that job {number} is over: {why}"));
+        };
+        jobs.board.tell(&posted, Box::new(failed));
     }
 
     fn show(&self, jobs: &LiveJobs, all: &[PostedJob]) {
@@ -316,8 +328,9 @@ impl JobThread {
             !skips
         });
         let views = shown.map(|posted| match &self.job {
-            Some(job) if job.posted.number == posted.number => view(&job.posted, &self.state),
-            _ => view(posted, "waits for those before it"),
+            Some(job) if job.posted.number == posted.number => view(&job.posted, &job.state),
+            _ if jobs.serves(posted) => view(posted, "waits for those before it"),
+            _ => view(posted, "waits for a server of its task"),
         });
         let views = views.collect();
         *jobs.views.lock() = views;

@@ -5,6 +5,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use divisi::ensemble::label_of;
+use divisi::words::csv_field;
 use thiserror::Error;
 
 /// A file of answers that cannot be written, or be gone on with.
@@ -55,7 +57,8 @@ impl JobOutputError {
     }
 }
 
-/// A file of answers, as CSV: the number of the sample, its class and the score of each class.
+/// A file of answers, as CSV: the number of the sample, its class (nothing where a score is no number) and
+/// the score of each class.
 #[derive(Debug)]
 pub struct JobOutput {
     path: PathBuf,
@@ -145,8 +148,8 @@ impl JobOutput {
     pub fn lines<'a>(first: u64, answers: impl Iterator<Item = &'a [f32]>) -> String {
         let mut text = String::new();
         for (row, scores) in (first..).zip(answers) {
-            let best = scores.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-            let _ = write!(text, "{row},{}", best.map_or(0, |(class, _)| class));
+            let class = label_of(scores).map_or(String::new(), |class| class.to_string());
+            let _ = write!(text, "{row},{class}");
             for score in scores {
                 let _ = write!(text, ",{score}");
             }
@@ -180,8 +183,12 @@ impl JobOutput {
 }
 
 fn head(classes: &[String]) -> String {
-    let scores = classes.iter().map(|class| format!(",score_{class}"));
-    format!("sample,class{}\n", scores.collect::<String>())
+    let mut head = "sample,class".to_owned();
+    for class in classes {
+        let _ = write!(head, ",{}", csv_field(&format!("score_{class}")));
+    }
+    head.push('\n');
+    head
 }
 
 /// Returns the byte behind so many whole lines, or behind all of them where there are fewer, and how

@@ -25,6 +25,10 @@ pub(super) struct JobUnderWay {
     pub(super) decides: OfflineJob,
     /// Batches that are not over.
     pub(super) under_way: usize,
+    /// Its state now, in words.
+    pub(super) state: String,
+    /// How far it was when that was last on the disk.
+    kept: JobProgress,
     samples: Arc<Samples>,
     output: JobOutput,
     /// Answers that wait for those before them, by their first row.
@@ -75,6 +79,8 @@ impl JobUnderWay {
         record.progress = progress;
         Ok(JobUnderWay {
             under_way: 0,
+            state: String::new(),
+            kept: progress,
             waiting: BTreeMap::new(),
             done: channel(),
             failures: 0,
@@ -202,6 +208,11 @@ impl JobUnderWay {
         Ok((self.posted.clone(), output))
     }
 
+    /// Takes how far the job was when that was last kept.
+    pub(super) fn was_kept(&mut self, progress: JobProgress) {
+        self.kept = progress;
+    }
+
     /// Returns how far the job is, once what it has written is on the disk.
     ///
     /// # Errors
@@ -209,5 +220,12 @@ impl JobUnderWay {
     pub(super) fn confirmed(&mut self) -> Result<PostedJob, String> {
         self.output.sync().map_err(|why| why.to_string())?;
         Ok(self.posted.clone())
+    }
+
+    /// Returns how far the job was when that was last on the disk.
+    pub(super) fn last_kept(&self) -> PostedJob {
+        let mut posted = self.posted.clone();
+        posted.record.progress = self.kept;
+        posted
     }
 }

@@ -19,7 +19,7 @@ pub(super) enum QueryPlace {
 }
 
 /// The urgency of the level of those that have a time by which they are to be answered.
-const DUE_LEVEL: i16 = 0;
+pub(super) const DUE_LEVEL: i16 = 0;
 
 /// The time of devices that a query takes.
 #[derive(Clone, Copy, Debug)]

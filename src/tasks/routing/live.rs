@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::Matrix;
 use divisi::deployment::Deployment;
-use divisi::lock::Leaf;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::variants::TaskIndex;
 
@@ -17,18 +15,12 @@ use crate::served::TaskQuery;
 pub struct LiveRouter {
     deployment: Arc<Deployment>,
     router: Arc<TaskRouter>,
-    /// The generation and the matrix that the router knows.
-    known: Leaf<Option<(u64, Matrix)>>,
 }
 
 impl LiveRouter {
     /// Creates a router of what a deployment runs, now and later.
     pub fn new(deployment: Arc<Deployment>, router: Arc<TaskRouter>) -> Self {
-        LiveRouter {
-            deployment,
-            router,
-            known: Leaf::new(None),
-        }
+        LiveRouter { deployment, router }
     }
 
     /// Returns the router.
@@ -66,23 +58,22 @@ impl LiveRouter {
 
     /// Tells the router which variants run, where that changed, or it was told to leave some out.
     pub fn refresh(&self) {
-        *self.known.lock() = None;
+        self.router.forget_serving();
         self.follow();
     }
 
     /// Tells the router which variants run, where that changed.
     pub fn follow(&self) {
-        let running = self.deployment.running();
-        let now = (running.number, running.engine.matrix());
-        {
-            let mut known = self.known.lock();
-            if known.as_ref() == Some(&now) {
+        // Another thread may tell it of an engine that came before: until it knows what runs now.
+        loop {
+            let running = self.deployment.running();
+            let now = (running.number, running.engine.matrix());
+            if self.router.follows(&now) {
                 return;
             }
-            *known = Some(now.clone());
+            let (tasks, devices) = (self.router.tasks(), running.engine.devices());
+            let variants = tasks.running(&running.catalogue, &now.1, devices);
+            self.router.follow(now, variants);
         }
-        let (tasks, devices) = (self.router.tasks(), running.engine.devices());
-        let variants = tasks.running(&running.catalogue, &now.1, devices);
-        self.router.set_running(variants);
     }
 }

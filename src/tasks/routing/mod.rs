@@ -22,4 +22,5 @@ pub use live::LiveRouter;
 pub use query::{Expected, RoutedQuery};
 pub use router::TaskRouter;
 pub use streams::{AskedQueries, StreamInterval, StreamTally};
+pub(crate) use tally::UnreachableTally;
 pub use tally::{TaskTally, VariantTally};

@@ -110,6 +110,13 @@ impl RoutedQuery {
         missed
     }
 
+    /// Takes the query back as if it had not been asked: its variant left before it was, and another one
+    /// is to answer.
+    pub fn withdraw(mut self) {
+        self.is_over = true;
+        self.router.withdraw(&self);
+    }
+
     /// Returns the time since it was routed.
     pub(super) fn waited(&self) -> Duration {
         self.router.now().saturating_sub(self.since)

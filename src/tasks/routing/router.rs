@@ -11,9 +11,9 @@ use divisi_modelless::variants::{TaskIndex, VariantIndex};
 use super::backlog::QueryPlace;
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
-use super::state::RouterState;
+use super::state::{RouterState, ServingMatrix};
 use super::streams::{AskedQueries, StreamInterval, StreamTally};
-use super::tally::{TaskTally, VariantTally};
+use super::tally::{TaskTally, UnreachableTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks, TaskQuery};
 
 /// Chooses the variant that answers each query, and counts what became of them.
@@ -40,7 +40,23 @@ impl TaskRouter {
 
     /// Takes the variants that run from now on.
     pub fn set_running(&self, running: Vec<RunningVariant>) {
-        self.state.lock().set_running(&self.tasks, running);
+        self.state.lock().set_running(&self.tasks, None, running);
+    }
+
+    /// Takes the variants that run from now on, by what serves them.
+    pub(super) fn follow(&self, serving: ServingMatrix, running: Vec<RunningVariant>) {
+        let mut state = self.state.lock();
+        state.set_running(&self.tasks, Some(serving), running);
+    }
+
+    /// Lets the variants that run be told again.
+    pub(super) fn forget_serving(&self) {
+        self.state.lock().serving = None;
+    }
+
+    /// Whether the variants are those that run by what serves them.
+    pub(super) fn follows(&self, serving: &ServingMatrix) -> bool {
+        self.state.lock().serving.as_ref() == Some(serving)
     }
 
     /// Chooses the variant that answers a query of `samples` samples.
@@ -112,6 +128,17 @@ impl TaskRouter {
         self.state.lock().tasks.clone()
     }
 
+    /// Returns the queries that no variant took so far, and why the last of them was refused.
+    pub fn refused(&self) -> (u64, Option<RoutingError>) {
+        let state = self.state.lock();
+        (state.refused, state.refusal.clone())
+    }
+
+    /// Returns the queries of each task so far whose goals no variant meets.
+    pub(crate) fn unreachable(&self) -> Vec<UnreachableTally> {
+        self.state.lock().unreachable.clone()
+    }
+
     /// Returns what became of the queries of each variant so far.
     pub fn variant_tallies(&self) -> Vec<VariantTally> {
         self.state.lock().variants.clone()
@@ -136,6 +163,11 @@ impl TaskRouter {
     /// its answer and the goals that this missed, or `None` where there was no answer.
     pub(super) fn leave(&self, query: &RoutedQuery, answer: Option<(Duration, MissedGoals)>) {
         self.state.lock().leave(&self.tasks, query, answer);
+    }
+
+    /// Takes a query back that was not asked.
+    pub(super) fn withdraw(&self, query: &RoutedQuery) {
+        self.state.lock().withdraw(&self.tasks, query);
     }
 
     /// Returns what became of the queries of each task and goals in an interval that ends now, and

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::allocation::Matrix;
 use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices};
 use divisi_modelless::goals::{LatencyGoal, MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex};
 
-use super::backlog::{Backlog, BookedWork, LONG, QueryPlace, QueryWork};
+use super::backlog::{Backlog, BookedWork, DUE_LEVEL, LONG, QueryPlace, QueryWork};
 use super::delay::{Certainty, ObservedDelay};
 use super::error::{RoutingError, refused};
 use super::query::RoutedQuery;
 use super::streams::QueryStreams;
-use super::tally::{TaskTally, VariantTally};
+use super::tally::{TaskTally, UnreachableTally, VariantTally};
 use crate::served::{QueryUrgency, RunningVariant, ServedTasks, TaskQuery};
 
 /// The time in which variants are loaded, as far as queries know: those that name a time are answered by
@@ -33,10 +34,15 @@ pub(super) struct QueryProspect {
     batch: Duration,
 }
 
+/// The number of a generation of engines, and its matrix.
+pub(super) type ServingMatrix = (u64, Matrix);
+
 /// The variants that run, the samples that wait for them, and what became of queries so far.
 pub(super) struct RouterState {
     choices: TaskChoices,
     running: Vec<Arc<RunningVariant>>,
+    /// The matrix that serves them, where that is known.
+    pub(super) serving: Option<ServingMatrix>,
     /// The longest batch of those that run.
     largest: Duration,
     backlog: Backlog,
@@ -49,6 +55,11 @@ pub(super) struct RouterState {
     pub(super) tasks: Vec<TaskTally>,
     pub(super) variants: Vec<VariantTally>,
     pub(super) streams: QueryStreams,
+    /// The queries that no variant took, and why the last of them was refused.
+    pub(super) refused: u64,
+    pub(super) refusal: Option<RoutingError>,
+    /// By task.
+    pub(super) unreachable: Vec<UnreachableTally>,
 }
 
 impl RouterState {
@@ -60,6 +71,7 @@ impl RouterState {
         RouterState {
             choices: TaskChoices::new(catalog.loading_in(LOADING)),
             running: Vec::new(),
+            serving: None,
             largest: Duration::ZERO,
             backlog: Backlog::new(quickest.unwrap_or_default()),
             queued: vec![0; tasks.groups().len()],
@@ -68,6 +80,9 @@ impl RouterState {
             tasks: vec![TaskTally::default(); catalog.tasks().count()],
             variants: vec![VariantTally::default(); catalog.variants().len()],
             streams: QueryStreams::default(),
+            refused: 0,
+            refusal: None,
+            unreachable: vec![UnreachableTally::default(); catalog.tasks().count()],
         }
     }
 
@@ -84,18 +99,27 @@ impl RouterState {
             Some(refusal) => tally.refuse(refusal),
             None => tally.not_loaded += 1,
         }
+        self.refused += 1;
         // Of goals that could be met it is known how often they are asked for.
         if matches!(&refusal, None | Some(ChoiceRefusal::TooLate { .. })) {
             let of = (task, goals);
             let stream = self.streams.arrive(of, asked);
             self.streams.end(stream, asked.1, false);
         }
-        match refusal {
+        let refusal = match refusal {
             Some(refusal) => refused(tasks, task, refusal),
             None => RoutingError::NotLoaded {
                 task: tasks.catalog().name(task).to_owned(),
             },
+        };
+        self.refusal = Some(refusal.clone());
+        if let RoutingError::Unreachable {
+            nearest, missed, ..
+        } = &refusal
+        {
+            self.unreachable[usize::from(task.0)].add(asked.1, nearest.clone(), *missed);
         }
+        refusal
     }
 
     /// Returns the variants that run.
@@ -103,8 +127,14 @@ impl RouterState {
         &self.running
     }
 
-    /// Takes the variants that run from now on.
-    pub(super) fn set_running(&mut self, tasks: &ServedTasks, running: Vec<RunningVariant>) {
+    /// Takes the variants that run from now on, and what serves them.
+    pub(super) fn set_running(
+        &mut self,
+        tasks: &ServedTasks,
+        serving: Option<ServingMatrix>,
+        running: Vec<RunningVariant>,
+    ) {
+        self.serving = serving;
         let before = std::mem::take(&mut self.running);
         for variant in before.iter().map(|running| running.variant) {
             self.choices.set_finish(variant, None);
@@ -142,9 +172,22 @@ impl RouterState {
                 chosen = usually;
             }
         }
-        let chosen = chosen?;
+        let chosen = match chosen {
+            Err(ChoiceRefusal::TooLate { .. }) if !self.runs(tasks, query) => return Ok(None),
+            chosen => chosen?,
+        };
         let running = self.running_as(chosen.variant).cloned();
         Ok(running.map(|running| (chosen, running)))
+    }
+
+    /// Whether a variant runs that may answer a query, however late.
+    fn runs(&self, tasks: &ServedTasks, query: TaskQuery<'_>) -> bool {
+        let (catalog, asked) = (tasks.catalog(), query.goals.model);
+        let mut running = self.running.iter().map(|running| running.variant);
+        running.any(|variant| {
+            let model = catalog.variant(variant).model;
+            catalog.task_of(variant) == query.task && asked.is_none_or(|asked| asked == model)
+        })
     }
 
     fn forget(&mut self, now: Duration) {
@@ -276,6 +319,15 @@ impl RouterState {
         self.streams.end(query.stream(), query.samples(), met);
     }
 
+    /// Takes a query back that was not asked.
+    pub(super) fn withdraw(&mut self, tasks: &ServedTasks, query: &RoutedQuery) {
+        let group = tasks.group_of(query.running().variant);
+        self.queued[group] = self.queued[group].saturating_sub(query.samples());
+        let devices = &query.running().devices;
+        self.backlog.take_off(devices, query.booked());
+        self.streams.withdraw(query.stream(), query.samples());
+    }
+
     /// Learns how late a query was that was answered after `latency`, or given up.
     fn learn(&mut self, group: usize, query: &RoutedQuery, latency: Option<Duration>) {
         let (devices, booked) = (&query.running().devices, query.booked());
@@ -315,7 +367,7 @@ impl RouterState {
 /// Returns where a query stands among those that wait for a variant of a group.
 fn place(tasks: &ServedTasks, group: usize, query: TaskQuery<'_>, now: Duration) -> QueryPlace {
     match (tasks.level(group, query), tasks.latency(group, query)) {
-        (0, Some(goal)) => QueryPlace::DueBy(now.saturating_add(goal)),
+        (DUE_LEVEL, Some(goal)) => QueryPlace::DueBy(now.saturating_add(goal)),
         (urgency, _) => QueryPlace::Level(urgency),
     }
 }

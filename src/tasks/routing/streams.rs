@@ -1,18 +1,21 @@
 //! The queries of each task by their goals, counted.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use divisi_modelless::demands::{QueryStream, StreamCounts};
 use divisi_modelless::fleet::QueryArrival;
-use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::policies::TaskDemand;
 use divisi_modelless::quantities::QueryCost;
 use divisi_modelless::variants::TaskIndex;
 
-/// The most streams that are told apart. Queries of more goals count to the strictest stream of their
-/// task: nothing is planned for them that would not do.
+/// The most streams that are told apart. Queries of more goals count to the nearest stream of their task
+/// that is as strict: nothing is planned for them that would not do.
 const MOST_STREAMS: usize = 64;
+/// The time after its last query in which a stream has its place: as long as policies are compared.
+const KEPT: Duration = Duration::from_secs(300);
 
 /// The place of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub struct StreamTally {
     pub stream: QueryStream,
     /// Those whose goals were met.
     pub met: u64,
-    /// Those that were refused, failed, or were answered beside their goals.
+    /// Those that missed a goal, were refused or failed.
     pub missed: u64,
 }
 
@@ -54,11 +57,37 @@ pub struct StreamInterval {
     pub missed: u32,
 }
 
+/// A stream with its counts.
+#[derive(Clone, Debug)]
+struct CountedStream {
+    stream: QueryStream,
+    /// Those of the interval under way.
+    counts: StreamCounts,
+    /// Those of all queries so far.
+    tally: StreamTally,
+    /// When its last query arrived.
+    last: Duration,
+}
+
+impl CountedStream {
+    fn new(stream: QueryStream, now: Duration) -> Self {
+        CountedStream {
+            last: now,
+            stream,
+            counts: StreamCounts::default(),
+            tally: StreamTally {
+                stream,
+                met: 0,
+                missed: 0,
+            },
+        }
+    }
+}
+
 /// See the module's text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueryStreams {
-    streams: Vec<(QueryStream, StreamCounts)>,
-    tallies: Vec<StreamTally>,
+    streams: Vec<CountedStream>,
     arrivals: VecDeque<QueryArrival>,
 }
 
@@ -69,9 +98,10 @@ impl QueryStreams {
         (task, goals): (TaskIndex, &QueryGoals),
         (now, samples): (Duration, u32),
     ) -> StreamIndex {
-        let at = self.place(task, goals);
-        if let Some((_, counts)) = self.streams.get_mut(at.0) {
-            counts.arrived(samples);
+        let at = self.place(task, goals, now);
+        if let Some(counted) = self.streams.get_mut(at.0) {
+            counted.counts.arrived(samples);
+            counted.last = now;
         }
         if self.arrivals.len() >= MOST_ARRIVALS {
             self.arrivals.pop_front();
@@ -85,26 +115,40 @@ impl QueryStreams {
     pub(super) fn arrivals(&self, after: Duration) -> AskedQueries {
         let first = self.arrivals.partition_point(|arrival| arrival.at < after);
         AskedQueries {
-            streams: self.streams.iter().map(|(stream, _)| *stream).collect(),
+            streams: self.streams.iter().map(|counted| counted.stream).collect(),
             arrivals: self.arrivals.range(first..).copied().collect(),
+        }
+    }
+
+    /// Takes a query back that arrived a moment ago.
+    pub(super) fn withdraw(&mut self, at: StreamIndex, samples: u32) {
+        if let Some(counted) = self.streams.get_mut(at.0) {
+            counted.counts.withdrew(samples);
+        }
+        let is_of = |arrival: &QueryArrival| usize::from(arrival.stream) == at.0;
+        if let Some(last) = self.arrivals.iter().rposition(is_of) {
+            self.arrivals.remove(last);
         }
     }
 
     /// Counts a query that is over.
     pub(super) fn end(&mut self, at: StreamIndex, samples: u32, met: bool) {
-        if let Some((_, counts)) = self.streams.get_mut(at.0) {
+        if let Some(CountedStream { counts, tally, .. }) = self.streams.get_mut(at.0) {
             counts.ended(samples, met);
-        }
-        if let Some(tally) = self.tallies.get_mut(at.0) {
             tally.met += u64::from(met);
             tally.missed += u64::from(!met);
         }
     }
 
-    fn place(&mut self, task: TaskIndex, goals: &QueryGoals) -> StreamIndex {
-        let mut known = self.streams.iter();
-        let same = known.position(|(s, _)| s.task == task && s.goals == *goals);
-        if let Some(at) = same.or_else(|| self.strictest(task)) {
+    fn place(&mut self, task: TaskIndex, goals: &QueryGoals, now: Duration) -> StreamIndex {
+        let mut known = self.streams.iter().map(|counted| counted.stream);
+        if let Some(same) = known.position(|s| s.task == task && s.goals == *goals) {
+            return StreamIndex(same);
+        }
+        let is_full = self.streams.len() >= MOST_STREAMS;
+        let left = is_full.then(|| self.left(now)).flatten();
+        let shared = is_full && left.is_none();
+        if let Some(at) = shared.then(|| self.nearest(task, goals)).flatten() {
             return StreamIndex(at);
         }
         let stream = QueryStream {
@@ -113,36 +157,50 @@ impl QueryStreams {
             // What an answer is worth is for whoever plans to say.
             worth: QueryCost::FREE,
         };
-        self.streams.push((stream, StreamCounts::default()));
-        self.tallies.push(StreamTally {
-            stream,
-            met: 0,
-            missed: 0,
-        });
-        StreamIndex(self.streams.len() - 1)
+        let counted = CountedStream::new(stream, now);
+        let at = left.unwrap_or(self.streams.len());
+        match self.streams.get_mut(at) {
+            Some(place) => *place = counted,
+            None => self.streams.push(counted),
+        }
+        StreamIndex(at)
     }
 
-    /// Returns the stream of a task with the highest accuracy, where no more streams are told apart.
-    fn strictest(&self, task: TaskIndex) -> Option<usize> {
-        if self.streams.len() < MOST_STREAMS {
-            return None;
-        }
-        let accuracy = |goals: &QueryGoals| goals.accuracy.map_or(0.0, |a| a.get());
-        let of_task = self.streams.iter().enumerate();
-        let of_task = of_task.filter(|(_, (stream, _))| stream.task == task);
-        let strictest = of_task
-            .max_by(|(_, (a, _)), (_, (b, _))| accuracy(&a.goals).total_cmp(&accuracy(&b.goals)));
-        strictest.map(|(at, _)| at)
+    /// Returns the stream that nobody has asked for longest, if that is long enough for another to have
+    /// its place.
+    fn left(&self, now: Duration) -> Option<usize> {
+        let streams = self.streams.iter().enumerate();
+        let (at, oldest) = streams.min_by_key(|(_, counted)| counted.last)?;
+        (now > oldest.last + KEPT).then_some(at)
+    }
+
+    /// Returns the stream of a task that asks for least of those that are as strict as some goals; else, of
+    /// those that are as accurate, the one that is to be answered soonest; else the most accurate one.
+    fn nearest(&self, task: TaskIndex, goals: &QueryGoals) -> Option<usize> {
+        let asked = Strictness::of(goals);
+        let streams = self.streams.iter().map(|counted| &counted.stream);
+        let of_task = streams
+            .enumerate()
+            .filter(|(_, stream)| stream.task == task);
+        let nearest = of_task.min_by(|(_, a), (_, b)| {
+            let [a, b] = [a, b].map(|stream| {
+                let is_of_another = stream.goals.model != goals.model;
+                (is_of_another, Strictness::of(&stream.goals))
+            });
+            a.0.cmp(&b.0).then_with(|| asked.nearer(&a.1, &b.1))
+        });
+        nearest.map(|(at, _)| at)
     }
 
     /// Returns what became of the queries of each stream so far.
     pub(super) fn tallies(&self) -> Vec<StreamTally> {
-        self.tallies.clone()
+        self.streams.iter().map(|counted| counted.tally).collect()
     }
 
     /// Returns what became of each stream in the last interval, and begins the next one.
     pub(super) fn interval(&mut self, length: Duration) -> Vec<StreamInterval> {
-        let each = self.streams.iter_mut().map(|(stream, counts)| {
+        let each = self.streams.iter_mut().map(|counted| {
+            let CountedStream { stream, counts, .. } = counted;
             let (over, missed) = counts.over();
             StreamInterval {
                 stream: *stream,
@@ -152,5 +210,118 @@ impl QueryStreams {
             }
         });
         each.collect()
+    }
+}
+
+/// How strict goals are: costs and preferences are left out.
+struct Strictness {
+    accuracy: f64,
+    latency: Duration,
+}
+
+impl Strictness {
+    fn of(goals: &QueryGoals) -> Self {
+        Strictness {
+            accuracy: goals.accuracy.map_or(0.0, |accuracy| accuracy.get()),
+            latency: goals.latency.map_or(Duration::MAX, LatencyGoal::get),
+        }
+    }
+
+    /// Compares which of two is nearer, the nearer first.
+    fn nearer(&self, a: &Strictness, b: &Strictness) -> Ordering {
+        let rank = |other: &Strictness| {
+            let is_soon = other.latency <= self.latency;
+            match other.accuracy >= self.accuracy {
+                true if is_soon => (0, other.accuracy, Duration::MAX - other.latency),
+                true => (1, other.accuracy, other.latency),
+                false => (2, -other.accuracy, other.latency),
+            }
+        };
+        let (a, b) = (rank(a), rank(b));
+        let by_kind = a.0.cmp(&b.0);
+        by_kind.then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use divisi_modelless::quantities::Accuracy;
+
+    use super::*;
+
+    const TASK: TaskIndex = TaskIndex(0);
+
+    fn within(millis: u64) -> QueryGoals {
+        QueryGoals {
+            latency: LatencyGoal::new(Duration::from_millis(millis)).ok(),
+            ..QueryGoals::default()
+        }
+    }
+
+    /// Has as many streams as are told apart, of queries that arrived at second 0.
+    fn full() -> QueryStreams {
+        let mut streams = QueryStreams::default();
+        for millis in 1..=MOST_STREAMS as u64 {
+            streams.arrive((TASK, &within(millis)), (Duration::ZERO, 1));
+        }
+        streams
+    }
+
+    #[test]
+    fn goals_beyond_those_that_are_told_apart_count_to_the_nearest_that_are_as_strict() {
+        let mut streams = full();
+        let accurate = |percent, goals| QueryGoals {
+            accuracy: Accuracy::percent(percent).ok(),
+            ..goals
+        };
+        streams.streams[5].stream.goals = accurate(99.0, within(6));
+        streams.streams[6].stream.goals = accurate(95.0, within(7));
+        for (goals, expected) in [
+            (within(1000), MOST_STREAMS - 1),
+            (accurate(90.0, within(1000)), 6),
+            (accurate(97.0, within(1000)), 5),
+            (accurate(99.0, within(2)), 5),
+            (accurate(99.9, within(1000)), 5),
+            (
+                QueryGoals {
+                    latency: LatencyGoal::new(Duration::from_micros(10)).ok(),
+                    ..within(1)
+                },
+                0,
+            ),
+        ] {
+            let at = streams.arrive((TASK, &goals), (Duration::from_secs(1), 1));
+            assert_eq!(at.0, expected, "{goals:?}");
+        }
+        assert!(
+            streams
+                .tallies()
+                .iter()
+                .all(|t| t.stream.goals != within(1000))
+        );
+    }
+
+    #[test]
+    fn goals_have_the_place_of_those_that_nobody_has_asked_for_for_minutes() {
+        let mut streams = full();
+        let later = KEPT + Duration::from_secs(1);
+        streams.arrive((TASK, &within(1)), (later, 1));
+        let new = streams.arrive((TASK, &within(1000)), (later, 1));
+        streams.end(new, 1, true);
+        let tallies = streams.tallies();
+        assert_eq!(tallies.len(), MOST_STREAMS);
+        assert_eq!(tallies[0].stream.goals, within(1), "it was asked for");
+        let of_new = tallies.iter().find(|t| t.stream.goals == within(1000));
+        assert_eq!(of_new.map(|t| (t.met, t.missed)), Some((1, 0)));
+    }
+
+    #[test]
+    fn nobody_asks_any_more_once_the_last_query_is_long_ago() {
+        let mut streams = QueryStreams::default();
+        streams.arrive((TASK, &within(1)), (Duration::ZERO, 1));
+        let second = Duration::from_secs(1);
+        let rates = (0..60).map(|_| streams.interval(second)[0].demand.rate.get());
+        let rates: Vec<f64> = rates.collect();
+        assert!(rates[0] > 0.0 && rates[59] == 0.0, "{rates:?}");
     }
 }

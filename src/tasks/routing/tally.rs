@@ -25,6 +25,23 @@ impl TaskTally {
     }
 }
 
+/// The queries of a task whose goals no variant meets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct UnreachableTally {
+    pub(crate) queries: u64,
+    pub(crate) samples: u64,
+    /// The variant that is nearest to the last of them, in words, and what it misses.
+    pub(crate) nearest: Option<(String, MissedGoals)>,
+}
+
+impl UnreachableTally {
+    pub(super) fn add(&mut self, samples: u32, nearest: String, missed: MissedGoals) {
+        self.queries += 1;
+        self.samples += u64::from(samples);
+        self.nearest = Some((nearest, missed));
+    }
+}
+
 /// The queries that a variant took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VariantTally {

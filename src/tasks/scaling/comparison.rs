@@ -44,12 +44,12 @@ impl PolicyTrial {
                 ..arrival
             })
             .collect();
-        (!arrivals.is_empty()).then_some(PolicyTrial {
+        (!arrivals.is_empty()).then(|| PolicyTrial {
             streams: asked.streams.iter().map(|s| planned.stream(s)).collect(),
             planned,
             initial,
             arrivals,
-            over: until - from,
+            over: until.saturating_sub(from),
         })
     }
 

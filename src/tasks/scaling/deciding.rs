@@ -43,6 +43,8 @@ pub(super) struct ScalingThread {
     probation: ChangeProbation,
     /// A change that is to be taken back.
     failed: Option<FailedChange>,
+    /// The instances before the changes of shares alone that came after the last change of what is served.
+    shares_since: Option<HostedInstances>,
 }
 
 impl ScalingThread {
@@ -64,6 +66,7 @@ impl ScalingThread {
             handover,
             probation: ChangeProbation::default(),
             failed: None,
+            shares_since: None,
         }
     }
 
@@ -95,10 +98,11 @@ impl ScalingThread {
         let gaps = self.gaps(router, &running, &streams, interval);
         let (hosted, considered) = (self.scaler.hosted(), &step.decision.considered);
         let considered = self.probation.barred().considered(now, hosted, considered);
+        let unreachable = router.unreachable();
         {
             let mut state = scaling.state.lock();
             let oldest = now.saturating_sub(WINDOW);
-            state.record.second(router.tasks(), &streams);
+            state.record.second(router.tasks(), &streams, unreachable);
             state.record.considered = words::considered(router.tasks(), &considered);
             state.record.hosts(now, self.scaler.hosted(), oldest);
             state.record.loaded = words::loaded(router.tasks(), &self.scaler);
@@ -154,14 +158,14 @@ impl ScalingThread {
             self.scaler.follow(devices, &variants(tasks, running));
             self.known = now;
             self.probation.end();
-            self.failed = None;
+            (self.failed, self.shares_since) = (None, None);
             is_held = self.scaler.choice() != PolicyChoice::Static;
             self.scaler.choose(PolicyChoice::Static);
         }
         if let Some(choice) = asked {
             self.scaler.choose(choice);
             self.probation.forget();
-            self.failed = None;
+            (self.failed, self.shares_since) = (None, None);
         }
         let mut state = scaling.state.lock();
         state.policy = self.scaler.choice();
@@ -243,7 +247,7 @@ impl ScalingThread {
         what: String,
     ) -> bool {
         let router = scaling.router.router();
-        let began = router.now();
+        let (began, before) = (router.now(), self.scaler.hosted().clone());
         let served = serve((&scaling.router, &self.handover), running, &wanted);
         let now = router.now();
         match &served {
@@ -253,18 +257,39 @@ impl ScalingThread {
             }
             Err(_) => self.scaler.refused(now),
         }
-        // Where the same members go on in the same batches, nothing was changed.
-        if matches!(served, Ok(false)) {
-            return false;
-        }
-        let is_served = served.is_ok();
-        scaling.state.lock().record.change(ScalingChange {
+        // Where the same members go on in the same batches, nothing else is served.
+        let shares_alone = matches!(served, Ok(false));
+        let is_served = served == Ok(true);
+        let change = ScalingChange {
             at: running.engine.telemetry().now(),
             policy: self.scaler.choice().name().to_owned(),
             what,
             outcome: served.map(|_| now - began),
-        });
+            shares_alone,
+        };
+        match shares_alone {
+            true => self.note_shares(scaling, before, change),
+            false => {
+                self.shares_since = None;
+                scaling.state.lock().record.change(change);
+            }
+        }
         is_served
+    }
+
+    /// Tells of a change of shares alone, together with those before it.
+    fn note_shares(
+        &mut self,
+        scaling: &LiveScaling,
+        before: HostedInstances,
+        change: ScalingChange,
+    ) {
+        let merges = self.shares_since.is_some();
+        let since = self.shares_since.get_or_insert(before);
+        let tasks = scaling.router.router().tasks();
+        let what = words::difference(tasks, since, self.scaler.hosted());
+        let change = ScalingChange { what, ..change };
+        scaling.state.lock().record.shares(change, merges);
     }
 }
 
@@ -300,6 +325,8 @@ fn serve(
     let leaving: Vec<usize> = all.filter(|at| !arranged.groups.contains(at)).collect();
     handover.leaving(leaving);
     let served = deployment.serve(arranged.entries, arranged.matrix);
+    // Where it was refused none left, and none does with the next change of somebody else.
+    handover.leaving(Vec::new());
     router.refresh();
     served.map_err(|why| why.to_string())
 }

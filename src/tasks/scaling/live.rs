@@ -68,7 +68,7 @@ impl LiveScaling {
         &self.router
     }
 
-    /// Has variants on every device that offline jobs run by.
+    /// Has variants on every device that offline jobs run by, where the policy changes anything.
     pub fn host_for_jobs(&self, variants: Vec<VariantIndex>) {
         self.state.lock().of_jobs = variants;
     }
@@ -80,8 +80,7 @@ impl LiveScaling {
 
     /// Takes what is to be compared, and notes that it is.
     fn begin_trial(&self) -> Result<PolicyTrial, SessionRefusal> {
-        let until = self.router.router().now();
-        let from = until.saturating_sub(WINDOW);
+        let from = self.router.router().now().saturating_sub(WINDOW);
         let (planned, since, initial) = {
             let state = self.state.lock();
             let under_way = state.comparison.as_ref();
@@ -96,12 +95,15 @@ impl LiveScaling {
         };
         let from = from.max(since);
         let asked = self.router.router().asked(from);
+        let until = self.router.router().now();
         // Of many queries the older ones are not kept.
         let from = asked.arrivals.first().map_or(from, |first| first.at);
         let trial = PolicyTrial::new(planned, initial, asked, (from, until));
         let trial = trial.ok_or(SessionRefusal::NothingAsked)?;
         let (over, queries) = trial.size();
+        let running = self.router.deployment().running();
         self.state.lock().comparison = Some(PolicyComparison {
+            at: running.engine.telemetry().now(),
             over,
             queries,
             outcomes: Vec::new(),
@@ -112,6 +114,7 @@ impl LiveScaling {
 
 impl TaskScaling for LiveScaling {
     fn view(&self) -> ScalingView {
+        let (refused, refusal) = self.router.router().refused();
         let state = self.state.lock();
         let record = &state.record;
         ScalingView {
@@ -124,6 +127,8 @@ impl TaskScaling for LiveScaling {
             loaded: record.loaded.clone(),
             comparison: state.comparison.clone(),
             jobs: Vec::new(),
+            refused,
+            refusal: refusal.map(|refusal| refusal.to_string()),
         }
     }
 

@@ -4,16 +4,19 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use divisi::session::{
-    ConsideredView, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskView,
+    ConsideredView, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskView, UnreachableView,
 };
+use divisi_modelless::demands::MEAN_INTERVALS;
 use divisi_modelless::placement::HostedInstances;
 
 use super::words;
-use crate::routing::StreamInterval;
+use crate::routing::{StreamInterval, UnreachableTally};
 use crate::served::ServedTasks;
 
 /// The seconds of goals that are kept.
 const SECONDS: usize = 240;
+/// The seconds that queries which asked for too much are told of.
+const LATELY: u8 = 60;
 /// The changes that are kept.
 const CHANGES: usize = 64;
 
@@ -22,6 +25,8 @@ const CHANGES: usize = 64;
 pub(super) struct ScalingRecord {
     pub(super) held: Option<String>,
     pub(super) tasks: Vec<TaskView>,
+    /// The queries of each task so far that asked for too much.
+    unreachable: Vec<UnreachableTally>,
     pub(super) changes: VecDeque<ScalingChange>,
     pub(super) considered: Vec<ConsideredView>,
     pub(super) loaded: Vec<LoadedVariant>,
@@ -30,7 +35,17 @@ pub(super) struct ScalingRecord {
 }
 
 impl ScalingRecord {
-    /// Takes a change of what is served.
+    /// Takes a change of shares alone, which goes on from the last change where that `merges` it.
+    pub(super) fn shares(&mut self, change: ScalingChange, merges: bool) {
+        if merges {
+            self.changes.pop_back_if(|last| last.shares_alone);
+        }
+        if !change.what.is_empty() {
+            self.change(change);
+        }
+    }
+
+    /// Takes a change.
     pub(super) fn change(&mut self, change: ScalingChange) {
         self.changes.push_back(change);
         if self.changes.len() > CHANGES {
@@ -48,32 +63,86 @@ impl ScalingRecord {
         }
     }
 
-    /// Takes what became of each stream in the last second.
-    pub(super) fn second(&mut self, tasks: &ServedTasks, streams: &[StreamInterval]) {
-        let names = tasks.names().map(|(task, name)| {
-            let of_task = streams.iter().filter(|s| s.stream.task == task);
-            let mut views: Vec<StreamView> = of_task.clone().map(stream).collect();
-            views.sort_by(|a, b| b.rate.total_cmp(&a.rate));
-            let second = of_task.fold(GoalSecond::default(), |sum, stream| GoalSecond {
-                met: sum.met + (stream.over - stream.missed),
-                missed: sum.missed + stream.missed,
-            });
-            (name.to_owned(), views, second)
-        });
+    /// Takes what became of each stream in the last second, and the queries of each task so far whose goals
+    /// no variant meets, with the variant that is nearest to the last of them.
+    pub(super) fn second(
+        &mut self,
+        tasks: &ServedTasks,
+        streams: &[StreamInterval],
+        unreachable: Vec<UnreachableTally>,
+    ) {
+        let known = std::mem::replace(&mut self.unreachable, unreachable);
         let mut before = std::mem::take(&mut self.tasks).into_iter();
-        for (name, streams, second) in names {
-            let mut seconds = before.next().map(|task| task.seconds).unwrap_or_default();
-            if seconds.len() >= SECONDS {
-                seconds.remove(0);
-            }
-            seconds.push(second);
-            self.tasks.push(TaskView {
-                name,
-                streams,
-                seconds,
+        for (at, (task, name)) in tasks.names().enumerate() {
+            let mut view = before.next().unwrap_or_default();
+            let (tally, known) = (self.unreachable.get(at), known.get(at));
+            let new = tally.map_or(0, |tally| {
+                let known = known.cloned().unwrap_or_default();
+                let queries = tally.queries - known.queries;
+                view.unreachable = unreachable_now(view.unreachable.take(), queries, tally);
+                u32::try_from(tally.samples - known.samples).unwrap_or(u32::MAX)
             });
+            let of_task = streams.iter().filter(|s| s.stream.task == task);
+            let second = of_task
+                .clone()
+                .fold(GoalSecond::default(), |sum, s| GoalSecond {
+                    met: sum.met + (s.over - s.missed),
+                    missed: sum.missed + s.missed,
+                });
+            if view.seconds.len() >= SECONDS {
+                view.seconds.remove(0);
+            }
+            view.seconds.push(GoalSecond {
+                missed: second.missed.saturating_add(new),
+                ..second
+            });
+            view.name = name.to_owned();
+            view.streams = streams_of(of_task);
+            self.tasks.push(view);
         }
     }
+}
+
+/// Returns the streams that somebody asks, the strictest first: so they keep their places.
+fn streams_of<'s>(of_task: impl Iterator<Item = &'s StreamInterval>) -> Vec<StreamView> {
+    let asked = of_task.filter(|s| s.demand.rate.get() > 0.0 || s.over > 0);
+    let mut asked: Vec<&StreamInterval> = asked.collect();
+    let key = |s: &StreamInterval| {
+        let goals = &s.stream.goals;
+        let latency = goals.latency.map_or(Duration::MAX, |latency| latency.get());
+        (
+            goals.accuracy.map_or(0.0, |accuracy| accuracy.get()),
+            latency,
+        )
+    };
+    asked.sort_by(|a, b| {
+        let ((strict, soon), (other, later)) = (key(a), key(b));
+        other.total_cmp(&strict).then(soon.cmp(&later))
+    });
+    asked.into_iter().map(stream).collect()
+}
+
+/// Returns the queries that asked for too much lately, once `new` ones came in a second.
+fn unreachable_now(
+    before: Option<UnreachableView>,
+    new: u64,
+    tally: &UnreachableTally,
+) -> Option<UnreachableView> {
+    if new > 0 {
+        return Some(UnreachableView {
+            queries: new,
+            seconds: 0,
+            nearest: match &tally.nearest {
+                Some((nearest, missed)) => format!("{nearest}: {missed}"),
+                None => String::new(),
+            },
+        });
+    }
+    let older = before.map(|view| UnreachableView {
+        seconds: view.seconds + 1,
+        ..view
+    });
+    older.filter(|view| view.seconds <= LATELY)
 }
 
 fn stream(interval: &StreamInterval) -> StreamView {
@@ -81,5 +150,6 @@ fn stream(interval: &StreamInterval) -> StreamView {
         goals: words::goals(&interval.stream.goals),
         rate: interval.demand.rate.get(),
         missed: interval.demand.missed,
+        seconds: MEAN_INTERVALS,
     }
 }

@@ -107,7 +107,8 @@ impl VariantScaler {
     }
 
     /// Has an instance of each of these variants on every device that has room and is not left to
-    /// queries, whatever the policy decides: offline jobs run in the gaps of all of them.
+    /// queries, whatever the policy decides, unless it changes nothing: offline jobs run in the gaps of
+    /// all of them.
     pub fn host_for_jobs(&mut self, variants: Vec<VariantIndex>) {
         self.of_jobs = variants;
     }
@@ -232,7 +233,9 @@ impl VariantScaler {
                 let _ = wanted.add(catalog, change.variant, change.device);
             }
         }
-        self.add_for_jobs(&mut wanted, is_asked);
+        if self.choice != PolicyChoice::Static {
+            self.add_for_jobs(&mut wanted, is_asked);
+        }
         (wanted != self.hosted).then_some(wanted)
     }
 
@@ -266,8 +269,8 @@ impl VariantScaler {
     }
 }
 
-/// Returns the instances of what runs, one on each device that it has, the cheapest first, as far as
-/// there is room.
+/// Returns the instances of what runs, one on each device that it has, as far as there is room: of each
+/// task the cheapest first, and tasks in turn.
 fn hosted(
     catalog: &VariantCatalog,
     devices: &Devices,
@@ -281,13 +284,29 @@ fn hosted(
     });
     let kinds: Vec<DeviceKindIndex> = kinds.collect();
     let mut hosted = HostedInstances::new(catalog, &kinds);
-    let mut running: Vec<&RunningVariant> = running.iter().collect();
-    running.sort_by_key(|variant| variant.variant);
-    for variant in running {
+    for variant in in_turns(catalog, running) {
         for (device, _) in &variant.devices {
             let slot = DeviceSlot(device.get() as u16);
             let _ = hosted.add(catalog, variant.variant, slot);
         }
     }
     hosted
+}
+
+/// Returns variants in an order in which the first one of each task comes before the second of any.
+fn in_turns<'r>(
+    catalog: &VariantCatalog,
+    running: &'r [RunningVariant],
+) -> impl Iterator<Item = &'r RunningVariant> {
+    let mut running: Vec<&RunningVariant> = running.iter().collect();
+    running.sort_by_key(|running| running.variant);
+    let mut placed = vec![0_usize; catalog.tasks().count()];
+    let mut turns: Vec<(usize, &RunningVariant)> = Vec::with_capacity(running.len());
+    for variant in running {
+        let turn = &mut placed[usize::from(catalog.task_of(variant.variant).0)];
+        turns.push((*turn, variant));
+        *turn += 1;
+    }
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, variant)| variant)
 }

@@ -4,7 +4,7 @@ use divisi::session::{ConsideredView, LoadedVariant};
 use divisi_modelless::goals::{ChoicePreference, QueryGoals};
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
-use divisi_modelless::quantities::{COST_QUERIES, significant};
+use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::VariantIndex;
 
@@ -18,14 +18,14 @@ const MOST: usize = 24;
 pub(crate) fn goals(goals: &QueryGoals) -> String {
     let accuracy = goals
         .accuracy
-        .map(|a| format!("{} %", significant(100.0 * a.get())));
+        .map(|a| format!("{} %", as_asked(100.0 * a.get())));
     let latency = goals.latency.map(|d| {
         let millis = 1e3 * d.get().as_secs_f64();
-        format!("{} ms", significant(millis))
+        format!("{} ms", as_asked(millis))
     });
     let cost = goals.max_cost.map(|c| {
         let million = COST_QUERIES * c.get();
-        format!("cost {}", significant(million))
+        format!("cost {}", as_asked(million))
     });
     let prefer =
         (goals.prefer == ChoicePreference::MostAccurate).then(|| "the most accurate".to_owned());
@@ -35,6 +35,11 @@ pub(crate) fn goals(goals: &QueryGoals) -> String {
         true => "any".to_owned(),
         false => all.join(", "),
     }
+}
+
+/// Returns a number as somebody asked for it, without what multiplying added to its last digits.
+pub(crate) fn as_asked(number: f64) -> f64 {
+    format!("{number:.9e}").parse().unwrap_or(number)
 }
 
 /// Returns actions that were considered, those that are done first.

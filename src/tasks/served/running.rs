@@ -65,6 +65,12 @@ impl ServedTasks {
         })
     }
 
+    /// Whether a variant was measured on the kind of one of these devices.
+    pub(crate) fn runs_on(&self, variant: VariantIndex, devices: &Devices) -> bool {
+        let kind = usize::from(self.catalog.variant(variant).device.0);
+        devices.iter().any(|device| self.is_of_kind(device, kind))
+    }
+
     fn is_of_kind(&self, device: &Device, kind: usize) -> bool {
         let kind = self.catalog.devices().get(kind);
         kind.is_some_and(|kind| kind.name == kind_name(device))

@@ -30,6 +30,12 @@ impl Descriptions {
         known.insert(name.to_owned(), NamedDescription { of, named: made });
         named
     }
+
+    /// Returns the last description under a name.
+    pub(super) fn last(&self, name: &str) -> Option<Arc<ModelDescription>> {
+        let known = self.0.lock();
+        known.get(name).map(|known| Arc::clone(&known.named))
+    }
 }
 
 /// Its answers are not kept for equal requests, which another variant may answer; steps are those of

@@ -2,9 +2,11 @@
 
 use divisi_door::service::Gauge;
 use divisi_modelless::goals::{ChoicePreference, QueryGoals};
+use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::variants::VariantIndex;
 
 use crate::routing::{StreamTally, TaskRouter, TaskTally, VariantTally};
+use crate::scaling::words::as_asked;
 
 /// A figure of a variant: its name, its help text, labels of its own and its value.
 type VariantFigure = (&'static str, &'static str, Option<&'static str>, f64);
@@ -84,12 +86,15 @@ fn refused(tally: TaskTally) -> impl Iterator<Item = VariantFigure> {
     .into_iter()
 }
 
-/// Returns what queries asked for as labels: those of goals that they named.
+/// Returns what queries asked for as labels: the parameters that they named, in the same units.
 fn goal_labels(goals: &QueryGoals) -> impl Iterator<Item = (&'static str, String)> {
-    let accuracy = goals.accuracy.map(|goal| goal.get().to_string());
+    let accuracy = goals
+        .accuracy
+        .map(|goal| as_asked(100.0 * goal.get()).to_string());
     let millis = goals.latency.map(|goal| 1e3 * goal.get().as_secs_f64());
-    let latency = millis.map(|millis| millis.to_string());
-    let cost = goals.max_cost.map(|goal| goal.get().to_string());
+    let latency = millis.map(|millis| as_asked(millis).to_string());
+    let max_cost = goals.max_cost.map(|goal| COST_QUERIES * goal.get());
+    let cost = max_cost.map(|cost| as_asked(cost).to_string());
     let model = goals.model.map(|model| model.0.to_string());
     let prefer = goals.prefer == ChoicePreference::MostAccurate;
     let labels = [

@@ -19,7 +19,7 @@ use divisi_door::service::{
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::quantities::COST_QUERIES;
 
-use crate::routing::{Expected, LiveRouter, RoutingError};
+use crate::routing::{Expected, LiveRouter, RoutedQuery, RoutingError};
 use crate::scaling::words;
 use crate::served::{ServedTasks, TaskQuery};
 use descriptions::Descriptions;
@@ -47,11 +47,16 @@ const MISSED: &str = "divisi_missed";
 impl TaskService {
     /// Serves the tasks of a router by the models of its deployment.
     pub fn new(router: Arc<LiveRouter>) -> Self {
-        TaskService {
+        let service = TaskService {
             models: EnsembleService::of_deployment(Arc::clone(router.deployment())),
             router,
             descriptions: Descriptions::default(),
+        };
+        // They are described as they are now, whatever is unloaded later.
+        for asked in names::all(service.tasks()) {
+            let _ = service.describe_task(asked);
         }
+        service
     }
 
     fn tasks(&self) -> &Arc<ServedTasks> {
@@ -83,40 +88,36 @@ impl TaskService {
         Ok(self.descriptions.named(&name, &described))
     }
 
+    /// Describes a task as [`TaskService::describe_task`], or as it was when it was last served.
+    fn described(&self, asked: AskedTask) -> Result<Arc<ModelDescription>, ServiceError> {
+        self.describe_task(asked).or_else(|refused| {
+            let last = self.descriptions.last(&names::name_of(self.tasks(), asked));
+            last.ok_or(refused)
+        })
+    }
+
     /// Asks the variant that the router chooses.
     fn ask(
         &self,
         asked: AskedTask,
         request: InferenceRequest,
     ) -> Result<InferenceFuture, ServiceError> {
-        let model = self.describe_task(asked)?;
+        let model = self.described(asked)?;
         let goals = QueryGoals {
             model: asked.model,
             ..request.goals.goals
         };
-        let samples = samples(&request, &model);
-        let began = Instant::now();
-        let routed = self.router.route_query(TaskQuery {
+        let query = TaskQuery {
             task: asked.task,
             goals: &goals,
-            samples,
+            samples: samples(&request, &model),
             priority: request.priority,
-        });
-        let routed = routed.map_err(|refused| refusal(&refused))?;
-        let variant = routed.entry().to_owned();
-        let priority = match request.priority {
-            0 => routed.urgency().priority(),
-            named => named,
         };
-        let answer = self.models.infer(InferenceRequest {
-            model: ModelId::new(&*variant, ""),
-            priority,
-            due: routed.due(),
-            goals: RequestGoals::default(),
-            ..request
-        });
+        let began = Instant::now();
+        let (routed, answer) = self.ask_routed(query, request)?;
         Ok(Box::pin(async move {
             let answer = answer.await?;
+            let variant = routed.entry().to_owned();
             let expected = *routed.expected();
             let missed = routed.answered(began.elapsed());
             let mut parameters = answer.parameters;
@@ -133,7 +134,38 @@ impl TaskService {
             })
         }))
     }
+
+    /// Gives a request to the variant that the router chooses for a query, or to another one where that
+    /// has left meanwhile.
+    fn ask_routed(
+        &self,
+        query: TaskQuery<'_>,
+        mut request: InferenceRequest,
+    ) -> Result<(RoutedQuery, InferenceFuture), ServiceError> {
+        let mut left = 0;
+        loop {
+            let routed = self.router.route_query(query);
+            let routed = routed.map_err(|refused| refusal(&refused))?;
+            request.model = ModelId::new(routed.entry(), "");
+            request.priority = match query.priority {
+                0 => routed.urgency().priority(),
+                named => named,
+            };
+            (request.due, request.goals) = (routed.due(), RequestGoals::default());
+            match self.models.ask(&request) {
+                Ok(answer) => return Ok((routed, answer)),
+                Err(why) if why.kind() == ErrorKind::NotFound && left < MOST_LEFT => {
+                    left += 1;
+                    routed.withdraw();
+                }
+                Err(why) => return Err(why),
+            }
+        }
+    }
 }
+
+/// How often a query is given to another variant, since the one that was chosen has left meanwhile.
+const MOST_LEFT: usize = 3;
 
 /// Returns the number of samples of a request, at least 1.
 fn samples(request: &InferenceRequest, model: &ModelDescription) -> u32 {
@@ -186,7 +218,7 @@ impl ModelService for TaskService {
 
     fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
         match self.asked(model, &RequestGoals::default())? {
-            Some(asked) => self.describe_task(asked),
+            Some(asked) => self.described(asked),
             None => self.models.describe(model),
         }
     }

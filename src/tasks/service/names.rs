@@ -47,6 +47,16 @@ pub(super) fn asked(
     }
 }
 
+/// Returns all that can be asked: each task, and each of its ensembles.
+pub(super) fn all(tasks: &ServedTasks) -> impl Iterator<Item = AskedTask> {
+    let catalog = tasks.catalog();
+    catalog.tasks().flat_map(|task| {
+        let models = (0..catalog.models(task).len()).map(|at| Some(ModelIndex(at as u16)));
+        let all = std::iter::once(None).chain(models);
+        all.map(move |model| AskedTask { task, model })
+    })
+}
+
 /// Returns the name of what is asked.
 pub(super) fn name_of(tasks: &ServedTasks, asked: AskedTask) -> String {
     let catalog = tasks.catalog();

@@ -25,6 +25,28 @@ pub(super) struct GoalArgs {
     prefer: Option<Preferred>,
 }
 
+/// How accurate and how cheap the answers to a job's rows have to be: nobody waits for them.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct JobGoalArgs {
+    /// Variants that are right for at least so many percent of the labelled rows, such as 98.5
+    #[arg(long, value_name = "PERCENT", value_parser = parse_accuracy)]
+    accuracy: Option<Accuracy>,
+    /// Variants of which a million queries cost at most so much
+    #[arg(long, value_name = "COST", value_parser = parse_cost)]
+    cost: Option<QueryCost>,
+}
+
+impl JobGoalArgs {
+    /// Returns the goals.
+    pub(super) fn goals(&self) -> QueryGoals {
+        QueryGoals {
+            accuracy: self.accuracy,
+            max_cost: self.cost,
+            ..QueryGoals::default()
+        }
+    }
+}
+
 /// The variant that answers, of those that meet all goals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preferred {
@@ -131,16 +153,20 @@ impl LoadGoals {
 
 /// Parses goals: `98.5%`, `20ms`, or both split by a slash.
 fn parse_goals(text: &str) -> Result<QueryGoals, String> {
+    let expected = "expected an accuracy, a latency or both, such as 98.5%/20ms";
     let mut goals = QueryGoals::default();
     for part in text.split('/').map(str::trim) {
+        if part.parse::<f64>().is_ok() {
+            return Err(format!(
+                "{expected}, found `{text}`: write `{part}%` or `{part}ms`"
+            ));
+        }
         let is_second = match part.ends_with('%') {
             true => goals.accuracy.replace(parse_accuracy(part)?).is_some(),
             false => goals.latency.replace(parse_latency(part)?).is_some(),
         };
         if is_second {
-            return Err(format!(
-                "expected an accuracy, a latency or both, such as 98.5%/20ms, found `{text}`"
-            ));
+            return Err(format!("{expected}, found `{text}`"));
         }
     }
     Ok(goals)

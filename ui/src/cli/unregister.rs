@@ -19,7 +19,21 @@ pub(crate) fn run(args: &UnregisterArgs) -> Result<()> {
     let context = || args.store.name();
     // What is not there is not made to be told so.
     args.store.read()?.task(&args.task).with_context(context)?;
-    let forgotten = args.store.open()?.unregister(&args.task);
-    let models = counted(forgotten.with_context(context)?, "ensemble");
-    print(&format!("task `{}` is forgotten, with {models}", args.task))
+    let store = args.store.open()?;
+    let forgotten = store.unregister(&args.task).with_context(context)?;
+    let jobs = store.contents().with_context(context)?.jobs;
+    let waiting = jobs
+        .values()
+        .filter(|job| job.end.is_none() && job.task == args.task);
+    let models = counted(forgotten, "ensemble");
+    let mut text = format!("task `{}` is forgotten, with {models}", args.task);
+    match waiting.count() {
+        0 => {}
+        count => {
+            let jobs = counted(count, "job");
+            let wait = if count == 1 { "waits" } else { "wait" };
+            text += &format!("; {jobs} of it {wait} until it is registered and served again");
+        }
+    }
+    print(&text)
 }

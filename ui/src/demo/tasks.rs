@@ -23,7 +23,7 @@ pub(super) fn scenes() -> Vec<DemoScene> {
         followed(
             "Queries that say what they need",
             "Queries ask for 98.5 % within 20 ms, for 95 % within 10 ms, or for 99.4 %. The cheapest \
-             variant that is loaded and can do that answers. Under static all stay loaded that fit.",
+             loaded variant that can do that answers. Under static all stay loaded.",
             "static",
         ),
         followed(
@@ -48,7 +48,6 @@ fn followed(title: &'static str, caption: &'static str, policy: &'static str) ->
             Look(Panel::Tasks),
             Do(Given::Scaling(policy)),
             Do(Given::Load(swing)),
-            // Answers are counted anew where the models change.
             DemoStep::Watch(DemoWatch {
                 answered: 0,
                 lasts: DAY + Duration::from_secs(5),
@@ -79,7 +78,8 @@ pub(super) fn goals_met(demo: &DemoState, shown: &Snapshot) -> Option<String> {
     let (first, last) = (demo.looks.first()?.now, demo.looks.last()?.now);
     let over = last.saturating_sub(first);
     let (met, missed) = goals(scaling, over.as_secs() as usize);
-    let changes = scaling.changes.iter().filter(|change| change.at >= first);
+    let changes = scaling.changes.iter();
+    let changes = changes.filter(|change| change.at >= first && !change.shares_alone);
     let made: Vec<Duration> = changes.filter_map(|c| c.outcome.clone().ok()).collect();
     let changed = match made.iter().max() {
         None => "what is loaded was not changed".to_owned(),
@@ -127,13 +127,7 @@ pub(super) fn policies(shown: &Snapshot) -> Option<String> {
     let missed = extremes(
         &comparison.outcomes,
         |outcome| outcome.missed,
-        |outcome| {
-            format!(
-                "{} {}",
-                outcome.policy,
-                format::permille(outcome.missed).trim()
-            )
-        },
+        |outcome| format!("{} {}", outcome.policy, format::missed(outcome.missed)),
     )?;
     let cost = extremes(
         &comparison.outcomes,

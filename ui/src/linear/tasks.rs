@@ -16,17 +16,24 @@ pub(super) fn news(before: Option<&ScalingView>, now: &ScalingView) -> Vec<Strin
     {
         lines.push(format!("policy {} decides nothing: {why}", now.policy));
     }
-    lines.extend(new_changes(before, now).iter().map(change));
+    lines.extend(new_changes(before, now).map(change));
     lines.extend(compared(before, now));
     lines.extend(now.jobs.iter().filter_map(|now| job(before, now)));
     lines
 }
 
-/// Returns the changes since the last one that was there before.
-fn new_changes<'a>(before: Option<&ScalingView>, now: &'a ScalingView) -> &'a [ScalingChange] {
-    let last = before.and_then(|before| before.changes.last());
+/// Returns the changes of what is loaded since the last one that was there before. Those of shares alone
+/// come each second where the load changes, and take each other's place.
+fn new_changes<'a>(
+    before: Option<&ScalingView>,
+    now: &'a ScalingView,
+) -> impl Iterator<Item = &'a ScalingChange> {
+    let loads = |change: &&ScalingChange| !change.shares_alone;
+    let last = before.and_then(|before| before.changes.iter().rev().find(loads));
     let known = last.and_then(|last| now.changes.iter().rposition(|change| change == last));
-    &now.changes[known.map_or(0, |at| at + 1)..]
+    now.changes[known.map_or(0, |at| at + 1)..]
+        .iter()
+        .filter(loads)
 }
 
 fn change(change: &ScalingChange) -> String {
@@ -48,7 +55,7 @@ fn compared(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
         format!(
             "simulated, {queries} queries of {over}: {} would miss {} goals, at {} for a million, {:.2} % right",
             outcome.policy,
-            format::permille(outcome.missed).trim(),
+            format::missed(outcome.missed),
             significant(outcome.cost),
             100.0 * outcome.accuracy
         )

@@ -89,6 +89,24 @@ pub fn permille(share: f64) -> String {
     format!("{:>5.1}%", (share * 100.0).clamp(-99.9, 999.9))
 }
 
+/// The share of goals that were met: `100%` only where all were.
+pub fn met(share: f64) -> String {
+    match share < 1.0 {
+        true if share > 0.999 => ">99.9%".to_owned(),
+        true => permille(share).trim().to_owned(),
+        false => "100%".to_owned(),
+    }
+}
+
+/// The share of goals that were missed: `0%` only where none was.
+pub fn missed(share: f64) -> String {
+    match share > 0.0 {
+        true if share < 0.001 => "<0.1%".to_owned(),
+        true => permille(share).trim().to_owned(),
+        false => "0%".to_owned(),
+    }
+}
+
 /// A change of a share in points with its sign, six characters: `  +1.8`.
 pub fn points(share: f64) -> String {
     let points = share * 100.0;

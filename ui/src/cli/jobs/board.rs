@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use divisi::ensemble::{Ensemble, Samples};
@@ -17,10 +17,13 @@ use crate::cli::args::SampleFiles;
 use crate::cli::open::read_samples;
 use crate::cli::store::StoreArgs;
 
+/// The age from which on another write of a file has another time.
+const SETTLED: Duration = Duration::from_secs(2);
+
 /// The jobs of a store.
 pub(crate) struct StoredJobs {
     store: StoreArgs,
-    /// As they were last read, from a file that was written then.
+    /// As they were last read, from a file that was written then and not a moment before.
     read: Mutex<Option<(SystemTime, Vec<PostedJob>)>>,
 }
 
@@ -45,7 +48,12 @@ impl StoredJobs {
         let jobs: Vec<PostedJob> = jobs
             .map(|(number, record)| PostedJob { number, record })
             .collect();
-        *read = written.map(|written| (written, jobs.clone()));
+        // File systems tell times apart by milliseconds, some by seconds: what was just written may
+        // be written again at the same time.
+        let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|age| age >= SETTLED);
+        *read = written
+            .filter(is_settled)
+            .map(|written| (written, jobs.clone()));
         Ok(jobs)
     }
 }
@@ -75,7 +83,7 @@ impl JobBoard for StoredJobs {
         keep().map_err(|why| format!("{why:#}"))
     }
 
-    fn tell(&self, job: &PostedJob) {
+    fn tell(&self, job: &PostedJob, failed: Box<dyn FnOnce(String) + Send>) {
         let Some(whom) = job.record.notify.clone() else {
             return;
         };
@@ -86,11 +94,14 @@ impl JobBoard for StoredJobs {
                 Err(_) => command(&whom, &text),
             };
             if let Err(why) = told {
-                tracing::warn!(number, %why, "who is told of a job cannot be");
+                failed(why.to_string());
             }
         };
         // It may take its time.
-        let _ = thread::Builder::new().name("notify".into()).spawn(run);
+        let spawned = thread::Builder::new().name("notify".into()).spawn(run);
+        if let Err(why) = spawned {
+            tracing::warn!(number, %why, "nobody is told of a job: no thread is left");
+        }
     }
 }
 
@@ -107,5 +118,9 @@ fn command(command: &str, text: &str) -> io::Result<()> {
         // Whoever does not read it need not.
         let _ = input.write_all(text.as_bytes());
     }
-    child.wait().map(drop)
+    let ended = child.wait()?;
+    match ended.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("`{command}`: {ended}"))),
+    }
 }

@@ -1,6 +1,9 @@
 //! `divisi jobs`: how far jobs are; one is taken back.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail};
+use divisi::words::one_line;
 use divisi_registry::records::{JobEnd, JobRecord};
 use serde_json::{Value, json};
 
@@ -40,21 +43,19 @@ const HEAD: &str = "job   task          written          of rows   state       o
 
 fn row(number: u64, job: &JobRecord) -> String {
     let share = 100.0 * job.progress.written as f64 / job.progress.rows.max(1) as f64;
+    // A reason is a line of its own: it may be long.
+    let reason = match &job.end {
+        Some(JobEnd::Failed(why)) => format!("\n      {}", one_line(why)),
+        _ => String::new(),
+    };
     format!(
-        "{number:<5} {:<13} {:>8} ({share:>5.1} %) {:>7}   {:<11} {}",
+        "{number:<5} {:<13} {:>8} ({share:>5.1} %) {:>7}   {:<11} {}{reason}",
         job.task,
         job.progress.written,
         job.progress.rows,
-        state(job),
+        state_name(job).replace('-', " "),
         job.output
     )
-}
-
-fn state(job: &JobRecord) -> String {
-    match &job.end {
-        Some(end) => end.words(),
-        None => state_name(job).replace('-', " "),
-    }
 }
 
 /// Returns the state as programs are told it: one of five words.
@@ -87,20 +88,29 @@ pub(super) fn told(number: u64, job: &JobRecord) -> Value {
     })
 }
 
-fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
-    // What is not there is not made to be told so.
-    let jobs = args.store.read()?.jobs;
-    let Some(mut job) = jobs.get(&number).cloned() else {
+/// Returns a job that is not over.
+fn open_job(mut jobs: BTreeMap<u64, JobRecord>, number: u64) -> Result<JobRecord> {
+    let Some(job) = jobs.remove(&number) else {
         bail!("--cancel {number}: there is no such job; `divisi jobs` lists them");
     };
-    if let Some(end) = &job.end {
-        bail!("--cancel {number}: the job is over: {}", end.words());
+    match &job.end {
+        Some(end) => bail!("--cancel {number}: the job is over: {}", end.words()),
+        None => Ok(job),
     }
+}
+
+fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
+    // A store that is not there is not made to be told so.
+    open_job(args.store.read()?.jobs, number)?;
+    // Nobody else writes it while it is open: the job may have ended since.
+    let store = args.store.open()?;
+    let jobs = store.contents().with_context(|| args.store.name())?.jobs;
+    let mut job = open_job(jobs, number)?;
     job.end = Some(JobEnd::Cancelled);
-    let kept = args.store.open()?.keep_job(number, &job);
+    let kept = store.keep_job(number, &job);
     kept.with_context(|| args.store.name())?;
     print(&format!(
-        "job {number} is cancelled; {} rows are written",
-        job.progress.written
+        "job {number} is cancelled; a server that runs it writes what it has answered, and stops: \
+         `divisi jobs` tells how many rows"
     ))
 }

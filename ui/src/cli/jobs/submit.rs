@@ -13,7 +13,7 @@ use divisi_modelless::jobs::JobProgress;
 use divisi_registry::records::{JobRecord, RegisteredModel};
 
 use crate::cli::args::SampleFiles;
-use crate::cli::goals::GoalArgs;
+use crate::cli::goals::JobGoalArgs;
 use crate::cli::open::read_samples;
 use crate::cli::output::print;
 use crate::cli::store::{StoreArgs, read_again};
@@ -30,7 +30,7 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    goals: GoalArgs,
+    goals: JobGoalArgs,
     /// Who is told once the job is over: a command of the shell, which has the job as JSON on its standard
     /// input, or an address (http:// or https://) to which that is posted
     #[arg(long, value_name = "COMMAND", value_parser = parse_notified)]
@@ -52,9 +52,6 @@ fn parse_notified(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
     let goals = args.goals.goals();
-    if goals.latency.is_some() {
-        bail!("--latency: nobody waits for a row of a job; expected --accuracy or --cost alone");
-    }
     let contents = args.store.read()?;
     let models = contents
         .task(&args.task)

@@ -141,8 +141,10 @@ fn ask(
         parameters: args.goals.parameters(),
     };
     let answered_by = remote::predict(server, &asked, &opened.ensemble, samples, add);
-    say(&answered_by.context("--server")?.lines());
+    let answered_by = answered_by.context("--server")?;
+    say(&answered_by.lines());
     let facts = RunFacts::of(opened, samples, began.elapsed());
+    let facts = facts.of_server(asked.name, answered_by);
     let report = AnswersReport::new(&answers, facts);
     if let Some(output) = output {
         output.write(&answers, &report, samples.names())?;

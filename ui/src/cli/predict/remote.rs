@@ -5,6 +5,7 @@ use divisi::ensemble::{Ensemble, Samples};
 use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
 use divisi_door::client::{ClientOptions, HttpClient, ServerAddress};
 use divisi_door::protocol::{NamedTensor, WireTensor};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,12 +51,12 @@ pub(super) struct TargetModel {
 }
 
 /// The variants that answered, where the server says so.
-#[derive(Default)]
-pub(super) struct AnsweredBy {
+#[derive(Default, Serialize)]
+pub(crate) struct AnsweredBy {
     /// The samples of each.
     variants: BTreeMap<String, usize>,
     /// The samples whose answers missed a goal.
-    missed: usize,
+    missed_a_goal: usize,
 }
 
 impl AnsweredBy {
@@ -64,8 +65,13 @@ impl AnsweredBy {
             *self.variants.entry(variant.to_owned()).or_default() += samples;
         }
         if parameters.contains_key("divisi_missed") {
-            self.missed += samples;
+            self.missed_a_goal += samples;
         }
+    }
+
+    /// Whether the server does not say so.
+    pub(super) fn is_empty(&self) -> bool {
+        self.variants.is_empty()
     }
 
     /// Returns a line for each variant, and one for those that missed a goal.
@@ -74,8 +80,8 @@ impl AnsweredBy {
         let mut lines: Vec<String> = variants
             .map(|(name, samples)| format!("{name} answered {samples} samples"))
             .collect();
-        if self.missed > 0 {
-            lines.push(format!("{} answers missed a goal", self.missed));
+        if self.missed_a_goal > 0 {
+            lines.push(format!("{} answers missed a goal", self.missed_a_goal));
         }
         lines
     }

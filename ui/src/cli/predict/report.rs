@@ -13,6 +13,7 @@ use divisi::serving::{Answer, Flaws};
 use serde::Serialize;
 
 use super::answer::{AnswerNames, ReportedAnswer, keep};
+use super::remote::AnsweredBy;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{FlawedMember, cut_line, flawed_lines};
 
@@ -221,6 +222,9 @@ fn token_texts(ensemble: &Ensemble, samples: &Samples) -> Vec<Vec<String>> {
 #[derive(Serialize)]
 pub(crate) struct AnswersReport<'a> {
     ensemble: String,
+    /// The variants of a task that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_by: Option<AnsweredBy>,
     samples: usize,
     elapsed_s: f64,
     /// The figures by the keys of their measures, if targets are known and no weights are
@@ -266,7 +270,9 @@ struct MemberAnswer<'a> {
 
 /// The facts about a run that a report contains beside the answers.
 pub(crate) struct RunFacts {
-    ensemble: String,
+    /// The name of what answered.
+    name: String,
+    answered_by: Option<AnsweredBy>,
     elapsed: Duration,
     synthetic: bool,
     simulated: bool,
@@ -277,11 +283,21 @@ impl RunFacts {
     /// Collects the facts about a run that took `elapsed`.
     pub(crate) fn of(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
         RunFacts {
-            ensemble: opened.ensemble.name.clone(),
+            name: opened.ensemble.name.clone(),
+            answered_by: None,
             elapsed,
             synthetic: opened.ensemble.is_synthetic(),
             simulated: opened.devices.is_simulated(),
             cut: cut_line(samples),
+        }
+    }
+
+    /// The same, answered by a server under a name.
+    pub(super) fn of_server(self, name: String, answered_by: AnsweredBy) -> Self {
+        RunFacts {
+            name,
+            answered_by: Some(answered_by),
+            ..self
         }
     }
 }
@@ -296,7 +312,8 @@ impl<'a> AnswersReport<'a> {
             qualities,
             samples: answers.len(),
             elapsed_s: facts.elapsed.as_secs_f64(),
-            ensemble: facts.ensemble,
+            ensemble: facts.name,
+            answered_by: facts.answered_by.filter(|by| !by.is_empty()),
             synthetic: facts.synthetic,
             simulated: facts.simulated,
             output: None,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use divisi::device::MemberIndex;
 use divisi::ensemble::samples::{to_npy, to_npy_classes};
 use divisi::ensemble::{AnswerKind, BoxRows, label_of};
-use divisi::words::one_line;
+use divisi::words::csv_field;
 
 use super::answer::class_of;
 use super::report::PredictedAnswers;
@@ -25,11 +25,11 @@ pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
         text.push_str(",text");
     }
     for head in &heads {
-        let _ = write!(text, ",{}", quoted(head));
+        let _ = write!(text, ",{}", csv_field(head));
     }
     for (name, _) in answers.members() {
         for head in &heads {
-            let _ = write!(text, ",{}", quoted(&format!("{name}.{head}")));
+            let _ = write!(text, ",{}", csv_field(&format!("{name}.{head}")));
         }
     }
     if simulated {
@@ -38,7 +38,7 @@ pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     for (sample, row) in answers.rows().enumerate() {
         let _ = write!(text, "\n{sample}");
         if let Some(of_sample) = answers.text(sample) {
-            let _ = write!(text, ",{}", quoted(of_sample));
+            let _ = write!(text, ",{}", csv_field(of_sample));
         }
         write_row(&mut text, answers, row);
         for member in MemberIndex::all(answers.members().count()) {
@@ -68,7 +68,7 @@ fn boxes(answers: &PredictedAnswers, rows: BoxRows, simulated: bool) -> String {
                 let _ = write!(
                     text,
                     "\n{sample},{},{class},{},{left},{top},{right},{bottom}{end}",
-                    quoted(member),
+                    csv_field(member),
                     found.score
                 );
             }
@@ -83,7 +83,7 @@ fn boxes(answers: &PredictedAnswers, rows: BoxRows, simulated: bool) -> String {
 fn tags(answers: &PredictedAnswers, simulated: bool) -> String {
     let mut text = String::from("sample,token,text,class");
     for (name, _) in answers.members() {
-        let _ = write!(text, ",{}", quoted(&format!("{name}.class")));
+        let _ = write!(text, ",{}", csv_field(&format!("{name}.class")));
     }
     let end = if simulated { ",yes" } else { "" };
     text.push_str(if simulated { ",simulated" } else { "" });
@@ -93,7 +93,7 @@ fn tags(answers: &PredictedAnswers, simulated: bool) -> String {
         let rows: Vec<&[f32]> = std::iter::once(row).chain(of_members).collect();
         let pieces = answers.token_texts(sample).unwrap_or_default();
         for (token, piece) in pieces.iter().enumerate() {
-            let _ = write!(text, "\n{sample},{token},{}", quoted(piece));
+            let _ = write!(text, "\n{sample},{token},{}", csv_field(piece));
             for row in &rows {
                 write_tokens(&mut text, answers, &row[token..=token]);
             }
@@ -167,7 +167,7 @@ fn write_row(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
                 // Readers of texts want words; other tables stay as programs know them.
                 Some(names) if answers.has_texts() => {
                     let name = class.and_then(|class| names.get(class));
-                    let name = name.map_or(String::new(), |name| quoted(name));
+                    let name = name.map_or(String::new(), |name| csv_field(name).into_owned());
                     Some(format!("{number},{name}"))
                 }
                 _ => Some(number),
@@ -216,16 +216,7 @@ fn labels(answers: &PredictedAnswers, given: &[usize]) -> String {
         name.unwrap_or_else(|| label.to_string())
     };
     let given: Vec<String> = given.iter().map(name).collect();
-    quoted(&given.join(";"))
-}
-
-/// Quotes a name as a field of CSV, if needed. Files choose names: control characters are escaped.
-fn quoted(name: &str) -> String {
-    let name = one_line(name);
-    match name.contains([',', '"']) {
-        true => format!("\"{}\"", name.replace('"', "\"\"")),
-        false => name.into_owned(),
-    }
+    csv_field(&given.join(";")).into_owned()
 }
 
 /// Returns answers as `.npy` of shape `[samples, width]`; with members

@@ -178,11 +178,18 @@ fn samples(args: &RegisterArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>>
         Some(path) => Arc::new(opened.read_samples(path, &args.files)?),
         None => opened.calibration()?,
     };
+    let answers = opened.ensemble.answers;
+    let labels = match (samples.labels(), &args.input) {
+        (Some(labels), _) => labels,
+        (None, Some(path)) if answers.is_of_classes() => {
+            bail!("{}: {}", path.display(), without_targets(answers))
+        }
+        (None, _) if args.rows.is_some() => bail!(without_targets(answers)),
+        // What else is wrong with them is refused first.
+        (None, _) => return Ok(samples),
+    };
     let Some(rows) = args.rows else {
         return Ok(samples);
-    };
-    let Some(labels) = samples.labels() else {
-        bail!(without_targets(opened.ensemble.answers));
     };
     if rows > samples.len() {
         let found = samples.len();

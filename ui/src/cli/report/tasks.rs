@@ -19,7 +19,10 @@ pub(super) fn parts(scaling: &ScalingView) -> Vec<String> {
     let mut parts = vec![
         section(&title, &streams(scaling)),
         section("loaded variants", &loaded(scaling)),
-        section("changes of what is loaded", &changes(scaling)),
+        section(
+            "changes of what is loaded, and of shares of time",
+            &changes(scaling),
+        ),
     ];
     if !scaling.jobs.is_empty() {
         parts.push(section("offline jobs", &jobs));
@@ -28,7 +31,7 @@ pub(super) fn parts(scaling: &ScalingView) -> Vec<String> {
 }
 
 fn streams(scaling: &ScalingView) -> String {
-    let head = ["task", "goals", "queries/s", "% of the last ones missed"];
+    let head = ["task", "goals", "queries/s", "% missed, means of 4 s"];
     let all = scaling.tasks.iter();
     let rows = all.flat_map(|task| {
         task.streams.iter().map(|stream| {
@@ -67,6 +70,7 @@ fn changes(scaling: &ScalingView) -> String {
 fn change(change: &ScalingChange) -> String {
     let at = change.at.as_secs_f64();
     let outcome = match &change.outcome {
+        Ok(_) if change.shares_alone => "shares alone".to_owned(),
         Ok(took) => format!("in {:.3} s", took.as_secs_f64()),
         Err(why) => format!("not made: {why}"),
     };

@@ -39,11 +39,8 @@ pub(super) fn changes(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     }
     let count = scaling.changes.len();
     let title = match count {
-        1 => "change of what is loaded".to_owned(),
-        count => format!(
-            "last {} of {count} changes of what is loaded",
-            count.min(CHANGES)
-        ),
+        1 => "the last change".to_owned(),
+        count => format!("last {} of {count} changes", count.min(CHANGES)),
     };
     let rows = scaling.changes.iter().rev().take(CHANGES);
     let rows = rows.flat_map(|change| self::change(change, width));
@@ -54,6 +51,10 @@ fn change(change: &ScalingChange, width: u16) -> Vec<TaskLine> {
     let at = format!("  {:>7.1} s  ", change.at.as_secs_f64());
     let at = (at, Role::Dim);
     match &change.outcome {
+        Ok(_) if change.shares_alone => {
+            let how = ("shares of time alone  ".to_owned(), Role::Dim);
+            wrapped(vec![at, how], &change.what, Role::Text, width)
+        }
         Ok(took) => {
             let how = format!("in {}  ", format::duration(*took));
             wrapped(vec![at, (how, Role::Good)], &change.what, Role::Text, width)

@@ -3,7 +3,7 @@
 use divisi::session::{GoalSecond, StreamView, TaskView};
 use divisi_modelless::quantities::significant;
 
-use super::{TaskLine, row};
+use super::{TaskLine, row, wrapped};
 use crate::look::Role;
 use crate::text::format;
 
@@ -17,12 +17,36 @@ pub(super) fn lines(task: &TaskView, width: u16) -> Vec<TaskLine> {
     if task.seconds.iter().any(|second| over(second) > 0) {
         lines.push(columns(&task.seconds, width));
     }
+    lines.extend(unreachable(task, width));
     lines.extend(task.streams.iter().map(|view| stream(view, width)));
     lines
 }
 
 fn over(second: &GoalSecond) -> u32 {
     second.met + second.missed
+}
+
+/// Returns the lines about queries whose goals no variant meets, if there were any lately.
+fn unreachable(task: &TaskView, width: u16) -> Vec<TaskLine> {
+    let Some(view) = &task.unreachable else {
+        return Vec::new();
+    };
+    let when = match view.seconds {
+        0 => "in the last second".to_owned(),
+        1 => "a second ago".to_owned(),
+        seconds => format!("{seconds} s ago"),
+    };
+    let text = format!(
+        "{} refused {when}: no variant meets their goals; nearest to the last is {}",
+        format::grouped(view.queries),
+        view.nearest
+    );
+    wrapped(
+        vec![("  ✗ ".to_owned(), Role::Bad)],
+        &text,
+        Role::Bad,
+        width,
+    )
 }
 
 fn summary(task: &TaskView, width: u16) -> TaskLine {
@@ -42,7 +66,7 @@ fn summary(task: &TaskView, width: u16) -> TaskLine {
         part if part >= 0.95 => Role::Warn,
         _ => Role::Bad,
     };
-    let met = format!("  goals met {}", format::permille(part).trim());
+    let met = format!("  goals met {}", format::met(part));
     let of = format!(
         " of {} queries in the last {seconds} s",
         format::grouped(over)
@@ -78,10 +102,11 @@ fn column(second: &GoalSecond) -> (String, Role) {
 
 fn stream(view: &StreamView, width: u16) -> TaskLine {
     let text = format!(
-        "  {:<18} {:>8}/s  missed {} lately",
+        "  {:<18} {:>8}/s  missed {}, means of {} s",
         view.goals,
         significant(view.rate),
-        format::permille(view.missed).trim()
+        format::missed(view.missed),
+        view.seconds
     );
     row(&text, Role::Text, width)
 }

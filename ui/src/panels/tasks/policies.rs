@@ -39,9 +39,10 @@ pub(super) fn comparison(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
         return Vec::new();
     };
     let title = format!(
-        "simulated: {} queries of {} by every policy",
+        "simulated: {} queries of the {} before {:.1} s, by every policy",
         format::grouped(comparison.queries),
-        format::duration(comparison.over)
+        format::duration(comparison.over),
+        comparison.at.as_secs_f64()
     );
     let mut lines: Vec<TaskLine> = heading(&title).into();
     if comparison.outcomes.is_empty() {
@@ -64,7 +65,7 @@ fn words(outcome: &PolicyOutcome) -> String {
     format!(
         "  {:<12} {:>7}  {:<10}  {:>6.2} %  {:>7}",
         outcome.policy,
-        format::permille(outcome.missed).trim(),
+        format::missed(outcome.missed),
         significant(outcome.cost),
         100.0 * outcome.accuracy,
         outcome.changes

@@ -1,0 +1,70 @@
+//! The models of a deployment, changed by whoever watches its engines.
+
+use std::sync::Arc;
+
+use crate::changes::{ChangeRefusal, Terms};
+use crate::deployment::{CatalogueChange, Deployment, Handover};
+use crate::session::{Refusal, SessionRefusal};
+
+use super::{LiveSession, load};
+
+impl LiveSession {
+    /// Returns where models are changed.
+    pub(super) fn deployment(&self) -> Result<&Arc<Deployment>, Refusal> {
+        let deployment = self.deployment.as_ref().map(|(deployment, _)| deployment);
+        deployment.ok_or_else(|| SessionRefusal::ModelsFixed.into())
+    }
+
+    /// Returns where a change can be made: what ran before can come back wherever models change, others
+    /// where there is a source of them.
+    pub(super) fn models_to_change(
+        &self,
+        change: &CatalogueChange,
+    ) -> Result<&Arc<Deployment>, Refusal> {
+        let deployment = self.deployment()?;
+        let goes_back = matches!(
+            change,
+            CatalogueChange::Undo | CatalogueChange::Redo | CatalogueChange::RollBack(_)
+        );
+        match goes_back || deployment.can_change() {
+            true => Ok(deployment),
+            false => Err(SessionRefusal::ModelsFixed.into()),
+        }
+    }
+
+    pub(super) fn change_models(&self, change: CatalogueChange) -> Result<(), Refusal> {
+        let deployment = self.models_to_change(&change)?;
+        self.model_changes
+            .make(deployment, (change, None), self.told())
+    }
+
+    pub(super) fn apply_models(
+        &self,
+        number: u64,
+        handover: Handover,
+        terms: Option<Terms>,
+    ) -> Result<(), Refusal> {
+        if let Some(terms) = &terms {
+            terms.check().map_err(ChangeRefusal::Terms)?;
+        }
+        let deployment = self.deployment()?;
+        let load = Arc::clone(&self.session.load);
+        let hold = Box::new(move |held| load::hold(&load, held));
+        let how = (handover, terms);
+        self.model_changes
+            .apply(deployment, number, how, hold, self.told())
+    }
+
+    /// Whether the change before the last one was of the models: there is no setup to undo.
+    pub(super) fn undoes_models(&self) -> bool {
+        let deployment = self.deployment.as_ref();
+        let has_past = deployment.is_some_and(|(deployment, _)| deployment.can_undo());
+        has_past && !self.session.changes.can_undo()
+    }
+
+    pub(super) fn redoes_models(&self) -> bool {
+        let deployment = self.deployment.as_ref();
+        let was_undone = deployment.is_some_and(|(deployment, _)| deployment.can_redo());
+        was_undone && !self.session.changes.can_redo()
+    }
+}
