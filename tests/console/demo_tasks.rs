@@ -23,10 +23,10 @@ fn scaling() -> ScalingView {
     }
 }
 
-fn demo() -> Bench {
+fn demo(width: u16, height: u16) -> Bench {
     let stage = DemoStage::Tasks;
     let wanted = Wanted { stage, auto: false };
-    let mut bench = Bench::demonstrating(120, 40, PLAIN, wanted);
+    let mut bench = Bench::demonstrating(width, height, PLAIN, wanted);
     bench.show(|shown| shown.scaling = Some(scaling()));
     // It began before anything was served.
     bench.keys("r");
@@ -95,7 +95,7 @@ fn play(bench: &mut Bench) {
 
 #[test]
 fn scenes_tell_what_was_counted_under_each_policy() {
-    let mut bench = demo();
+    let mut bench = demo(120, 40);
     let told = [
         "4 500 queries in 45 s, 45 missed a goal. Under static what is loaded was not changed; variants loaded: 3.",
         "4 500 queries in 45 s, 45 missed a goal. Under divisi what is loaded was changed once, in 25 ms at most; variants loaded: 1.",
@@ -107,4 +107,31 @@ fn scenes_tell_what_was_counted_under_each_policy() {
         assert_eq!(demo.caption(), *told, "scene {scene}");
         bench.keys("n");
     }
+}
+
+#[test]
+fn captions_fit_into_a_small_terminal() {
+    let mut bench = demo(80, 24);
+    for end in [
+        "static unloads none.",
+        "while queries run.",
+        "variants' profiles.",
+    ] {
+        wait_for_caption(&mut bench, end);
+        play(&mut bench);
+        bench.keys("n");
+    }
+}
+
+/// Lets seconds pass until the screen holds how a caption ends.
+fn wait_for_caption(bench: &mut Bench, end: &str) {
+    for _ in 0..5 {
+        let text = bench.text();
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if words.contains(end) {
+            return;
+        }
+        pass(bench);
+    }
+    panic!("`{end}` is not shown:\n{}", bench.text());
 }

@@ -22,14 +22,14 @@ pub(super) fn scenes() -> Vec<DemoScene> {
     vec![
         followed(
             "Queries that say what they need",
-            "Queries ask for 98.5 % within 20 ms, for 95 % within 10 ms, or for 99.4 %. The cheapest \
-             loaded variant that can do that answers. Under static all stay loaded.",
+            "Queries ask for 98.5 % in 20 ms, 95 % in 10 ms, or 99.4 %. The cheapest loaded variant that \
+             can do that answers; static unloads none.",
             "static",
         ),
         followed(
             "The allocation follows the load",
-            "The same day under divisi: once a second it weighs what is asked and what that takes of the \
-             devices, and loads or unloads variants while queries are answered.",
+            "The same day under divisi: each second it weighs what is asked against the devices' time, and \
+             loads or unloads variants while queries run.",
             "divisi",
         ),
         compared(),
