@@ -143,26 +143,31 @@ mod tests {
         PostedJob { number: 1, record }
     }
 
-    fn kept(output: File) -> KeptJobs {
-        let mut keeper = JobKeeper::start(Arc::new(Unread)).expect("a thread");
+    fn kept(output: File) -> io::Result<KeptJobs> {
+        let mut keeper = JobKeeper::start(Arc::new(Unread))?;
         keeper.keep(posted(7), output);
-        keeper.wait().expect("it was kept")
+        keeper
+            .wait()
+            .ok_or_else(|| io::Error::other("it was not kept"))
     }
 
     #[test]
-    fn it_is_told_how_far_a_job_is_on_the_disk_even_where_others_cannot_be_read() {
-        let kept = kept(tempfile::tempfile().expect("a file"));
+    fn it_is_told_how_far_a_job_is_on_the_disk_even_where_others_cannot_be_read() -> io::Result<()>
+    {
+        let kept = kept(tempfile::tempfile()?)?;
         assert!(kept.outcome.is_ok());
         assert_eq!(kept.on_disk.map(|progress| progress.written), Some(7));
         assert!(kept.jobs.is_none());
+        Ok(())
     }
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_cannot_be_on_the_disk_is_not_kept() {
+    fn what_cannot_be_on_the_disk_is_not_kept() -> io::Result<()> {
         // A pipe has no disk to be on.
-        let (_reader, writer) = io::pipe().expect("a pipe");
-        let kept = kept(File::from(std::os::fd::OwnedFd::from(writer)));
+        let (_reader, writer) = io::pipe()?;
+        let kept = kept(File::from(std::os::fd::OwnedFd::from(writer)))?;
         assert!(matches!(kept.outcome, Err(NotKept::Output(why)) if why.starts_with("out.csv: ")));
+        Ok(())
     }
 }
