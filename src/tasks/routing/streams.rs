@@ -1,6 +1,5 @@
 //! The queries of each task by their goals, counted.
 
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use divisi_modelless::quantities::QueryCost;
 use divisi_modelless::variants::TaskIndex;
 
 /// The most streams that are told apart. Queries of more goals count to the nearest stream of their task
-/// that is as strict: nothing is planned for them that would not do.
+/// that is as strict, or take the place of those that came longest ago: nothing is planned for them that
+/// would not do.
 const MOST_STREAMS: usize = 64;
 /// The time after its last query in which a stream has its place: as long as policies are compared.
 const KEPT: Duration = Duration::from_secs(300);
@@ -145,12 +145,13 @@ impl QueryStreams {
         if let Some(same) = known.position(|s| s.task == task && s.goals == *goals) {
             return StreamIndex(same);
         }
-        let is_full = self.streams.len() >= MOST_STREAMS;
-        let left = is_full.then(|| self.left(now)).flatten();
-        let shared = is_full && left.is_none();
-        if let Some(at) = shared.then(|| self.nearest(task, goals)).flatten() {
-            return StreamIndex(at);
-        }
+        let at = match self.streams.len() < MOST_STREAMS {
+            true => self.streams.len(),
+            false => match (self.left(now), self.nearest(task, goals)) {
+                (None, Some(nearest)) => return StreamIndex(nearest),
+                (left, _) => left.unwrap_or_else(|| self.oldest()),
+            },
+        };
         let stream = QueryStream {
             task,
             goals: *goals,
@@ -158,7 +159,6 @@ impl QueryStreams {
             worth: QueryCost::FREE,
         };
         let counted = CountedStream::new(stream, now);
-        let at = left.unwrap_or(self.streams.len());
         match self.streams.get_mut(at) {
             Some(place) => *place = counted,
             None => self.streams.push(counted),
@@ -166,28 +166,33 @@ impl QueryStreams {
         StreamIndex(at)
     }
 
-    /// Returns the stream that nobody has asked for longest, if that is long enough for another to have
-    /// its place.
-    fn left(&self, now: Duration) -> Option<usize> {
+    /// Returns the stream whose last query came longest ago.
+    fn oldest(&self) -> usize {
         let streams = self.streams.iter().enumerate();
-        let (at, oldest) = streams.min_by_key(|(_, counted)| counted.last)?;
-        (now > oldest.last + KEPT).then_some(at)
+        let oldest = streams.min_by_key(|(_, counted)| counted.last);
+        oldest.map_or(0, |(at, _)| at)
     }
 
-    /// Returns the stream of a task that asks for least of those that are as strict as some goals; else, of
-    /// those that are as accurate, the one that is to be answered soonest; else the most accurate one.
+    /// Returns that stream if it is so long ago that another may have its place.
+    fn left(&self, now: Duration) -> Option<usize> {
+        let oldest = self.oldest();
+        let last = self.streams.get(oldest)?.last;
+        (now > last + KEPT).then_some(oldest)
+    }
+
+    /// Returns the stream of a task that asks for least of those that are as strict as some goals: costs and
+    /// preferences are left out.
     fn nearest(&self, task: TaskIndex, goals: &QueryGoals) -> Option<usize> {
-        let asked = Strictness::of(goals);
+        let (accuracy, latency) = strictness(goals);
         let streams = self.streams.iter().map(|counted| &counted.stream);
         let of_task = streams
             .enumerate()
-            .filter(|(_, stream)| stream.task == task);
-        let nearest = of_task.min_by(|(_, a), (_, b)| {
-            let [a, b] = [a, b].map(|stream| {
-                let is_of_another = stream.goals.model != goals.model;
-                (is_of_another, Strictness::of(&stream.goals))
-            });
-            a.0.cmp(&b.0).then_with(|| asked.nearer(&a.1, &b.1))
+            .filter(|(_, s)| s.task == task && s.goals.model == goals.model)
+            .map(|(at, s)| (at, strictness(&s.goals)));
+        let as_strict = of_task.filter(|(_, other)| other.0 >= accuracy && other.1 <= latency);
+        let nearest = as_strict.min_by(|(_, a), (_, b)| {
+            let less_accurate = a.0.total_cmp(&b.0);
+            less_accurate.then(b.1.cmp(&a.1))
         });
         nearest.map(|(at, _)| at)
     }
@@ -213,34 +218,11 @@ impl QueryStreams {
     }
 }
 
-/// How strict goals are: costs and preferences are left out.
-struct Strictness {
-    accuracy: f64,
-    latency: Duration,
-}
-
-impl Strictness {
-    fn of(goals: &QueryGoals) -> Self {
-        Strictness {
-            accuracy: goals.accuracy.map_or(0.0, |accuracy| accuracy.get()),
-            latency: goals.latency.map_or(Duration::MAX, LatencyGoal::get),
-        }
-    }
-
-    /// Compares which of two is nearer, the nearer first.
-    fn nearer(&self, a: &Strictness, b: &Strictness) -> Ordering {
-        let rank = |other: &Strictness| {
-            let is_soon = other.latency <= self.latency;
-            match other.accuracy >= self.accuracy {
-                true if is_soon => (0, other.accuracy, Duration::MAX - other.latency),
-                true => (1, other.accuracy, other.latency),
-                false => (2, -other.accuracy, other.latency),
-            }
-        };
-        let (a, b) = (rank(a), rank(b));
-        let by_kind = a.0.cmp(&b.0);
-        by_kind.then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
-    }
+/// Returns the accuracy and the latency that goals ask for.
+fn strictness(goals: &QueryGoals) -> (f64, Duration) {
+    let accuracy = goals.accuracy.map_or(0.0, |accuracy| accuracy.get());
+    let latency = goals.latency.map_or(Duration::MAX, LatencyGoal::get);
+    (accuracy, latency)
 }
 
 #[cfg(test)]
@@ -280,15 +262,6 @@ mod tests {
             (within(1000), MOST_STREAMS - 1),
             (accurate(90.0, within(1000)), 6),
             (accurate(97.0, within(1000)), 5),
-            (accurate(99.0, within(2)), 5),
-            (accurate(99.9, within(1000)), 5),
-            (
-                QueryGoals {
-                    latency: LatencyGoal::new(Duration::from_micros(10)).ok(),
-                    ..within(1)
-                },
-                0,
-            ),
         ] {
             let at = streams.arrive((TASK, &goals), (Duration::from_secs(1), 1));
             assert_eq!(at.0, expected, "{goals:?}");
@@ -299,6 +272,22 @@ mod tests {
                 .iter()
                 .all(|t| t.stream.goals != within(1000))
         );
+    }
+
+    #[test]
+    fn stricter_goals_than_all_others_have_the_place_of_those_that_came_longest_ago() {
+        let mut streams = full();
+        let second = Duration::from_secs(1);
+        streams.arrive((TASK, &within(1)), (second, 1));
+        let strict = QueryGoals {
+            accuracy: Accuracy::percent(99.0).ok(),
+            ..within(500)
+        };
+        let at = streams.arrive((TASK, &strict), (second, 1));
+        assert_eq!((at.0, streams.streams.len()), (1, MOST_STREAMS));
+        assert_eq!(streams.streams[1].stream.goals, strict);
+        let again = streams.arrive((TASK, &strict), (2 * second, 1));
+        assert_eq!(again, at);
     }
 
     #[test]

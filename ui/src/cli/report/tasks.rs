@@ -31,7 +31,7 @@ pub(super) fn parts(scaling: &ScalingView) -> Vec<String> {
 }
 
 fn streams(scaling: &ScalingView) -> String {
-    let head = ["task", "goals", "queries/s", "% missed, means of 4 s"];
+    let head = ["task", "goals", "queries/s", "% missed, means of about 4 s"];
     let all = scaling.tasks.iter();
     let rows = all.flat_map(|task| {
         task.streams.iter().map(|stream| {

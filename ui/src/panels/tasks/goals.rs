@@ -102,7 +102,7 @@ fn column(second: &GoalSecond) -> (String, Role) {
 
 fn stream(view: &StreamView, width: u16) -> TaskLine {
     let text = format!(
-        "  {:<18} {:>8}/s  missed {}, means of {} s",
+        "  {:<18} {:>8}/s  missed {}, means of about {} s",
         view.goals,
         significant(view.rate),
         format::missed(view.missed),
