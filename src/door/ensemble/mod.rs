@@ -135,9 +135,7 @@ impl EnsembleService {
             served: SharedLeaf::new(Arc::new(served)),
         }))
     }
-}
 
-impl EnsembleService {
     /// Asks a model that is served.
     ///
     /// # Errors

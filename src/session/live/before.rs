@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::deployment::{Generation, HandoverObserver};
 use crate::lock::Leaf;
-use crate::serving::Engine;
+use crate::serving::{Engine, Observed};
 use crate::session::Counters;
 
 /// Adds up the counters of engines that follow one another.
@@ -96,7 +96,11 @@ impl HandoverObserver for EnginesBefore {
 }
 
 fn of(engine: &Engine) -> Counters {
-    let seen = engine.telemetry().observe();
+    counters(&engine.telemetry().observe())
+}
+
+/// Returns the counters of an engine as it was seen.
+pub(super) fn counters(seen: &Observed) -> Counters {
     Counters {
         answered: seen.answered,
         refused: seen.refused,

@@ -14,6 +14,7 @@ use crate::session::{
     MemberView, ReloadState, ReloadView, Setup, Snapshot, ThroughputView, Total,
 };
 
+use super::before;
 use super::devices::INTERFERED;
 use super::engine_session::EngineSession;
 
@@ -261,11 +262,8 @@ impl EngineSession {
             ..Counters::default()
         };
         let own = Counters {
-            answered: seen.answered,
             refused: self.elsewhere.refused_here.unwrap_or(seen.refused),
-            failed: seen.failed,
-            cancelled: seen.cancelled,
-            worker_restarts: seen.restarts,
+            ..before::counters(seen)
         };
         own + of_tasks + self.elsewhere.before
     }
