@@ -376,7 +376,7 @@ fn an_engine_goes_on_without_its_terminal_by_default_and_the_screen_says_so() {
         let home = Home::new();
         let mut console = with_options(&home, "", &[]);
         console.send("q");
-        console.shows("If this terminal closes without an answer, serving");
+        console.shows("this terminal closes without an answer, serving goes on.");
         goes_away(&mut console, signal);
         assert!(console.ends().success());
         assert_eq!(home.text(&["servers"]).trim(), "digits");
@@ -389,8 +389,11 @@ fn a_console_without_an_engine_of_its_own_ends_with_its_terminal() {
     let home = Home::new();
     let file = home.path("run.divisi");
     let mut server = home.serve(&["digits", "--record", &file]);
+    fs::write(home.path("config.toml"), "").expect("writes");
+    let folder = home.path("");
     for arguments in [&["attach", "digits"][..], &["replay", &file], &["demo"]] {
-        let mut console = home.terminal(arguments);
+        let all = [arguments, &["--config", &folder]].concat();
+        let mut console = home.terminal(&all);
         console.until("serving");
         console.hang_up();
         console.ends();

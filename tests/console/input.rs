@@ -451,6 +451,14 @@ fn a_key_after_a_whole_reply_is_handed_out_at_once() {
 }
 
 #[test]
+fn a_key_that_waited_while_the_program_was_stopped_is_that_key() {
+    let mut scanner = InputScanner::default();
+    assert_eq!(scanner.take(b"\x1b", MS), NOTHING);
+    let keys = [key(KeyCode::Esc), key(KeyCode::Char('q'))];
+    assert_eq!(scanner.take(b"q", 60_000 * MS), keys);
+}
+
+#[test]
 fn the_mouse_is_told_in_every_way_that_terminals_have() {
     let at = |kind, column, row| {
         Event::Mouse(MouseEvent {

@@ -84,6 +84,8 @@ impl Shell {
         self.terminal.send("?");
         self.terminal.shows("type to search");
         self.terminal.send("\u{1b}");
+        // A key that the console has not read is the shell's.
+        self.terminal.is_read();
         self.terminal.hides("type to search");
     }
 

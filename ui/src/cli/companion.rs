@@ -19,6 +19,8 @@ use crate::console::can_be_continued;
 const OF: &str = "DIVISI_CONSOLE_OF";
 /// A signal that was sent already is heard within this.
 const SENT_ALREADY: Duration = Duration::from_millis(2);
+/// A stop takes effect within this, or was ignored.
+const STOP: Duration = Duration::from_millis(300);
 
 /// Returns the thin parent if this process is its child, and ends with it.
 pub(super) fn parent() -> Option<Pid> {
@@ -56,6 +58,7 @@ struct PassedSignals {
     interrupt: Signals,
     quit: Signals,
     stop: Signals,
+    proceed: Signals,
     /// The child has ended, was stopped or goes on.
     child: Signals,
     /// The child goes on without its parent.
@@ -70,6 +73,7 @@ impl PassedSignals {
             interrupt: signal(SignalKind::interrupt())?,
             quit: signal(SignalKind::quit())?,
             stop: signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?,
+            proceed: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
             child: signal(SignalKind::child())?,
             handed_over: signal(SignalKind::user_defined1())?,
         })
@@ -113,9 +117,13 @@ impl PassedSignals {
         }
         // What asked the child to stop may have asked this process as well.
         while timeout(SENT_ALREADY, self.stop.recv()).await.is_ok() {}
+        while timeout(Duration::ZERO, self.proceed.recv()).await.is_ok() {}
         let _ = kill_process(getpid(), Signal::STOP);
         // Continued: by a shell, which continues both, or alone.
         let _ = kill_process(child, Signal::CONT);
+        // A request that came just before the stop is heard together with the continuation.
+        let _ = timeout(STOP, self.proceed.recv()).await;
+        let _ = timeout(Duration::ZERO, self.stop.recv()).await;
     }
 }
 

@@ -247,8 +247,8 @@ impl App {
         if job::can_be_continued() {
             signals.forget_stops().await;
             process::kill_process(process::getpid(), Kill::STOP).context("cannot stop")?;
-            signals.proceed().await;
         }
+        signals.proceed().await;
         self.come_back()?;
         Ok(())
     }

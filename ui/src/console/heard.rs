@@ -80,10 +80,13 @@ impl HeardSignals {
     /// Forgets requests to stop that were sent more than once: the program stops for all of them.
     pub(super) async fn forget_stops(&mut self) {
         while timeout(SENT_ALREADY, self.stop.recv()).await.is_ok() {}
+        while timeout(Duration::ZERO, self.proceed.recv()).await.is_ok() {}
     }
 
     /// Waits until the program was stopped and goes on, or was not stopped.
     pub(super) async fn proceed(&mut self) {
         let _ = timeout(STOP, self.proceed.recv()).await;
+        // A request that came just before the stop is heard by now. One that comes later is not.
+        let _ = timeout(Duration::ZERO, self.stop.recv()).await;
     }
 }

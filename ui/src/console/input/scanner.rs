@@ -81,6 +81,10 @@ impl InputScanner {
             together: count > 1 || gap <= TOGETHER,
             count,
         };
+        // Nobody may have asked in time, as while the program was stopped.
+        if gap > TYPED {
+            self.give_up_due(now);
+        }
         for byte in bytes {
             self.byte(*byte, piece);
             piece.gap = Duration::ZERO;
@@ -103,10 +107,14 @@ impl InputScanner {
 
     /// Returns the events of what has waited long enough at `now`.
     pub fn lapse(&mut self, now: Duration) -> Vec<Event> {
+        self.give_up_due(now);
+        self.handed_out()
+    }
+
+    fn give_up_due(&mut self, now: Duration) {
         while self.deadline().is_some_and(|due| due <= now) {
             self.give_up_one();
         }
-        self.handed_out()
     }
 
     fn handed_out(&mut self) -> Vec<Event> {
