@@ -59,6 +59,7 @@ mod metrics;
 mod mix;
 mod model_changes;
 mod named_tensors;
+mod network_ends;
 mod networks;
 mod normalisation;
 #[path = "../support/npy.rs"]
@@ -116,6 +117,7 @@ mod spoilt;
 mod standing;
 mod storm;
 mod tensors;
+mod text_padding;
 mod text_tokens;
 mod texts;
 mod trace;

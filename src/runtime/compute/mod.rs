@@ -58,7 +58,7 @@ pub use kernels::{mapped_bytes, resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use lowering::CpuLowering;
 pub use own_scales::OwnScales;
-pub use padding::check_padding;
+pub use padding::{PADDING_ROUNDING, check_padding, largest_difference};
 pub use planned::{PlannedCost, layers_in_bytes, planned_steps};
 pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
 pub use predictor::{
