@@ -237,6 +237,36 @@ fn a_header_that_claims_more_blocks_than_the_file_has_bits_takes_no_memory() {
     assert!(error.contains("found 20×65535"), "{error}");
 }
 
+/// A segment with its marker and length.
+fn segment(code: u8, content: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(content.len() + 2).expect("short");
+    [&[0xff, code], &length.to_be_bytes()[..], content].concat()
+}
+
+/// A progressive JPEG of one block whose coefficients come bit by bit, each in a scan of its own.
+fn bit_by_bit() -> Vec<u8> {
+    let codes = [&[0x10, 1], &[0; 15][..], &[0]].concat();
+    let mut file = vec![0xff, 0xd8];
+    file.extend(segment(0xdb, &[0; 65]));
+    file.extend(segment(0xc2, &[8, 0, 8, 0, 8, 1, 1, 0x11, 0]));
+    file.extend(segment(0xc4, &codes));
+    for low in (0..=13).rev() {
+        let high = if low == 13 { 0 } else { low + 1 };
+        for at in 1..=63 {
+            file.extend(segment(0xda, &[1, 1, 0, at, at, high << 4 | low]));
+            file.push(0x7f);
+        }
+    }
+    file.extend([0xff, 0xd9]);
+    file
+}
+
+#[test]
+fn a_file_with_hundreds_of_scans_is_refused() {
+    let error = refusal(bit_by_bit());
+    assert!(error.contains("expected at most 500 scans"), "{error}");
+}
+
 /// Names of files of every kind of coding.
 const VALID: [&str; 6] = [
     "each-420.jpg",

@@ -105,6 +105,15 @@ impl<'a> BitReader<'a> {
         self.count < 0
     }
 
+    /// Returns why bits could not be read: what is wrong with them, or that they are not all data.
+    #[cold]
+    pub fn or_end(&self, error: ScanFault) -> JpegError {
+        match self.is_at_end && self.count < 16 {
+            true => self.end(),
+            false => error.into(),
+        }
+    }
+
     /// Returns why there are no more bits: the file ends, or the scan does.
     #[cold]
     pub fn end(&self) -> JpegError {

@@ -55,6 +55,9 @@ pub(super) enum JpegError {
     /// A scan's header asks for what its frame does not have.
     #[error("a scan (marker SOS) has {0}")]
     Header(&'static str),
+    /// It has too many scans.
+    #[error("expected at most {0} scans (marker SOS)")]
+    Scans(usize),
     /// A scan needs a table that is not there.
     #[error("a scan needs {kind} table {number}, which no marker {marker} defines")]
     Table {

@@ -5,7 +5,7 @@
 //! numbers of 16 bits as far as they fit: compilers make vectors of them.
 
 use super::blocks::Block;
-use super::tables::Steps;
+use super::tables::CoefficientSteps;
 
 /// The samples of a side of a block.
 pub(super) const SIDE: usize = 8;
@@ -98,7 +98,13 @@ fn turned(v: &Square) -> Square {
 /// Writes the samples of a block whose coefficients behind `last` are zeros into an image of this
 /// width.
 #[inline]
-pub(super) fn samples(block: &Block, last: usize, steps: &Steps, to: &mut [u8], width: usize) {
+pub(super) fn samples(
+    block: &Block,
+    last: usize,
+    steps: &CoefficientSteps,
+    to: &mut [u8],
+    width: usize,
+) {
     match last {
         0 => flat(block[0], steps[0], to, width),
         1..=LAST_OF_CORNER => transformed::<4>(block, steps, to, width),
@@ -108,7 +114,12 @@ pub(super) fn samples(block: &Block, last: usize, steps: &Steps, to: &mut [u8], 
 
 /// Writes the samples of a block with coefficients in the first `N` rows and columns alone.
 #[inline(never)]
-fn transformed<const N: usize>(block: &Block, steps: &Steps, to: &mut [u8], width: usize) {
+fn transformed<const N: usize>(
+    block: &Block,
+    steps: &CoefficientSteps,
+    to: &mut [u8],
+    width: usize,
+) {
     let mut coefficients = [[0; SIDE]; SIDE];
     let rows = block.chunks_exact(SIDE).zip(steps.chunks_exact(SIDE));
     for (to, (block, steps)) in coefficients.iter_mut().zip(rows).take(N) {

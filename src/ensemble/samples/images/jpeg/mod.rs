@@ -34,6 +34,9 @@ use upsample::EnlargedRows;
 use super::decode::{DecodedImage, zeros};
 use super::error::ImageError;
 
+/// The most scans of a JPEG: each one may ask for a pass over all its blocks. Files have a few dozen.
+const MOST_SCANS: usize = 500;
+
 /// Decodes a JPEG.
 pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     let reader = JpegReader {
@@ -41,6 +44,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
         segments: Segments::of_file(bytes),
         tables: JpegTables::default(),
         restart: 0,
+        scans: 0,
         marks: ColourMarks::default(),
         image: None,
     };
@@ -54,6 +58,8 @@ struct JpegReader<'a> {
     tables: JpegTables,
     /// The units between two restart markers, or 0.
     restart: usize,
+    /// The scans so far.
+    scans: usize,
     marks: ColourMarks,
     image: Option<JpegImage>,
 }
@@ -73,14 +79,10 @@ impl<'a> JpegReader<'a> {
             match self.segment() {
                 Ok(true) => {}
                 Ok(false) => return self.image.ok_or(JpegError::NoScan),
-                Err(JpegError::Cut) if !self.has_scan() => return Err(JpegError::NoScan),
+                Err(JpegError::Cut) if self.scans == 0 => return Err(JpegError::NoScan),
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    fn has_scan(&self) -> bool {
-        self.image.as_ref().is_some_and(|i| i.colours.is_some())
     }
 
     /// Reads the next segment, and returns whether there may be more.
@@ -133,6 +135,10 @@ impl<'a> JpegReader<'a> {
     }
 
     fn scan(&mut self, content: &[u8]) -> Result<(), JpegError> {
+        self.scans += 1;
+        if self.scans > MOST_SCANS {
+            return Err(JpegError::Scans(MOST_SCANS));
+        }
         let image = self.image.as_mut();
         let JpegImage {
             frame,

@@ -6,7 +6,7 @@ use super::blocks::{Block, Share};
 use super::error::JpegError;
 use super::frame::{JpegComponent, JpegFrame};
 use super::idct::{self, SIDE};
-use super::tables::Steps;
+use super::tables::CoefficientSteps;
 
 /// The samples of a component, row by row.
 pub(super) struct ComponentSamples {
@@ -21,7 +21,7 @@ pub(super) struct ComponentSamples {
 pub(super) struct ComponentData {
     samples: ComponentSamples,
     /// The steps of its coefficients once a scan has it.
-    steps: Option<Steps>,
+    steps: Option<CoefficientSteps>,
     /// In a progressive JPEG, the coefficients of its blocks row by row.
     blocks: Vec<Block>,
     /// For each coefficient, the lower bits that no scan held so far, or `None` before the first.
@@ -54,7 +54,7 @@ impl ComponentData {
         &mut self,
         share: Share,
         high: u32,
-        steps: impl FnOnce() -> Result<&'t Steps, JpegError>,
+        steps: impl FnOnce() -> Result<&'t CoefficientSteps, JpegError>,
     ) -> Result<(), JpegError> {
         if self.steps.is_none() {
             self.steps = Some(*steps()?);
@@ -108,7 +108,13 @@ impl ComponentData {
 
 impl ComponentSamples {
     #[inline]
-    fn show(&mut self, [row, column]: [usize; 2], block: &Block, steps: &Steps, last: usize) {
+    fn show(
+        &mut self,
+        [row, column]: [usize; 2],
+        block: &Block,
+        steps: &CoefficientSteps,
+        last: usize,
+    ) {
         let from = (row * self.width + column) * SIDE;
         idct::samples(block, last, steps, &mut self.values[from..], self.width);
     }

@@ -2,7 +2,7 @@
 
 use super::bits::BitReader;
 use super::blocks::{self, BlockCoding, Share};
-use super::error::JpegError;
+use super::error::{JpegError, ScanFault};
 use super::frame::JpegFrame;
 use super::parts::ComponentData;
 use super::segments::markers::SOS;
@@ -215,7 +215,9 @@ impl ScanRun<'_> {
         let [down, across] = part.factors;
         for y in 0..down {
             for x in 0..across {
-                self.block([row * down + y, column * across + x], part, data)?;
+                let at = [row * down + y, column * across + x];
+                self.block(at, part, data)
+                    .map_err(|e| self.bits.or_end(e))?;
                 if self.bits.is_beyond() {
                     return Err(self.bits.end());
                 }
@@ -230,7 +232,7 @@ impl ScanRun<'_> {
         at: [usize; 2],
         part: &mut RunningPart<'_>,
         data: &mut ComponentData,
-    ) -> Result<(), JpegError> {
+    ) -> Result<(), ScanFault> {
         let (bits, share) = (&mut self.bits, self.share);
         let predictor = &mut part.predictor;
         if let BlockCoding::Whole { dc, ac } = part.coding {

@@ -12,12 +12,12 @@ pub(super) const ZIGZAG: [u8; 64] = [
 ];
 
 /// The steps of a block's coefficients, row by row.
-pub(super) type Steps = [u16; 64];
+pub(super) type CoefficientSteps = [u16; 64];
 
 /// The tables that the markers so far define, by their numbers.
 #[derive(Default)]
 pub(super) struct JpegTables {
-    steps: [Option<Steps>; 4],
+    steps: [Option<CoefficientSteps>; 4],
     dc: [Option<HuffmanTable>; 4],
     ac: [Option<HuffmanTable>; 4],
 }
@@ -56,7 +56,7 @@ impl JpegTables {
     }
 
     /// Returns the quantisation table of this number.
-    pub fn steps(&self, number: usize) -> Result<&Steps, JpegError> {
+    pub fn steps(&self, number: usize) -> Result<&CoefficientSteps, JpegError> {
         found(&self.steps, number, "quantisation", "DQT")
     }
 
@@ -86,7 +86,7 @@ fn found<'a, T>(
 }
 
 /// Returns 64 steps of one byte or two, which come in the order of the coefficients.
-fn steps(values: &[u8]) -> Steps {
+fn steps(values: &[u8]) -> CoefficientSteps {
     let mut steps = [0; 64];
     for (value, at) in values.chunks_exact(values.len() / 64).zip(ZIGZAG) {
         let value = value
