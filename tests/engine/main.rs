@@ -93,6 +93,7 @@ mod replace;
 mod retiring;
 mod samples;
 mod samples_images;
+mod samples_jpegs;
 mod samples_packed;
 mod search;
 mod search_bounds;

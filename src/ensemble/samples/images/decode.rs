@@ -4,12 +4,9 @@ use std::io::Cursor;
 
 use image_webp::WebPDecoder;
 use png::Transformations;
-use zune_jpeg::JpegDecoder;
-use zune_jpeg::zune_core::bytestream::ZCursor;
-use zune_jpeg::zune_core::colorspace::ColorSpace;
-use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::error::ImageError;
+use super::jpeg;
 
 /// The most pixels of a side, above what WebP can have.
 const MOST_SIDE: usize = 1 << 15;
@@ -39,7 +36,7 @@ pub(super) struct DecodedImage {
 pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => png(bytes),
-        [0xff, 0xd8, 0xff, ..] => jpeg(bytes),
+        [0xff, 0xd8, 0xff, ..] => jpeg::decode(bytes),
         [
             b'R',
             b'I',
@@ -75,57 +72,6 @@ fn png(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     pixels.truncate(info.buffer_size());
     let (width, height) = (info.width as usize, info.height as usize);
     Ok(opaque(height, width, info.color_type.samples(), pixels))
-}
-
-fn jpeg(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
-    let wrong = |error| damaged("JPEG", &error);
-    // In its default mode the decoder makes up what is damaged or missing.
-    let options = DecoderOptions::default()
-        .set_strict_mode(true)
-        .set_max_width(usize::MAX)
-        .set_max_height(usize::MAX);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
-    decoder.decode_headers().map_err(wrong)?;
-    let size = decoder.dimensions().unwrap_or_default();
-    check_size(size.0, size.1)?;
-    check_claim(size.0 * size.1, bytes)?;
-    if !has_end(bytes) {
-        return Err(ImageError::Truncated("JPEG"));
-    }
-    let (colours, channels) = match decoder.input_colorspace() {
-        Some(ColorSpace::Luma) => (ColorSpace::Luma, 1),
-        _ => (ColorSpace::RGB, 3),
-    };
-    let options = options.jpeg_set_out_colorspace(colours);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
-    let mut pixels = zeros(size.0 * size.1 * channels)?;
-    decoder.decode_into(&mut pixels).map_err(wrong)?;
-    Ok(opaque(size.1, size.0, channels, pixels))
-}
-
-/// Whether a JPEG has a marker of its end behind those of its scans.
-fn has_end(bytes: &[u8]) -> bool {
-    let mut at = 2;
-    while let Some(found) = bytes.get(at..).and_then(marker) {
-        at += found + 2;
-        match bytes[at - 1] {
-            0xd9 => return true,
-            // Stuffed bytes, restarts and markers without a length.
-            0x00 | 0x01 | 0xd0..=0xd8 => {}
-            _ => match bytes.get(at..at + 2) {
-                Some(&[high, low]) => at += usize::from(u16::from_be_bytes([high, low])),
-                _ => return false,
-            },
-        }
-    }
-    false
-}
-
-/// Returns the index of the next marker: a byte of ones, then one that is not.
-fn marker(bytes: &[u8]) -> Option<usize> {
-    bytes
-        .windows(2)
-        .position(|pair| pair[0] == 0xff && pair[1] != 0xff)
 }
 
 fn webp(bytes: &[u8]) -> Result<DecodedImage, ImageError> {

@@ -8,6 +8,7 @@ mod decode;
 mod error;
 mod fit;
 mod folder;
+mod jpeg;
 mod masks;
 mod resample;
 
