@@ -267,8 +267,15 @@ fn a_report_serves_an_ensemble_for_a_moment() {
 
 /// A console whose options say what becomes of its engine without a terminal.
 fn with_option(home: &Home, option: &str, arguments: &[&str]) -> Terminal {
-    let text = format!("[console]\nhang_up = \"{option}\"\n");
-    fs::write(home.path("config.toml"), text).expect("writes");
+    with_options(
+        home,
+        &format!("[console]\nhang_up = \"{option}\"\n"),
+        arguments,
+    )
+}
+
+fn with_options(home: &Home, options: &str, arguments: &[&str]) -> Terminal {
+    fs::write(home.path("config.toml"), options).expect("writes");
     let folder = home.path("");
     let all = [&["--load", "poisson:50", "--config", &folder], arguments].concat();
     let mut console = home.terminal(&all);
@@ -364,7 +371,37 @@ fn an_engine_shown_as_lines_goes_on_as_well() {
 }
 
 #[test]
-fn an_engine_ends_with_its_terminal_by_default() {
+fn an_engine_goes_on_without_its_terminal_by_default_and_the_screen_says_so() {
+    for signal in [None, Some(Signal::HUP)] {
+        let home = Home::new();
+        let mut console = with_options(&home, "", &[]);
+        console.send("q");
+        console.shows("If this terminal closes without an answer, serving");
+        goes_away(&mut console, signal);
+        assert!(console.ends().success());
+        assert_eq!(home.text(&["servers"]).trim(), "digits");
+        assert!(home.text(&["stop", "digits"]).contains("stopped"));
+    }
+}
+
+#[test]
+fn a_console_without_an_engine_of_its_own_ends_with_its_terminal() {
+    let home = Home::new();
+    let file = home.path("run.divisi");
+    let mut server = home.serve(&["digits", "--record", &file]);
+    for arguments in [&["attach", "digits"][..], &["replay", &file], &["demo"]] {
+        let mut console = home.terminal(arguments);
+        console.until("serving");
+        console.hang_up();
+        console.ends();
+        assert_eq!(home.text(&["servers"]).trim(), "digits", "{arguments:?}");
+    }
+    home.text(&["stop", "digits"]);
+    assert!(ended(&mut server).success());
+}
+
+#[test]
+fn an_engine_ends_with_its_terminal_where_the_options_say_so() {
     for arguments in [&[][..], &["--linear"]] {
         for signal in [None, Some(Signal::HUP)] {
             let home = Home::new();

@@ -216,6 +216,30 @@ fn hung_up(option: HangUp, attached: bool) -> (Vec<Effect>, Vec<Command>) {
 }
 
 #[test]
+fn the_screen_says_what_the_engine_does_if_the_terminal_closes() {
+    let mut bench = rich();
+    let says = |bench: &Bench| {
+        let text = bench.text();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
+        (
+            text.contains("keeps serving"),
+            text.contains("stops serving"),
+        )
+    };
+    assert_eq!(says(&bench), (true, false), "{}", bench.text());
+    bench.keys("?");
+    assert!(says(&bench).0);
+    let mut settings = Settings::default();
+    settings.config.hang_up = HangUp::Stop;
+    bench.console.configure(settings);
+    assert_eq!(says(&bench), (false, true), "{}", bench.text());
+    // What ends is this console alone.
+    bench.show(|s| s.audience.attached = true);
+    assert_eq!(says(&bench), (false, false), "{}", bench.text());
+}
+
+#[test]
 fn a_terminal_that_goes_away_leaves_what_the_options_say() {
     let quit = || vec![Effect::Quit];
     assert_eq!(hung_up(HangUp::Stop, false), (quit(), vec![]));

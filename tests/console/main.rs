@@ -45,6 +45,8 @@ mod files;
 #[path = "../support/folder.rs"]
 mod folder;
 mod gpus;
+mod input;
+mod job;
 mod kinds;
 mod layouts;
 mod linear;
@@ -62,6 +64,7 @@ mod paste;
 mod pipelines;
 mod precisions;
 mod quantize;
+mod readme;
 mod reasons;
 mod registered;
 mod repositories;

@@ -1,10 +1,11 @@
 //! The program on a real terminal: it leaves it as it found it, on every way out.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::OnceLock;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
@@ -49,9 +50,19 @@ pub fn ended(program: &mut Child) -> ExitStatus {
     })
 }
 
-/// A cache of this process's own.
+/// A cache of this process's own. Consoles whose options are read there end with their
+/// terminals: a test that failed leaves no server behind.
 fn cache() -> PathBuf {
-    std::env::temp_dir().join(format!("divisi-terminal-{}", std::process::id()))
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let name = format!("divisi-terminal-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(path.join("divisi")).expect("a folder");
+        let options = "[console]\nhang_up = \"stop\"\n";
+        fs::write(path.join("divisi/config.toml"), options).expect("written");
+        path
+    });
+    made.clone()
 }
 
 impl Terminal {
@@ -79,6 +90,13 @@ impl Terminal {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Self {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_divisi"));
+        program.args(arguments).envs(environment.iter().copied());
+        Terminal::of(columns, rows, program)
+    }
+
+    /// Any program, in a cache of this process's own unless its environment says otherwise.
+    pub fn of(columns: u16, rows: u16, mut program: Command) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).expect("a pseudo-terminal");
         grantpt(&master).expect("granted");
@@ -96,18 +114,22 @@ impl Terminal {
         // Before the program can have changed them.
         let found = tcgetattr(&slave).expect("attributes");
         let end = || slave.try_clone().expect("a copy");
-        std::fs::create_dir_all(cache()).expect("a folder");
-        let program = Command::new(env!("CARGO_BIN_EXE_divisi"))
-            .args(arguments)
+        let variables = [
+            ("TERM", "xterm-256color".into()),
+            // What earlier searches found would end one at once.
+            ("XDG_CACHE_HOME", cache()),
+            ("XDG_CONFIG_HOME", cache()),
+            ("XDG_STATE_HOME", cache()),
+            ("LC_ALL", "C.UTF-8".into()),
+        ];
+        for (name, value) in variables {
+            if program.get_envs().all(|(known, _)| known != name) {
+                program.env(name, value);
+            }
+        }
+        let program = program
             // Random keys write files where the program runs.
             .current_dir(cache())
-            .env("TERM", "xterm-256color")
-            // What earlier searches found would end one at once.
-            .env("XDG_CACHE_HOME", cache())
-            .env("XDG_CONFIG_HOME", cache())
-            .env("XDG_STATE_HOME", cache())
-            .env("LC_ALL", "C.UTF-8")
-            .envs(environment.iter().copied())
             .stdin(end())
             .stdout(end())
             .stderr(end())
@@ -224,6 +246,35 @@ impl Terminal {
     /// The terminal goes away, as when its window is closed.
     pub fn hang_up(&mut self) {
         self.screen = None;
+    }
+
+    /// Returns the process id of the program.
+    pub fn process(&self) -> Pid {
+        Pid::from_child(&self.program)
+    }
+
+    /// Waits until the terminal passes every key on as it is pressed, or none.
+    #[track_caller]
+    pub fn is_raw(&mut self, raw: bool) {
+        let modes = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        wait_for(|| {
+            self.read();
+            let now = tcgetattr(&self.slave).expect("attributes").local_modes & modes;
+            (now.is_empty() == raw).then_some(()).ok_or(now)
+        });
+    }
+
+    /// The window has another size.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        let size = Winsize {
+            ws_col: columns,
+            ws_row: rows,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let screen = self.screen.as_ref().expect("the terminal is there");
+        tcsetwinsize(screen, size).expect("a size");
+        self.shown = Cells::new(columns, rows);
     }
 
     pub fn signal(&self, signal: Signal) {

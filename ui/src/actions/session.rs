@@ -126,10 +126,11 @@ pub(crate) fn quit(model: &mut Model) -> FollowUp {
     if model.demo.is_some() {
         return ends("quit", LEAVE_DEMO);
     }
-    if serves(model) {
+    if model.is_serving() {
         let leave = LeaveDialog {
             may_stay: model.snapshot.audience.may_stay,
             staged: model.has_staged(),
+            hang_up: model.hang_up(),
         };
         return Dialog::Leave(leave).into();
     }
@@ -144,15 +145,9 @@ fn ends(title: &'static str, text: &str) -> FollowUp {
     Dialog::Confirm(Confirm::new(title, text, ConfirmedAction::Quit)).into()
 }
 
-/// The engine is this console's own: it ends with it, unless it is handed over.
-fn serves(model: &Model) -> bool {
-    let shown = &model.snapshot;
-    !shown.audience.attached && shown.playback.is_none()
-}
-
 /// Nobody can be asked any more: the options have said what becomes of the engine.
 pub(crate) fn hung_up(model: &Model) -> Vec<Effect> {
-    let goes_on = model.settings.config.hang_up == HangUp::Background && serves(model);
+    let goes_on = model.settings.config.hang_up == HangUp::Background && model.is_serving();
     match goes_on {
         true => vec![Effect::Send(Command::KeepServing)],
         false => vec![Effect::Quit],

@@ -9,10 +9,9 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{process, thread};
 
 use anyhow::{Context, Result};
 use divisi::codes::Code;
@@ -20,14 +19,12 @@ use divisi::session::remote::{BoundSocket, Hub, PlaceError};
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 use divisi::user_folders;
-use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, setsid, waitpid,
-};
-use tokio::signal::unix::{SignalKind, signal};
+use rustix::process::{Pid, Signal, getppid, kill_process, setsid};
 
 use divisi_door::notices::Notices;
 
 use super::args::{StartLoad, parse_start_load};
+use super::companion::{parent, run_in_child};
 use super::listen::ConsoleAddresses;
 use super::serve::log_to_stderr;
 use super::signals;
@@ -212,99 +209,6 @@ impl Drop for ConsoleSession {
         if session.inner().is_busy() {
             let text = "divisi: finishing what is under way; Ctrl-C ends it at once\n";
             let _ = io::stderr().write_all(text.as_bytes());
-        }
-    }
-}
-
-/// The environment variable that tells a child the process id of its parent.
-const OF: &str = "DIVISI_CONSOLE_OF";
-
-/// Returns the thin parent if this process is its child, and ends with it.
-fn parent() -> Option<Pid> {
-    let told = std::env::var(OF).ok()?.parse::<i32>().ok()?;
-    let parent = getppid().filter(|pid| pid.as_raw_nonzero().get() == told)?;
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
-    Some(parent)
-}
-
-/// Runs this program again as a child and returns its exit code, or `None` if no child can
-/// be started, and the console has to run here.
-fn run_in_child() -> Option<i32> {
-    let program = std::env::current_exe().ok()?;
-    let child = Arc::new(Mutex::new(None));
-    // Whoever gets a signal before there is a child waits for it.
-    let mut slot = child.lock().unwrap_or_else(PoisonError::into_inner);
-    pass_signals_on(&child)?;
-    let spawned = process::Command::new(program)
-        .args(std::env::args_os().skip(1))
-        .env(OF, std::process::id().to_string())
-        .spawn()
-        .ok()?;
-    let pid = Pid::from_child(&spawned);
-    *slot = Some(pid);
-    drop(slot);
-    Some(wait(pid))
-}
-
-/// Blocks until the child ends. If the child is stopped, this process stops too, so that
-/// the shell has its prompt.
-fn wait(child: Pid) -> i32 {
-    loop {
-        match waitpid(Some(child), WaitOptions::UNTRACED) {
-            Ok(Some((_, status))) if status.stopped() => {
-                let _ = kill_process(getpid(), Signal::STOP);
-                // Continued: by a shell, which continues both, or alone.
-                let _ = kill_process(child, Signal::CONT);
-            }
-            Ok(Some((_, status))) => return code(status),
-            Ok(None) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return 1,
-        }
-    }
-}
-
-fn code(status: WaitStatus) -> i32 {
-    let signal = || status.terminating_signal().map(|s| 128 + s);
-    status.exit_status().or_else(signal).unwrap_or(1)
-}
-
-/// Passes signals on to the child from a separate thread; returns once it listens.
-fn pass_signals_on(child: &Arc<Mutex<Option<Pid>>>) -> Option<()> {
-    let (ready, listening) = sync_channel(1);
-    let child = Arc::clone(child);
-    thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_io()
-                .build();
-            let Ok(runtime) = runtime else { return };
-            let _ = runtime.block_on(listen(&child, &ready));
-        })
-        .ok()?;
-    listening.recv().ok()
-}
-
-async fn listen(child: &Mutex<Option<Pid>>, ready: &SyncSender<()>) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut quit = signal(SignalKind::quit())?;
-    let mut handed_over = signal(SignalKind::user_defined1())?;
-    let _ = ready.send(());
-    loop {
-        // Of several at once the hang-up says what happened: the child hears it first.
-        let passed = tokio::select! {
-            biased;
-            _ = hang_up.recv() => Signal::HUP,
-            _ = terminate.recv() => Signal::TERM,
-            _ = interrupt.recv() => Signal::INT,
-            _ = quit.recv() => Signal::QUIT,
-            _ = handed_over.recv() => std::process::exit(0),
-        };
-        if let Some(pid) = *child.lock().unwrap_or_else(PoisonError::into_inner) {
-            let _ = kill_process(pid, passed);
         }
     }
 }

@@ -10,6 +10,7 @@ mod args;
 mod bench;
 mod calls;
 mod check;
+mod companion;
 mod config;
 mod console;
 mod convert;

@@ -26,10 +26,20 @@ pub enum Glyphs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HangUp {
     /// It answers the requests under way and ends.
-    #[default]
     Stop,
-    /// It serves on; `divisi attach` joins it.
+    /// It keeps serving; `divisi attach` joins it.
+    #[default]
     Background,
+}
+
+impl HangUp {
+    /// Returns the behaviour as the screen shows it.
+    pub fn hint(self) -> &'static str {
+        match self {
+            HangUp::Stop => "if this terminal closes: stops serving",
+            HangUp::Background => "if this terminal closes: keeps serving",
+        }
+    }
 }
 
 /// The format of reports if the command line names none.
@@ -77,7 +87,7 @@ impl Default for Config {
             mouse: true,
             frames: 30,
             layout: String::new(),
-            hang_up: HangUp::Stop,
+            hang_up: HangUp::Background,
             format: ReportFormat::Text,
             every: Duration::from_secs(5),
             on_probation: false,
@@ -145,7 +155,7 @@ pub(crate) static FIELDS: &[ConfigField] = &[
     ConfigField { section: "console", key: "mouse", help: "Take the mouse; without it text can be selected (the key m changes it).", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
     ConfigField { section: "console", key: "frames", help: "Frames a second at most.", expects: ExpectedValue::Whole(1, 60), get: |c| ConfigValue::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
     ConfigField { section: "console", key: "layout", help: "The layout at the start; empty for the first.", expects: ExpectedValue::Text("the name of a layout"), get: |c| ConfigValue::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
-    ConfigField { section: "console", key: "hang_up", help: "What becomes of the engine when the terminal goes away (a closed window, a lost connection). stop: it answers what is under way and ends. background: it goes on; `divisi attach` joins it.", expects: ExpectedValue::Words(&["stop", "background"]), get: |c| ConfigValue::Text(hang_up_name(c.hang_up).into()), set: |c, v| c.hang_up = hang_up(&text(v)) },
+    ConfigField { section: "console", key: "hang_up", help: "What the engine does when its terminal closes (a closed window, a lost connection). background: it keeps serving; `divisi attach` opens the console on it again and `divisi stop` ends it. stop: it answers the requests under way and ends.", expects: ExpectedValue::Words(&["background", "stop"]), get: |c| ConfigValue::Text(hang_up_name(c.hang_up).into()), set: |c, v| c.hang_up = hang_up(&text(v)) },
     ConfigField { section: "reports", key: "format", help: "How `divisi report` writes where --format is not given.", expects: ExpectedValue::Words(&["text", "json"]), get: |c| ConfigValue::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
     ConfigField { section: "linear", key: "every", help: "Between summaries in linear mode, where something changed.", expects: ExpectedValue::Time(0.1, 3600.0), get: |c| ConfigValue::Time(c.every), set: |c, v| c.every = time(&v) },
     ConfigField { section: "probation", key: "on", help: "Whether y in a comparison asks for the terms of a probation first, as g does.", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
@@ -173,8 +183,8 @@ fn glyphs_name(glyphs: Glyphs) -> &'static str {
 
 fn hang_up(word: &str) -> HangUp {
     match word {
-        "background" => HangUp::Background,
-        _ => HangUp::Stop,
+        "stop" => HangUp::Stop,
+        _ => HangUp::Background,
     }
 }
 

@@ -1,14 +1,18 @@
 //! The terminal console: events change a state, the state is drawn.
 //!
 //! `update` takes events into a [`state::ConsoleState`] and returns the effects that are
-//! wanted; `draw` draws it without a lock, a clock or I/O. Only `app` and `terminal` know
+//! wanted; `draw` draws it without a lock, a clock or I/O. Only `app`, `input` and `terminal` know
 //! time and the terminal.
 
 mod app;
 mod core;
 mod draw;
+mod heard;
+pub mod input;
+mod job;
 pub mod native;
 mod pace;
+mod raw;
 mod stack;
 mod state;
 mod terminal;
@@ -23,3 +27,4 @@ pub use crate::panels::lint_texts;
 pub use crate::text::{Severity, format};
 pub use app::run;
 pub use core::{Console, for_files};
+pub(crate) use job::can_be_continued;

@@ -17,7 +17,7 @@ use crossterm::event::{
 };
 use crossterm::terminal::{
     BeginSynchronizedUpdate, DisableLineWrap, EnableLineWrap, EndSynchronizedUpdate,
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    EnterAlternateScreen, LeaveAlternateScreen,
 };
 use crossterm::{execute, queue};
 use divisi::user_folders;
@@ -26,6 +26,7 @@ use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::layout::Rect;
 
 use super::core::Console;
+use super::{job, raw};
 
 /// Whether the console holds the terminal. Whoever sets it to false restores the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -83,12 +84,12 @@ impl TerminalScreen {
         Ok(screen)
     }
 
-    /// Takes the terminal again, after `leave`.
+    /// Takes the terminal again, after `leave` or whatever else was done to it.
     ///
     /// # Errors
     /// The terminal cannot be set so.
     pub(super) fn enter(&mut self) -> anyhow::Result<()> {
-        enable_raw_mode().context("cannot set the terminal to raw mode")?;
+        raw::take().context("cannot set the terminal to raw mode")?;
         TAKEN.store(true, Ordering::SeqCst);
         execute!(
             io::stdout(),
@@ -102,7 +103,8 @@ impl TerminalScreen {
         self.redraw()
     }
 
-    /// Gives the terminal back, as before a stop.
+    /// Gives the terminal back, as before a stop. A terminal that is another program's already
+    /// keeps the modes that this one has set.
     pub(super) fn leave(&mut self) {
         restore();
     }
@@ -179,7 +181,9 @@ fn restore() {
         LeaveAlternateScreen,
         Show
     );
-    let _ = disable_raw_mode();
+    if job::is_foreground() {
+        raw::give_back();
+    }
     tell_reports();
 }
 

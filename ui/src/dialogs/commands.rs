@@ -8,6 +8,7 @@ use crate::commands::{
     BINDINGS, BOTTOM, Binding, CommandInfo, DOWN, LEFT, PAGE_DOWN, PAGE_UP, PALETTE, RIGHT, Scope,
     TOP, UP,
 };
+use crate::config::HangUp;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
@@ -82,7 +83,8 @@ impl DialogBody for Help {
             ("Esc", Role::Accent),
             (" close   ", Role::Dim),
             ("↑ ↓", Role::Accent),
-            (" scroll", Role::Dim),
+            (" scroll   ", Role::Dim),
+            (model.hang_up().map_or("", HangUp::hint), Role::Dim),
         ];
         inside.pieces(1, inside.height().saturating_sub(1), &keys);
     }

@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use divisi::session::Command;
 
 use super::{DialogBody, DialogReply};
+use crate::config::HangUp;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
@@ -88,12 +89,16 @@ pub struct LeaveDialog {
     pub may_stay: bool,
     /// Staged changes would be lost.
     pub staged: bool,
+    /// The engine's behaviour if the terminal closes, where it is this console's to say.
+    pub hang_up: Option<HangUp>,
 }
 
 const STAY: &str = "Leave. Stop serving, or let it go on in the background? From there \
                     `divisi attach` joins it and `divisi stop` ends it.";
 const STOP: &str = "Leave and stop serving? Requests under way are answered first.";
 const STAGED: &str = " Staged changes are not applied.";
+const CLOSED_SERVES: &str = " If this terminal closes without an answer, serving goes on.";
+const CLOSED_STOPS: &str = " If this terminal closes without an answer, serving stops.";
 
 impl LeaveDialog {
     /// The same in few words, where there is no room for a dialog.
@@ -104,7 +109,13 @@ impl LeaveDialog {
 
     fn text(self) -> String {
         let text = if self.may_stay { STAY } else { STOP };
-        format!("{text}{}", if self.staged { STAGED } else { "" })
+        let staged = if self.staged { STAGED } else { "" };
+        let closed = match self.hang_up {
+            Some(HangUp::Background) => CLOSED_SERVES,
+            Some(HangUp::Stop) => CLOSED_STOPS,
+            None => "",
+        };
+        format!("{text}{staged}{closed}")
     }
 
     fn keys(self) -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -23,7 +23,7 @@ use divisi::session::{SearchState, Setup, Snapshot, Terms};
 use ratatui::layout::Rect;
 
 use crate::commands::{Binding, KeyContext, NotNow, ShownState};
-use crate::config::{Config, Settings};
+use crate::config::{Config, HangUp, Settings};
 use crate::layout::{Panel, PanelArrangement, PanelLayout};
 use crate::look::TerminalLook;
 use crate::text::measured_window;
@@ -240,6 +240,20 @@ impl Model {
     pub fn has_staged(&self) -> bool {
         let changed = |e: &SetupEdit| *e.setup() != self.snapshot.setup();
         self.edit.as_ref().is_some_and(changed)
+    }
+
+    /// Returns whether the engine is this console's own: it ends with it, unless it is handed over.
+    pub fn is_serving(&self) -> bool {
+        !self.snapshot.audience.attached && self.snapshot.playback.is_none()
+    }
+
+    /// Returns what the engine does if the terminal goes away, or `None` if that ends this console
+    /// alone, or a demonstration.
+    pub fn hang_up(&self) -> Option<HangUp> {
+        // A console that changes nothing may not be asked to leave its engine running, but can.
+        let goes_on = self.snapshot.audience.may_stay || self.read_only;
+        let own = self.is_serving() && self.demo.is_none();
+        (own && goes_on).then_some(self.settings.config.hang_up)
     }
 
     /// Returns the staged setup, or the running one if nothing is being edited.

@@ -28,6 +28,10 @@ pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let mut second = beside(model, width);
     door::add(&mut second, model, width);
     second.extend(alone(settings(model)));
+    let hang_up = model
+        .hang_up()
+        .map(|hang_up| (hang_up.hint().to_owned(), Role::Dim));
+    second.extend(alone(hang_up));
     line(painter, 1, &second);
 }
 

@@ -1,0 +1,125 @@
+//! The thin parent of a console: it starts the console as a child, passes signals on to it and
+//! ends with it. It stops with it too, so that the shell has its prompt.
+//!
+//! It decides nothing and holds no terminal. All happens in one thread, one thing after another:
+//! so a stop that was passed on is never passed on again after the child has stopped for it.
+
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, waitpid,
+};
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::time::timeout;
+
+use crate::console::can_be_continued;
+
+/// The environment variable that tells a child the process id of its parent.
+const OF: &str = "DIVISI_CONSOLE_OF";
+/// A signal that was sent already is heard within this.
+const SENT_ALREADY: Duration = Duration::from_millis(2);
+
+/// Returns the thin parent if this process is its child, and ends with it.
+pub(super) fn parent() -> Option<Pid> {
+    let told = std::env::var(OF).ok()?.parse::<i32>().ok()?;
+    let parent = getppid().filter(|pid| pid.as_raw_nonzero().get() == told)?;
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
+    Some(parent)
+}
+
+/// Runs this program again as a child and returns its exit code, or `None` if no child can
+/// be started, and the console has to run here.
+pub(super) fn run_in_child() -> Option<i32> {
+    let program = std::env::current_exe().ok()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    runtime.block_on(async {
+        // A signal that comes before there is a child waits for it.
+        let mut heard = PassedSignals::new().ok()?;
+        let spawned = Command::new(program)
+            .args(std::env::args_os().skip(1))
+            .env(OF, std::process::id().to_string())
+            .spawn()
+            .ok()?;
+        Some(heard.accompany(Pid::from_child(&spawned)).await)
+    })
+}
+
+/// The signals that are passed on to the child.
+struct PassedSignals {
+    terminate: Signals,
+    hang_up: Signals,
+    interrupt: Signals,
+    quit: Signals,
+    stop: Signals,
+    /// The child has ended, was stopped or goes on.
+    child: Signals,
+    /// The child goes on without its parent.
+    handed_over: Signals,
+}
+
+impl PassedSignals {
+    fn new() -> std::io::Result<Self> {
+        Ok(PassedSignals {
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            stop: signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?,
+            child: signal(SignalKind::child())?,
+            handed_over: signal(SignalKind::user_defined1())?,
+        })
+    }
+
+    /// Passes signals on until the child has ended, and returns its exit code.
+    async fn accompany(&mut self, child: Pid) -> i32 {
+        loop {
+            match waitpid(Some(child), WaitOptions::UNTRACED | WaitOptions::NOHANG) {
+                Ok(Some((_, status))) if status.stopped() => self.stop_as_well(child).await,
+                Ok(Some((_, status))) => return code(status),
+                Ok(None) | Err(rustix::io::Errno::INTR) => {
+                    if let Some(signal) = self.next().await {
+                        let _ = kill_process(child, signal);
+                    }
+                }
+                Err(_) => return 1,
+            }
+        }
+    }
+
+    /// Waits for a signal to be passed on, or returns `None` if there is news of the child.
+    async fn next(&mut self) -> Option<Signal> {
+        // Of several at once the hang-up says what happened: the child hears it first.
+        tokio::select! {
+            biased;
+            _ = self.hang_up.recv() => Some(Signal::HUP),
+            _ = self.terminate.recv() => Some(Signal::TERM),
+            _ = self.interrupt.recv() => Some(Signal::INT),
+            _ = self.quit.recv() => Some(Signal::QUIT),
+            _ = self.stop.recv() => Some(Signal::TSTP),
+            _ = self.handed_over.recv() => std::process::exit(0),
+            _ = self.child.recv() => None,
+        }
+    }
+
+    /// Stops, as the child has, if a shell could continue both.
+    async fn stop_as_well(&mut self, child: Pid) {
+        if !can_be_continued() {
+            return;
+        }
+        // What asked the child to stop may have asked this process as well.
+        while timeout(SENT_ALREADY, self.stop.recv()).await.is_ok() {}
+        let _ = kill_process(getpid(), Signal::STOP);
+        // Continued: by a shell, which continues both, or alone.
+        let _ = kill_process(child, Signal::CONT);
+    }
+}
+
+fn code(status: WaitStatus) -> i32 {
+    let signal = || status.terminating_signal().map(|s| 128 + s);
+    status.exit_status().or_else(signal).unwrap_or(1)
+}

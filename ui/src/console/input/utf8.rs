@@ -1,0 +1,40 @@
+//! Bytes to characters, one byte at a time. Damage costs the damaged character alone.
+
+/// The part of a character that has come so far.
+#[derive(Debug, Default)]
+pub(super) struct PartialChar {
+    bytes: Vec<u8>,
+}
+
+impl PartialChar {
+    /// Takes a byte and returns the character that it completes. A byte that continues no
+    /// character is a control character of its own, as terminals with eight-bit controls send them.
+    pub(super) fn push(&mut self, byte: u8) -> Option<char> {
+        let continues = byte & 0b1100_0000 == 0b1000_0000;
+        if !continues {
+            self.bytes.clear();
+        } else if self.bytes.is_empty() {
+            return Some(char::from(byte));
+        }
+        self.bytes.push(byte);
+        let char = str::from_utf8(&self.bytes).ok().and_then(only_char);
+        if char.is_some() || self.bytes.len() >= length(self.bytes[0]) {
+            self.bytes.clear();
+        }
+        char
+    }
+}
+
+fn only_char(text: &str) -> Option<char> {
+    text.chars().next()
+}
+
+/// Returns the number of bytes of a character by its first byte.
+fn length(first: u8) -> usize {
+    match first {
+        0b1100_0000..=0b1101_1111 => 2,
+        0b1110_0000..=0b1110_1111 => 3,
+        0b1111_0000..=0b1111_0111 => 4,
+        _ => 1,
+    }
+}
