@@ -25,14 +25,17 @@ mod metrics;
 mod net;
 pub mod notices;
 mod options;
+mod packing;
 pub mod protocol;
 mod regions;
 mod server;
 pub mod service;
+mod settling;
 pub mod tls;
 mod watched;
 
 pub use cache::CacheMachine;
+pub use net::{BodyPace, ConnectionNumber, ConnectionTable, EnteredConnection};
 pub use options::ServerOptions;
 pub use server::{Addresses, InferenceServer, ServerActivity, StartError};
 

@@ -318,6 +318,27 @@ fn a_repository_that_is_gone_for_a_moment_takes_no_model_with_it() {
     assert_eq!(served.infer("a", "x", 1).status, 200);
 }
 
+#[test]
+fn a_load_while_the_repository_cannot_be_looked_at_says_so_and_keeps_the_model() {
+    let served = chain().serve(false);
+    let folder = served.models.folder.path();
+    let aside = tempfile::tempdir().expect("a folder");
+    fs::rename(folder, aside.path().join("models")).expect("renames");
+    for name in ["a", "e"] {
+        let refused = served.load(name, &json!({}));
+        assert_eq!(refused.status, 503, "{refused:?}");
+        let words = refused.error();
+        assert!(
+            words.ends_with("the models that are served stay"),
+            "{words}"
+        );
+        assert_eq!(served.reason(name), "");
+    }
+    assert_eq!(served.infer("e", "in", 1).status, 200);
+    fs::rename(aside.path().join("models"), folder).expect("renames");
+    assert_eq!(served.load("a", &json!({})).status, 200);
+}
+
 fn warmup(data: &str, dims: u32) -> String {
     format!(
         "max_batch_size: 4 model_warmup {{ name: \"first\" batch_size: 2 count: 3 inputs {{\n\

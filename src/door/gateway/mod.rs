@@ -3,6 +3,7 @@
 mod ready;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use divisi::deployment::ModelOverride;
@@ -25,6 +26,7 @@ use crate::regions::{RegionStatus, Regions, ReservedPart};
 use crate::service::{
     InferenceAnswer, InferenceRequest, InferenceTimes, ModelDescription, ModelService,
 };
+use crate::settling::MemorySettler;
 use crate::tls::TlsFiles;
 
 use ready::ReadyRequest;
@@ -47,6 +49,10 @@ pub(crate) struct Gateway {
     pub load_files: bool,
     /// Who reads the records of calls.
     pub calls: Arc<CallRecorder>,
+    /// Gives the memory of large requests back.
+    pub settler: MemorySettler,
+    /// Whether the server ends.
+    is_ending: AtomicBool,
     /// Answers that are kept; `None` where none are.
     cache: Option<ResponseCache>,
     requests: Arc<Allowance>,
@@ -72,11 +78,23 @@ impl Gateway {
             background,
             load_files: options.load_files,
             calls: Arc::new(calls),
+            settler: MemorySettler::default(),
+            is_ending: AtomicBool::new(false),
             cache: options.cache.map(|most| ResponseCache::new(most.get())),
             requests: Allowance::of(limits.requests),
             regions: Regions::default(),
             tallies: Arc::default(),
         })
+    }
+
+    /// Notes that the server ends: it is not ready any more.
+    pub(crate) fn ends(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether clients should ask this server.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.is_ending.load(Ordering::Relaxed) && self.service.is_ready()
     }
 
     /// Checks that whoever sends a header `authorization` has a role; none is needed for `None`.
@@ -119,6 +137,7 @@ impl Gateway {
                     tally.goes_to(self.tallies.of(&answer.model));
                 }
                 note(record, &answer, cache);
+                self.settler.passes(call.bytes().max(reply.bytes()));
                 let batches = self.tallies.count_runs(&answer.model, &answer.runs);
                 tally.end(Ok((&answer, cache, batches)));
                 Ok(reply)
