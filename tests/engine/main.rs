@@ -66,6 +66,7 @@ mod normalisation;
 mod npy;
 mod onnx;
 mod onnx_batches;
+mod onnx_defined;
 mod onnx_dynamic;
 mod onnx_hostile;
 mod onnx_made;

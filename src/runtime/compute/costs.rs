@@ -4,8 +4,8 @@
 //! Memory depends on what was fused, on the methods and on the threads, hence it is here and
 //! not in `network`. A network is planned once; a batch size and a number of threads are
 //! arithmetic after that. What is booked is what workers take: folded weights once as they are
-//! laid out, the arena with all scratch, both tensors. Files of weights are mapped and not
-//! booked.
+//! laid out, the arena with all scratch, both tensors, and the copies that Candle makes where an operation has
+//! no kernel. Files of weights are mapped and not booked.
 
 use super::batch_arenas::BatchArenas;
 use super::family::Family;
@@ -86,7 +86,9 @@ impl FootprintModel {
         match &self.memory {
             MemoryModel::Kernels(plan) => Footprint {
                 weight_bytes: 4 * plan.weight_floats() as u64,
-                activation_bytes: BatchArenas::bytes(plan, batch, threads.max(1)) + ends,
+                activation_bytes: BatchArenas::bytes(plan, batch, threads.max(1))
+                    + 4 * (batch * plan.candle_floats()) as u64
+                    + ends,
             },
             MemoryModel::Gpu(memory) => memory.at(batch),
             MemoryModel::Whole {
