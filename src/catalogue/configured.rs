@@ -98,7 +98,7 @@ impl VersionPolicy {
 pub struct Warmup {
     /// Its name.
     pub name: String,
-    /// Its rows; 0 for a model without a batch.
+    /// Its batch size; a warm-up of 0 is skipped.
     pub rows: usize,
     /// How often it is run; 0 for once.
     pub count: usize,
@@ -115,8 +115,8 @@ pub struct WarmupInput {
     pub data_type: DataType,
     /// The dimensions of a row.
     pub dims: Vec<i64>,
-    /// Its values.
-    pub data: WarmupData,
+    /// Where its values are from, if something is written of it.
+    pub data: Option<WarmupData>,
 }
 
 /// The values of such an input.

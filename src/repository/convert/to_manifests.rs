@@ -100,7 +100,7 @@ fn convert(
     out: &mut OutFolder,
 ) -> Result<bool, ConvertError> {
     let manifest = match (&model.source, &model.part) {
-        (ModelOrigin::Network(source), None) => {
+        (ModelOrigin::Network(source), _) if model.answers_itself() => {
             let file = placed(&model.name, model.version, source, files, out)?;
             varying(model, &source.path, &file)
         }
@@ -113,7 +113,7 @@ fn convert(
                 Ok(text(&model.ensemble, part, &members))
             }
         },
-        (ModelOrigin::Steps | ModelOrigin::Manifest(_), None) => Err("it has no steps".to_owned()),
+        (_, None) => Err("it has no steps".to_owned()),
     };
     let manifest = match manifest {
         Ok(manifest) => manifest,
@@ -122,10 +122,9 @@ fn convert(
             return Ok(false);
         }
     };
-    let usual = if model.part.is_some() {
-        "pipeline.toml"
-    } else {
-        "ensemble.toml"
+    let usual = match model.answers_itself() {
+        true => "ensemble.toml",
+        false => "pipeline.toml",
     };
     let name = format!("{}/{usual}", model.name);
     out.write(&name, &manifest)?;
