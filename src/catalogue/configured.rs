@@ -9,6 +9,8 @@ pub struct EntryConfig {
     pub platform: Option<String>,
     /// Its backend, if it names one.
     pub backend: Option<String>,
+    /// The name of its file, if it is another than usual.
+    pub model_file: Option<String>,
     /// The versions that are served.
     pub versions: VersionPolicy,
     /// The inputs of which something is written.

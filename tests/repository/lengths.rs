@@ -1,6 +1,7 @@
 //! Ensembles over models whose rows have any length.
 
 use divisi_repository::ModelRows;
+use divisi_repository::convert::{NetworkFiles, to_manifests};
 
 use crate::common::{Written, answer, model, shown};
 use crate::open_rows::{added, mean, negated};
@@ -107,5 +108,20 @@ fn lengths_that_do_not_fit_are_refused_with_the_file_the_line_and_the_remedy() {
         let written = written(&ensemble);
         written.config("neg", &neg);
         assert_eq!(written.failure("e"), expected);
+    }
+}
+
+#[test]
+fn an_ensemble_over_any_length_becomes_no_manifest_and_its_models_do() {
+    let (from, out) = (written(ENSEMBLE), Written::new());
+    let converted = to_manifests(&from.open(), out.path(), NetworkFiles::Named);
+    let converted = converted.expect("converted");
+    let [left_out] = &converted.left_out[..] else {
+        panic!("expected one that is left out, found {converted:?}");
+    };
+    let expected = "e: a manifest has no steps over samples of varying length";
+    assert!(left_out.starts_with(expected), "{left_out}");
+    for model in ["neg", "add", "mean"] {
+        assert!(out.path().join(model).join("ensemble.toml").exists());
     }
 }

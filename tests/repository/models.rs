@@ -444,8 +444,8 @@ fn backends_that_do_not_run_here_say_the_way_out() {
              found `pytorch_libtorch`; export the model with torch.onnx.export",
         ),
         (
-            "platform: \"onnxruntime_onnx\"\nbackend: \"divisi\"",
-            "m/config.pbtxt:2: backend: expected that of platform `onnxruntime_onnx`, found `divisi`",
+            "platform: \"onnxruntime_onnx\"\nbackend: \"safetensors\"",
+            "m/config.pbtxt:2: backend: expected that of platform `onnxruntime_onnx`, found `safetensors`",
         ),
         (
             "platform: \"ensemble\"\nbackend: \"onnxruntime\"",

@@ -73,6 +73,10 @@ pub fn to_manifests(
     Ok(out.converted)
 }
 
+/// Why an ensemble over samples of varying length becomes no manifest.
+const VARYING: &str = "a manifest has no steps over samples of varying length; serve the repository \
+                       itself, or write numbers as dims in the config.pbtxt of its models";
+
 /// How manifests that name files elsewhere can be served.
 const NAMED_ELSEWHERE: &str = "the manifests name files outside of their folder: each is served by \
                                itself, and all of them as a repository where `--copy` puts the \
@@ -104,6 +108,7 @@ fn convert(
             let file = placed(&model.name, model.version, source, files, out)?;
             varying(model, &source.path, &file)
         }
+        (_, Some(part)) if part.lengths.is_some() => Err(VARYING.to_owned()),
         (_, Some(part)) => match reshaped(part) {
             Some(why) => Err(why),
             None => {
