@@ -27,10 +27,13 @@ mod http;
 mod index;
 mod keys;
 mod large_bodies;
+mod lengths;
 mod limits;
 mod model_calls;
 mod no_batch;
 mod non_finite;
+#[path = "../support/open_rows.rs"]
+mod open_rows;
 mod packed_messages;
 mod pipelines;
 mod queueing;
@@ -46,5 +49,6 @@ mod traces;
 mod users;
 #[path = "../support/wait.rs"]
 mod wait;
+mod warmups;
 mod webhook;
 mod wire;
