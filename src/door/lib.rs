@@ -30,7 +30,6 @@ pub mod protocol;
 mod regions;
 mod server;
 pub mod service;
-mod settling;
 pub mod tls;
 mod watched;
 

@@ -157,7 +157,6 @@ impl InferenceServer {
         };
         let (http, grpc) = {
             let _inside = runtime.enter();
-            tokio::spawn(gateway.settler.clone().settle());
             listeners.http(metrics, HttpScope::Metrics)?;
             (
                 listeners.http(http, HttpScope::Protocol)?,

@@ -26,7 +26,6 @@ use crate::regions::{RegionStatus, Regions, ReservedPart};
 use crate::service::{
     InferenceAnswer, InferenceRequest, InferenceTimes, ModelDescription, ModelService,
 };
-use crate::settling::MemorySettler;
 use crate::tls::TlsFiles;
 
 use ready::ReadyRequest;
@@ -49,8 +48,6 @@ pub(crate) struct Gateway {
     pub load_files: bool,
     /// Who reads the records of calls.
     pub calls: Arc<CallRecorder>,
-    /// Gives the memory of large requests back.
-    pub settler: MemorySettler,
     /// Whether the server ends.
     is_ending: AtomicBool,
     /// Answers that are kept; `None` where none are.
@@ -78,7 +75,6 @@ impl Gateway {
             background,
             load_files: options.load_files,
             calls: Arc::new(calls),
-            settler: MemorySettler::default(),
             is_ending: AtomicBool::new(false),
             cache: options.cache.map(|most| ResponseCache::new(most.get())),
             requests: Allowance::of(limits.requests),
@@ -137,7 +133,6 @@ impl Gateway {
                     tally.goes_to(self.tallies.of(&answer.model));
                 }
                 note(record, &answer, cache);
-                self.settler.passes(call.bytes().max(reply.bytes()));
                 let batches = self.tallies.count_runs(&answer.model, &answer.runs);
                 tally.end(Ok((&answer, cache, batches)));
                 Ok(reply)

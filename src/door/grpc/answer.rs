@@ -79,6 +79,14 @@ impl AnswerBody {
         packer.is_some_and(|packer| !packer.is_empty())
     }
 
+    /// Takes messages, to be packed or as they are.
+    fn put(&mut self, bytes: Bytes) {
+        match &mut self.packer {
+            Some(packer) => packer.put(bytes),
+            None => self.rest = bytes,
+        }
+    }
+
     /// Packs a piece of a message; others have their turn before the next one.
     fn poll_packed(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self.packer.as_mut().map(AnswerPacker::step) {
@@ -113,13 +121,9 @@ impl Body for AnswerBody {
             let Some(frame) = ready!(next).transpose()? else {
                 return Poll::Ready(None);
             };
-            match (frame.into_data(), &mut self.packer) {
-                (Ok(bytes), Some(packer)) => packer.put(bytes),
-                (Ok(bytes), None) => {
-                    self.rest = bytes;
-                    break;
-                }
-                (Err(trailers), _) => return Poll::Ready(Some(Ok(trailers))),
+            match frame.into_data() {
+                Ok(bytes) => self.put(bytes),
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
         }
         self.unread.hands();

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::notices::Notices;
@@ -19,6 +20,9 @@ use super::presence::{OpenConnections, Presence};
 
 /// Pause after the system had no room for a connection.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Between two notices that file descriptors are lacking.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// The most connections that are taken after the server has begun to end: those that the system had
 /// made by then.
@@ -73,10 +77,7 @@ pub(crate) async fn accept<F>(
             () = ending.comes() => break,
         };
         match taken {
-            Ok(taken) => {
-                lack.is_over();
-                begin(taken);
-            }
+            Ok(taken) => begin(taken),
             Err(error) => {
                 if lack.is_seen(&error, &notices) {
                     open.drop_silent();
@@ -100,27 +101,23 @@ fn last_ones(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAd
     std::iter::from_fn(next).take(LAST)
 }
 
-/// Whether the operator was told that file descriptors are lacking.
+/// When the operator was last told that file descriptors are lacking.
 #[derive(Default)]
-struct DescriptorLack(bool);
+struct DescriptorLack(Option<Instant>);
 
 impl DescriptorLack {
-    /// A connection was taken again.
-    fn is_over(&mut self) {
-        self.0 = false;
-    }
-
-    /// Returns whether file descriptors are lacking, by the error of the system, and tells it once.
+    /// Returns whether file descriptors are lacking, by the error of the system, and tells it now and
+    /// then.
     fn is_seen(&mut self, error: &io::Error, notices: &Notices) -> bool {
-        let lacks = [Errno::MFILE, Errno::NFILE];
-        let lacks = Errno::from_io_error(error).is_some_and(|errno| lacks.contains(&errno));
-        if lacks && !self.0 {
+        let errno = Errno::from_io_error(error);
+        let lacks = errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE].contains(&errno));
+        if lacks && self.0.is_none_or(|told| told.elapsed() >= AGAIN) {
+            self.0 = Some(Instant::now());
             notices.say(&format!(
                 "no more connections can be taken: {error}; raise the limit of file descriptors \
                  (`ulimit -n`) or lower `--max-connections`"
             ));
         }
-        self.0 |= lacks;
         lacks
     }
 }

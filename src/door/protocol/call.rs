@@ -96,11 +96,6 @@ pub struct InferenceReply {
 }
 
 impl InferenceReply {
-    /// Returns the bytes of the outputs' values.
-    pub fn bytes(&self) -> usize {
-        self.outputs.iter().map(|output| output.tensor.size()).sum()
-    }
-
     /// Returns the bytes of the outputs whose values are written in JSON.
     pub fn written_bytes(&self) -> usize {
         let written = self.outputs.iter();

@@ -185,6 +185,7 @@ impl LogWriter {
                 }
             }
         }
+        self.write();
     }
 
     /// Returns the next message, or `None` at the end. Before it waits it writes what it has.
@@ -201,6 +202,9 @@ impl LogWriter {
     /// Writes the lines that it has. Counts those that are lost, and tells it once until lines can be
     /// written again.
     fn write(&mut self) {
+        if self.lines.is_empty() {
+            return;
+        }
         let Err(LostLines { lines, error }) = self.lines.write_to(&mut self.to) else {
             self.told = false;
             return;
