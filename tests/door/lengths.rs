@@ -1,4 +1,4 @@
-//! Ensembles of a repository over rows of any length, asked over HTTP and gRPC.
+//! Ensembles of a repository over rows of any length.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn served() -> Served {
     models.file("e/config.pbtxt", ENSEMBLE).serve(false)
 }
 
-fn infer(served: &Served, model: &str, input: &str, rows: &[&[f64]]) -> Value {
+fn infer(served: &Served, model: &str, input: &str, rows: &[Vec<f64>]) -> Value {
     let data: Vec<f64> = rows.concat();
     let body = json!({"inputs": [{"name": input, "datatype": "FP32",
         "shape": [rows.len(), rows[0].len()], "data": data}]});
@@ -47,32 +47,30 @@ fn rows_of_any_length_go_through_an_ensemble() {
     assert_eq!(metadata["outputs"][0]["shape"], json!([-1, -1]));
     for (rows, twice, means) in [
         (
-            &[&[1.0, 2.0, 6.0][..]][..],
+            vec![vec![1.0, 2.0, 6.0]],
             json!([-2.0, -4.0, -12.0]),
             json!([-6.0]),
         ),
-        (&[&[0.5], &[4.0]], json!([-1.0, -8.0]), json!([-1.0, -8.0])),
-        (&[&[1.0, 3.0]], json!([-2.0, -6.0]), json!([-4.0])),
+        (
+            vec![vec![0.5], vec![4.0]],
+            json!([-1.0, -8.0]),
+            json!([-1.0, -8.0]),
+        ),
+        (vec![vec![1.0, 3.0]], json!([-2.0, -6.0]), json!([-4.0])),
         (
             // More rows than a batch.
-            &[
-                &[1.0, 1.0],
-                &[2.0, 2.0],
-                &[3.0, 3.0],
-                &[4.0, 4.0],
-                &[5.0, 5.0],
-            ],
-            json!([-2.0, -2.0, -4.0, -4.0, -6.0, -6.0, -8.0, -8.0, -10.0, -10.0]),
+            vec![vec![1.0], vec![2.0], vec![3.0], vec![4.0], vec![5.0]],
+            json!([-2.0, -4.0, -6.0, -8.0, -10.0]),
             json!([-2.0, -4.0, -6.0, -8.0, -10.0]),
         ),
     ] {
-        let answer = infer(&served, "e", "in", rows);
+        let answer = infer(&served, "e", "in", &rows);
         let outputs = &answer["outputs"];
         assert_eq!(outputs[0]["data"], twice, "{answer}");
         assert_eq!(outputs[0]["shape"], json!([rows.len(), rows[0].len()]));
         assert_eq!(outputs[1]["data"], means, "{answer}");
     }
-    let one = infer(&served, "neg", "x", &[&[1.0, 2.0]]);
+    let one = infer(&served, "neg", "x", &[vec![1.0, 2.0]]);
     assert_eq!(one["outputs"][0]["data"], json!([-1.0, -2.0]));
     let [requests, samples, _] = served.counts("neg");
     assert_eq!((requests, samples), (5, 10), "alone and in the ensemble");
@@ -81,7 +79,7 @@ fn rows_of_any_length_go_through_an_ensemble() {
 #[test]
 fn a_row_longer_than_the_bound_is_refused_with_it() {
     let row = vec![1.0; 513];
-    let answer = infer(&served(), "e", "in", &[&row]);
+    let answer = infer(&served(), "e", "in", &[row]);
     let expected = "input `in`: expected a length from 1 to 512, found 513";
     assert_eq!(answer["error"], expected, "{answer}");
 }

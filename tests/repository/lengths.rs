@@ -84,7 +84,12 @@ fn an_ensemble_within_an_ensemble_takes_any_length_too() {
 #[test]
 fn lengths_that_do_not_fit_are_refused_with_the_file_the_line_and_the_remedy() {
     let other = MOST.replace("6", "7");
-    let fixed = OPEN.to_owned() + &tensor("input", "x", "6") + &tensor("output", "y", "6");
+    let fixed = [
+        OPEN.to_owned(),
+        tensor("input", "x", "6"),
+        tensor("output", "y", "6"),
+    ];
+    let fixed = fixed.join("\n");
     for (neg, ensemble, expected) in [
         (
             format!("{OPEN} {other}"),

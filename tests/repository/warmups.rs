@@ -38,8 +38,9 @@ fn a_batch_repeats_one_sample_and_the_rest_of_the_file_is_left() {
         .flat_map(|value| value.to_le_bytes())
         .collect();
     written.file("m/warmup/raw", bytes);
-    let warmup = &written.single().warmup;
-    assert_eq!(shown(&warmup[0]), (3, 4, &[1.0, 2.0, 3.0, 4.0][..]));
+    let model = written.single();
+    let expected = [1.0, 2.0, 3.0, 4.0];
+    assert_eq!(shown(&model.warmup[0]), (3, 4, &expected[..]));
 }
 
 #[test]
