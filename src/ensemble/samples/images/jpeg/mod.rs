@@ -16,6 +16,7 @@ mod error;
 mod frame;
 mod huffman;
 mod idct;
+mod markers;
 mod parts;
 mod scan;
 mod segments;
@@ -27,7 +28,7 @@ use error::JpegError;
 use frame::JpegFrame;
 use parts::ComponentData;
 use scan::ScanHeader;
-use segments::{Segments, markers};
+use segments::Segments;
 use tables::JpegTables;
 use upsample::EnlargedRows;
 
