@@ -1,7 +1,7 @@
 //! The frame of a JPEG: its size and the components that its colours are made of.
 
-use super::super::decode::check_size;
 use super::super::error::ImageError;
+use super::super::pixels::check_size;
 use super::error::JpegError;
 
 /// The frame of a JPEG. Pairs are rows and columns, in this order.

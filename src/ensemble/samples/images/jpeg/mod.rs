@@ -32,8 +32,8 @@ use segments::Segments;
 use tables::JpegTables;
 use upsample::EnlargedRows;
 
-use super::decode::{DecodedImage, zeros};
 use super::error::ImageError;
+use super::pixels::{DecodedImage, zeros};
 
 /// The most scans of a JPEG: each one may ask for a pass over all its blocks. Files have a few dozen.
 const MOST_SCANS: usize = 500;

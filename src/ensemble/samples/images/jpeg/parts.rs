@@ -1,7 +1,7 @@
 //! The samples of a component, as scans bring them.
 
-use super::super::decode::zeros;
 use super::super::error::ImageError;
+use super::super::pixels::zeros;
 use super::blocks::{Block, Share};
 use super::error::JpegError;
 use super::frame::{JpegComponent, JpegFrame};
