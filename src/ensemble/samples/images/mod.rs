@@ -10,6 +10,7 @@ mod fit;
 mod folder;
 mod jpeg;
 mod masks;
+mod pixels;
 mod resample;
 
 use std::path::Path;

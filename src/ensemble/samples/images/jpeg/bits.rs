@@ -16,7 +16,7 @@ pub(super) struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         BitReader {
             bytes,
             at: 0,
@@ -28,7 +28,7 @@ impl<'a> BitReader<'a> {
 
     /// Makes at least 32 bits available.
     #[inline]
-    pub fn fill(&mut self) {
+    pub(super) fn fill(&mut self) {
         if self.count < 32 && !self.is_at_end {
             let next = self.bytes.get(self.at..).and_then(|b| b.first_chunk());
             match next.map(|next| u32::from_be_bytes(*next)) {
@@ -69,20 +69,20 @@ impl<'a> BitReader<'a> {
 
     /// Returns the next 16 bits without reading them.
     #[inline]
-    pub fn next_16(&self) -> usize {
+    pub(super) fn next_16(&self) -> usize {
         (self.bits >> 48) as usize
     }
 
     /// Reads `count` bits, at most 16.
     #[inline]
-    pub fn skip(&mut self, count: u32) {
+    pub(super) fn skip(&mut self, count: u32) {
         self.bits <<= count;
         self.count -= count as i32;
     }
 
     /// Reads a number of `count` bits, at most 16.
     #[inline]
-    pub fn number(&mut self, count: u32) -> i32 {
+    pub(super) fn number(&mut self, count: u32) -> i32 {
         let number = (self.bits >> 32) >> (32 - count);
         self.skip(count);
         number as i32
@@ -90,7 +90,7 @@ impl<'a> BitReader<'a> {
 
     /// Reads a number of `count` bits, at most 16, whose first bit tells its sign.
     #[inline]
-    pub fn signed(&mut self, count: u32) -> i32 {
+    pub(super) fn signed(&mut self, count: u32) -> i32 {
         let number = self.number(count);
         if number < (1 << count) >> 1 {
             number - (1 << count) + 1
@@ -101,13 +101,13 @@ impl<'a> BitReader<'a> {
 
     /// Whether more bits were read than there are.
     #[inline]
-    pub fn is_beyond(&self) -> bool {
+    pub(super) fn is_beyond(&self) -> bool {
         self.count < 0
     }
 
     /// Returns why bits could not be read: what is wrong with them, or that they are not all data.
     #[cold]
-    pub fn or_end(&self, error: ScanFault) -> JpegError {
+    pub(super) fn or_end(&self, error: ScanFault) -> JpegError {
         match self.is_at_end && self.count < 16 {
             true => self.end(),
             false => error.into(),
@@ -116,7 +116,7 @@ impl<'a> BitReader<'a> {
 
     /// Returns why there are no more bits: the file ends, or the scan does.
     #[cold]
-    pub fn end(&self) -> JpegError {
+    pub(super) fn end(&self) -> JpegError {
         match self.marker() {
             Some(_) => ScanFault::End.into(),
             None => JpegError::Cut,
@@ -130,7 +130,7 @@ impl<'a> BitReader<'a> {
 
     /// Goes on behind the restart marker of this number, which is the next marker. Data before it
     /// are skipped, as libjpeg does.
-    pub fn restart(&mut self, number: u8) -> Result<(), JpegError> {
+    pub(super) fn restart(&mut self, number: u8) -> Result<(), JpegError> {
         let mut segments = Segments::at(self.rest());
         if segments.marker()? != 0xd0 + number {
             return Err(JpegError::Restart(number));
@@ -140,7 +140,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// Returns the bytes from the marker on at which the data end.
-    pub fn rest(&self) -> &'a [u8] {
+    pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 }

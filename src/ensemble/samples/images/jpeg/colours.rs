@@ -12,12 +12,12 @@ pub(super) struct ColourMarks {
 
 impl ColourMarks {
     /// Reads the content of a segment of marker APP0.
-    pub fn read_app0(&mut self, content: &[u8]) {
+    pub(super) fn read_app0(&mut self, content: &[u8]) {
         self.is_jfif |= content.starts_with(b"JFIF\0") && content.len() >= 14;
     }
 
     /// Reads the content of a segment of marker APP14.
-    pub fn read_app14(&mut self, content: &[u8]) {
+    pub(super) fn read_app14(&mut self, content: &[u8]) {
         if content.starts_with(b"Adobe") && content.len() >= 12 {
             self.adobe = Some(content[11]);
         }
@@ -38,7 +38,7 @@ pub(super) enum JpegColours {
 impl JpegColours {
     /// Returns the colours of a frame, by libjpeg's rules: JFIF allows luma and differences alone,
     /// Adobe's marker tells them otherwise, and without both the components' names do.
-    pub fn new(frame: &JpegFrame, marks: &ColourMarks) -> Self {
+    pub(super) fn new(frame: &JpegFrame, marks: &ColourMarks) -> Self {
         let ids: Vec<u8> = frame.components.iter().map(|c| c.id).collect();
         match (ids.as_slice(), marks.adobe) {
             ([_], _) => JpegColours::Grey,
@@ -51,7 +51,7 @@ impl JpegColours {
     }
 
     /// Returns the values of a pixel: 1 for grey, 3 for colours.
-    pub fn channels(self) -> usize {
+    pub(super) fn channels(self) -> usize {
         match self {
             JpegColours::Grey => 1,
             _ => 3,
@@ -59,7 +59,7 @@ impl JpegColours {
     }
 
     /// Writes a row of pixels, made of a row of each component.
-    pub fn write(self, rows: &[&[u8]], pixels: &mut [u8]) {
+    pub(super) fn write(self, rows: &[&[u8]], pixels: &mut [u8]) {
         match (self, rows) {
             (JpegColours::YCbCr, [y, cb, cr]) => each(y, cb, cr, pixels, rgb),
             (JpegColours::Rgb, [r, g, b]) => each(r, g, b, pixels, |colours| colours),

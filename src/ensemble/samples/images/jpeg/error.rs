@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::super::decode::damaged;
 use super::super::error::ImageError;
+use super::super::pixels::damaged;
 
 /// Why a JPEG is refused.
 #[derive(Debug, Error, PartialEq, Eq)]

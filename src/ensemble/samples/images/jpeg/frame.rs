@@ -1,7 +1,7 @@
 //! The frame of a JPEG: its size and the components that its colours are made of.
 
-use super::super::decode::check_size;
 use super::super::error::ImageError;
+use super::super::pixels::check_size;
 use super::error::JpegError;
 
 /// The frame of a JPEG. Pairs are rows and columns, in this order.
@@ -33,7 +33,7 @@ pub(super) struct JpegComponent {
 
 impl JpegFrame {
     /// Reads the content of the segment of a marker from SOF0 to SOF15.
-    pub fn read(marker: u8, content: &[u8]) -> Result<Self, JpegError> {
+    pub(super) fn read(marker: u8, content: &[u8]) -> Result<Self, JpegError> {
         let is_progressive = is_progressive(marker)?;
         let &[bits, y1, y0, x1, x0, count, ref components @ ..] = content else {
             return Err(JpegError::Segment(marker));
@@ -96,7 +96,7 @@ impl JpegFrame {
 
     /// Checks that a file of so many bytes can hold a bit for each block, before memory is taken
     /// for them.
-    pub fn check_claim(&self, bytes: usize) -> Result<(), JpegError> {
+    pub(super) fn check_claim(&self, bytes: usize) -> Result<(), JpegError> {
         let blocks = |c: &JpegComponent| c.blocks[0] * c.blocks[1];
         let blocks: usize = self.components.iter().map(blocks).sum();
         let pixels = self.size[0] * self.size[1];

@@ -19,7 +19,7 @@ pub(super) struct HuffmanTable {
 
 impl HuffmanTable {
     /// Returns the table with `counts` codes of each length from 1 to 16.
-    pub fn new(counts: &[u8; 16], symbols: &[u8]) -> Result<Self, JpegError> {
+    pub(super) fn new(counts: &[u8; 16], symbols: &[u8]) -> Result<Self, JpegError> {
         let mut table = HuffmanTable {
             short: [0; 1 << SHORT],
             ends: [0; 17],
@@ -56,7 +56,7 @@ impl HuffmanTable {
 
     /// Reads a code and returns its symbol.
     #[inline]
-    pub fn symbol(&self, bits: &mut BitReader<'_>) -> Result<u8, ScanFault> {
+    pub(super) fn symbol(&self, bits: &mut BitReader<'_>) -> Result<u8, ScanFault> {
         let next = bits.next_16();
         let entry = self.short[next >> (16 - SHORT)];
         if entry == 0 {

@@ -16,6 +16,7 @@ mod error;
 mod frame;
 mod huffman;
 mod idct;
+mod markers;
 mod parts;
 mod scan;
 mod segments;
@@ -27,12 +28,12 @@ use error::JpegError;
 use frame::JpegFrame;
 use parts::ComponentData;
 use scan::ScanHeader;
-use segments::{Segments, markers};
+use segments::Segments;
 use tables::JpegTables;
 use upsample::EnlargedRows;
 
-use super::decode::{DecodedImage, zeros};
 use super::error::ImageError;
+use super::pixels::{DecodedImage, zeros};
 
 /// The most scans of a JPEG: each one may ask for a pass over all its blocks. Files have a few dozen.
 const MOST_SCANS: usize = 500;

@@ -1,7 +1,7 @@
 //! The samples of a component, as scans bring them.
 
-use super::super::decode::zeros;
 use super::super::error::ImageError;
+use super::super::pixels::zeros;
 use super::blocks::{Block, Share};
 use super::error::JpegError;
 use super::frame::{JpegComponent, JpegFrame};
@@ -30,7 +30,7 @@ pub(super) struct ComponentData {
 
 impl ComponentData {
     /// Takes the memory for a component.
-    pub fn new(component: &JpegComponent, frame: &JpegFrame) -> Result<Self, JpegError> {
+    pub(super) fn new(component: &JpegComponent, frame: &JpegFrame) -> Result<Self, JpegError> {
         let [rows, columns] = component.room;
         let coefficients = if frame.is_progressive {
             rows * columns
@@ -50,7 +50,7 @@ impl ComponentData {
     }
 
     /// Notes that a scan holds a share of its coefficients. Its steps are those of the first scan.
-    pub fn begin_scan<'t>(
+    pub(super) fn begin_scan<'t>(
         &mut self,
         share: Share,
         high: u32,
@@ -77,21 +77,21 @@ impl ComponentData {
 
     /// Returns the coefficients of a block of a progressive JPEG.
     #[inline]
-    pub fn block(&mut self, [row, column]: [usize; 2]) -> &mut Block {
+    pub(super) fn block(&mut self, [row, column]: [usize; 2]) -> &mut Block {
         let columns = self.samples.width / SIDE;
         &mut self.blocks[row * columns + column]
     }
 
     /// Sets the samples of a block whose coefficients behind `last` are zeros.
     #[inline]
-    pub fn show(&mut self, at: [usize; 2], block: &Block, last: usize) {
+    pub(super) fn show(&mut self, at: [usize; 2], block: &Block, last: usize) {
         if let Some(steps) = &self.steps {
             self.samples.show(at, block, steps, last);
         }
     }
 
     /// Returns the samples of the component with this number in its frame.
-    pub fn finish(mut self, number: usize) -> Result<ComponentSamples, JpegError> {
+    pub(super) fn finish(mut self, number: usize) -> Result<ComponentSamples, JpegError> {
         let steps = self.steps.ok_or(JpegError::Missing(number))?;
         // libjpeg guesses what is still open in the first ten coefficients; here nothing is guessed.
         if self.open[..10].iter().any(|open| *open != Some(0)) {
@@ -120,7 +120,7 @@ impl ComponentSamples {
     }
 
     /// Returns a row without the samples behind the image's edge.
-    pub fn row(&self, row: usize) -> &[u8] {
+    pub(super) fn row(&self, row: usize) -> &[u8] {
         &self.values[row * self.width..][..self.size[1]]
     }
 }

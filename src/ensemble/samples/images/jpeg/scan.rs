@@ -4,8 +4,8 @@ use super::bits::BitReader;
 use super::blocks::{self, BlockCoding, Share};
 use super::error::{JpegError, ScanFault};
 use super::frame::JpegFrame;
+use super::markers::SOS;
 use super::parts::ComponentData;
-use super::segments::markers::SOS;
 use super::tables::JpegTables;
 
 /// The most blocks in a unit of a scan.
@@ -29,7 +29,7 @@ struct ScanPart {
 
 impl ScanHeader {
     /// Reads the content of a scan's segment.
-    pub fn read(content: &[u8], frame: &JpegFrame) -> Result<Self, JpegError> {
+    pub(super) fn read(content: &[u8], frame: &JpegFrame) -> Result<Self, JpegError> {
         let [count, rest @ ..] = content else {
             return Err(JpegError::Segment(SOS));
         };
@@ -81,7 +81,7 @@ impl ScanHeader {
 
     /// Decodes the data of the scan into `data` of the frame's components, and returns the bytes
     /// from the next marker on.
-    pub fn decode<'a>(
+    pub(super) fn decode<'a>(
         &self,
         frame: &JpegFrame,
         data: &mut [ComponentData],

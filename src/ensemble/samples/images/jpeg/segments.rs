@@ -2,34 +2,23 @@
 
 use super::error::JpegError;
 
-/// The markers that are read by name.
-pub(super) mod markers {
-    pub const DHT: u8 = 0xc4;
-    pub const EOI: u8 = 0xd9;
-    pub const SOS: u8 = 0xda;
-    pub const DQT: u8 = 0xdb;
-    pub const DRI: u8 = 0xdd;
-    pub const APP0: u8 = 0xe0;
-    pub const APP14: u8 = 0xee;
-}
-
 /// The bytes of a JPEG that are not read yet.
 pub(super) struct Segments<'a>(&'a [u8]);
 
 impl<'a> Segments<'a> {
     /// Begins behind the marker of a JPEG's beginning.
-    pub fn of_file(bytes: &'a [u8]) -> Self {
+    pub(super) fn of_file(bytes: &'a [u8]) -> Self {
         Segments(bytes.get(2..).unwrap_or_default())
     }
 
     /// Begins in the middle of a JPEG.
-    pub fn at(rest: &'a [u8]) -> Self {
+    pub(super) fn at(rest: &'a [u8]) -> Self {
         Segments(rest)
     }
 
     /// Returns the next marker and moves behind it. Bytes before it are skipped, as libjpeg does:
     /// some cameras fill up their segments.
-    pub fn marker(&mut self) -> Result<u8, JpegError> {
+    pub(super) fn marker(&mut self) -> Result<u8, JpegError> {
         loop {
             let ones = self.0.iter().position(|b| *b == 0xff);
             let rest = &self.0[ones.ok_or(JpegError::Cut)?..];
@@ -43,7 +32,7 @@ impl<'a> Segments<'a> {
     }
 
     /// Returns the content of the segment of a marker and moves behind it.
-    pub fn content(&mut self, marker: u8) -> Result<&'a [u8], JpegError> {
+    pub(super) fn content(&mut self, marker: u8) -> Result<&'a [u8], JpegError> {
         let &[high, low, ..] = self.0 else {
             return Err(JpegError::Cut);
         };
@@ -57,7 +46,7 @@ impl<'a> Segments<'a> {
     }
 
     /// Returns all that is not read yet.
-    pub fn rest(&self) -> &'a [u8] {
+    pub(super) fn rest(&self) -> &'a [u8] {
         self.0
     }
 }

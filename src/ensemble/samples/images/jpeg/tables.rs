@@ -2,7 +2,7 @@
 
 use super::error::JpegError;
 use super::huffman::HuffmanTable;
-use super::segments::markers::{DHT, DQT};
+use super::markers::{DHT, DQT};
 
 /// The row and column of a block's coefficients in the order in which they are coded.
 pub(super) const ZIGZAG: [u8; 64] = [
@@ -24,7 +24,7 @@ pub(super) struct JpegTables {
 
 impl JpegTables {
     /// Reads the content of a segment of quantisation tables.
-    pub fn read_steps(&mut self, mut content: &[u8]) -> Result<(), JpegError> {
+    pub(super) fn read_steps(&mut self, mut content: &[u8]) -> Result<(), JpegError> {
         while let [head, rest @ ..] = content {
             let wide = usize::from(head >> 4 != 0);
             let table = self.steps.get_mut(usize::from(head & 15));
@@ -38,7 +38,7 @@ impl JpegTables {
     }
 
     /// Reads the content of a segment of Huffman tables.
-    pub fn read_codes(&mut self, mut content: &[u8]) -> Result<(), JpegError> {
+    pub(super) fn read_codes(&mut self, mut content: &[u8]) -> Result<(), JpegError> {
         while let [head, rest @ ..] = content {
             let (counts, rest) = rest.split_first_chunk().ok_or(JpegError::Segment(DHT))?;
             let count = counts.iter().map(|c| usize::from(*c)).sum();
@@ -56,17 +56,17 @@ impl JpegTables {
     }
 
     /// Returns the quantisation table of this number.
-    pub fn steps(&self, number: usize) -> Result<&CoefficientSteps, JpegError> {
+    pub(super) fn steps(&self, number: usize) -> Result<&CoefficientSteps, JpegError> {
         found(&self.steps, number, "quantisation", "DQT")
     }
 
     /// Returns the table of first coefficients of this number.
-    pub fn dc(&self, number: usize) -> Result<&HuffmanTable, JpegError> {
+    pub(super) fn dc(&self, number: usize) -> Result<&HuffmanTable, JpegError> {
         found(&self.dc, number, "DC Huffman", "DHT")
     }
 
     /// Returns the table of further coefficients of this number.
-    pub fn ac(&self, number: usize) -> Result<&HuffmanTable, JpegError> {
+    pub(super) fn ac(&self, number: usize) -> Result<&HuffmanTable, JpegError> {
         found(&self.ac, number, "AC Huffman", "DHT")
     }
 }

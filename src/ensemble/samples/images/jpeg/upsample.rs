@@ -43,7 +43,11 @@ impl Enlarging {
 }
 
 impl EnlargedRows {
-    pub fn new(samples: ComponentSamples, component: &JpegComponent, frame: &JpegFrame) -> Self {
+    pub(super) fn new(
+        samples: ComponentSamples,
+        component: &JpegComponent,
+        frame: &JpegFrame,
+    ) -> Self {
         let columns = samples.size[1];
         let times = frame.largest[1] / component.factors[1];
         EnlargedRows {
@@ -55,7 +59,7 @@ impl EnlargedRows {
     }
 
     /// Returns the samples of a row of the image, and perhaps some behind its edge.
-    pub fn row(&mut self, at: usize) -> &[u8] {
+    pub(super) fn row(&mut self, at: usize) -> &[u8] {
         let samples = &self.samples;
         match self.enlarging {
             Enlarging::None => return samples.row(at),
