@@ -6,7 +6,7 @@ use crate::network::Probabilities;
 
 use super::{Ensemble, Member, OutputKind};
 
-/// What an operator should know of a member.
+/// A property of a member that changes its answers or its speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberRemark {
     /// Its answers depend on the padding of shorter samples, so none is padded.

@@ -349,6 +349,7 @@ fn every_code_is_some_types() {
     let of_models = [
         Code::ModelUnknown,
         Code::ModelInvalid,
+        Code::ModelsUnreadable,
         Code::ModelUnsupported,
     ];
     reached.extend(of_models);

@@ -63,7 +63,7 @@ pub(crate) async fn serve(
         }
         return;
     };
-    let client = HttpClient {
+    let client = ConnectedClient {
         peer,
         presence,
         scope,
@@ -82,13 +82,13 @@ pub(crate) async fn serve(
 }
 
 /// The client at the other end of a connection.
-struct HttpClient {
+struct ConnectedClient {
     peer: SocketAddr,
     presence: Presence,
     scope: HttpScope,
 }
 
-impl HttpClient {
+impl ConnectedClient {
     /// Serves what the client and the server say on a connection, be it under TLS or not.
     ///
     /// A connection that is left to its client may have a request on its way. So one that the server
@@ -99,7 +99,7 @@ impl HttpClient {
         stream: impl AsyncRead + AsyncWrite + Unpin,
         mut ending: Ending,
     ) {
-        let HttpClient {
+        let ConnectedClient {
             peer,
             presence,
             scope,

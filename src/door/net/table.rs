@@ -15,7 +15,7 @@ pub type ConnectionNumber = u64;
 pub struct ConnectionTable<T> {
     most: usize,
     next: ConnectionNumber,
-    members: HashMap<ConnectionNumber, Member<T>>,
+    members: HashMap<ConnectionNumber, KeptConnection<T>>,
     /// The connections that have not been dropped.
     held: usize,
     /// Those of them without a request under way: the first one is dropped first.
@@ -26,7 +26,7 @@ pub struct ConnectionTable<T> {
 type IdleRank = (bool, Duration, ConnectionNumber);
 
 #[derive(Debug)]
-struct Member<T> {
+struct KeptConnection<T> {
     number: ConnectionNumber,
     /// `None` once the connection was dropped.
     tell: Option<T>,
@@ -36,7 +36,7 @@ struct Member<T> {
     since: Duration,
 }
 
-impl<T> Member<T> {
+impl<T> KeptConnection<T> {
     fn is_idle(&self) -> bool {
         self.requests == 0
     }
@@ -91,7 +91,7 @@ impl<T> ConnectionTable<T> {
         self.next += 1;
         self.held += 1;
         self.idle.insert((false, now, number));
-        let member = Member {
+        let member = KeptConnection {
             number,
             tell: Some(tell),
             has_sent: false,
@@ -153,7 +153,7 @@ impl<T> ConnectionTable<T> {
     }
 
     /// Changes a connection, and its rank with it.
-    fn change(&mut self, number: ConnectionNumber, change: impl FnOnce(&mut Member<T>)) {
+    fn change(&mut self, number: ConnectionNumber, change: impl FnOnce(&mut KeptConnection<T>)) {
         let Some(member) = self.members.get_mut(&number) else {
             return;
         };

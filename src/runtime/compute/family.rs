@@ -6,8 +6,6 @@ use std::sync::{LazyLock, OnceLock};
 
 use thiserror::Error;
 
-use super::kernels::{HalfKernel, half_speed};
-
 /// A family of kernels, by its vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
@@ -23,18 +21,6 @@ pub enum Family {
     Neon,
     /// No particular instructions; tests compare every other family with it.
     Plain,
-}
-
-/// Increased when networks take other times or memory than before on the same processor.
-const REVISION: u32 = 9;
-
-/// Returns a text for the kernels in use. Measured times depend on it beside the processor.
-pub fn kernels_in_use() -> String {
-    let family = Family::best();
-    let unused = half_speed().is_some() && family == Family::Avx512;
-    let unused = unused && !HalfKernel::of(family).is_native();
-    let widened = if unused { ", bf16 widened" } else { "" };
-    format!("kernels {REVISION}, {family}{widened}")
 }
 
 static FORCED: OnceLock<Family> = OnceLock::new();

@@ -8,6 +8,18 @@ use super::family::Family;
 use super::kernels::{DotKernel, HalfKernel, half_speed};
 use super::precision::{CpuKernels, CpuPrecision};
 
+/// Increased when networks take other times or memory than before on the same processor.
+const REVISION: u32 = 9;
+
+/// Returns a text for the kernels in use. Measured times depend on it beside the processor.
+pub fn kernels_in_use() -> String {
+    let family = Family::best();
+    let unused = half_speed().is_some() && family == Family::Avx512;
+    let unused = unused && !HalfKernel::of(family).is_native();
+    let widened = if unused { ", bf16 widened" } else { "" };
+    format!("kernels {REVISION}, {family}{widened}")
+}
+
 /// How kernels multiply the numbers of a precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

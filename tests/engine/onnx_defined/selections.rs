@@ -1,4 +1,4 @@
-//! What is selected, and what is not.
+//! Operators that select values: those that are left out change nothing.
 
 use super::{INF, NAN, check, single};
 use crate::made_onnx::Attribute::{Float, Integer, Text};
