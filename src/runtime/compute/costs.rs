@@ -8,9 +8,11 @@
 //! no kernel. Files of weights are mapped and not booked.
 
 use super::batch_arenas::BatchArenas;
+use super::buffers::TensorView;
 use super::family::Family;
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
+use super::kernels::StepMethod;
 use super::lowering::CpuLowering;
 use super::plan::{ArenaPlan, whole_arena};
 use super::tensors::TensorForm;
@@ -87,7 +89,7 @@ impl FootprintModel {
             MemoryModel::Kernels(plan) => Footprint {
                 weight_bytes: 4 * plan.weight_floats() as u64,
                 activation_bytes: BatchArenas::bytes(plan, batch, threads.max(1))
-                    + 4 * (batch * plan.candle_floats()) as u64
+                    + 4 * (batch * candle_floats(plan)) as u64
                     + ends,
             },
             MemoryModel::Gpu(memory) => memory.at(batch),
@@ -100,6 +102,22 @@ impl FootprintModel {
             },
         }
     }
+}
+
+/// The copies of what a step reads and writes that Candle holds at once: as they lie in the arena, as
+/// tensors, repeated to one shape, and with their order.
+const CANDLE_COPIES: usize = 4;
+
+/// Returns the floats that Candle takes of the heap for a sample, in the step that takes most.
+fn candle_floats(plan: &ArenaPlan) -> usize {
+    let values = |view: &TensorView| view.pixels() * view.channels;
+    let steps = plan.steps.iter();
+    let by_candle = steps.filter(|step| matches!(step.method, StepMethod::Candle));
+    let each = by_candle.map(|step| {
+        let read: usize = step.placed.inputs.iter().map(values).sum();
+        CANDLE_COPIES * (read + values(&step.placed.output))
+    });
+    each.max().unwrap_or(0)
 }
 
 /// Returns the floats of a sample and its answer; twice where lengths vary, since samples of one

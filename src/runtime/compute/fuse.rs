@@ -54,7 +54,7 @@ pub(super) enum StepKernel {
     },
 }
 
-/// What a softmax answers for a row that holds −∞ alone.
+/// The answer of a softmax for a row that holds −∞ alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MaskedRows {
     /// NaN, as its formula.

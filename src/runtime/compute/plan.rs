@@ -194,20 +194,6 @@ impl ArenaPlan {
         self.own_steps().map(super::fold::floats).sum()
     }
 
-    /// Returns the floats that Candle takes of the heap for a sample, in the step that takes most.
-    pub(super) fn candle_floats(&self) -> usize {
-        let values = |view: &TensorView| view.pixels() * view.channels;
-        let by_candle = self
-            .steps
-            .iter()
-            .filter(|step| matches!(step.method, StepMethod::Candle));
-        let each = by_candle.map(|step| {
-            let read: usize = step.placed.inputs.iter().map(values).sum();
-            CANDLE_COPIES * (read + values(&step.placed.output))
-        });
-        each.max().unwrap_or(0)
-    }
-
     /// Returns the steps whose folded weights are no other's.
     pub(super) fn own_steps(&self) -> impl Iterator<Item = &PlannedStep> {
         let steps = self.steps.iter().zip(&self.twins);
@@ -242,10 +228,6 @@ fn rounded_by_its_numbers(
         ..fused.clone()
     }
 }
-
-/// The copies of what a step reads and writes that Candle holds at once: as they lie in the arena, as
-/// tensors, repeated to one shape, and with their order.
-const CANDLE_COPIES: usize = 4;
 
 /// The most channels of samples that the convolution which reads them transposes itself.
 const ENTRY_CHANNELS: usize = 4;

@@ -1,4 +1,4 @@
-//! What is selected, and what is not.
+//! Values that are selected by others, and those that are not.
 
 use super::{INF, NAN, check, single};
 use crate::made_onnx::Attribute::{Float, Integer, Text};

@@ -25,7 +25,7 @@ pub(in crate::compute) struct AttentionForm {
     pub guard: ShareGuard,
 }
 
-/// What becomes of a query whose scores have no shares by the formula of a softmax, which are NaN then.
+/// The answer for a query whose scores have no shares by the formula of a softmax, which are NaN then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compute) enum ShareGuard {
     /// NaN, as the formula says.

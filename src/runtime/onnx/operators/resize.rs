@@ -80,7 +80,7 @@ struct Neighbours(Vec<(Vec<i64>, Vec<f32>)>);
 
 impl Neighbours {
     /// Returns the neighbours that count by weights `[answer, input]`, or `None` if they are too many.
-    /// What counts nothing is none of them: 0 times an infinity would be NaN.
+    /// Those that count nothing are left out: 0 times an infinity would be NaN.
     fn of(weights: &[f32], size: usize) -> Option<Self> {
         let each = weights.chunks_exact(size).map(|row| {
             let counting = row.iter().enumerate().filter(|(_, weight)| **weight != 0.0);
