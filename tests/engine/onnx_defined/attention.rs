@@ -67,6 +67,14 @@ fn a_query_that_may_look_at_nothing_answers_zeros() {
     }
 }
 
+/// A mask for two samples is none for a batch of any other size.
+#[test]
+fn a_constant_mask_for_several_samples_is_refused_for_a_batch_of_any_size() {
+    let mask = MadeModel::default().booleans("mask", &[2, 1, 3, 3], &[true; 18]);
+    let why = refused(attention(23, mask, &["x", "x", "x", "mask"], &[]));
+    assert!(why.contains("Attention"), "{why}");
+}
+
 #[test]
 fn a_query_that_is_nan_is_not_taken_for_one_that_looks_at_nothing() {
     let mask = MadeModel::default().floats("mask", &[3, 3], &[0.0; 9]);

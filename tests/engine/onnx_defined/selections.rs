@@ -1,4 +1,4 @@
-//! Operators that select values: those that are left out change nothing.
+//! Values that are selected by others, and those that are not.
 
 use super::{INF, NAN, check, single};
 use crate::made_onnx::Attribute::{Float, Integer, Text};

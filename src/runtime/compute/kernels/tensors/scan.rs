@@ -10,7 +10,7 @@ use crate::network::{Dims, TensorOp};
 /// A running sum or product along one axis.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct Scan {
-    kind: Running,
+    kind: ScanKind,
     exclusive: bool,
     reverse: bool,
     /// Of the input and the answer: the first value of each line. A run is that of many lines side by
@@ -22,7 +22,7 @@ pub(in crate::compute) struct Scan {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Running {
+enum ScanKind {
     Sum,
     Product,
 }
@@ -45,12 +45,12 @@ impl Scan {
                 axis,
                 exclusive,
                 reverse,
-            } => (Running::Sum, axis, exclusive, reverse),
+            } => (ScanKind::Sum, axis, exclusive, reverse),
             TensorOp::CumProd {
                 axis,
                 exclusive,
                 reverse,
-            } => (Running::Product, axis, exclusive, reverse),
+            } => (ScanKind::Product, axis, exclusive, reverse),
             _ => return None,
         };
         let (from, from_samples) = operands.input(0, input)?;
@@ -82,8 +82,8 @@ impl Scan {
             // SAFETY: tasks have disjoint lines.
             unsafe {
                 match self.kind {
-                    Running::Sum => self.run_of_lines(call, from, at.at, (0.0, |all, v| all + v)),
-                    Running::Product => {
+                    ScanKind::Sum => self.run_of_lines(call, from, at.at, (0.0, |all, v| all + v)),
+                    ScanKind::Product => {
                         self.run_of_lines(call, from, at.at, (1.0, |all, v| all * v));
                     }
                 }
