@@ -233,9 +233,10 @@ fn an_integer_beyond_its_type_is_refused() {
 #[test]
 fn the_classification_of_an_answer_with_them_is_told() {
     let served = served(chain());
-    let body = json!({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4],
-        "data": [1e300, 0, 0, 0]}], "outputs": [{"name": "y", "parameters": {"classification": 1}}]});
-    let answer = served.post("/v2/models/a/infer", &body);
+    let body = r#"{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [Infinity, 0, 0, 0]}],
+        "outputs": [{"name": "y", "parameters": {"classification": 1}}]}"#;
+    let address = served.server.addresses().http.expect("an address");
+    let answer = ask(address, "POST", "/v2/models/a/infer", body.as_bytes());
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.json()["outputs"][0]["data"], json!(["inf:0"]));
 }
