@@ -128,6 +128,8 @@ codes! {
     ModelsFixed = "models_fixed", Unimplemented;
     /// Models are loaded and unloaded as their files come and go.
     ModelsPolled = "models_polled", Unavailable;
+    /// The models cannot be looked at now: the system has no file descriptor left, say.
+    ModelsUnreadable = "models_unreadable", Unavailable;
     /// No model would be served.
     NoModels = "no_models", FailedPrecondition;
     /// A matrix is larger than the memory.

@@ -9,6 +9,8 @@ pub struct EntryConfig {
     pub platform: Option<String>,
     /// Its backend, if it names one.
     pub backend: Option<String>,
+    /// The name of its file, if it is another than usual.
+    pub model_file: Option<String>,
     /// The versions that are served.
     pub versions: VersionPolicy,
     /// The inputs of which something is written.
@@ -98,7 +100,7 @@ impl VersionPolicy {
 pub struct Warmup {
     /// Its name.
     pub name: String,
-    /// Its rows; 0 for a model without a batch.
+    /// Its batch size; a warm-up of 0 is skipped.
     pub rows: usize,
     /// How often it is run; 0 for once.
     pub count: usize,
@@ -115,8 +117,8 @@ pub struct WarmupInput {
     pub data_type: DataType,
     /// The dimensions of a row.
     pub dims: Vec<i64>,
-    /// Its values.
-    pub data: WarmupData,
+    /// Where its values are from, if something is written of it.
+    pub data: Option<WarmupData>,
 }
 
 /// The values of such an input.

@@ -48,6 +48,8 @@ pub struct WarmupRequest {
     pub name: String,
     /// How often it is asked.
     pub count: NonZeroUsize,
+    /// How often its samples are repeated in it.
+    pub rows: NonZeroUsize,
     /// Its samples, row after row.
     pub values: Vec<f32>,
 }

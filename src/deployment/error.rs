@@ -164,9 +164,8 @@ impl Coded for DeploymentError {
     fn code(&self) -> Code {
         match self {
             DeploymentError::Unknown(_) => Code::ModelUnknown,
-            DeploymentError::Failed { .. }
-            | DeploymentError::Breaks { .. }
-            | DeploymentError::Unreadable(_) => Code::ModelInvalid,
+            DeploymentError::Failed { .. } | DeploymentError::Breaks { .. } => Code::ModelInvalid,
+            DeploymentError::Unreadable(_) => Code::ModelsUnreadable,
             DeploymentError::Overridden(_) => Code::ModelUnsupported,
             DeploymentError::Used { .. } => Code::ModelUsed,
             DeploymentError::Fixed => Code::ModelsFixed,

@@ -257,7 +257,13 @@ impl Deployment {
             return Err(DeploymentError::Overridden(name.to_owned()));
         }
         let put = source.override_model(name, over);
-        let take_back = put.map_err(|why| DeploymentError::failed(name, &why))?;
+        let take_back = match put {
+            Ok(take_back) => take_back,
+            Err(why) => {
+                self.check_source()?;
+                return Err(DeploymentError::failed(name, &why));
+            }
+        };
         let loaded = self.change_to(&mut wanted, CatalogueChange::Load(name.to_owned()));
         if loaded.is_err() {
             // What is served goes on, and the next one to look finds that.

@@ -12,7 +12,7 @@ use crate::serving::{EngineOptions, Setup};
 use super::DeploymentError;
 use super::generation::Generation;
 use super::preview::MemoryChange;
-use super::wish::{grown, wished};
+use super::wish::{grown, own_entry, wished};
 
 /// Returns a matrix for a catalogue: models where they are wished, others by worst-fit decreasing.
 pub(super) fn first(
@@ -116,16 +116,30 @@ fn placed(
     let matrix = running.engine.matrix();
     let frame = Frame::of(new, devices);
     let predecessors = catalogue.predecessors(&running.catalogue);
-    let kept: Vec<(Cell, BatchSize)> = MemberIndex::all(new.members.len())
+    let stays: Vec<(MemberIndex, MemberIndex)> = MemberIndex::all(new.members.len())
         .zip(predecessors)
         .filter_map(|(member, before)| Some((member, before?)))
+        .collect();
+    let resized: Vec<MemberIndex> = stays
+        .iter()
+        .filter(|(member, before)| is_resized((&running.catalogue, *before), (catalogue, *member)))
+        .map(|(member, _)| *member)
+        .collect();
+    let size_of = |member: MemberIndex, size| match resized.contains(&member) {
+        true => frame.batch_sizes.smallest(),
+        false => size,
+    };
+    let kept: Vec<(Cell, BatchSize)> = stays
+        .into_iter()
         .flat_map(|(member, before)| {
             let column = matrix.column(before);
             column.filter_map(move |(device, size)| Some((Cell { device, member }, size?)))
         })
+        .map(|(cell, size)| (cell, size_of(cell.member, size)))
         .filter(|(cell, size)| !lost.contains(&cell.device) && new.batch_sizes.contains(*size))
         .collect();
     let is_new = |member| kept.iter().all(|(cell, _)| cell.member != member);
+    let grows = |member| is_new(member) || resized.contains(&member);
     let wishes = wished(catalogue, &frame, devices, is_new).into_iter();
     let wishes = wishes.filter(|(cell, _)| !lost.contains(&cell.device));
     let all: Vec<_> = kept.iter().copied().chain(wishes).collect();
@@ -133,7 +147,19 @@ fn placed(
     let found = found.or_else(|_| complete(&frame, &kept, lost, devices, footprints));
     // A version that outgrew the place of the last one is placed anew, with all others.
     let found = found.or_else(|_| complete(&frame, &[], lost, devices, footprints))?;
-    Ok(grown(found, catalogue, devices, footprints, is_new))
+    Ok(grown(found, catalogue, devices, footprints, grows))
+}
+
+/// Whether a model that stays is to begin with another batch size than before, because its configuration
+/// says so now.
+fn is_resized(
+    (before, old): (&Catalogue, MemberIndex),
+    (catalogue, new): (&Catalogue, MemberIndex),
+) -> bool {
+    match (own_entry(before, old), own_entry(catalogue, new)) {
+        (Some(old), Some(new)) => old.first_batch() != new.first_batch(),
+        _ => false,
+    }
 }
 
 /// Returns the memory of each device now, while both engines are there, and after.

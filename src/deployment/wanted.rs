@@ -130,16 +130,18 @@ impl Deployment {
             {
                 return Err(DeploymentError::Polled);
             }
-            CatalogueChange::Load(name) => self.with(wanted, name)?,
+            CatalogueChange::Load(name) => {
+                self.check_source()?;
+                self.with(wanted, name)?
+            }
             CatalogueChange::Unload { name, dependents } => {
                 self.without(wanted, running, name, *dependents)?
             }
             // Only what is to be served says what that is.
             CatalogueChange::Scale => return Err(DeploymentError::Fixed),
             CatalogueChange::Refresh => {
-                let source = self.source()?;
-                source.check().map_err(DeploymentError::Unreadable)?;
-                source.names().into_iter().collect()
+                self.check_source()?;
+                self.source()?.names().into_iter().collect()
             }
         };
         let again = change.model().map_or(ReadAgain::All, ReadAgain::Named);
@@ -155,6 +157,7 @@ impl Deployment {
         )?;
         if let CatalogueChange::Load(name) = change {
             if let Some(reason) = read.failures.get(name) {
+                self.check_source()?;
                 return Ok(ModelsAskedFor::refused(wanted, serving, name, reason));
             }
             check_users(wanted, running, name, &read)?;
@@ -164,6 +167,13 @@ impl Deployment {
             read,
             setup: None,
         })
+    }
+
+    /// Checks that the models can be looked at now. A name that is not found, or a file that cannot be
+    /// read, says something about a model only then.
+    pub(super) fn check_source(&self) -> Result<(), DeploymentError> {
+        let checked = self.source()?.check();
+        checked.map_err(DeploymentError::Unreadable)
     }
 
     fn with(&self, wanted: &WantedNames, name: &str) -> Result<BTreeSet<String>, DeploymentError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::catalogue::{CatalogueEntry, NewEntry};
+use crate::catalogue::{CatalogueEntry, NewEntry, WarmupRequest};
 use crate::serving::{Engine, PipelineIndex, Request};
 
 use super::generation::Generation;
@@ -30,15 +30,33 @@ pub(super) fn warm_up(next: &Generation, before: &[NewEntry]) -> BTreeMap<String
 }
 
 fn ask(engine: &Engine, pipeline: PipelineIndex, entry: &CatalogueEntry) -> Result<(), String> {
+    let width = entry.ensemble().input.shape.elements();
+    let most = engine.telemetry().capacity_of(pipeline);
     for warmup in entry.warmup().iter() {
+        let samples = (warmup.values.len() / width).max(1);
         for _ in 0..warmup.count.get() {
-            let request = Request::new(&warmup.values).to(pipeline).within(LONGEST);
-            let why = match engine.predict(request) {
-                Ok(Ok(_)) => continue,
-                Ok(Err(failure)) => failure.to_string(),
-                Err(refused) => refused.to_string(),
-            };
-            return Err(format!("warm-up `{}`: {why}", warmup.name));
+            let asked = ask_once(engine, pipeline, (warmup, most / samples));
+            asked.map_err(|why| format!("warm-up `{}`: {why}", warmup.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks for all rows of a warm-up, in requests that repeat its samples `most` times at most.
+fn ask_once(
+    engine: &Engine,
+    pipeline: PipelineIndex,
+    (warmup, most): (&WarmupRequest, usize),
+) -> Result<(), String> {
+    let mut left = warmup.rows.get();
+    while left > 0 {
+        let rows = left.min(most.max(1));
+        let values = warmup.values.repeat(rows);
+        let request = Request::new(&values).to(pipeline).within(LONGEST);
+        match engine.predict(request) {
+            Ok(Ok(_)) => left -= rows,
+            Ok(Err(failure)) => return Err(failure.to_string()),
+            Err(refused) => return Err(refused.to_string()),
         }
     }
     Ok(())

@@ -106,6 +106,12 @@ fn single(catalogue: &Catalogue) -> impl Iterator<Item = (&CatalogueEntry, Membe
     })
 }
 
+/// Returns the entry that is the member of a column alone, or `None` if only larger ones hold it.
+pub(super) fn own_entry(catalogue: &Catalogue, column: MemberIndex) -> Option<&CatalogueEntry> {
+    let mut single = single(catalogue);
+    single.find_map(|(entry, member)| (member == column).then_some(entry))
+}
+
 /// Returns the devices of groups, each once: those that others use least come first.
 fn places(groups: &[InstanceGroup], devices: &Devices, used: &[usize]) -> Vec<DeviceIndex> {
     let mut all: Vec<DeviceIndex> = Vec::new();

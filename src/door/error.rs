@@ -134,8 +134,18 @@ impl ErrorKind {
     }
 }
 
-/// The bytes of an error's words; what clients send may be part of them.
+/// The bytes of an error's words, and of each text of a record; what clients send may be part of them.
 const MOST_WORDS: usize = 1024;
+
+/// Returns a text that may come from a client, cut where it is long.
+pub(crate) fn shortened(mut text: String) -> String {
+    if text.len() > MOST_WORDS {
+        text.truncate(text.floor_char_boundary(MOST_WORDS));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+    text
+}
 
 /// A call is not answered: what kind of error it is, and the words for people.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -148,11 +158,7 @@ pub struct ServiceError {
 impl ServiceError {
     /// Creates an error of a kind.
     pub fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
-        let mut message = message.to_string();
-        if message.len() > MOST_WORDS {
-            message.truncate(message.floor_char_boundary(MOST_WORDS));
-            message.push('…');
-        }
+        let message = shortened(message.to_string());
         ServiceError { kind, message }
     }
 

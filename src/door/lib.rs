@@ -25,6 +25,7 @@ mod metrics;
 mod net;
 pub mod notices;
 mod options;
+mod packing;
 pub mod protocol;
 mod regions;
 mod server;
@@ -33,6 +34,7 @@ pub mod tls;
 mod watched;
 
 pub use cache::CacheMachine;
+pub use net::{BodyPace, ConnectionNumber, ConnectionTable, EnteredConnection};
 pub use options::ServerOptions;
 pub use server::{Addresses, InferenceServer, ServerActivity, StartError};
 

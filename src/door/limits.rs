@@ -20,6 +20,8 @@ pub struct ServerLimits {
     pub header_bytes: usize,
     /// Headers of a request.
     pub headers: usize,
+    /// Bytes of a request's id.
+    pub id: usize,
     /// Tensors of a request, inputs and outputs each.
     pub tensors: usize,
     /// Dimensions of a tensor.
@@ -28,7 +30,7 @@ pub struct ServerLimits {
     pub elements: usize,
     /// Lists within lists in the data of a tensor.
     pub depth: usize,
-    /// Connections of a protocol.
+    /// Connections of an address. Beyond them an idle one makes room for each newcomer.
     pub connections: usize,
     /// Calls at once on a connection of gRPC.
     pub streams: u32,
@@ -36,10 +38,18 @@ pub struct ServerLimits {
     pub requests: usize,
     /// Regions of shared memory.
     pub regions: usize,
-    /// Time for the headers of a request, from its first byte on.
+    /// Time for the headers of a request: of the first one of a connection from its beginning on, of a
+    /// later one from its first byte on.
     pub header_time: Duration,
-    /// Time for the body of a request.
+    /// Time that a connection may be idle between requests.
+    pub idle_time: Duration,
+    /// Time that a connection may be idle while the server ends.
+    pub last_time: Duration,
+    /// Time for the body of a request between two pieces of it. In all it has this time, and a second
+    /// more for each [`ServerLimits::body_rate`] bytes that have come.
     pub body_time: Duration,
+    /// Bytes of a body that have to come in each second once its time is over.
+    pub body_rate: usize,
     /// Time that a client may let an answer lie without reading any of it.
     pub read_time: Duration,
     /// Time for requests under way to end when the server ends.
@@ -49,11 +59,13 @@ pub struct ServerLimits {
 impl Default for ServerLimits {
     fn default() -> Self {
         ServerLimits {
-            body: 256 << 20,
+            // A tensor of 256 MiB, and what describes it.
+            body: (256 << 20) + (1 << 20),
             json: 64 << 20,
             bodies: 1 << 30,
             header_bytes: 64 << 10,
             headers: 64,
+            id: 4 << 10,
             tensors: 256,
             rank: 32,
             elements: 1 << 28,
@@ -63,7 +75,10 @@ impl Default for ServerLimits {
             requests: 4096,
             regions: 1024,
             header_time: Duration::from_secs(10),
+            idle_time: Duration::from_secs(120),
+            last_time: Duration::from_secs(2),
             body_time: Duration::from_secs(60),
+            body_rate: 128 << 10,
             read_time: Duration::from_secs(30),
             farewell: Duration::from_secs(5),
         }
@@ -71,6 +86,18 @@ impl Default for ServerLimits {
 }
 
 impl ServerLimits {
+    /// The same with bodies of up to `most` bytes, and with memory for four of them.
+    #[must_use]
+    pub fn with_body(self, most: usize) -> Self {
+        ServerLimits {
+            body: most,
+            json: self.json.min(most),
+            bodies: self.bodies.max(most.saturating_mul(4)),
+            elements: self.elements.max(most),
+            ..self
+        }
+    }
+
     /// Returns the number of values of a tensor.
     ///
     /// # Errors

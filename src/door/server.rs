@@ -17,8 +17,8 @@ use crate::calls::traces::TraceExporter;
 use crate::gateway::Gateway;
 use crate::grpc;
 use crate::http::{self, HttpScope};
-use crate::limits::Allowance;
-use crate::net::{Ending, accept};
+use crate::net::{AcceptedConnection, Ending, OpenConnections, accept};
+use crate::notices::Notices;
 use crate::options::ServerOptions;
 use crate::service::ModelService;
 
@@ -35,21 +35,6 @@ pub struct Addresses {
     pub tls: bool,
     /// Whether clients have to send a key there.
     pub keys: bool,
-}
-
-/// The connections that are open, of each protocol.
-struct OpenConnections {
-    http: Arc<Allowance>,
-    grpc: Arc<Allowance>,
-}
-
-impl OpenConnections {
-    fn of(most: usize) -> Self {
-        OpenConnections {
-            http: Allowance::of(most),
-            grpc: Allowance::of(most),
-        }
-    }
 }
 
 /// Who asks a server now.
@@ -121,9 +106,9 @@ pub enum StartError {
 pub struct InferenceServer {
     addresses: Addresses,
     end: watch::Sender<bool>,
-    farewell: std::time::Duration,
-    connections: OpenConnections,
-    calls: Arc<CallRecorder>,
+    gateway: Arc<Gateway>,
+    http: Arc<OpenConnections>,
+    grpc: Arc<OpenConnections>,
     runtime: Option<Runtime>,
     /// Dropped after the runtime whose tasks hand them work.
     _background: BackgroundThreads,
@@ -164,23 +149,26 @@ impl InferenceServer {
         let background =
             BackgroundThreads::start(options.threads.max(1)).map_err(StartError::Threads)?;
         let gateway = Gateway::new(service, options, calls, background.handle());
-        let calls = Arc::clone(&gateway.calls);
         let (end, ending) = Ending::new();
-        let connections = OpenConnections::of(options.limits.connections);
-        {
+        let listeners = Listeners {
+            gateway: Arc::clone(&gateway),
+            notices: options.notices.clone(),
+            ending,
+        };
+        let (http, grpc) = {
             let _inside = runtime.enter();
-            let scopes = [(http, HttpScope::Protocol), (metrics, HttpScope::Metrics)];
-            for (listener, scope) in scopes {
-                serve_http(&runtime, listener, (&gateway, &connections), scope, &ending)?;
-            }
-            serve_grpc(&runtime, grpc, (&gateway, &connections), &ending)?;
-        }
+            listeners.http(metrics, HttpScope::Metrics)?;
+            (
+                listeners.http(http, HttpScope::Protocol)?,
+                listeners.grpc(grpc)?,
+            )
+        };
         Ok(InferenceServer {
             addresses,
             end,
-            farewell: options.limits.farewell,
-            connections,
-            calls,
+            gateway,
+            http,
+            grpc,
             runtime: Some(runtime),
             _background: background,
         })
@@ -194,25 +182,27 @@ impl InferenceServer {
     /// Returns who asks now.
     pub fn activity(&self) -> ServerActivity {
         ServerActivity {
-            http: self.connections.http.held(),
-            grpc: self.connections.grpc.held(),
-            seen: self.calls.callers.seen(),
+            http: self.http.count(),
+            grpc: self.grpc.count(),
+            seen: self.gateway.calls.callers.seen(),
         }
     }
 
     /// Returns who asked each version of a model lately.
     pub fn models_seen(&self) -> Vec<ModelSeen> {
-        self.calls.callers.models_seen()
+        self.gateway.calls.callers.models_seen()
     }
 }
 
 impl Drop for InferenceServer {
     fn drop(&mut self) {
+        // Before the listeners close: who asks whether it is ready is then not sent elsewhere too late.
+        self.gateway.ends();
         let _ = self.end.send(true);
         if let Some(runtime) = self.runtime.take() {
+            let farewell = self.gateway.limits.farewell;
             let ended = async { self.end.closed().await };
-            let wait =
-                || runtime.block_on(async { tokio::time::timeout(self.farewell, ended).await });
+            let wait = || runtime.block_on(async { tokio::time::timeout(farewell, ended).await });
             // Whoever drops it may be driven by another runtime, which this one may not block.
             thread::scope(|scope| {
                 let thread = thread::Builder::new().name("farewell".into());
@@ -220,7 +210,7 @@ impl Drop for InferenceServer {
                 drop(thread.spawn_scoped(scope, wait));
             });
             runtime.shutdown_background();
-            self.calls.flush();
+            self.gateway.calls.flush();
         }
     }
 }
@@ -284,42 +274,49 @@ fn listen(
     })
 }
 
-fn serve_http(
-    runtime: &Runtime,
-    listener: Option<TcpListener>,
-    (gateway, connections): (&Arc<Gateway>, &OpenConnections),
-    scope: HttpScope,
-    ending: &Ending,
-) -> Result<(), StartError> {
-    let Some(listener) = listener else {
-        return Ok(());
-    };
-    let listener = tokio::net::TcpListener::from_std(listener).map_err(StartError::Threads)?;
-    let (gateway, told) = (Arc::clone(gateway), ending.clone());
-    let places = match scope {
-        HttpScope::Protocol => Arc::clone(&connections.http),
-        HttpScope::Metrics => Allowance::of(gateway.limits.connections),
-    };
-    runtime.spawn(accept(listener, places, ending.clone(), move |accepted| {
-        http::serve(Arc::clone(&gateway), accepted, scope, told.clone())
-    }));
-    Ok(())
+/// Serves connections at addresses.
+struct Listeners {
+    gateway: Arc<Gateway>,
+    notices: Notices,
+    ending: Ending,
 }
 
-fn serve_grpc(
-    runtime: &Runtime,
-    listener: Option<TcpListener>,
-    (gateway, connections): (&Arc<Gateway>, &OpenConnections),
-    ending: &Ending,
-) -> Result<(), StartError> {
-    let Some(listener) = listener else {
-        return Ok(());
-    };
-    let listener = tokio::net::TcpListener::from_std(listener).map_err(StartError::Threads)?;
-    let (gateway, told) = (Arc::clone(gateway), ending.clone());
-    let places = Arc::clone(&connections.grpc);
-    runtime.spawn(accept(listener, places, ending.clone(), move |accepted| {
-        grpc::serve(Arc::clone(&gateway), accepted, told.clone())
-    }));
-    Ok(())
+impl Listeners {
+    /// Serves HTTP, if there is an address for it. Returns its connections.
+    fn http(
+        &self,
+        listener: Option<TcpListener>,
+        scope: HttpScope,
+    ) -> Result<Arc<OpenConnections>, StartError> {
+        let (gateway, ending) = (Arc::clone(&self.gateway), self.ending.clone());
+        self.take(listener, move |accepted| {
+            http::serve(Arc::clone(&gateway), accepted, scope, ending.clone())
+        })
+    }
+
+    /// The same with gRPC.
+    fn grpc(&self, listener: Option<TcpListener>) -> Result<Arc<OpenConnections>, StartError> {
+        let (gateway, ending) = (Arc::clone(&self.gateway), self.ending.clone());
+        self.take(listener, move |accepted| {
+            grpc::serve(Arc::clone(&gateway), accepted, ending.clone())
+        })
+    }
+
+    fn take<F>(
+        &self,
+        listener: Option<TcpListener>,
+        serve: impl Fn(AcceptedConnection) -> F + Send + Sync + 'static,
+    ) -> Result<Arc<OpenConnections>, StartError>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let open = OpenConnections::new(self.gateway.limits.connections);
+        if let Some(listener) = listener {
+            let listener =
+                tokio::net::TcpListener::from_std(listener).map_err(StartError::Threads)?;
+            let (taken, notices) = (Arc::clone(&open), self.notices.clone());
+            tokio::spawn(accept(listener, taken, notices, self.ending.clone(), serve));
+        }
+        Ok(open)
+    }
 }

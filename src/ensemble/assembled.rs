@@ -94,10 +94,9 @@ impl Ensemble {
         let signature = Signature {
             inputs: pipeline.inputs().to_vec(),
             outputs: Vec::new(),
-            lengths: None,
+            lengths: pipeline.lengths().cloned(),
         };
-        let found = signature.inputs.iter().filter_map(|spec| spec.elements());
-        let found = found.fold(0, usize::saturating_add);
+        let found = signature.input_width(signature.most());
         let shape = Some(Shape::vector(found)).filter(|shape| shape.is_reasonable());
         let shape = shape.ok_or(AssembledError::Sample { found })?;
         let answers = AnswerKind::Values {
@@ -109,6 +108,7 @@ impl Ensemble {
             input: Input::of_values(Vec::new()).of_shape(shape),
             row_check: RowCheck::new(&signature),
             tensors: Some(signature.inputs.clone()),
+            lengths: signature.lengths.clone(),
             answers,
             rule: RuleKind::usual(answers),
             pipeline: Some(Arc::new(pipeline)),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::dataflow::{Dataflow, FlowStep, RowJoin, StepIndex, StepWork};
 use crate::device::MemberIndex;
-use crate::tensor::{Dimension, Signature, TensorSpec};
+use crate::tensor::{DataType, Lengths, Signature, TensorSpec};
 
+use super::checks::{fits, fixed, has_all, origins, varies};
 use super::condition::TensorReduction;
 use super::error::PipelineError;
 use super::host::HostStep;
@@ -29,6 +30,8 @@ type BuiltStep = (StepRole, Vec<KnownTensor>, Vec<TensorSpec>);
 /// A pipeline as far as it is built.
 struct Builder {
     inputs: Vec<TensorSpec>,
+    /// The lengths of samples, where these vary.
+    lengths: Option<Lengths>,
     tensors: HashMap<String, KnownTensor>,
     steps: Vec<PipelineStep>,
     flow: Vec<FlowStep>,
@@ -49,8 +52,21 @@ impl Pipeline {
         steps: Vec<StepSpec>,
         outputs: &[String],
     ) -> Result<Self, PipelineError> {
+        Pipeline::of_lengths(None, inputs, steps, outputs)
+    }
+
+    /// Creates the pipeline of `steps` for samples of these lengths, where dimensions of tensors vary.
+    ///
+    /// # Errors
+    /// As for [`Pipeline::new`], or a step of the host or a condition reads a tensor that varies.
+    pub fn of_lengths(
+        lengths: Option<Lengths>,
+        inputs: Vec<TensorSpec>,
+        steps: Vec<StepSpec>,
+        outputs: &[String],
+    ) -> Result<Self, PipelineError> {
         let order = ordered(&inputs, &steps)?;
-        let mut builder = Builder::new(&inputs)?;
+        let mut builder = Builder::new(&inputs, lengths)?;
         for at in order {
             builder.add(&steps[at])?;
         }
@@ -59,9 +75,10 @@ impl Pipeline {
 }
 
 impl Builder {
-    fn new(inputs: &[TensorSpec]) -> Result<Self, PipelineError> {
+    fn new(inputs: &[TensorSpec], lengths: Option<Lengths>) -> Result<Self, PipelineError> {
         let mut builder = Builder {
             inputs: inputs.to_vec(),
+            lengths,
             tensors: HashMap::new(),
             steps: Vec::new(),
             flow: Vec::new(),
@@ -74,14 +91,16 @@ impl Builder {
 
     /// Notes tensors that lie one after another in a row. Returns the row's width.
     fn know(&mut self, origin: RowOrigin, specs: &[TensorSpec]) -> Result<usize, PipelineError> {
-        let mut first = 0;
+        let mut first = match origin {
+            RowOrigin::Request => usize::from(self.lengths.is_some()),
+            RowOrigin::Step(_) => 0,
+        };
         for spec in specs {
-            let Some(values) = spec.elements() else {
-                return Err(PipelineError::Varies {
-                    tensor: spec.name.clone(),
-                    found: spec.to_string(),
-                });
+            let values = match self.lengths {
+                Some(_) => spec.elements_at(self.most()),
+                None => spec.elements(),
             };
+            let values = values.ok_or_else(|| varies(spec))?;
             let run = first..first + values;
             first = run.end;
             let source = TensorSource { origin, run };
@@ -90,6 +109,11 @@ impl Builder {
                 .insert(spec.name.clone(), KnownTensor { spec, source });
         }
         Ok(first)
+    }
+
+    /// Returns the length of the longest sample, or 0 where none varies.
+    fn most(&self) -> usize {
+        self.lengths.as_ref().map_or(0, Lengths::most)
     }
 
     fn tensor(&self, step: &str, name: &str) -> Result<KnownTensor, PipelineError> {
@@ -138,6 +162,7 @@ impl Builder {
             dims,
             tensors: made,
             width,
+            most: self.most(),
         });
         Ok(())
     }
@@ -148,6 +173,9 @@ impl Builder {
             return Ok(None);
         };
         let tensor = self.tensor(&spec.name, &when.tensor)?;
+        if tensor.spec.varies() {
+            return Err(varies(&tensor.spec));
+        }
         if when.reduction == TensorReduction::Value && tensor.source.run.len() != 1 {
             return Err(PipelineError::Condition {
                 step: spec.name.clone(),
@@ -170,6 +198,7 @@ impl Builder {
             sources,
             tensors: Vec::new(),
             width: 0,
+            most: self.most(),
         });
         Ok(Some(at))
     }
@@ -183,7 +212,7 @@ impl Builder {
     ) -> Result<BuiltStep, PipelineError> {
         has_all(step, "input", inputs, &signature.inputs)?;
         has_all(step, "output", outputs, &signature.outputs)?;
-        let mut read = Vec::new();
+        let mut read = self.length_of(step, signature)?;
         for own in &signature.inputs {
             let tensor = self.tensor(step, mapped(inputs, &own.name))?;
             fits(step, own, &tensor.spec)?;
@@ -197,6 +226,32 @@ impl Builder {
             ..own.clone()
         });
         Ok((StepRole::Model(member), read, made.collect()))
+    }
+
+    /// Returns the place of the length of samples, as the first tensor that a model reads, or none where
+    /// its samples do not vary.
+    fn length_of(
+        &self,
+        step: &str,
+        signature: &Signature,
+    ) -> Result<Vec<KnownTensor>, PipelineError> {
+        let Some(own) = &signature.lengths else {
+            return Ok(Vec::new());
+        };
+        if own.most() != self.most() {
+            return Err(PipelineError::Lengths {
+                step: step.to_owned(),
+                expected: self.most(),
+                found: own.most(),
+            });
+        }
+        Ok(vec![KnownTensor {
+            spec: TensorSpec::fixed("", DataType::Fp32, &[]),
+            source: TensorSource {
+                origin: RowOrigin::Request,
+                run: 0..1,
+            },
+        }])
     }
 
     /// A model reads an input of the pipeline: it takes those values alone that the model takes.
@@ -216,10 +271,7 @@ impl Builder {
         let read = inputs.iter().map(|name| self.tensor(&spec.name, name));
         let read = read.collect::<Result<Vec<_>, _>>()?;
         if let Some(varying) = read.iter().find(|tensor| tensor.spec.elements().is_none()) {
-            return Err(PipelineError::Varies {
-                tensor: varying.spec.name.clone(),
-                found: varying.spec.to_string(),
-            });
+            return Err(varies(&varying.spec));
         }
         let specs: Vec<&TensorSpec> = read.iter().map(|tensor| &tensor.spec).collect();
         let made = step.outputs(&specs, outputs);
@@ -314,6 +366,7 @@ impl Builder {
         let ends: Vec<usize> = ends.collect();
         Ok(Pipeline {
             inputs: self.inputs,
+            lengths: self.lengths,
             flow: Arc::new(Dataflow::new(self.flow, &ends)?),
             steps: self.steps.into(),
             outputs: answered,
@@ -331,57 +384,4 @@ impl StepRole {
             StepRole::Gate(_) => "when",
         }
     }
-}
-
-fn origins(sources: &[TensorSource]) -> Vec<StepIndex> {
-    let steps = sources.iter().filter_map(|source| match source.origin {
-        RowOrigin::Step(step) => Some(step),
-        RowOrigin::Request => None,
-    });
-    let mut steps: Vec<StepIndex> = steps.collect();
-    steps.sort_unstable();
-    steps.dedup();
-    steps
-}
-
-/// Checks that a model has all tensors that a step names.
-fn has_all(
-    step: &str,
-    side: &'static str,
-    named: &[(String, String)],
-    own: &[TensorSpec],
-) -> Result<(), PipelineError> {
-    let unknown = named
-        .iter()
-        .find(|(name, _)| !own.iter().any(|o| o.name == *name));
-    match unknown {
-        None => Ok(()),
-        Some((name, _)) => Err(PipelineError::NoSuch {
-            step: step.to_owned(),
-            side,
-            name: name.clone(),
-            known: own.iter().map(|o| o.name.clone()).collect(),
-        }),
-    }
-}
-
-fn fits(step: &str, own: &TensorSpec, tensor: &TensorSpec) -> Result<(), PipelineError> {
-    if own.data_type == tensor.data_type && own.dims == tensor.dims {
-        return Ok(());
-    }
-    Err(PipelineError::Unfit {
-        step: step.to_owned(),
-        input: own.name.clone(),
-        expected: own.to_string(),
-        tensor: tensor.name.clone(),
-        found: tensor.to_string(),
-    })
-}
-
-fn fixed(spec: &TensorSpec) -> Vec<usize> {
-    spec.dims
-        .iter()
-        .copied()
-        .filter_map(Dimension::size)
-        .collect()
 }

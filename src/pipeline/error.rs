@@ -74,6 +74,18 @@ pub enum PipelineError {
         /// Its dimensions.
         found: String,
     },
+    /// A model for samples of other lengths than the pipeline's.
+    #[error(
+        "step `{step}`: its samples have lengths up to {found}, those of the pipeline up to {expected}"
+    )]
+    Lengths {
+        /// The step.
+        step: String,
+        /// The pipeline's largest length.
+        expected: usize,
+        /// The model's.
+        found: usize,
+    },
     /// A step of the host that cannot take its inputs.
     #[error("step `{step}`: {error}")]
     Host {

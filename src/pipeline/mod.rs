@@ -1,10 +1,13 @@
 //! Pipelines: graphs of models and steps of the host, joined by the names of tensors.
 //!
 //! [`Pipeline::new`] checks names, types and shapes and finds the order of the steps; what it
-//! returns can be run. Tensors of a step's result lie one after another in a row of float32.
+//! returns can be run. Tensors of a step's result lie one after another in a row of float32. Where
+//! the lengths of samples vary, each lies as one of the longest sample, and the length is the first
+//! value of a sample's row: models that need it read it there, as if it were a tensor.
 
 mod build;
 mod certainty;
+mod checks;
 mod condition;
 mod error;
 mod host;
@@ -18,7 +21,7 @@ use std::time::Duration;
 
 use crate::dataflow::{Dataflow, StepIndex};
 use crate::device::MemberIndex;
-use crate::tensor::{MOST_EXACT, Signature, TensorSpec};
+use crate::tensor::{Lengths, MOST_EXACT, Signature, TensorSpec};
 
 pub use condition::{ConditionError, Relation, StepCondition, TensorReduction};
 pub use error::PipelineError;
@@ -73,6 +76,7 @@ pub enum WorkSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
     inputs: Vec<TensorSpec>,
+    lengths: Option<Lengths>,
     steps: Box<[PipelineStep]>,
     outputs: Vec<PipelineOutput>,
     /// Of each plane the runs of a request's row, where a model reads the request alone.
@@ -95,6 +99,8 @@ pub struct PipelineStep {
     pub tensors: Vec<TensorSpec>,
     /// Values of its row.
     pub width: usize,
+    /// The length of the longest sample, as which its tensors lie in its row; 0 where none varies.
+    pub most: usize,
 }
 
 /// The kind of a step.
@@ -151,7 +157,7 @@ impl PipelineStep {
     pub fn inexact(&self, row: &[f32]) -> Option<usize> {
         let mut first = 0;
         self.tensors.iter().position(|spec| {
-            let run = first..first + spec.elements().unwrap_or(0);
+            let run = first..first + spec.elements_at(self.most).unwrap_or(0);
             first = run.end;
             let values = row.get(run).unwrap_or_default();
             let is_exact = |value: &f32| value.abs() < MOST_EXACT as f32;
@@ -169,6 +175,11 @@ impl Pipeline {
     /// Returns the tensors of a sample.
     pub fn inputs(&self) -> &[TensorSpec] {
         &self.inputs
+    }
+
+    /// Returns the lengths of samples, where dimensions of their tensors vary.
+    pub fn lengths(&self) -> Option<&Lengths> {
+        self.lengths.as_ref()
     }
 
     /// Returns the tensors of an answer, in the order in which they lie in its row.
@@ -205,13 +216,13 @@ impl Pipeline {
 
     /// Returns the tensor whose values lie at `source`, or `None` if none do.
     pub fn tensor(&self, source: &TensorSource) -> Option<&TensorSpec> {
-        let tensors = match source.origin {
-            RowOrigin::Request => &self.inputs,
-            RowOrigin::Step(step) => &self.steps.get(step.get())?.tensors,
+        let (tensors, mut first) = match source.origin {
+            RowOrigin::Request => (&self.inputs, usize::from(self.lengths.is_some())),
+            RowOrigin::Step(step) => (&self.steps.get(step.get())?.tensors, 0),
         };
-        let mut first = 0;
+        let most = self.lengths.as_ref().map_or(0, Lengths::most);
         tensors.iter().find(|spec| {
-            let run = first..first + spec.elements().unwrap_or(0);
+            let run = first..first + spec.elements_at(most).unwrap_or(0);
             first = run.end;
             run == source.run
         })

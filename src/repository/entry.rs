@@ -31,6 +31,7 @@ fn told(model: &LoadedModel) -> EntryConfig {
     EntryConfig {
         platform: config.platform.clone(),
         backend: config.backend.clone(),
+        model_file: config.model_file.clone(),
         versions: config.versions.clone(),
         inputs: config.inputs.iter().map(told_tensor).collect(),
         outputs: config.outputs.iter().map(told_tensor).collect(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use divisi::catalogue::WarmupRequest;
 use divisi::ensemble::{Ensemble, Member};
 use divisi::pipeline::StepSpec;
-use divisi::tensor::TensorSpec;
+use divisi::tensor::{Lengths, TensorSpec};
 use serde::Serialize;
 
 use crate::batch::ModelRows;
@@ -83,6 +83,8 @@ pub(crate) struct PipelinePart {
     /// The tensors of a row.
     pub(crate) inputs: Vec<TensorSpec>,
     pub(crate) outputs: Vec<TensorSpec>,
+    /// The lengths of samples, where dimensions of those tensors vary.
+    pub(crate) lengths: Option<Lengths>,
 }
 
 impl LoadedModel {

@@ -42,7 +42,7 @@ fn of_lengths(model: &LoadedModel) -> Vec<String> {
         .ensemble
         .lengths
         .as_ref()
-        .filter(|_| model.part.is_none())
+        .filter(|_| model.answers_itself())
     else {
         return Vec::new();
     };

@@ -104,10 +104,10 @@ impl ModelSource for RepositorySource {
 
     fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
         let ModelsToRead { names, again, .. } = wanted;
-        let all = self.names();
         let after = wanted.after.and_then(ReadState::known);
         let after = after.unwrap_or_else(|| Arc::clone(&self.known.read()));
         let mut known = KnownVersions::clone(&after);
+        let all = self.names_for(names, &known);
         known.forget(&gone(&known, &all, wanted.served));
         let is_served = |name: &str| wanted.served.iter().any(|entry| entry.name == name);
         let is_read = |name: &&String| again.names(name) || !is_served(name);
@@ -152,6 +152,18 @@ impl ModelSource for RepositorySource {
         if let Some(known) = read.known() {
             *self.known.write() = known;
         }
+    }
+}
+
+impl RepositorySource {
+    /// Returns the names of all models that there are; where the folder cannot be looked at now, none
+    /// that is wanted or known counts as gone.
+    fn names_for(&self, wanted: &BTreeSet<String>, known: &KnownVersions) -> Vec<String> {
+        let names = self.repository.names().unwrap_or_else(|_| {
+            let loaded = known.models.iter().map(|model| model.name.clone());
+            loaded.chain(wanted.iter().cloned()).collect()
+        });
+        with_brought(names, &self.known.read().overrides)
     }
 }
 

@@ -205,7 +205,13 @@ fn network(
     };
     let (read, source) = model::read(&model.folder, &model.config, version, name)?;
     let (ensemble, batch, part) = match read {
-        ReadModel::Varying(ensemble, batch) => (*ensemble, batch, None),
+        ReadModel::Varying(mut ensemble, batch) => {
+            if let Some(precision) = precision {
+                ensemble.compute_in(precision);
+            }
+            let part = ensemble.members.first().map(steps::varying_part);
+            (*ensemble, batch, part)
+        }
         ReadModel::Network(mut member, tensors) => {
             if let Some(precision) = precision {
                 Arc::make_mut(&mut member).precision = precision;

@@ -1,7 +1,7 @@
 //! The requests of `model_warmup`, as samples that an engine can be asked.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use divisi::tensor::{DataType, IdRanges, Signature, TensorSpec, TensorValue};
 use crate::batch::ModelRows;
 use crate::config::{ModelConfig, Warmup, WarmupData, WarmupInput};
 use crate::error::LoadFault;
-use crate::folder::CONFIG;
 use crate::folder::ModelFolder;
 
 /// The folder of a model that has the files of such requests.
@@ -21,118 +20,205 @@ const FOLDER: &str = "warmup";
 /// The most bytes of an input, and of all requests together.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The most requests of a model, each counted as often as it is asked.
-const MOST_REQUESTS: usize = 4096;
+/// The most requests of a model, each counted as often as it is asked, and the most rows of one.
+const MOST_REQUESTS: usize = 1 << 16;
 
-/// Makes the requests that a model is asked before it is told to be ready.
+/// Makes the requests that a model is asked before it is told to be ready. A warm-up of batch size 0
+/// is skipped.
 ///
 /// # Errors
-/// Their tensors are not those of the model, or a file is not there or of another size.
+/// Their tensors are not those of the model, or a file is not there or too short.
 pub(crate) fn requests(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
     signature: &Signature,
     rows: ModelRows,
 ) -> Result<Arc<[WarmupRequest]>, LoadFault> {
-    let written = &config.warmup;
     let lines = config.lines.warmup.iter().copied();
     let lines = lines.chain(std::iter::repeat(1));
-    let count: usize = written.iter().map(|warmup| warmup.count.max(1)).sum();
-    let mut held = 0_u64;
-    let requests = written.iter().zip(lines).map(|(warmup, line)| {
-        let made = request(folder, warmup, signature, rows).and_then(|made| {
-            held += made.values.len() as u64 * 4;
-            match held <= MOST_BYTES {
-                true => Ok(made),
-                false => Err(format!("expected at most {MOST_BYTES} bytes in all")),
-            }
+    let asked = config.warmup.iter().zip(lines);
+    let maker = WarmupMaker {
+        folder,
+        signature,
+        rows,
+    };
+    let (mut bytes, mut count) = (0_u64, 0_usize);
+    let requests = asked
+        .filter(|(warmup, _)| warmup.rows > 0)
+        .map(|(warmup, line)| {
+            let made = maker.request(warmup).and_then(|made| {
+                bytes += made.values.len() as u64 * 4;
+                count = count.saturating_add(made.count.get());
+                within_bounds(bytes, count).map(|()| made)
+            });
+            made.map_err(|why| {
+                let why = format!("model_warmup `{}`: {why}", warmup.name);
+                folder.wrong(line, why)
+            })
         });
-        made.map_err(|why| {
-            let why = format!("model_warmup `{}`: {why}", warmup.name);
-            folder.wrong(line, why)
-        })
-    });
-    if count > MOST_REQUESTS {
-        let why = format!("model_warmup: expected at most {MOST_REQUESTS} requests, found {count}");
-        return Err(folder.failed(CONFIG, &why));
-    }
     requests.collect()
 }
 
-fn request(
-    folder: &ModelFolder<'_>,
-    warmup: &Warmup,
-    signature: &Signature,
+/// Checks the bytes that all requests hold, and how many they are.
+fn within_bounds(bytes: u64, count: usize) -> Result<(), String> {
+    if bytes > MOST_BYTES {
+        return Err(format!(
+            "expected at most {MOST_BYTES} bytes in all warm-ups"
+        ));
+    }
+    if count > MOST_REQUESTS {
+        return Err(format!(
+            "count: expected at most {MOST_REQUESTS} requests in all warm-ups, found {count}"
+        ));
+    }
+    Ok(())
+}
+
+/// The model whose warm-ups are made.
+struct WarmupMaker<'m> {
+    folder: &'m ModelFolder<'m>,
+    signature: &'m Signature,
     rows: ModelRows,
-) -> Result<WarmupRequest, String> {
-    let tensors = warmup.inputs.iter().map(|input| {
-        let spec = signature.inputs.iter().find(|spec| spec.name == input.name);
-        let value = value(folder, warmup, input, (spec, rows));
-        let value = value.map_err(|why| format!("input `{}`: {why}", input.name))?;
-        Ok((input.name.clone(), value))
-    });
-    let tensors = tensors.collect::<Result<Vec<_>, String>>()?;
-    let (values, _) = signature.rows(&tensors).map_err(|why| why.to_string())?;
-    Ok(WarmupRequest {
-        name: warmup.name.clone(),
-        count: NonZeroUsize::new(warmup.count).unwrap_or(NonZeroUsize::MIN),
-        values,
-    })
 }
 
-/// Returns an input, the dimension of its rows first.
-fn value(
-    folder: &ModelFolder<'_>,
-    warmup: &Warmup,
-    input: &WarmupInput,
-    (spec, rows): (Option<&TensorSpec>, ModelRows),
-) -> Result<TensorValue, String> {
-    let written = input.dims.iter().map(|dim| usize::try_from(*dim).ok());
-    let written: Option<Vec<usize>> = written.collect();
-    let written = written.ok_or("dims: expected numbers above 0, found -1")?;
-    let lead = match (rows, warmup.rows) {
-        (ModelRows::Absent, _) => Some(1),
-        (ModelRows::UpTo(_), rows) => Some(rows.max(1)),
-        // The first of the dimensions is that of the rows already.
-        (ModelRows::Open | ModelRows::Exactly(_), 0) => None,
-        (ModelRows::Open | ModelRows::Exactly(_), rows) => Some(rows),
-    };
-    let dims: Vec<usize> = lead.into_iter().chain(written).collect();
-    let found = dims.first().copied().unwrap_or_default();
-    if !rows.takes(found) {
-        return Err(format!("expected a {rows}, found {found} rows"));
-    }
-    let size = input.data_type.size().ok_or("strings are not taken")?;
-    let count = dims.iter().try_fold(1_usize, |all, d| all.checked_mul(*d));
-    let bytes = count.and_then(|count| count.checked_mul(size));
-    let bytes = bytes.filter(|bytes| *bytes as u64 <= MOST_BYTES);
-    let bytes = bytes.ok_or_else(|| format!("expected at most {MOST_BYTES} bytes"))?;
-    let made = match &input.data {
-        WarmupData::Zeros => TensorValue::new(input.data_type, dims, vec![0; bytes]),
-        WarmupData::File(name) => {
-            let held = file(folder, name, bytes)?;
-            TensorValue::new(input.data_type, dims, held)
-        }
-        WarmupData::Random => {
-            let values = random(bytes / size, input.data_type, spec);
-            TensorValue::of_floats(input.data_type, dims, &values)
-        }
-    };
-    made.map_err(|why| why.to_string())
+/// The dimensions of a warm-up's input, as they are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WrittenDims {
+    /// Those of a row: a batch is as many equal rows as the warm-up says.
+    Row,
+    /// Those of the whole tensor of a request.
+    Whole,
 }
 
-/// Reads the bytes of an input.
-fn file(folder: &ModelFolder<'_>, name: &str, expected: usize) -> Result<Vec<u8>, String> {
-    let name = format!("{FOLDER}/{name}");
-    let path = folder.inside(&name).map_err(|fault| fault.to_string())?;
-    let shown = folder.shown(&name);
-    let failed = |error: io::Error| format!("{shown}: {error}");
-    // Nothing of another size is read.
-    let found = fs::metadata(&path).map_err(failed)?.len();
-    if found != expected as u64 {
-        return Err(format!("{shown}: expected {expected} bytes, found {found}"));
+impl WarmupMaker<'_> {
+    fn request(&self, warmup: &Warmup) -> Result<WarmupRequest, String> {
+        let tensors = warmup.inputs.iter().map(|input| {
+            let value = self.value(input);
+            let value = value.map_err(|why| format!("input `{}`: {why}", input.name))?;
+            Ok((input.name.clone(), value))
+        });
+        let tensors = tensors.collect::<Result<Vec<_>, String>>()?;
+        let (values, _) = self
+            .signature
+            .rows(&tensors)
+            .map_err(|why| why.to_string())?;
+        let first = warmup.inputs.first();
+        let written = first.map_or(WrittenDims::Row, |input| self.written(input));
+        let (rows, requests) = match written {
+            WrittenDims::Row => (self.batch(warmup.rows)?, 1),
+            // Each is a whole request: as many as the batch size says go one after another.
+            WrittenDims::Whole => (1, warmup.rows),
+        };
+        let count = warmup.count.max(1).saturating_mul(requests);
+        let above_zero = |number| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
+        Ok(WarmupRequest {
+            name: warmup.name.clone(),
+            count: above_zero(count),
+            rows: above_zero(rows),
+            values,
+        })
     }
-    reading::bytes(&path).map_err(failed)
+
+    /// Returns the rows of a batch, if the model takes as many.
+    fn batch(&self, rows: usize) -> Result<usize, String> {
+        match self.rows.takes(rows) && rows <= MOST_REQUESTS {
+            true => Ok(rows),
+            false => {
+                let most = self.rows.most().unwrap_or(MOST_REQUESTS).min(MOST_REQUESTS);
+                Err(format!(
+                    "batch_size: expected at most {most}, the model's largest batch, found {rows}"
+                ))
+            }
+        }
+    }
+
+    /// Returns which dimensions an input says: a model with `max_batch_size` leaves the batch out, one
+    /// without says the whole tensor. Where the model's file decides, both can be written.
+    fn written(&self, input: &WarmupInput) -> WrittenDims {
+        let mut specs = self.signature.inputs.iter();
+        let spec = specs.find(|spec| spec.name == input.name);
+        match self.rows {
+            ModelRows::UpTo(_) => WrittenDims::Row,
+            ModelRows::Absent => WrittenDims::Whole,
+            ModelRows::Open | ModelRows::Exactly(_) => match spec {
+                Some(spec) if input.dims.len() == spec.dims.len() => WrittenDims::Row,
+                _ => WrittenDims::Whole,
+            },
+        }
+    }
+
+    /// Returns an input with the dimension of its rows first.
+    fn value(&self, input: &WarmupInput) -> Result<TensorValue, String> {
+        let dims = self.dims(input)?;
+        let size = input.data_type.size();
+        let size =
+            size.ok_or("data_type: strings are not supported; expected a type of numbers")?;
+        let count = dims.iter().try_fold(1_usize, |all, d| all.checked_mul(*d));
+        let bytes = count.and_then(|count| count.checked_mul(size));
+        let bytes = bytes.filter(|bytes| *bytes as u64 <= MOST_BYTES);
+        let bytes = bytes.ok_or_else(|| format!("dims: expected at most {MOST_BYTES} bytes"))?;
+        let made = match &input.data {
+            None => {
+                return Err("expected `zero_data`, `random_data` or `input_data_file`".into());
+            }
+            Some(WarmupData::Zeros) => TensorValue::new(input.data_type, dims, vec![0; bytes]),
+            Some(WarmupData::File(name)) => {
+                let read = self.file(name, bytes);
+                let read = read.map_err(|why| format!("input_data_file: {why}"))?;
+                TensorValue::new(input.data_type, dims, read)
+            }
+            Some(WarmupData::Random) => {
+                let mut specs = self.signature.inputs.iter();
+                let spec = specs.find(|spec| spec.name == input.name);
+                let values = random(bytes / size, input.data_type, spec);
+                TensorValue::of_floats(input.data_type, dims, &values)
+            }
+        };
+        made.map_err(|why| why.to_string())
+    }
+
+    /// Returns the dimensions of an input with that of its rows first.
+    fn dims(&self, input: &WarmupInput) -> Result<Vec<usize>, String> {
+        let written = input.dims.iter().map(|dim| usize::try_from(*dim).ok());
+        let written: Option<Vec<usize>> = written.collect();
+        let written = written.ok_or("dims: expected numbers above 0, found -1")?;
+        let is_whole = self.written(input) == WrittenDims::Whole;
+        if !is_whole || self.rows == ModelRows::Absent {
+            return Ok(std::iter::once(1).chain(written).collect());
+        }
+        match written.first() {
+            Some(first) if !self.rows.takes(*first) => {
+                let expected = self.rows;
+                Err(format!(
+                    "dims: expected a {expected} as the first dimension, found {first}"
+                ))
+            }
+            _ => Ok(written),
+        }
+    }
+
+    /// Reads the first bytes of a file, as many as are expected: what follows them is left.
+    fn file(&self, name: &str, expected: usize) -> Result<Vec<u8>, String> {
+        let name = format!("{FOLDER}/{name}");
+        let path = self.folder.inside(&name);
+        let path = path.map_err(|fault| fault.to_string())?;
+        let shown = self.folder.shown(&name);
+        let failed = |error: io::Error| format!("{shown}: {error}");
+        // Nothing is read of a file that is too short.
+        let found = fs::metadata(&path).map_err(failed)?.len();
+        let file = reading::open(&path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        if found >= expected as u64 {
+            let mut first = file.take(expected as u64);
+            first.read_to_end(&mut bytes).map_err(failed)?;
+        }
+        match bytes.len() == expected {
+            true => Ok(bytes),
+            false => Err(format!(
+                "{shown}: expected at least {expected} bytes, found {found}"
+            )),
+        }
+    }
 }
 
 /// Returns made-up numbers, the same ones each time: from 0 up to 1, or ids that the model has.

@@ -376,7 +376,7 @@ fn an_engine_goes_on_without_its_terminal_by_default_and_the_screen_says_so() {
         let home = Home::new();
         let mut console = with_options(&home, "", &[]);
         console.send("q");
-        console.shows("this terminal closes without an answer, serving goes on.");
+        console.shows("terminal closes without an answer, serving goes on.");
         goes_away(&mut console, signal);
         assert!(console.ends().success());
         assert_eq!(home.text(&["servers"]).trim(), "digits");
@@ -389,18 +389,24 @@ fn a_console_without_an_engine_of_its_own_ends_with_its_terminal() {
     let home = Home::new();
     let file = home.path("run.divisi");
     let mut server = home.serve(&["digits", "--record", &file]);
+    // By default, an engine of its own would go on.
     fs::write(home.path("config.toml"), "").expect("writes");
     let folder = home.path("");
-    for arguments in [&["attach", "digits"][..], &["replay", &file], &["demo"]] {
-        let all = [arguments, &["--config", &folder]].concat();
-        let mut console = home.terminal(&all);
+    let ends = |arguments: &[&str]| {
+        let mut console = home.terminal(&[arguments, &["--config", &folder]].concat());
         console.until("serving");
         console.hang_up();
         console.ends();
+    };
+    for arguments in [&["attach", "digits"][..], &["demo"]] {
+        ends(arguments);
         assert_eq!(home.text(&["servers"]).trim(), "digits", "{arguments:?}");
     }
     home.text(&["stop", "digits"]);
     assert!(ended(&mut server).success());
+    // A recording is whole once its server has ended.
+    ends(&["replay", &file]);
+    assert!(home.text(&["servers"]).contains("no server runs"));
 }
 
 #[test]

@@ -159,6 +159,30 @@ fn run_answers_in_pieces_as_it_does_at_once() {
     assert_eq!(answers(&rows, "1"), whole);
 }
 
+/// A network whose answers are beyond float32.
+const BEYOND: &str = r#"
+[[layers]]
+name = "large"
+op = "scale"
+by = 3e38
+"#;
+
+#[test]
+fn answers_without_a_number_in_json_are_the_words_of_a_server() {
+    let file = written("beyond.toml", BEYOND.as_bytes());
+    let input = npy("beyond.npy", "(2, 3)", &[10.0, -10.0, 0.0, 1.0, 10.0, 0.5]);
+    for (name, expected) in [
+        ("beyond.json", ["[Infinity,-Infinity,0.0,", ",Infinity,"]),
+        ("beyond.jsonl", ["[Infinity,-Infinity,0.0]", ",Infinity,"]),
+    ] {
+        let (path, output) = path(name);
+        let asked = ["network", "run", &file, "--shape", "3"];
+        divisi(&[&asked[..], &["--input", &input, "--output", &output]].concat());
+        let text = fs::read_to_string(path).expect("answers");
+        assert!(expected.iter().all(|part| text.contains(part)), "{text}");
+    }
+}
+
 #[test]
 fn written_weights_answer_as_those_made_up() {
     let file = layers("weights");

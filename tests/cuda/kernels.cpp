@@ -292,11 +292,13 @@ template <typename T> bool test_answer() {
     return check.report();
 }
 
-// What each value of a row becomes; a NaN or an infinity makes the whole row NaN.
-template <typename T> std::unique_ptr<double[]> softmax_of(View<T> &from, int row) {
+// What each value of a row becomes; a NaN or an infinity makes the whole row NaN, but one of -inf alone
+// where that is masked.
+template <typename T> std::unique_ptr<double[]> softmax_of(View<T> &from, int row, bool masked) {
     double most = -INFINITY, sum = 0;
-    std::unique_ptr<double[]> want(new double[size_t(from.channels)]);
+    std::unique_ptr<double[]> want(new double[size_t(from.channels)]());
     for (int c = 0; c < from.channels; c++) most = std::fmax(most, from.get(row, c));
+    if (masked && most == -INFINITY) return want;
     for (int c = 0; c < from.channels; c++) sum += want[size_t(c)] = std::exp(from.get(row, c) - most);
     for (int c = 0; c < from.channels; c++) want[size_t(c)] /= sum;
     return want;
@@ -311,9 +313,12 @@ template <typename T, typename To> bool test_softmax(const char *kernel) {
         View<To> to = random_view<To>(random, rows, channels);
         from.randomise(random, random.of({0, 0, 2 * channels}));
         if (random.chance(3)) from.at(0, channels - 1) = Kind<T>::make(300);
-        check.run(Softmax{from.data(), to.data(), from.pitch, to.pitch, rows, channels}, random_blocks(random));
+        const bool masked = random.chance(2);
+        if (random.chance(3))
+            for (int c = 0; c < channels; c++) from.at(rows - 1, c) = Kind<T>::make(-INFINITY);
+        check.run(Softmax{from.data(), to.data(), from.pitch, to.pitch, rows, channels, masked, 0}, random_blocks(random));
         for (int row = 0; row < rows; row++) {
-            const std::unique_ptr<double[]> want = softmax_of(from, row);
+            const std::unique_ptr<double[]> want = softmax_of(from, row, masked);
             for (int c = 0; c < channels; c++) check.value(to.at(row, c), want[size_t(c)], want[size_t(c)]);
         }
         if (!to.gaps_untouched()) check.fail("wrote into a gap");

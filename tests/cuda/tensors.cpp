@@ -90,7 +90,7 @@ template <typename T> bool test_map() {
         const std::vector<int> sizes = random_sizes(random);
         const Strided<T> a(random, rows, sizes, unsigned(random.between(0, 15))), b(random, rows, sizes, unsigned(random.between(0, 15)));
         const Strided<T> c(random, rows, sizes), to(random, rows, sizes);
-        Map p{a.tensor, b.tensor, c.tensor, to.tensor, {}, rows, 0, random.of({FILL, COPY, ABS, EXP, ADD, SUB, MUL, MAX, LESS, CHOICE}), 2.5f, 0};
+        Map p{a.tensor, b.tensor, c.tensor, to.tensor, {}, rows, 0, random.of({FILL, COPY, ABS, SIGN, EXP, TO_F16, ADD, SUB, MUL, MAX, LESS, REMAINDER, CHOICE}), 2.5f, 0};
         p.values = place_sizes(p.sizes, sizes);
         check.run(p, random_blocks(random));
         each_position(rows, sizes, [&](int row, const std::vector<int> &index) {
@@ -98,7 +98,10 @@ template <typename T> bool test_map() {
             const double want = p.function == FILL     ? 2.5
                                 : p.function == COPY   ? x
                                 : p.function == ABS    ? std::fabs(x)
+                                : p.function == SIGN   ? (std::isnan(x) ? x : double(x > 0) - double(x < 0))
                                 : p.function == EXP    ? std::exp(x)
+                                : p.function == TO_F16 ? double(__half2float(__float2half_rn(float(x))))
+                                : p.function == REMAINDER ? std::fmod(x, y)
                                 : p.function == ADD    ? x + y
                                 : p.function == SUB    ? x - y
                                 : p.function == MUL    ? x * y
@@ -147,17 +150,21 @@ template <typename T> bool test_scan() {
     for (int i = 0; i < RUNS / 2; i++) {
         const int rows = random.between(1, 3), lines = random.of({1, 4, 70}), count = random.of({1, 2, 30});
         const Strided<T> from(random, rows, {lines, count}), to(random, rows, {lines, count});
-        Scan p{from.tensor, to.tensor, {}, rows, 0, count, from.tensor.strides[7], to.tensor.strides[7], random.between(0, 1), random.between(0, 1)};
+        Scan p{from.tensor, to.tensor, {}, rows, 0, count, from.tensor.strides[7], to.tensor.strides[7], random.between(0, 1), random.between(0, 1), 0, 0};
+        // Products of many values leave the range of a half.
+        p.product = count <= 2 && random.chance(2);
         p.from.strides[7] = from.tensor.strides[6], p.to.strides[7] = to.tensor.strides[6];
         p.values = place_sizes(p.sizes, {lines});
         check.run(p, random_blocks(random));
         each_position(rows, {lines, count}, [&](int row, const std::vector<int> &index) {
-            double sum = 0;
+            double all = p.product ? 1 : 0;
             for (int n = 0; n < count; n++) {
                 const bool before = p.reverse ? n > index[1] : n < index[1];
-                if (before || (n == index[1] && !p.exclusive)) sum += from.get(row, {index[0], n});
+                if (!before && (n != index[1] || p.exclusive)) continue;
+                const double value = from.get(row, {index[0], n});
+                all = p.product ? all * value : all + value;
             }
-            to.value(check, row, index, sum, 2 * count);
+            to.value(check, row, index, all, 2 * count + std::fabs(all));
         });
     }
     return check.report();
@@ -225,7 +232,7 @@ template <typename T> bool test_attention() {
         Strided<T> mask(random, rows, {heads, queries, keys});
         hide(random, mask, rows, heads, queries, keys);
         const float scale = 0.3f;
-        Attention p{query.tensor, key.tensor, value.tensor, to.tensor, {mask.tensor, mask.tensor, mask.tensor}, &scale, {}, rows, heads, queries, keys, depth, features, random.between(0, 3), random.between(0, 1), 0};
+        Attention p{query.tensor, key.tensor, value.tensor, to.tensor, {mask.tensor, mask.tensor, mask.tensor}, &scale, {}, rows, heads, queries, keys, depth, features, random.between(0, 3), random.between(0, 2), 0};
         place_sizes(p.sizes, {heads}, 6);
         check.run(p, random_blocks(random));
         each_position(rows, {heads, queries}, [&](int row, const std::vector<int> &index) {

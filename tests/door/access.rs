@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi_door::calls::access::{AccessFormat, AccessOptions, RateSampler};
+use divisi_door::calls::access::{AccessFormat, AccessOptions, LineBuffer, RateSampler};
 use divisi_door::error::ServiceError;
 use divisi_door::keys::Keys;
 use divisi_door::limits::ServerLimits;
@@ -17,6 +17,7 @@ use divisi_door::service::{
     InferenceFuture, InferenceRequest, ListedModel, ModelDescription, ModelService, ModelState,
 };
 use divisi_door::{InferenceServer, ServerOptions, StartError};
+use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::client::{ask, ask_with, read};
@@ -208,7 +209,7 @@ fn a_question_whether_something_is_ready_has_the_status_of_its_answer() {
 #[test]
 fn heads_that_are_refused_have_lines_and_are_counted_by_their_reason() {
     let limits = ServerLimits {
-        header_time: Duration::from_millis(50),
+        header_time: Duration::from_millis(500),
         headers: 8,
         ..ServerLimits::default()
     };
@@ -248,6 +249,113 @@ fn heads_that_are_refused_have_lines_and_are_counted_by_their_reason() {
     ] {
         let line = format!("divisi_refusals_total{{reason=\"{reason}\"}} {count}\n");
         assert!(text.contains(&line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn every_call_is_a_line_or_is_counted_as_lost() {
+    let access = AccessOptions {
+        file: Some("/dev/full".into()),
+        format: AccessFormat::Json,
+        rate: None,
+    };
+    let options = ServerOptions {
+        access: Some(access),
+        ..options(ServerLimits::default())
+    };
+    let server = InferenceServer::start(Arc::new(Echo::default()), &options).expect("starts");
+    let address = server.addresses().http.expect("an address");
+    for _ in 0..20 {
+        assert_eq!(ask(address, "POST", INFER, BODY).status, 200);
+    }
+    let lost = || {
+        let metrics = ask(address, "GET", "/metrics", b"");
+        let text = String::from_utf8(metrics.body).expect("text");
+        let line = text
+            .lines()
+            .find(|l| l.starts_with("divisi_access_log_lost_total"));
+        let value = line.and_then(|line| line.rsplit(' ').next());
+        value.and_then(|value| value.parse().ok()).unwrap_or(0)
+    };
+    // A call asks for the metrics, and is the next one that is lost.
+    let mut asked = 20;
+    wait_until("the lines are lost", || {
+        asked += 1;
+        let lost: u64 = lost();
+        assert!(lost < asked, "{lost} of {asked}");
+        lost >= 20
+    });
+}
+
+/// A file that takes so many bytes more.
+struct Disk {
+    bytes: Vec<u8>,
+    free: usize,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = bytes.len().min(self.free);
+        if count == 0 {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        self.free -= count;
+        self.bytes.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_line_is_written_whole_or_lost_and_never_both(
+        steps in prop::collection::vec((0..40usize, prop::bool::ANY, 0..60usize), 0..40),
+    ) {
+        let mut disk = Disk { bytes: Vec::new(), free: 0 };
+        let (mut lines, mut lost) = (LineBuffer::default(), 0);
+        for (number, (length, writes, room)) in steps.iter().enumerate() {
+            lines.push(&format!("{number} {}\n", "x".repeat(*length)));
+            if *writes {
+                disk.free = *room;
+                lost += lines.write_to(&mut disk).map_or_else(|lost| lost.lines, |()| 0);
+            }
+            let text = String::from_utf8(disk.bytes.clone()).expect("text");
+            let whole = text.matches('\n').count();
+            prop_assert_eq!(whole + lost as usize + lines.len(), number + 1);
+        }
+        disk.free = usize::MAX;
+        prop_assert!(lines.write_to(&mut disk).is_ok());
+        let text = String::from_utf8(disk.bytes).expect("text");
+        prop_assert_eq!(text.lines().count() + lost as usize, steps.len());
+        let mut last = None;
+        for line in text.lines() {
+            let (number, rest) = line.split_once(' ').expect("a line");
+            let number: usize = number.parse().expect("a number");
+            prop_assert_eq!(rest.len(), steps[number].0, "{} is not whole", line);
+            prop_assert!(last < Some(number));
+            last = Some(number);
+        }
+    }
+}
+
+#[test]
+fn what_a_client_names_is_cut_in_the_log() {
+    let logged = Logged::new(AccessFormat::Json, None, None);
+    let address = logged.server.addresses().http.expect("an address");
+    let id = "i".repeat(4000);
+    let body = format!(r#"{{"id":"{id}","inputs":[]}}"#);
+    let answer = ask(address, "POST", INFER, body.as_bytes());
+    assert_eq!(
+        (answer.status, &answer.json()["id"]),
+        (200, &Value::from(id))
+    );
+    let path = format!("/v2/{}", "p".repeat(20_000));
+    assert_eq!(ask(address, "GET", &path, b"").status, 404);
+    for line in logged.lines(2) {
+        assert!(line.len() < 4000, "{line}");
     }
 }
 

@@ -13,7 +13,7 @@ use divisi_door::notices::Notices;
 use divisi_door::{InferenceServer, ServerActivity, ServerOptions};
 use serde_json::json;
 
-use crate::client::{ask, ask_with};
+use crate::client::{ask, ask_with, request};
 use crate::service::{Echo, TestServer, options};
 use crate::wait::wait_until;
 
@@ -166,11 +166,18 @@ fn connections_are_counted_as_long_as_they_are_open_and_refused_ones_by_their_re
         connections: 2,
         ..ServerLimits::default()
     });
-    let server = &server.server;
+    let (test, server) = (&server, &server.server);
     let address = server.addresses().http.expect("an address");
-    let open = |_| TcpStream::connect(address).expect("connects");
+    // Idle connections would make room for a third.
+    let never = request("POST", "/v2/models/never/infer", &[], br#"{"inputs":[]}"#);
+    let open = |_| {
+        let mut client = TcpStream::connect(address).expect("connects");
+        client.write_all(&never).expect("is sent");
+        client
+    };
     let connections: Vec<TcpStream> = (0..2).map(open).collect();
-    wait_until("both are open", || server.activity().http == 2);
+    wait_until("both requests are under way", || test.waits(2));
+    assert_eq!(server.activity().http, 2);
     let third = ask(address, "GET", "/v2", b"");
     assert_eq!(third.status, 503);
     let refused = server.activity().seen.refusals;

@@ -200,6 +200,15 @@ def of_grpc(address, scores):
     for _ in range(8):
         result, error = got.get(timeout=60)
         check("grpc async_infer", error is None and result.as_numpy("scores").shape == (5, 10))
+    many = np.repeat(ROWS, 100, 0)
+    for how in ["gzip", "deflate"]:
+        answered = client.infer(MODEL, inputs(grpc, many), compression_algorithm=how).as_numpy("scores")
+        check(f"grpc messages by {how}", np.allclose(answered[::100], scores, atol=1e-5))
+    client.start_stream(callback=back, compression_algorithm="gzip")
+    client.async_stream_infer(MODEL, inputs(grpc, many), request_id="packed")
+    result, error = got.get(timeout=60)
+    check("grpc stream by gzip", error is None and result.get_response().id == "packed")
+    client.stop_stream()
     client.start_stream(callback=back)
     for at in range(20):
         name = "nobody" if at == 7 else MODEL

@@ -191,3 +191,31 @@ fn an_ensemble_has_no_instances_of_its_own_and_what_is_not_written_is_empty() {
     assert_eq!(told["output"][0]["label_filename"], "");
     assert_eq!(config(&served, "b")["instance_group"][0]["count"], 1);
 }
+
+#[test]
+fn a_model_can_be_loaded_with_the_configuration_that_clients_are_told() {
+    let plain = "max_batch_size: 4";
+    let models = Models::new()
+        .network("bare", "")
+        .network("batched", plain)
+        .network("onnx", &format!("platform: \"onnxruntime_onnx\" {plain}"))
+        .network(
+            "both",
+            &format!("{plain} backend: \"onnxruntime\" platform: \"onnxruntime_onnx\""),
+        )
+        .network(
+            "named",
+            &format!("{plain} default_model_filename: \"net.onnx\""),
+        )
+        .file("named/1/net.onnx", network("affine.onnx"))
+        .network("a", plain)
+        .network("b", plain)
+        .file("e/config.pbtxt", crate::repository::ENSEMBLE);
+    let served = models.serve(false);
+    for model in ["bare", "batched", "onnx", "both", "named", "e"] {
+        let told = config(&served, model);
+        let loaded = served.load(model, &json!({"config": told.to_string()}));
+        assert_eq!(loaded.status, 200, "{model}: {loaded:?}");
+        assert_eq!(config(&served, model), told, "{model}");
+    }
+}

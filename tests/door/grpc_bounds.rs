@@ -134,6 +134,29 @@ fn what_has_come_of_a_message_of_a_stream_is_counted_until_the_client_is_gone() 
 }
 
 #[test]
+fn an_id_has_a_bound_and_is_echoed_no_further_than_that() {
+    let server = TestServer::start();
+    let with_id = |length: usize| proto::ModelInferRequest {
+        id: "x".repeat(length),
+        ..request("echo", Vec::new(), &[])
+    };
+    let answer = infer_all(&server, "ModelInfer", &[with_id(4097)]);
+    assert_eq!(answer.status, "3", "{}", answer.words);
+    assert!(answer.words.contains("`id`: expected at most 4096 bytes"));
+    let answer = infer_all(
+        &server,
+        "ModelStreamInfer",
+        &[with_id(1 << 20), with_id(4096)],
+    );
+    assert_eq!(answer.status, "0", "{}", answer.words);
+    let read = |bytes| proto::ModelStreamInferResponse::decode(bytes).expect("a message");
+    let answers: Vec<_> = answer.messages.into_iter().map(read).collect();
+    assert!(answers[0].error_message.contains("`id`"));
+    assert!(answers[0].encoded_len() < 4096);
+    assert_eq!(answers[1].error_message, "");
+}
+
+#[test]
 fn messages_of_a_stream_are_given_back_once_they_are_answered() {
     let limits = ServerLimits {
         bodies: 1 << 20,

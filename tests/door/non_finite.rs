@@ -171,11 +171,72 @@ fn the_words_are_values_of_floats_alone() {
 }
 
 #[test]
+fn a_finite_number_beyond_its_type_is_refused() {
+    let server = TestServer::start();
+    let cases = [
+        ("FP16", "65519", "65520", "65520"),
+        ("FP16", "-65504", "-1000000", "-1000000"),
+        ("BF16", "3.38e38", "3.4e38", "3.4e38"),
+        ("FP32", "3.4028235e38", "1e39", "1e39"),
+        ("FP32", "-3.4028235e38", "-3.5e38", "-3.5e38"),
+        (
+            "FP32",
+            "0",
+            "340282366920938463463374607431768211456",
+            "3.402823669209385e38",
+        ),
+    ];
+    for (data_type, within, beyond, shown) in cases {
+        let body = |value: &str| {
+            format!(
+                r#"{{"inputs":[{{"name":"x","shape":[2],"datatype":"{data_type}","data":[1,{value}]}}]}}"#
+            )
+        };
+        let (status, text) = answer_to(&server.server, "echo", &body(within));
+        assert_eq!(status, 200, "{within}: {text}");
+        assert!(!text.contains("Infinity"), "{within}: {text}");
+        let (status, text) = answer_to(&server.server, "echo", &body(beyond));
+        assert_eq!(status, 400, "{beyond}: {text}");
+        let words =
+            format!("tensor `x`: value 1 is {shown}, which is beyond the range of {data_type}");
+        assert!(text.contains(&words), "{beyond}: {text}");
+    }
+}
+
+#[test]
+fn an_integer_beyond_its_type_is_refused() {
+    let server = TestServer::start();
+    let cases = [
+        ("UINT8", "256"),
+        ("INT8", "-129"),
+        ("UINT16", "65536"),
+        ("INT16", "32768"),
+        ("UINT32", "4294967296"),
+        ("INT32", "-2147483649"),
+        ("UINT64", "18446744073709551616"),
+        ("UINT64", "-1"),
+        ("INT64", "9223372036854775808"),
+        ("BOOL", "2"),
+        ("INT32", "1e39"),
+    ];
+    for (data_type, value) in cases {
+        let body = format!(
+            r#"{{"inputs":[{{"name":"x","shape":[1],"datatype":"{data_type}","data":[{value}]}}]}}"#
+        );
+        let (status, text) = answer_to(&server.server, "echo", &body);
+        assert_eq!(status, 400, "{data_type} {value}: {text}");
+        assert!(text.contains("tensor `x`: value 0 is"), "{text}");
+        assert!(text.contains(data_type), "{text}");
+    }
+}
+
+#[test]
 fn the_classification_of_an_answer_with_them_is_told() {
     let served = served(chain());
-    let body = json!({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4],
-        "data": [1e300, 0, 0, 0]}], "outputs": [{"name": "y", "parameters": {"classification": 1}}]});
-    let answer = served.post("/v2/models/a/infer", &body);
+    let body = r#"{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [Infinity, 0, 0, 0]}],
+        "outputs": [{"name": "y", "parameters": {"classification": 1}}]}"#;
+    let address = served.server.addresses().http.expect("an address");
+    let answer = ask(address, "POST", "/v2/models/a/infer", body.as_bytes());
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.json()["outputs"][0]["data"], json!(["inf:0"]));
 }
@@ -189,9 +250,23 @@ fn classes_are_written_as_c_writes_numbers_and_without_names_that_are_empty() {
     let most = NonZeroUsize::new(4).expect("some");
     let classes = classified("y", &tensor, most, false, Some(&labels)).expect("numbers");
     let strings = classes.strings().map(String::from_utf8_lossy);
-    let mut strings: Vec<String> = strings.map(|class| class.into_owned()).collect();
-    strings.sort();
-    assert_eq!(strings, ["-inf:3", "-nan:2:x", "3.000000:1", "nan:0:w"]);
+    let strings: Vec<String> = strings.map(|class| class.into_owned()).collect();
+    assert_eq!(strings, ["3.000000:1", "-inf:3", "nan:0:w", "-nan:2:x"]);
+}
+
+#[test]
+fn nan_is_never_among_the_largest_while_there_are_numbers() {
+    for nan in [f32::NAN, -f32::NAN] {
+        let values = [1.0, nan, 2.0, nan, nan, f32::NEG_INFINITY];
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let tensor = WireTensor::of_values(DataType::Fp32, vec![6], bytes.into());
+        for (most, expected) in [(1, "2.000000:2"), (2, "1.000000:0"), (3, "-inf:5")] {
+            let most = NonZeroUsize::new(most).expect("some");
+            let classes = classified("y", &tensor, most, false, None).expect("numbers");
+            let last = classes.strings().map(String::from_utf8_lossy).last();
+            assert_eq!(last.as_deref(), Some(expected));
+        }
+    }
 }
 
 /// Members whose answers Divisi combines, in a repository.

@@ -32,9 +32,6 @@ ensemble_scheduling { step [
 ] }
 "#;
 
-/// A number whose neighbours float32 does not hold all.
-const LARGE: f32 = 16_777_216.0;
-
 pub fn network(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engine/onnx_files");
     fs::read(folder.join(name)).expect("a network")
@@ -318,63 +315,25 @@ fn a_repository_that_is_gone_for_a_moment_takes_no_model_with_it() {
     assert_eq!(served.infer("a", "x", 1).status, 200);
 }
 
-fn warmup(data: &str, dims: u32) -> String {
-    format!(
-        "max_batch_size: 4 model_warmup {{ name: \"first\" batch_size: 2 count: 3 inputs {{\n\
-         key: \"x\" value {{ data_type: TYPE_FP32 dims: {dims} {data} }} }} }}"
-    )
-}
-
 #[test]
-fn a_model_is_asked_what_its_warm_up_says_before_it_serves() {
-    let large = LARGE.to_le_bytes().repeat(8);
-    let models = Models::new()
-        .network("zeros", &warmup("zero_data: true", 4))
-        .network("random", &warmup("random_data: true", 4))
-        .network("file", &warmup("input_data_file: \"x.bin\"", 4))
-        .file("file/warmup/x.bin", 0.5_f32.to_le_bytes().repeat(8))
-        .network("broken", &warmup("input_data_file: \"x.bin\"", 4))
-        .file("broken/1/model.onnx", network("counted.onnx"))
-        .file("broken/warmup/x.bin", large)
-        .network("short", &warmup("input_data_file: \"x.bin\"", 4))
-        .file("short/warmup/x.bin", [0])
-        .network("gone", &warmup("input_data_file: \"../../x.bin\"", 4))
-        .network("wrong", &warmup("zero_data: true", 5));
-    let served = models.serve(false);
-    for model in ["zeros", "random", "file"] {
-        assert_eq!(served.infer(model, "x", 1).status, 200, "{model}");
-        assert_eq!(served.counts(model)[0], 1, "warm-up is nobody's request");
+fn a_load_while_the_repository_cannot_be_looked_at_says_so_and_keeps_the_model() {
+    let served = chain().serve(false);
+    let folder = served.models.folder.path();
+    let aside = tempfile::tempdir().expect("a folder");
+    fs::rename(folder, aside.path().join("models")).expect("renames");
+    for name in ["a", "e"] {
+        let refused = served.load(name, &json!({}));
+        assert_eq!(refused.status, 503, "{refused:?}");
+        let words = refused.error();
+        assert!(
+            words.ends_with("the models that are served stay"),
+            "{words}"
+        );
+        assert_eq!(served.reason(name), "");
     }
-    for (model, expected) in [
-        (
-            "broken",
-            "warm-up `first`: step `broken`: tensor `n` has integers of 16777216 and more",
-        ),
-        ("short", "short/warmup/x.bin: expected 32 bytes, found 1"),
-        ("gone", "leads out of the model's folder"),
-        (
-            "wrong",
-            "model_warmup `first`: input `x`: expected samples of FP32 [4] along a first dimension, found [2, 5]",
-        ),
-    ] {
-        let reason = served.reason(model);
-        assert!(reason.contains(expected), "{model}: {reason}");
-        assert!(served.infer(model, "x", 1).status >= 400, "{model}");
-        assert_eq!(served.load(model, &json!({})).status, 400, "{model}");
-    }
-}
-
-#[test]
-fn an_ensemble_over_a_model_that_does_not_warm_up_is_not_served_and_others_are() {
-    let models = chain()
-        .network("b", &warmup("input_data_file: \"x\"", 4))
-        .file("b/1/model.onnx", network("counted.onnx"))
-        .file("b/warmup/x", LARGE.to_le_bytes().repeat(8));
-    let served = models.serve(false);
-    assert_eq!(served.infer("a", "x", 1).status, 200);
-    let reason = served.reason("e");
-    let expected = "model `b`, which it uses, is not served: warm-up `first`";
-    assert!(reason.starts_with(expected), "{reason}");
+    assert_eq!(served.infer("e", "in", 1).status, 200);
+    fs::rename(aside.path().join("models"), folder).expect("renames");
+    assert_eq!(served.load("a", &json!({})).status, 200);
 }
 
 #[test]

@@ -91,6 +91,35 @@ fn a_deleted_model_that_an_ensemble_uses_goes_on_with_it_and_that_is_said() {
     assert_eq!(served.infer("b", "x", 1).status, 200);
 }
 
+/// A configuration of `a` with which no ensemble of batches can be served: its tensors are not split
+/// into rows.
+fn whole_tensors() -> Value {
+    let tensor = |name: &str| json!({"name": name, "data_type": "TYPE_FP32", "dims": [1, 4]});
+    json!({"max_batch_size": 0, "input": [tensor("x")], "output": [tensor("y")]})
+}
+
+#[test]
+fn an_ensemble_goes_on_over_a_model_that_is_loaded_with_a_smaller_batch_and_splits_its_rows() {
+    let served = chain().serve(false);
+    let load = |most: usize| {
+        let config = json!({"max_batch_size": most}).to_string();
+        let loaded = served.load("a", &json!({"config": config}));
+        assert_eq!(loaded.status, 200, "{loaded:?}");
+    };
+    let before = served.infer("e", "in", 4).json()["outputs"].clone();
+    for (most, batches) in [(1, 4), (2, 2), (4, 1), (8, 1)] {
+        load(most);
+        let [_, _, ran] = served.counts("a");
+        let answer = served.infer("e", "in", 4);
+        assert_eq!(answer.json()["outputs"], before, "{most}");
+        let [_, _, now] = served.counts("a");
+        assert_eq!(now - ran, batches, "batches of up to {most}");
+    }
+    let config = served.get("/v2/models/e/config").json();
+    assert_eq!(config["max_batch_size"], 4, "the ensemble stays as it is");
+    assert_eq!((served.reason("a"), served.reason("e")), Default::default());
+}
+
 #[test]
 fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() {
     let served = chain().serve(true);
@@ -99,14 +128,14 @@ fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() 
         let config = served.get(&format!("/v2/models/{model}/config")).json();
         config["max_batch_size"].clone()
     };
-    let config = json!({"max_batch_size": 2}).to_string();
+    let config = whole_tensors().to_string();
     for _ in 0..2 {
         let refused = served.load("a", &json!({"config": config}));
         assert_eq!(refused.status, 400, "{refused:?}");
         let expected = "model `a`: `e`, which uses it, cannot be served with it: ";
         assert!(refused.error().starts_with(expected), "{refused:?}");
         assert!(
-            refused.error().contains("expected at most 2"),
+            refused.error().contains("expected at most 1"),
             "{refused:?}"
         );
         assert!(!polled(&served), "nothing has changed");
@@ -132,7 +161,7 @@ fn a_refused_load_leaves_the_guard_of_ensembles_and_no_reasons_beside_its_own() 
         assert_eq!(load(json!({"name": "other"})).status, 400);
         assert!(served.reason("a").contains("expected `a`"));
         assert_eq!(served.reason("e"), "");
-        let refused = load(json!({"max_batch_size": 2}));
+        let refused = load(whole_tensors());
         assert_eq!(refused.status, 400, "{refused:?}");
         assert!(
             refused.error().contains("`e`, which uses it"),
@@ -154,20 +183,20 @@ fn an_ensemble_that_was_refused_is_part_of_no_other_until_it_can_be_loaded() {
     for model in ["outer", "e"] {
         assert_eq!(served.unload(model, false).status, 200);
     }
-    let config = json!({"max_batch_size": 2}).to_string();
+    let config = whole_tensors().to_string();
     assert_eq!(served.load("a", &json!({"config": config})).status, 200);
     for model in ["e", "outer", "e"] {
         let refused = served.load(model, &json!({}));
         assert_eq!(refused.status, 400, "{model}: {refused:?}");
         let (text, why) = (refused.error(), "e/config.pbtxt:3: max_batch_size: ");
-        assert!(text.contains(why) && text.contains("at most 2"), "{text}");
+        assert!(text.contains(why) && text.contains("at most 1"), "{text}");
         assert_ne!(served.infer("e", "in", 1).status, 200, "{model}");
         assert!(served.reason("e").contains(why), "{model}");
     }
     // What was refused does not come by itself.
     assert_eq!(served.load("a", &json!({})).status, 200);
     assert_ne!(served.infer("e", "in", 1).status, 200);
-    assert!(served.reason("e").contains("at most 2"));
+    assert!(served.reason("e").contains("at most 1"));
     assert_eq!(served.load("outer", &json!({})).status, 200);
     assert!(serves(&served));
     assert_eq!(

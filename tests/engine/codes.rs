@@ -50,6 +50,7 @@ setup_invalid 400 3
 model_used 409 9
 models_fixed 501 12
 models_polled 503 14
+models_unreadable 503 14
 no_models 409 9
 does_not_fit 409 9
 memory_lent 409 9
@@ -348,6 +349,7 @@ fn every_code_is_some_types() {
     let of_models = [
         Code::ModelUnknown,
         Code::ModelInvalid,
+        Code::ModelsUnreadable,
         Code::ModelUnsupported,
     ];
     reached.extend(of_models);

@@ -654,6 +654,7 @@ fn a_new_version_that_does_not_warm_up_leaves_the_old_one_serving() {
         Arc::new([WarmupRequest {
             name: "first".into(),
             count: NonZeroUsize::MIN,
+            rows: NonZeroUsize::MIN,
             values,
         }])
     };

@@ -32,7 +32,7 @@ const LAYERS: &[&[&str]] = &[
 const DOOR_LAYERS: &[&[&str]] = &[
     &["error", "notices", "watched"],
     &["background", "keys", "limits", "tls"],
-    &["protocol"],
+    &["packing", "protocol"],
     &["service"],
     &[
         "cache", "callers", "client", "describe", "ensemble", "metrics", "net", "regions",

@@ -161,11 +161,11 @@ fn damaged_texts_are_refused_by_line_field_and_expectation() {
             "versions: expected a version above 0, found 0",
         ),
         (
-            "model_warmup { inputs { key: \"x\" value { data_type: TYPE_FP32 dims: 1 } } }",
-            "model_warmup.inputs.value.zero_data: expected it, `random_data` or `input_data_file`",
+            "model_warmup { batch_size: 1 inputs { key: \"x\" value { dims: 1 zero_data: true } } }",
+            "model_warmup.inputs.value.data_type: expected a type such as TYPE_FP32, found none",
         ),
         (
-            "model_warmup { inputs { key: \"x\" } }",
+            "model_warmup { batch_size: 1 inputs { key: \"x\" } }",
             "model_warmup.inputs.value: expected an input, found none",
         ),
     ] {
@@ -193,10 +193,6 @@ fn what_would_change_answers_is_refused_by_its_name() {
         (
             "model_transaction_policy { decoupled: true }",
             "c:1: `model_transaction_policy.decoupled` is not served here",
-        ),
-        (
-            "\ninstance_group { rate_limiter { priority: 1 } }",
-            "c:2: instance_group.rate_limiter: ",
         ),
     ] {
         let found = fault(text);
@@ -236,6 +232,10 @@ fn what_is_read_and_not_honoured_is_named() {
         (
             "instance_group [ { count: 2 kind: KIND_GPU profile: \"p\" } ]",
             &["instance_group.profile"],
+        ),
+        (
+            "instance_group { rate_limiter { priority: 1 } }",
+            &["instance_group.rate_limiter.priority"],
         ),
         ("response_cache { enable: true }", &[]),
         ("response_cache { enable: false }", &[]),
@@ -304,8 +304,13 @@ fn what_servers_may_honour_is_handed_on() {
     assert!(config.cached);
     let warmup = &config.warmup[0];
     assert_eq!((&*warmup.name, warmup.rows, warmup.count), ("w", 2, 0));
-    let data: Vec<&WarmupData> = warmup.inputs.iter().map(|input| &input.data).collect();
-    assert_eq!(data, [&WarmupData::Random, &WarmupData::File("z".into())]);
+    let data: Vec<_> = warmup
+        .inputs
+        .iter()
+        .map(|input| input.data.clone())
+        .collect();
+    let file = WarmupData::File("z".into());
+    assert_eq!(data, [Some(WarmupData::Random), Some(file)]);
 }
 
 #[test]

@@ -269,28 +269,37 @@ fn the_rows_of_an_ensemble_are_those_of_its_steps() {
     let whole = two
         .replace("max_batch_size: 2", "")
         .replace("dims: 4", "dims: [ 1, 4 ]");
+    let pairs = whole.replace("[ 1, 4 ]", "[ 2, 4 ]");
     for (of_ensemble, dims, of_a, expected) in [
         ("max_batch_size: 2", "[ 4 ]", two, Ok(ModelRows::UpTo(2))),
         ("", "[ -1, 4 ]", "", Ok(ModelRows::Open)),
         ("", "[ -1, 4 ]", two, Ok(ModelRows::UpTo(2))),
         ("", "[ 2, 4 ]", two, Ok(ModelRows::Exactly(2))),
         ("", "[ 1, 4 ]", &*whole, Ok(ModelRows::Exactly(1))),
+        ("max_batch_size: 3", "[ 4 ]", two, Ok(ModelRows::UpTo(3))),
+        ("", "[ 3, 4 ]", two, Ok(ModelRows::Exactly(3))),
         (
-            "max_batch_size: 3",
+            "max_batch_size: 1",
             "[ 4 ]",
-            two,
-            Err(":2: max_batch_size: expected at most 2, as many rows as step `a` takes, found 3"),
+            &*whole,
+            Ok(ModelRows::UpTo(1)),
         ),
         (
             "max_batch_size: 3",
             "[ 4 ]",
             &*whole,
-            Err(":2: max_batch_size: expected at most 0, as many rows as step `a` takes, found 3"),
+            Err(":2: max_batch_size: expected at most 1, as many rows as step `a` takes, found 3"),
+        ),
+        (
+            "max_batch_size: 3",
+            "[ 4 ]",
+            &*pairs,
+            Err(":2: max_batch_size: expected at most 2, as many rows as step `a` takes, found 3"),
         ),
         (
             "",
             "[ 3, 4 ]",
-            two,
+            &*pairs,
             Err(":3: input.dims: expected at most 2 rows, as many as step `a` takes, found 3"),
         ),
     ] {
@@ -307,25 +316,14 @@ fn the_rows_of_an_ensemble_are_those_of_its_steps() {
 }
 
 #[test]
-fn models_of_varying_dimensions_and_manifests_are_no_steps() {
-    let written = written(&ensemble(&[Step("varies", &["ids=in"], &["pooled=out"])]));
-    written
-        .network("varies", "lengths.onnx")
-        .config(
-            "f",
-            &ensemble(&[Step("mine", &["input=in"], &["scores=out"])]),
-        )
-        .file(
-            "mine/ensemble.toml",
-            "name = \"mine\"\nclasses = 4\n[input]\nshape = [4]\n[[members]]\n\
-             name = \"a\"\nnetwork = { builder = \"perceptron\", hidden = [8] }\n",
-        );
-    let failure = written.failure("e");
-    assert!(
-        failure.contains("step `varies`: its dimensions vary"),
-        "{failure}"
+fn manifests_are_no_steps() {
+    let written = written(&ensemble(&[Step("mine", &["input=in"], &["scores=out"])]));
+    written.file(
+        "mine/ensemble.toml",
+        "name = \"mine\"\nclasses = 4\n[input]\nshape = [4]\n[[members]]\n\
+         name = \"a\"\nnetwork = { builder = \"perceptron\", hidden = [8] }\n",
     );
-    let failure = written.failure("f");
+    let failure = written.failure("e");
     assert!(
         failure.contains("step `mine`: an ensemble.toml"),
         "{failure}"

@@ -14,8 +14,12 @@ mod convert;
 mod damage;
 mod delays;
 mod ensembles;
+mod lengths;
 mod models;
 mod not_honoured;
+#[path = "../support/open_rows.rs"]
+mod open_rows;
 mod own_manifests;
 mod paths;
 mod versions;
+mod warmups;

@@ -2,7 +2,7 @@
 
 import statistics
 
-from . import attack, beside, changing, copies, critical, late, quorum, servers, slow
+from . import attack, beside, changing, copies, critical, late, onnx_file, quorum, servers, slow, stops
 from .collector import listening
 from .rows import Bench, Row
 
@@ -28,6 +28,39 @@ def besides(bench: Bench) -> list[Row]:
     )
     what = f"requests of one sample beside {beside.CLIENTS} clients that send {beside.ROWS} in JSON, one after another, over HTTP"
     return [Row(what, told(found.beside), f"{told(found.before)} before", NOBODY, "")]
+
+
+def stop(bench: Bench) -> list[Row]:
+    found = []
+    for _ in range(20):
+        with servers.divisi(bench.divisi, bench.serves["empty"], bench.work) as server:
+            found.append(stops.stopped(server))
+    what = f"{len(found)} stops by SIGTERM while {stops.CLIENTS} clients ask on kept connections: requests lost"
+    lost, answered = sum(one.lost for one in found), sum(one.answered for one in found)
+    slowest = max(one.seconds for one in found)
+    ours = f"{lost} of {answered + lost}, the slowest stop {slowest:.1f} s"
+    return [Row(what, ours, NOBODY, NOBODY, "0")]
+
+
+def silent(bench: Bench) -> list[Row]:
+    rows = []
+    for protocol, ask in [("http", stops.live), ("grpc", stops.live_by_grpc)]:
+        with servers.divisi(bench.divisi, bench.serves["empty"], bench.work) as server:
+            address = server.http if protocol == "http" else server.grpc
+            took = stops.beside_silent_ones(server, address, ask)
+        what = f"{stops.HELD} silent connections of {protocol}, 20 newcomers: the slowest answer"
+        rows.append(Row(what, f"{took * 1e3:.0f} ms", NOBODY, NOBODY, "≤ 1 s"))
+    return rows
+
+
+def kept(bench: Bench) -> list[Row]:
+    """Memory after large requests: an identity answers as much as it is asked."""
+    model = bench.work / "wide.onnx"
+    model.write_bytes(onnx_file.identity(stops.WIDE))
+    with servers.divisi(bench.divisi, model, bench.work) as server:
+        before, after = stops.kept_after_large_bodies(server, "wide")
+    what = f"memory 5 s after {stops.LARGE} requests of 60 MB, JSON and binary data in turn, 4 at once"
+    return [Row(what, f"{after:.0f} MB", f"{before:.0f} MB before", NOBODY, "")]
 
 
 def path(bench: Bench) -> list[Row]:
@@ -108,4 +141,7 @@ ROWS = {
     "gone": gone,
     "quorum": quorums,
     "changes": changed,
+    "stops": stop,
+    "silent": silent,
+    "kept": kept,
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use divisi::lock::Leaf;
 
 use crate::callers::CountedCall;
-use crate::error::{ErrorKind, ServiceError};
+use crate::error::{ErrorKind, ServiceError, shortened};
 use crate::service::{InferenceTimes, ModelDescription};
 
 use super::finished::{FinishedCall, HTTP};
@@ -43,7 +43,7 @@ impl OpenCall {
     ) -> Arc<Self> {
         let facts = FinishedCall {
             protocol,
-            call,
+            call: shortened(call),
             peer,
             key: None,
             model: String::new(),
@@ -141,7 +141,7 @@ impl CallRecord {
             facts.asked = open.began.elapsed();
             facts.model = model.name.clone();
             facts.version = model.version.clone();
-            facts.id = id.to_owned();
+            facts.id = shortened(id.to_owned());
         }
     }
 
@@ -178,7 +178,7 @@ impl CallRecord {
     pub(crate) fn ends(&self, status: u16, reason: impl FnOnce() -> String) {
         self.note(|facts| {
             facts.status = status;
-            facts.reason = reason();
+            facts.reason = shortened(reason());
         });
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn config(model: &ModelDescription, instances: &[InstanceGroup]) -> p
         name: model.name.clone(),
         platform: platform(model).to_owned(),
         backend: backend(model).to_owned(),
+        default_model_filename: model.config.model_file.clone().unwrap_or_default(),
         max_batch_size: i32::try_from(most.unwrap_or(0)).unwrap_or(i32::MAX),
         input: model
             .signature

@@ -77,7 +77,7 @@ fn input(input: &WarmupInput) -> Input {
     Input {
         data_type: super::config::data_type(input.data_type),
         dims: input.dims.clone(),
-        input_data_type: Some(match &input.data {
+        input_data_type: input.data.as_ref().map(|data| match data {
             WarmupData::Zeros => InputDataType::ZeroData(true),
             WarmupData::Random => InputDataType::RandomData(true),
             WarmupData::File(name) => InputDataType::InputDataFile(name.clone()),

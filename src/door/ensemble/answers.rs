@@ -35,15 +35,18 @@ impl AnswerForm {
     /// The outputs of an ensemble: its combined answer, named after its kind, or the tensors that a
     /// pipeline answers.
     pub(super) fn of_ensemble(ensemble: &Ensemble) -> Self {
-        let outputs = match &ensemble.pipeline {
-            None => combined(ensemble.answers),
-            Some(pipeline) => pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
+        let (outputs, lengths) = match &ensemble.pipeline {
+            None => (combined(ensemble.answers), None),
+            Some(pipeline) => (
+                pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
+                pipeline.lengths().cloned(),
+            ),
         };
         AnswerForm {
             signature: Signature {
                 inputs: Vec::new(),
                 outputs,
-                lengths: None,
+                lengths,
             },
             own: false,
             parts: ensemble.pipeline.is_some(),

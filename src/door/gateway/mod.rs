@@ -3,6 +3,7 @@
 mod ready;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use divisi::deployment::ModelOverride;
@@ -47,6 +48,8 @@ pub(crate) struct Gateway {
     pub load_files: bool,
     /// Who reads the records of calls.
     pub calls: Arc<CallRecorder>,
+    /// Whether the server ends.
+    is_ending: AtomicBool,
     /// Answers that are kept; `None` where none are.
     cache: Option<ResponseCache>,
     requests: Arc<Allowance>,
@@ -72,11 +75,22 @@ impl Gateway {
             background,
             load_files: options.load_files,
             calls: Arc::new(calls),
+            is_ending: AtomicBool::new(false),
             cache: options.cache.map(|most| ResponseCache::new(most.get())),
             requests: Allowance::of(limits.requests),
             regions: Regions::default(),
             tallies: Arc::default(),
         })
+    }
+
+    /// Notes that the server ends: it is not ready any more.
+    pub(crate) fn ends(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether clients should ask this server.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.is_ending.load(Ordering::Relaxed) && self.service.is_ready()
     }
 
     /// Checks that whoever sends a header `authorization` has a role; none is needed for `None`.

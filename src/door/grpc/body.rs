@@ -4,7 +4,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use divisi::lock::Leaf;
@@ -12,10 +11,12 @@ use hyper::body::{Body, Frame, Incoming};
 use tonic::Status;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::AllowanceShare;
-use crate::net::TimeLimit;
+use crate::limits::{AllowanceShare, ServerLimits};
+use crate::net::PaceLimit;
+use crate::packing::{Encoding, Unpacker};
 
 use super::gather::{GatheredMessage, MessageBounds, MessageGatherer, PREFIX};
+use super::packed::PACKED;
 
 /// Where the body of a call leaves a message for whoever decodes it. tonic would copy it into memory
 /// that it takes by the length that is claimed; so it is told of an empty message, and what
@@ -63,7 +64,11 @@ pub(super) struct CallBody {
     /// The memory of that.
     held: Option<AllowanceShare>,
     kind: BodyKind,
-    limit: TimeLimit,
+    limit: PaceLimit,
+    encoding: Option<Encoding>,
+    /// A message that is being unpacked, and the memory of its packed bytes.
+    unpacker: Option<Unpacker>,
+    packed: Option<AllowanceShare>,
 }
 
 impl CallBody {
@@ -72,9 +77,14 @@ impl CallBody {
         inner: Incoming,
         bounds: MessageBounds,
         to: MessagesTo,
-        (kind, time): (BodyKind, Duration),
+        kind: BodyKind,
+        encoding: Option<Encoding>,
+        limits: &ServerLimits,
     ) -> Self {
         CallBody {
+            encoding,
+            unpacker: None,
+            packed: None,
             inner,
             gatherer: MessageGatherer::new(bounds),
             rest: Bytes::new(),
@@ -82,15 +92,12 @@ impl CallBody {
             next: None,
             held: None,
             kind,
-            limit: TimeLimit::of(time),
+            limit: PaceLimit::new(limits),
         }
     }
 
     /// Hands a message on, beginning with its prefix.
     fn hand_on(&mut self, message: GatheredMessage) -> Result<Bytes, Status> {
-        if self.kind == BodyKind::Stream {
-            self.limit.disarm();
-        }
         let flag = message.flag;
         match (&self.to, self.kind, message.bytes) {
             // Of a call with one message the rest is not waited for; a stream goes on.
@@ -110,13 +117,45 @@ impl CallBody {
         }
     }
 
-    /// Returns the next bytes that are there to be handed on.
-    fn ready(&mut self) -> Result<Option<Bytes>, Status> {
-        if let Some(bytes) = self.next.take() {
-            return Ok(Some(bytes));
-        }
+    /// Returns the next message that has come whole, unless it has to be unpacked first.
+    fn gathered(&mut self) -> Result<Option<GatheredMessage>, Status> {
         let message = self.gatherer.take(&mut self.rest)?;
-        message.map(|message| self.hand_on(message)).transpose()
+        if message.is_some() && self.kind == BodyKind::Stream {
+            self.limit.ends();
+        }
+        match (message, self.encoding) {
+            (
+                Some(GatheredMessage {
+                    flag: PACKED,
+                    bytes: Ok(bytes),
+                    held,
+                }),
+                Some(encoding),
+            ) => {
+                let MessageBounds { most, bodies } = self.gatherer.bounds();
+                self.unpacker = Some(Unpacker::new(bytes, encoding, *most, bodies.share()));
+                self.packed = Some(held);
+                Ok(None)
+            }
+            (message, _) => Ok(message),
+        }
+    }
+
+    /// Unpacks a piece of a message. Returns the message once it is whole or refused.
+    fn unpack(&mut self) -> Option<GatheredMessage> {
+        let unpacker = self.unpacker.as_mut()?;
+        let stepped = unpacker.step(too_large);
+        if let Ok(false) = stepped {
+            return None;
+        }
+        self.packed = None;
+        let (bytes, held) = self.unpacker.take()?.finish();
+        let bytes = stepped.map(|_| bytes);
+        Some(GatheredMessage {
+            flag: 0,
+            bytes,
+            held,
+        })
     }
 
     /// Ends the body, which may not break off within a message.
@@ -128,24 +167,25 @@ impl CallBody {
 
     /// Waits for more, as long as there is time.
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let waits = self.kind == BodyKind::Unary || self.gatherer.is_within();
-        match waits && self.limit.has_passed(context) {
-            true => Poll::Ready(Some(Err(slow()))),
+        match self.kind == BodyKind::Unary || self.gatherer.is_within() {
+            true => (self.limit.poll_wait(context)).map(|error| Some(Err(error.into()))),
             false => Poll::Pending,
         }
     }
 }
 
+/// Returns the error of a message that unpacks to more than `most` bytes.
+fn too_large(most: usize) -> ServiceError {
+    let message = format!("expected a message that unpacks to at most {most} bytes");
+    ServiceError::new(ErrorKind::TooLarge, message)
+}
+
 /// Returns the bytes before a message.
-fn prefix(flag: u8, length: usize) -> Bytes {
+pub(super) fn prefix(flag: u8, length: usize) -> Bytes {
     let mut bytes = [flag; PREFIX];
     // Lengths are those that came in four bytes.
     bytes[1..].copy_from_slice(&(length as u32).to_be_bytes());
     Bytes::copy_from_slice(&bytes)
-}
-
-fn slow() -> Status {
-    ServiceError::new(ErrorKind::Slow, "the request did not come in time").into()
 }
 
 impl Body for CallBody {
@@ -157,8 +197,21 @@ impl Body for CallBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         loop {
-            if let Some(bytes) = self.ready()? {
+            if let Some(bytes) = self.next.take() {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            let message = match self.unpacker.is_some() {
+                true => self.unpack(),
+                false => self.gathered()?,
+            };
+            if let Some(message) = message {
+                let bytes = self.hand_on(message)?;
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            if self.unpacker.is_some() {
+                // Others have their turn.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
             }
             let frame = match Pin::new(&mut self.inner).poll_frame(context) {
                 Poll::Pending => return self.wait(context),
@@ -167,14 +220,17 @@ impl Body for CallBody {
             };
             let frame = frame.map_err(|e| Status::internal(e.to_string()))?;
             match frame.into_data() {
-                Ok(piece) => self.rest = piece,
+                Ok(piece) => {
+                    self.limit.comes(piece.len());
+                    self.rest = piece;
+                }
                 Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        let nothing_left = self.rest.is_empty() && self.next.is_none();
+        let nothing_left = self.rest.is_empty() && self.next.is_none() && self.unpacker.is_none();
         nothing_left && !self.gatherer.is_within() && self.inner.is_end_stream()
     }
 }

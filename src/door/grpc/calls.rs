@@ -23,6 +23,7 @@ use crate::proto::inference::{ModelInferRequest, ModelStreamInferResponse};
 use super::body::{BodyKind, CallBody, MessageSlot, MessagesTo};
 use super::codec::{MessageCodec, ReceivedMessage};
 use super::gather::MessageBounds;
+use super::packed::CallEncoding;
 use super::service::GrpcService;
 use super::stream::{AnswerStream, SentKey};
 use super::wire::BoundedMessage;
@@ -46,6 +47,8 @@ const KEYLESS: usize = 4 << 10;
 #[derive(Clone)]
 pub(super) struct GrpcCalls {
     gateway: Arc<Gateway>,
+    /// How the messages of this call are compressed.
+    encoding: CallEncoding,
     service: GrpcService,
     health: HealthServer<GrpcService>,
     inference: GrpcInferenceServiceServer<GrpcService>,
@@ -57,6 +60,7 @@ impl GrpcCalls {
         let service = GrpcService(Arc::clone(&gateway));
         GrpcCalls {
             gateway,
+            encoding: CallEncoding::default(),
             health: HealthServer::new(service.clone()),
             inference: GrpcInferenceServiceServer::new(service.clone())
                 .max_encoding_message_size(usize::MAX),
@@ -69,6 +73,21 @@ impl GrpcCalls {
     /// # Errors
     /// None: errors are answers.
     pub(super) async fn answer(
+        mut self,
+        mut request: Request<Incoming>,
+        role: Option<KeyRole>,
+    ) -> Result<Response<Body>, Infallible> {
+        match CallEncoding::take(request.headers_mut()) {
+            Ok(encoding) => self.encoding = encoding,
+            Err(refused) => return Ok(refused.into_http()),
+        }
+        let encoding = self.encoding;
+        let mut answer = self.of_path(request, role).await?;
+        answer.extensions_mut().insert(encoding);
+        Ok(answer)
+    }
+
+    async fn of_path(
         mut self,
         request: Request<Incoming>,
         role: Option<KeyRole>,
@@ -108,9 +127,18 @@ impl GrpcCalls {
             },
             Some(_) => self.bounds(CONTROL),
         };
+        self.body(body, bounds, MessagesTo::Tonic, BodyKind::Unary)
+    }
+
+    fn body(
+        &self,
+        body: Incoming,
+        bounds: MessageBounds,
+        to: MessagesTo,
+        kind: BodyKind,
+    ) -> CallBody {
         let limits = &self.gateway.limits;
-        let in_time = (BodyKind::Unary, limits.body_time);
-        CallBody::new(body, bounds, MessagesTo::Tonic, in_time)
+        CallBody::new(body, bounds, to, kind, self.encoding.request, limits)
     }
 
     fn bounds(&self, most: usize) -> MessageBounds {
@@ -130,7 +158,7 @@ impl GrpcCalls {
         let codec = MessageCodec::new(slot.clone(), limits);
         let request = request.map(|body| {
             let to = MessagesTo::Slot(slot);
-            CallBody::new(body, self.bounds(most), to, (kind, limits.body_time))
+            self.body(body, self.bounds(most), to, kind)
         });
         (request, Grpc::new(codec))
     }

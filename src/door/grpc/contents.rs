@@ -5,7 +5,7 @@ use divisi::tensor::DataType;
 
 use crate::error::ServiceError;
 use crate::proto::inference::InferTensorContents;
-use crate::protocol::{ElementFault, ElementSink};
+use crate::protocol::{ElementFault, ElementSink, beyond_range};
 
 /// Returns the values of a tensor as bytes.
 ///
@@ -22,6 +22,9 @@ pub(super) fn bytes_of(
         let at = sink.count();
         ServiceError::bad(match fault {
             ElementFault::Type(data_type) => format!("{of}: value {at} is no {data_type}"),
+            ElementFault::Range { value, data_type } => {
+                format!("{of}: {}", beyond_range(at, value, data_type))
+            }
             ElementFault::TooMany(most) => format!("{of}: expected at most {most} values"),
         })
     })?;

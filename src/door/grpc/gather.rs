@@ -73,6 +73,11 @@ impl MessageGatherer {
         MessageGatherer { bounds, state }
     }
 
+    /// Returns the bounds of messages.
+    pub(super) fn bounds(&self) -> &MessageBounds {
+        &self.bounds
+    }
+
     /// Returns whether a message has begun and is not whole.
     pub(super) fn is_within(&self) -> bool {
         !matches!(self.state, GatherState::Prefix { count: 0, .. })

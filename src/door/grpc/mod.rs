@@ -7,6 +7,7 @@ mod codec;
 mod contents;
 mod gather;
 mod infer;
+mod packed;
 mod serve;
 mod service;
 mod status;

@@ -22,7 +22,8 @@ use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
 use crate::net::{
-    AcceptedConnection, CONNECTION, Ending, StreamExecutor, TimedIo, secured, too_many_connections,
+    AcceptedConnection, CONNECTION, Ending, ExpectedBytes, Presence, StreamExecutor, TimedIo,
+    secured, too_many_connections,
 };
 use crate::tls::TlsProtocol;
 
@@ -41,26 +42,29 @@ const KEEP_ALIVE: Duration = Duration::from_secs(60);
 /// The header that says whose trace a call is part of.
 const TRACE_PARENT: &str = "traceparent";
 
+/// The time that a connection has for its last words, once it has to make room for a newcomer.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// Serves a connection until its client or the server ends it.
-pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, ending: Ending) {
+pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, mut ending: Ending) {
     let AcceptedConnection {
         stream,
         peer,
-        place,
+        presence,
     } = accepted;
-    let Some(_place) = place else {
+    let Some(presence) = presence else {
         let error = too_many_connections();
         let status = error.kind().grpc().into();
         (gateway.calls).refuse((GRPC, peer), CONNECTION, status, &error);
         return;
     };
-    match &gateway.tls {
-        None => serve_on(gateway, (stream, peer), ending).await,
+    match gateway.tls.clone() {
+        None => serve_on(gateway, (stream, peer), presence, ending).await,
         Some(tls) => {
             let config = tls.config(TlsProtocol::Http2);
-            let stream = secured(stream, config, gateway.limits.header_time).await;
+            let stream = secured(stream, config, &gateway.limits, &presence, &mut ending).await;
             if let Some(stream) = stream {
-                serve_on(gateway, (stream, peer), ending).await;
+                serve_on(gateway, (stream, peer), presence, ending).await;
             }
         }
     }
@@ -70,12 +74,16 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, e
 async fn serve_on(
     gateway: Arc<Gateway>,
     (stream, peer): (impl AsyncRead + AsyncWrite + Unpin, SocketAddr),
+    presence: Presence,
     mut ending: Ending,
 ) {
     let limits = gateway.limits;
-    let io = TimedIo::new(stream, None, limits.header_time, limits.read_time);
+    let expected = ExpectedBytes::preface();
+    let io = TimedIo::new(stream, presence.clone(), expected, &limits);
     let calls = GrpcCalls::new(Arc::clone(&gateway));
+    let of = presence.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
+        let under_way = of.begins();
         let calls = calls.clone();
         let call = call_of(request.uri().path());
         let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
@@ -88,21 +96,28 @@ async fn serve_on(
             if let Err(error) = allowed {
                 record.fails(error.kind().grpc().into(), &error);
                 let refused = Status::from(error).into_http();
-                return Ok::<_, Infallible>(AnswerBody::watch(refused));
+                return Ok::<_, Infallible>(AnswerBody::watch(refused, under_way));
             }
             let answer = calls.answer(request, needed).await?;
             record_end(&record, &answer);
-            Ok(AnswerBody::watch(answer))
+            Ok(AnswerBody::watch(answer, under_way))
         }
     });
     let http = builder(&limits);
     let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
     // How a connection ended its client knows, or does not care.
-    tokio::select! {
+    let patience = tokio::select! {
+        biased;
         _ = connection.as_mut() => return,
-        () = ending.comes() => connection.as_mut().graceful_shutdown(),
+        () = presence.makes_room(limits.idle_time) => LAST_WORDS,
+        () = ending.comes() => limits.last_time,
+    };
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        biased;
+        _ = connection => {}
+        () = presence.rests(patience) => {}
     }
-    let _ = tokio::time::timeout(limits.farewell, connection).await;
 }
 
 /// Returns the name of a path's call.

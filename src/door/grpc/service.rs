@@ -137,7 +137,7 @@ impl GrpcInferenceService for GrpcService {
         &self,
         _: Request<proto::ServerReadyRequest>,
     ) -> Answered<proto::ServerReadyResponse> {
-        let ready = self.0.service.is_ready();
+        let ready = self.0.is_ready();
         Ok(Response::new(proto::ServerReadyResponse { ready }))
     }
 
@@ -301,7 +301,7 @@ impl Health for GrpcService {
     async fn check(&self, request: Request<HealthCheckRequest>) -> Answered<HealthCheckResponse> {
         let service = request.into_inner().service;
         let ready = match &*service {
-            "" | "inference.GRPCInferenceService" => self.0.service.is_ready(),
+            "" | "inference.GRPCInferenceService" => self.0.is_ready(),
             unknown => {
                 let message = format!("no service `{unknown}` is served");
                 return Err(ServiceError::new(ErrorKind::NotFound, message).into());

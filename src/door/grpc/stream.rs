@@ -12,7 +12,7 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
 use crate::calls::CallRecord;
-use crate::error::ServiceError;
+use crate::error::{ServiceError, shortened};
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::AllowanceShare;
@@ -170,7 +170,7 @@ fn written(
         Ok(reply) => (String::new(), reply),
         Err(error) => {
             let reply = ModelInferResponse {
-                id,
+                id: shortened(id),
                 ..ModelInferResponse::default()
             };
             (error.to_string(), reply)

@@ -64,7 +64,7 @@ fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, Ser
     let service = &gateway.service;
     Ok(match route {
         Route::Live => json(&LiveView { live: true }),
-        Route::Ready => health(service.is_ready()),
+        Route::Ready => health(gateway.is_ready()),
         Route::ModelReady(model) => health(service.state(&model)? == ModelState::Ready),
         Route::Server => json(&ServerView::of(service.server_name())),
         Route::Model(model) => json(&ModelView::of(&*service.describe(&model)?, &model)),

@@ -2,26 +2,42 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::{AllowanceShare, no_memory};
+use crate::net::{PaceLimit, RequestUnderWay};
 use crate::protocol::{ByteRope, RopeGatherer};
 
 /// The body of an answer: pieces that are sent as they are.
-#[derive(Debug, Default)]
-pub(crate) struct ChunkedBody(VecDeque<Bytes>);
+#[derive(Default)]
+pub(crate) struct ChunkedBody {
+    pieces: VecDeque<Bytes>,
+    /// Its request is under way as long as pieces are left.
+    _under_way: Option<RequestUnderWay>,
+}
 
 impl ChunkedBody {
     /// Creates a body of pieces; empty ones are left out.
     pub(crate) fn of(pieces: impl IntoIterator<Item = Bytes>) -> Self {
-        ChunkedBody(pieces.into_iter().filter(|p| !p.is_empty()).collect())
+        ChunkedBody {
+            pieces: pieces.into_iter().filter(|p| !p.is_empty()).collect(),
+            _under_way: None,
+        }
+    }
+
+    /// The same as the answer to a request, which is under way until it is taken.
+    pub(super) fn of_request(self, under_way: RequestUnderWay) -> Self {
+        ChunkedBody {
+            _under_way: Some(under_way),
+            ..self
+        }
     }
 }
 
@@ -33,16 +49,16 @@ impl Body for ChunkedBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = self.0.pop_front();
+        let next = self.pieces.pop_front();
         Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
+        self.pieces.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let bytes: usize = self.0.iter().map(Bytes::len).sum();
+        let bytes: usize = self.pieces.iter().map(Bytes::len).sum();
         SizeHint::with_exact(bytes as u64)
     }
 }
@@ -68,15 +84,7 @@ pub(super) async fn gather(
     if claimed > most as u64 {
         return Err(too_large(most));
     }
-    let time = gateway.limits.body_time;
-    let gathered = tokio::time::timeout(time, gather_all(gateway, body, most));
-    gathered.await.unwrap_or_else(|_| {
-        let message = format!(
-            "the request's body did not come within {} s",
-            time.as_secs()
-        );
-        Err(ServiceError::new(ErrorKind::Slow, message))
-    })
+    gather_all(gateway, body, most).await
 }
 
 /// Returns the error of a body of more than `most` bytes.
@@ -92,7 +100,8 @@ async fn gather_all(
 ) -> Result<HeldBody, ServiceError> {
     let mut held = gateway.bodies.share();
     let mut all = RopeGatherer::default();
-    while let Some(frame) = body.frame().await {
+    let mut pace = PaceLimit::new(&gateway.limits);
+    while let Some(frame) = next_frame(&mut body, &mut pace).await? {
         let broken = |e| ServiceError::bad(format!("the request's body broke off: {e}"));
         let Ok(piece) = frame.map_err(broken)?.into_data() else {
             continue;
@@ -101,10 +110,26 @@ async fn gather_all(
             return Err(too_large(most));
         }
         hold(&mut held, piece.len())?;
+        pace.comes(piece.len());
         all.push(piece);
     }
     let bytes = all.finish();
     Ok(HeldBody { bytes, held })
+}
+
+/// Waits for the next piece of a body, or returns `None` at its end.
+///
+/// # Errors
+/// The body comes too slowly.
+async fn next_frame(
+    body: &mut Incoming,
+    pace: &mut PaceLimit,
+) -> Result<Option<hyper::Result<Frame<Bytes>>>, ServiceError> {
+    poll_fn(|context| match Pin::new(&mut *body).poll_frame(context) {
+        Poll::Ready(frame) => Poll::Ready(Ok(frame)),
+        Poll::Pending => pace.poll_wait(context).map(Err),
+    })
+    .await
 }
 
 /// Takes room for more bytes.

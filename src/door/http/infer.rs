@@ -10,11 +10,12 @@ use crate::calls::CallRecord;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::{AllowanceShare, no_memory};
+use crate::packing::Encoding;
 use crate::protocol::json::{JsonReply, read_call, write_reply};
 use crate::protocol::{ByteRope, InferenceCall, ModelId};
 
 use super::body::{ChunkedBody, HeldBody, gather};
-use super::encoding::{Encoding, packed, unpacked};
+use super::encoding::{of_answer, of_request, packed, unpacked};
 use super::raw::read_raw;
 
 /// The header that says how long the JSON is.
@@ -34,7 +35,7 @@ pub(super) async fn infer(
     let reply = gateway.infer(call, None, record).await?;
     let size = reply.written_bytes();
     let reply = gateway.background.run(size, move || write_reply(&reply));
-    Ok(written(reply.await?, Encoding::of_answer(&parts.headers)).await)
+    Ok(written(reply.await?, of_answer(&parts.headers)).await)
 }
 
 /// Receives and reads a request.
@@ -44,7 +45,7 @@ async fn received(
     headers: &HeaderMap,
     body: Incoming,
 ) -> Result<(InferenceCall, AllowanceShare), ServiceError> {
-    let encoding = Encoding::of_request(headers)?;
+    let encoding = of_request(headers)?;
     let mut body = gather(gateway, body, gateway.limits.body).await?;
     if let Some(encoding) = encoding {
         body = unpacked(gateway, body, encoding, gateway.limits.body).await?;

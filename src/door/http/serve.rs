@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, AUTHORIZATION, HeaderValue};
+use hyper::header::{self, ALLOW, AUTHORIZATION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -16,10 +16,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use crate::calls::HTTP;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
-use crate::limits::AllowanceShare;
 use crate::net::{
-    AcceptedConnection, CONNECTION, Ending, Phase, TimedIo, Unread, is_unread, secured,
-    too_many_connections,
+    AcceptedConnection, CONNECTION, Ending, ExpectedBytes, Phase, Presence, TimedIo, Unread,
+    is_unread, secured, too_many_connections,
 };
 use crate::tls::TlsProtocol;
 
@@ -48,78 +47,115 @@ pub(crate) async fn serve(
     gateway: Arc<Gateway>,
     accepted: AcceptedConnection,
     scope: HttpScope,
-    ending: Ending,
+    mut ending: Ending,
 ) {
     let AcceptedConnection {
         stream,
         peer,
-        place,
+        presence,
     } = accepted;
-    if place.is_none() {
+    let Some(presence) = presence else {
         let error = too_many_connections();
         let status = error.kind().http();
         (gateway.calls).refuse((HTTP, peer), CONNECTION, status, &error);
-    }
-    match (&gateway.tls, place) {
-        (None, Some(place)) => serve_on(gateway, (stream, peer), place, scope, ending).await,
-        (None, None) => turn_away(stream).await,
-        (Some(tls), Some(place)) => {
+        if gateway.tls.is_none() {
+            turn_away(stream).await;
+        }
+        return;
+    };
+    let client = ConnectedClient {
+        peer,
+        presence,
+        scope,
+    };
+    match gateway.tls.clone() {
+        None => client.serve(gateway, stream, ending).await,
+        Some(tls) => {
             let config = tls.config(TlsProtocol::Http1);
-            let stream = secured(stream, config, gateway.limits.header_time).await;
+            let (limits, presence) = (&gateway.limits, &client.presence);
+            let stream = secured(stream, config, limits, presence, &mut ending).await;
             if let Some(stream) = stream {
-                serve_on(gateway, (stream, peer), place, scope, ending).await;
+                client.serve(gateway, stream, ending).await;
             }
         }
-        (Some(_), None) => {}
     }
 }
 
-/// Serves what a client and the server say on a connection, be it under TLS or not.
-async fn serve_on(
-    gateway: Arc<Gateway>,
-    (stream, peer): (impl AsyncRead + AsyncWrite + Unpin, SocketAddr),
-    _place: AllowanceShare,
+/// The client at the other end of a connection.
+struct ConnectedClient {
+    peer: SocketAddr,
+    presence: Presence,
     scope: HttpScope,
-    mut ending: Ending,
-) {
-    let limits = gateway.limits;
-    let phase = Phase::default();
-    let io = TimedIo::new(
-        stream,
-        Some(phase.clone()),
-        limits.header_time,
-        limits.read_time,
-    );
-    let (calls, unread) = (Arc::clone(&gateway.calls), Arc::clone(&gateway.calls));
-    let io = WordedIo::new(io, move |status, error: &ServiceError| {
-        calls.refuse((HTTP, peer), HEAD, status, error);
-    });
-    let service = service_fn(move |request| {
-        let (gateway, phase) = (Arc::clone(&gateway), phase.clone());
-        async move {
-            phase.serves();
-            let response = respond(&gateway, request, peer, scope).await;
-            phase.rests();
-            Ok::<_, Infallible>(response)
-        }
-    });
-    let mut http = http1::Builder::new();
-    http.max_headers(limits.headers)
-        .max_buf_size(limits.header_bytes)
-        .header_read_timeout(None);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
-    // How a connection ended its client knows, or does not care, unless it left an answer lying.
-    tokio::select! {
-        ended = connection.as_mut() => {
+}
+
+impl ConnectedClient {
+    /// Serves what the client and the server say on a connection, be it under TLS or not.
+    ///
+    /// A connection that is left to its client may have a request on its way. So one that the server
+    /// ends answers one request more, and tells its client that this was the last one.
+    async fn serve(
+        self,
+        gateway: Arc<Gateway>,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        mut ending: Ending,
+    ) {
+        let ConnectedClient {
+            peer,
+            presence,
+            scope,
+        } = self;
+        let limits = gateway.limits;
+        let phase = Phase::default();
+        let expected = ExpectedBytes::heads(phase.clone());
+        let io = TimedIo::new(stream, presence.clone(), expected, &limits);
+        let (calls, unread) = (Arc::clone(&gateway.calls), Arc::clone(&gateway.calls));
+        let io = WordedIo::new(io, move |status, error: &ServiceError| {
+            calls.refuse((HTTP, peer), HEAD, status, error);
+        });
+        let (serving, of, last) = (phase.clone(), presence.clone(), ending.clone());
+        let service = service_fn(move |request| {
+            let (gateway, phase, last) = (Arc::clone(&gateway), serving.clone(), last.clone());
+            let under_way = of.begins();
+            async move {
+                phase.serves();
+                let mut response = respond(&gateway, request, peer, scope).await;
+                phase.rests();
+                if last.has_come() {
+                    say_last(&mut response);
+                }
+                Ok::<_, Infallible>(response.map(|body| body.of_request(under_way)))
+            }
+        });
+        let mut http = http1::Builder::new();
+        http.max_headers(limits.headers)
+            .max_buf_size(limits.header_bytes)
+            .header_read_timeout(None);
+        let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
+        let note = |ended: hyper::Result<()>| {
+            // How a connection ended its client knows, or does not care, unless it left an answer lying.
             if ended.is_err_and(|error| is_unread(&error)) {
                 let error = ServiceError::new(ErrorKind::Slow, Unread);
                 unread.refuse((HTTP, peer), CONNECTION, error.kind().http(), &error);
             }
-            return;
+        };
+        let goes = presence.goes(limits.idle_time, &mut ending, limits.last_time);
+        tokio::select! {
+            biased;
+            ended = connection.as_mut() => return note(ended),
+            () = goes => {}
         }
-        () = ending.comes() => connection.as_mut().graceful_shutdown(),
+        // A request that has not come whole by now is not waited for.
+        if phase.has_begun() {
+            connection.as_mut().graceful_shutdown();
+            note(connection.await);
+        }
     }
-    let _ = tokio::time::timeout(limits.farewell, connection).await;
+}
+
+/// Tells a client that its connection ends with this answer.
+fn say_last(response: &mut Response<ChunkedBody>) {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
 }
 
 async fn respond(

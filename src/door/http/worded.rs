@@ -76,9 +76,11 @@ pub(super) fn last_answer(status: u16, error: &ServiceError) -> Bytes {
     [head.as_bytes(), &body].concat().into()
 }
 
-/// Whether a head did not come in time, by the error of [`TimedIo`](crate::net::TimedIo).
+/// Whether a head did not come in time, by the error of [`TimedIo`](crate::net::TimedIo). A client that
+/// sent nothing is told nothing.
 fn is_late(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
+    let is_bare = error.raw_os_error().is_none() && error.get_ref().is_none();
+    is_bare && error.kind() == io::ErrorKind::TimedOut
 }
 
 impl<S: AsyncWrite + Unpin, T: Fn(u16, &ServiceError)> WordedIo<S, T> {

@@ -1,20 +1,32 @@
 //! Taking connections, up to a bound, until the server ends.
 
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::{Allowance, AllowanceShare};
+use crate::notices::Notices;
+
+use super::ending::Ending;
+use super::presence::{OpenConnections, Presence};
 
 /// Pause after the system had no room for a connection.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Between two notices that file descriptors are lacking.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// The most connections that are taken after the server has begun to end: those that the system had
+/// made by then.
+const LAST: usize = 4096;
 
 /// Bytes of answers that the system takes before it has sent those that it took earlier. It would take
 /// megabytes of each client that does not read, and its next requests would be computed meanwhile.
@@ -35,54 +47,78 @@ pub(crate) struct AcceptedConnection {
     pub stream: TcpStream,
     /// The client's address.
     pub peer: SocketAddr,
-    /// Its place among those that there may be, or `None` if there is none left.
-    pub place: Option<AllowanceShare>,
-}
-
-/// Tells connections that the server ends.
-#[derive(Clone)]
-pub(crate) struct Ending(watch::Receiver<bool>);
-
-impl Ending {
-    /// Creates what tells and what is told.
-    pub(crate) fn new() -> (watch::Sender<bool>, Self) {
-        let (tell, told) = watch::channel(false);
-        (tell, Ending(told))
-    }
-
-    /// Waits until the server ends.
-    pub(crate) async fn comes(&mut self) {
-        // Nobody there to tell it is the end, too.
-        let _ = self.0.wait_for(|ends| *ends).await;
-    }
+    /// Its place among the open connections, or `None` if each of them has a request under way.
+    pub presence: Option<Presence>,
 }
 
 /// Takes connections, and serves each in a task of its own.
 pub(crate) async fn accept<F>(
     listener: TcpListener,
-    places: Arc<Allowance>,
+    open: Arc<OpenConnections>,
+    notices: Notices,
     mut ending: Ending,
     serve: impl Fn(AcceptedConnection) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
+    let begin = |(stream, peer): (TcpStream, SocketAddr)| {
+        prepare(&stream);
+        let presence = open.enter();
+        tokio::spawn(serve(AcceptedConnection {
+            stream,
+            peer,
+            presence,
+        }));
+    };
+    let mut lack = DescriptorLack::default();
     loop {
         let taken = tokio::select! {
             taken = listener.accept() => taken,
-            () = ending.comes() => return,
+            () = ending.comes() => break,
         };
         match taken {
-            Ok((stream, peer)) => {
-                prepare(&stream);
-                let place = Arc::clone(&places).one();
-                tokio::spawn(serve(AcceptedConnection {
-                    stream,
-                    peer,
-                    place,
-                }));
+            Ok(taken) => begin(taken),
+            Err(error) => {
+                if lack.is_seen(&error, &notices) {
+                    open.drop_silent();
+                }
+                tokio::time::sleep(PAUSE).await;
             }
-            Err(_) => tokio::time::sleep(PAUSE).await,
         }
+    }
+    last_ones(listener).for_each(begin);
+}
+
+/// Returns the connections that the system has made and nobody has taken. When the listener closes,
+/// the system would reset them, and their requests would be lost.
+fn last_ones(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr)> {
+    let listener = listener.into_std().ok();
+    let next = move || {
+        let (stream, peer) = listener.as_ref()?.accept().ok()?;
+        stream.set_nonblocking(true).ok()?;
+        Some((TcpStream::from_std(stream).ok()?, peer))
+    };
+    std::iter::from_fn(next).take(LAST)
+}
+
+/// When the operator was last told that file descriptors are lacking.
+#[derive(Default)]
+struct DescriptorLack(Option<Instant>);
+
+impl DescriptorLack {
+    /// Returns whether file descriptors are lacking, by the error of the system, and tells it now and
+    /// then.
+    fn is_seen(&mut self, error: &io::Error, notices: &Notices) -> bool {
+        let errno = Errno::from_io_error(error);
+        let lacks = errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE].contains(&errno));
+        if lacks && self.0.is_none_or(|told| told.elapsed() >= AGAIN) {
+            self.0 = Some(Instant::now());
+            notices.say(&format!(
+                "no more connections can be taken: {error}; raise the limit of file descriptors \
+                 (`ulimit -n`) or lower `--max-connections`"
+            ));
+        }
+        lacks
     }
 }
 

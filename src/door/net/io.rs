@@ -1,5 +1,5 @@
-//! A connection that fails where its client is too slow: while it sends the head of a request, and
-//! while it leaves an answer lying.
+//! A connection that fails where its client is too slow: while it opens the connection, while it sends
+//! the head of a request, and while it leaves an answer lying.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -13,8 +13,12 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Whether a request is being served on a connection. Between requests a connection may stay idle
-/// as long as it likes; once the first byte of a request has come, its head has to follow.
+use crate::limits::ServerLimits;
+
+use super::presence::Presence;
+
+/// Whether a request is being served on a connection of HTTP/1.1. The time for its first head counts
+/// from the connection on, that for a later one from the first byte of this.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Phase(Arc<ServingPhase>);
 
@@ -36,6 +40,11 @@ impl Phase {
         self.0.serving.store(false, Ordering::Relaxed);
     }
 
+    /// Returns whether the head of a request has come.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.next_head() > 0
+    }
+
     fn is_serving(&self) -> bool {
         self.0.serving.load(Ordering::Relaxed)
     }
@@ -43,6 +52,11 @@ impl Phase {
     /// Returns the number of the head that comes next.
     fn next_head(&self) -> u64 {
         self.0.heads.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of the head that is waited for, or `None` while a request is served.
+    fn awaited_head(&self) -> Option<u64> {
+        (!self.is_serving()).then(|| self.next_head())
     }
 }
 
@@ -71,43 +85,115 @@ impl TimeLimit {
     }
 }
 
+/// The bytes by which clients open connections of HTTP/2.
+const PREFACE: usize = 24;
+
+/// The bytes that a client has to send within the time for heads.
+pub(crate) enum ExpectedBytes {
+    /// The heads of requests of HTTP/1.1.
+    Heads {
+        /// The phase, which tells when one is complete.
+        phase: Phase,
+        /// The number of the head that is on its way; `None` between requests.
+        begun: Option<u64>,
+    },
+    /// The first bytes of HTTP/2.
+    Preface {
+        /// Those that have not come.
+        left: usize,
+    },
+}
+
+impl ExpectedBytes {
+    /// Expects heads, where `phase` tells when one is complete.
+    pub(crate) fn heads(phase: Phase) -> Self {
+        let begun = Some(0);
+        ExpectedBytes::Heads { phase, begun }
+    }
+
+    /// Expects the first bytes of HTTP/2.
+    pub(crate) fn preface() -> Self {
+        ExpectedBytes::Preface { left: PREFACE }
+    }
+
+    /// Notes that bytes have come. Returns whether something begins with them.
+    fn come(&mut self, bytes: usize) -> bool {
+        match self {
+            ExpectedBytes::Heads { phase, begun } => {
+                let next = phase.awaited_head();
+                let begins = *begun != next;
+                *begun = next;
+                begins
+            }
+            ExpectedBytes::Preface { left } => {
+                *left = left.saturating_sub(bytes);
+                false
+            }
+        }
+    }
+
+    /// Returns whether the rest of something is waited for.
+    fn waits(&mut self) -> bool {
+        match self {
+            ExpectedBytes::Heads { phase, begun } => {
+                if *begun != phase.awaited_head() {
+                    *begun = None;
+                }
+                begun.is_some()
+            }
+            ExpectedBytes::Preface { left } => *left > 0,
+        }
+    }
+}
+
 /// See the module's text.
 pub(crate) struct TimedIo<S> {
     stream: S,
-    /// `None` where the protocol has no heads to wait for.
-    phase: Option<Phase>,
+    presence: Presence,
+    expected: ExpectedBytes,
+    /// Whether any byte has come.
+    has_sent: bool,
     head: TimeLimit,
     read: TimeLimit,
-    /// The number of the head of which bytes have come.
-    begun: Option<u64>,
 }
 
 impl<S> TimedIo<S> {
-    /// Limits the time for heads, where `phase` tells when one is complete, and for reading.
-    pub(crate) fn new(stream: S, phase: Option<Phase>, head: Duration, read: Duration) -> Self {
+    /// Limits the time for the bytes that are expected, and for reading.
+    pub(crate) fn new(
+        stream: S,
+        presence: Presence,
+        expected: ExpectedBytes,
+        limits: &ServerLimits,
+    ) -> Self {
         TimedIo {
             stream,
-            phase,
-            head: TimeLimit::of(head),
-            read: TimeLimit::of(read),
-            begun: None,
+            presence,
+            expected,
+            has_sent: false,
+            head: TimeLimit::of(limits.header_time),
+            read: TimeLimit::of(limits.read_time),
         }
     }
 
-    /// Returns the number of the head that is waited for, or `None` while a request is served.
-    fn next_head(&self) -> Option<u64> {
-        let phase = self.phase.as_ref().filter(|phase| !phase.is_serving());
-        phase.map(Phase::next_head)
-    }
-
-    /// Returns whether a head is on its way that is not complete.
-    fn waits_for_head(&mut self) -> bool {
-        let waits = self.begun.is_some() && self.begun == self.next_head();
-        if !waits {
-            self.begun = None;
+    /// Notes that bytes have come.
+    fn come(&mut self, bytes: usize) {
+        if !self.has_sent {
+            self.has_sent = true;
+            self.presence.sends();
+        }
+        if self.expected.come(bytes) {
             self.head.disarm();
         }
-        waits
+    }
+
+    /// Returns why the connection ends, if the client was too slow.
+    fn late(&mut self, context: &mut Context<'_>) -> Option<io::Error> {
+        if !self.expected.waits() {
+            self.head.disarm();
+            return None;
+        }
+        let is_late = self.head.has_passed(context);
+        is_late.then(|| if self.has_sent { slow() } else { silent() })
     }
 
     fn written(
@@ -149,6 +235,16 @@ fn slow() -> io::Error {
     io::Error::from(io::ErrorKind::TimedOut)
 }
 
+/// A client has sent nothing at all.
+#[derive(Debug, Error)]
+#[error("the client sent nothing")]
+struct SilentClient;
+
+/// Returns the error of a client that has asked nothing, so that nothing is answered.
+fn silent() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, SilentClient)
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for TimedIo<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -157,16 +253,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedIo<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         if let Poll::Ready(done) = Pin::new(&mut self.stream).poll_read(context, buffer) {
-            let next = self.next_head();
-            if buffer.filled().len() > before && self.begun != next {
-                self.head.disarm();
-                self.begun = next;
+            let bytes = buffer.filled().len() - before;
+            if bytes > 0 {
+                self.come(bytes);
             }
             return Poll::Ready(done);
         }
-        match self.waits_for_head() && self.head.has_passed(context) {
-            true => Poll::Ready(Err(slow())),
-            false => Poll::Pending,
+        match self.late(context) {
+            Some(error) => Poll::Ready(Err(error)),
+            None => Poll::Pending,
         }
     }
 }

@@ -1,11 +1,21 @@
-//! Connections: taken up to a bound, with time limits for clients that send or read slowly.
+//! Connections: taken up to a bound, with time limits for clients that send or read slowly, or that
+//! are idle for too long.
 
 mod accept;
+mod ending;
 mod io;
+mod pace;
+mod presence;
 mod secured;
+mod table;
 mod unread;
 
-pub(crate) use accept::{AcceptedConnection, CONNECTION, Ending, accept, too_many_connections};
-pub(crate) use io::{Phase, TimeLimit, TimedIo, Unread, is_unread};
+pub(crate) use accept::{AcceptedConnection, CONNECTION, accept, too_many_connections};
+pub(crate) use ending::Ending;
+pub(crate) use io::{ExpectedBytes, Phase, TimedIo, Unread, is_unread};
+pub use pace::BodyPace;
+pub(crate) use pace::PaceLimit;
+pub(crate) use presence::{OpenConnections, Presence, RequestUnderWay};
 pub(crate) use secured::secured;
+pub use table::{ConnectionNumber, ConnectionTable, EnteredConnection};
 pub(crate) use unread::{StreamExecutor, UnreadAnswer};

@@ -1,20 +1,28 @@
 //! Connections under TLS.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// Agrees with a client on TLS. Returns `None` where that fails or takes too long; a client that
-/// speaks TLS is told why by the protocol itself.
+use crate::limits::ServerLimits;
+
+use super::ending::Ending;
+use super::presence::Presence;
+
+/// Agrees with a client on TLS. Returns `None` if that fails, takes too long, or the connection has to
+/// go; a client that speaks TLS is told why by the protocol itself.
 pub(crate) async fn secured(
     stream: TcpStream,
     config: Arc<ServerConfig>,
-    within: Duration,
+    limits: &ServerLimits,
+    presence: &Presence,
+    ending: &mut Ending,
 ) -> Option<TlsStream<TcpStream>> {
-    let agreed = TlsAcceptor::from(config).accept(stream);
-    tokio::time::timeout(within, agreed).await.ok()?.ok()
+    tokio::select! {
+        agreed = TlsAcceptor::from(config).accept(stream) => agreed.ok(),
+        () = presence.goes(limits.header_time, ending, limits.last_time) => None,
+    }
 }

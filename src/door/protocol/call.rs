@@ -174,15 +174,27 @@ impl InferenceCall {
         parts.fold(0, |bytes, part| bytes.saturating_add(part.size))
     }
 
-    /// Checks how many tensors there are, and that none is there twice.
+    /// Checks the length of the id, how many tensors there are, and that none is there twice.
     ///
     /// # Errors
-    /// There are too many, or one is there twice.
+    /// The id is too long, there are too many tensors, or one is there twice.
     pub fn check(&self, limits: &ServerLimits) -> Result<(), ServiceError> {
+        check_id(&self.id, limits)?;
         let inputs: Vec<&str> = self.inputs.iter().map(|input| &*input.name).collect();
         let outputs: Vec<&str> = self.outputs.iter().map(|output| &*output.name).collect();
         check_names("inputs", &inputs, limits)?;
         check_names("outputs", &outputs, limits)
+    }
+}
+
+/// The id is written to the answer and to the records of calls.
+fn check_id(id: &str, limits: &ServerLimits) -> Result<(), ServiceError> {
+    let (most, found) = (limits.id, id.len());
+    match found <= most {
+        true => Ok(()),
+        false => Err(ServiceError::bad(format!(
+            "`id`: expected at most {most} bytes, found {found}; send a shorter id"
+        ))),
     }
 }
 

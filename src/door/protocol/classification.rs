@@ -4,10 +4,11 @@
 use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 
-use divisi::tensor::{DataType, TensorValue};
+use divisi::tensor::DataType;
 
 use crate::error::ServiceError;
 
+use super::elements::numbers;
 use super::tensor::WireTensor;
 
 /// Returns the `most` largest values of each sample as strings `value:index[:label]`, the largest
@@ -22,17 +23,23 @@ pub fn classified(
     batched: bool,
     labels: Option<&[String]>,
 ) -> Result<WireTensor, ServiceError> {
-    let values = numbers(name, tensor)?;
+    let Some(size) = tensor.data_type().size() else {
+        let why = format!("output `{name}`: strings have no classes");
+        return Err(ServiceError::bad(why));
+    };
     let samples = match (batched, tensor.dims()) {
         (true, [samples, ..]) => *samples,
         _ => 1,
     };
-    let each = values.len() / samples.max(1);
+    let bytes = tensor.bytes();
+    let each = bytes.len() / size / samples.max(1);
     let count = most.get().min(each);
-    let rows = values.chunks_exact(each.max(1));
-    let strings: Vec<String> = rows
-        .flat_map(|row| largest(row, count).map(|at| written(row[at], tensor, at, labels)))
-        .collect();
+    let strings = bytes.chunks_exact((each * size).max(1)).flat_map(|row| {
+        let row = numbers(tensor.data_type(), row);
+        let classes = largest(&row, count).map(|at| written(row[at], tensor, at, labels));
+        classes.collect::<Vec<String>>()
+    });
+    let strings: Vec<String> = strings.collect();
     let dims = match batched {
         true => vec![samples, count],
         false => vec![count],
@@ -41,22 +48,17 @@ pub fn classified(
     Ok(WireTensor::of_strings(dims, bytes))
 }
 
-fn numbers(name: &str, tensor: &WireTensor) -> Result<Vec<f64>, ServiceError> {
-    let wrong = |why: String| ServiceError::bad(format!("output `{name}`: {why}"));
-    if tensor.data_type() == DataType::Bytes {
-        return Err(wrong("strings have no classes".into()));
-    }
-    let bytes = tensor.bytes().to_vec();
-    let value = TensorValue::new(tensor.data_type(), tensor.dims().to_vec(), bytes);
-    let floats = value.and_then(|value| value.floats());
-    let floats = floats.map_err(|e| wrong(e.to_string()))?;
-    Ok(floats.into_iter().map(f64::from).collect())
-}
-
-/// Returns the places of the `count` largest values, the largest first; of equal ones the first.
+/// Returns the places of the `count` largest values, the largest first; of equal ones the first. NaN is
+/// behind all numbers.
 fn largest(row: &[f64], count: usize) -> impl Iterator<Item = usize> {
-    let order =
-        |a: &usize, b: &usize| -> Ordering { row[*b].total_cmp(&row[*a]).then_with(|| a.cmp(b)) };
+    let order = |a: &usize, b: &usize| -> Ordering {
+        let (one, other) = (row[*a], row[*b]);
+        let by_value = match other.partial_cmp(&one) {
+            Some(order) => order,
+            None => one.is_nan().cmp(&other.is_nan()),
+        };
+        by_value.then_with(|| a.cmp(b))
+    };
     let mut places: Vec<usize> = (0..row.len()).collect();
     if count > 0 && count < places.len() {
         places.select_nth_unstable_by(count - 1, order);

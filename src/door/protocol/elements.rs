@@ -18,12 +18,28 @@ pub struct ElementSink {
 }
 
 /// A value that a tensor cannot take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ElementFault {
     /// It is none of the type.
     Type(DataType),
+    /// It is a finite number, and would be infinite in the type.
+    Range {
+        /// The number.
+        value: f64,
+        /// The type.
+        data_type: DataType,
+    },
     /// There are more than the bound.
     TooMany(usize),
+}
+
+/// Describes a number that is beyond the range of its type.
+pub(crate) fn beyond_range(at: usize, value: f64, data_type: DataType) -> String {
+    let value = match value.abs() < 1e16 {
+        true => format!("{value}"),
+        false => format!("{value:e}"),
+    };
+    format!("value {at} is {value}, which is beyond the range of {data_type}")
 }
 
 impl ElementSink {
@@ -106,11 +122,34 @@ impl ElementSink {
     /// The type does not hold it.
     pub fn float(&mut self, value: f64) -> Result<(), ElementFault> {
         match self.data_type {
-            DataType::Fp16 => self.put(&f16::from_f64(value).to_le_bytes()),
-            DataType::Bf16 => self.put(&bf16::from_f64(value).to_le_bytes()),
-            DataType::Fp32 => self.put(&(value as f32).to_le_bytes()),
+            DataType::Fp16 => {
+                let half = f16::from_f64(value);
+                self.put_float(&half.to_le_bytes(), value, half.is_finite())
+            }
+            DataType::Bf16 => {
+                let half = bf16::from_f64(value);
+                self.put_float(&half.to_le_bytes(), value, half.is_finite())
+            }
+            DataType::Fp32 => {
+                let single = value as f32;
+                self.put_float(&single.to_le_bytes(), value, single.is_finite())
+            }
             DataType::Fp64 => self.put(&value.to_le_bytes()),
             other => Err(ElementFault::Type(other)),
+        }
+    }
+
+    /// Takes the bytes of a number in a narrower type, in which it may have become infinite.
+    fn put_float(
+        &mut self,
+        bytes: &[u8],
+        value: f64,
+        stays_finite: bool,
+    ) -> Result<(), ElementFault> {
+        let data_type = self.data_type;
+        match value.is_finite() && !stays_finite {
+            true => Err(ElementFault::Range { value, data_type }),
+            false => self.put(bytes),
         }
     }
 
@@ -160,6 +199,33 @@ impl Serialize for WrittenElements<'_> {
             DataType::Fp64 => write!(f64),
             DataType::Bytes => self.strings(serializer),
         }
+    }
+}
+
+/// Returns the values of a type other than strings; true is 1.
+pub(super) fn numbers(data_type: DataType, bytes: &[u8]) -> Vec<f64> {
+    /// Reads values of a type, each converted.
+    macro_rules! read {
+        ($type:ty, $convert:expr) => {{
+            let (values, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+            let values = values.iter().map(|v| <$type>::from_le_bytes(*v));
+            values.map($convert).collect()
+        }};
+    }
+    match data_type {
+        DataType::Bool | DataType::Uint8 => read!(u8, f64::from),
+        DataType::Uint16 => read!(u16, f64::from),
+        DataType::Uint32 => read!(u32, f64::from),
+        DataType::Uint64 => read!(u64, |v| v as f64),
+        DataType::Int8 => read!(i8, f64::from),
+        DataType::Int16 => read!(i16, f64::from),
+        DataType::Int32 => read!(i32, f64::from),
+        DataType::Int64 => read!(i64, |v| v as f64),
+        DataType::Fp16 => read!(f16, f16::to_f64),
+        DataType::Bf16 => read!(bf16, bf16::to_f64),
+        DataType::Fp32 => read!(f32, f64::from),
+        DataType::Fp64 => read!(f64, |v| v),
+        DataType::Bytes => Vec::new(),
     }
 }
 

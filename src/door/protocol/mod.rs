@@ -15,6 +15,7 @@ mod tensor;
 pub use call::{CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, RegionPart};
 pub use call::{ReplyOutput, ReplyPlace};
 pub use classification::classified;
+pub(crate) use elements::beyond_range;
 pub use elements::{ElementFault, ElementSink};
 pub use goals::RequestGoals;
 pub(crate) use load::{LoadParameter, load_parameters};

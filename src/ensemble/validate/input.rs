@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::tensors;
-use super::text::{self, TextPadding};
+use super::text;
 
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberInput};
 use crate::ensemble::{Input, Member, Normalisation, NormalisationSteps, PerChannel, TextInput};
@@ -95,10 +95,9 @@ impl SampleInput {
 pub(super) fn ensemble(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
-    padding: TextPadding,
 ) -> Result<SampleInput, EnsembleError> {
     let table = &manifest.input;
-    let named = text::tensors(source, manifest, padding)?;
+    let named = text::tensors(source, manifest)?;
     let (shape, lengths) = match (&table.shape, &named) {
         (Some(written), None) => {
             tensors::no_lengths(source, table)?;
@@ -132,6 +131,7 @@ pub(super) fn ensemble(
     let input = written.input(source, shape, &steps)?;
     let tensors = named.map(Spanned::into_inner);
     let text = text::input(source, manifest, tensors.as_deref(), lengths.is_some())?;
+    let lengths = lengths.map(|lengths| filled(lengths, manifest, text.as_ref()));
     Ok(SampleInput {
         input,
         steps,
@@ -139,6 +139,16 @@ pub(super) fn ensemble(
         text,
         lengths,
     })
+}
+
+/// Returns the lengths of samples whose ids are padded as texts are.
+fn filled(lengths: Lengths, manifest: &Manifest, text: Option<&TextInput>) -> Lengths {
+    match manifest.input.text.as_ref().zip(text) {
+        Some((table, input)) => {
+            lengths.filled(text::ids(table.get_ref()), input.tokenizer().padding())
+        }
+        None => lengths,
+    }
 }
 
 /// Reads a member's input; fields that it lacks are the ensemble's.

@@ -9,7 +9,7 @@ use crate::ensemble::answers_table::{BoxesTable, MemberOutputs, WrittenOutputKin
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
 use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
-use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
+use crate::network::{Graph, Naming, Pattern, Probabilities, Shape, Weights, WeightsError};
 
 use super::boxes;
 use super::calibration;
@@ -176,6 +176,7 @@ fn outputs(
         let why = format!("members.outputs: expected {expected}, since the answers are {kind}");
         Err(source.wrong(at, why))
     };
+    let found = found.or_else(|| outputs_of(answers, graph));
     Ok(match (answers, found) {
         (AnswerKind::Classes { .. }, None | Some(WrittenOutputKind::Logits)) => OutputKind::Logits,
         (AnswerKind::Classes { .. }, Some(WrittenOutputKind::Probabilities)) => {
@@ -208,6 +209,22 @@ fn outputs(
             return wrong("`logits` or `probabilities`");
         }
     })
+}
+
+/// Returns the kind of numbers of a network that ends in a softmax or a sigmoid, or `None` if
+/// nothing is known of its outputs: another softmax would even out its answers.
+fn outputs_of(answers: AnswerKind, graph: &Graph) -> Option<WrittenOutputKind> {
+    let count = answers.count();
+    match (answers, graph.probabilities()?) {
+        (AnswerKind::Values { .. } | AnswerKind::Boxes { .. }, _) => None,
+        (AnswerKind::Labels { .. }, _) => Some(WrittenOutputKind::Probabilities),
+        // Nothing makes the sigmoids of classes sum to 1.
+        (AnswerKind::Classes { .. }, Probabilities::Each) => Some(WrittenOutputKind::Values),
+        (_, Probabilities::Each) => Some(WrittenOutputKind::Probabilities),
+        (_, Probabilities::Shares { row }) => {
+            (row == count).then_some(WrittenOutputKind::Probabilities)
+        }
+    }
 }
 
 /// Returns what a member's network returns as boxes, and where the manifest says so.

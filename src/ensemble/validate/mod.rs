@@ -28,8 +28,6 @@ use super::queue_table;
 use super::samples::{Samples, SamplesError};
 use super::{AnswerKind, DEFAULT_SEGMENT, Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;
-use steps::NamedModel;
-use text::TextPadding;
 
 impl Ensemble {
     /// Reads and checks the manifest in `files`.
@@ -59,7 +57,8 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         Some(sizes) => BatchSizes::new(sizes.get_ref())
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
-    let (sample, models) = sample_and_models(source, &manifest, answers)?;
+    let sample = input::ensemble(source, &manifest)?;
+    let models = members::members(source, &manifest, &sample, answers)?;
     let pipeline = steps::pipeline(source, &manifest, &sample, &models)?;
     let members: Vec<Arc<Member>> = models.into_iter().map(|(member, _)| member).collect();
     if pipeline.is_none() {
@@ -147,37 +146,6 @@ fn check_width(
             format!("outputs: {found} values per sample where the pipeline has {answers}"),
         )),
         _ => Ok(()),
-    }
-}
-
-/// Reads the input that clients send, and the members. Texts are padded to buckets where that
-/// changes no answer, else to the length that longer ones are cut to.
-fn sample_and_models(
-    source: &ManifestSource<'_>,
-    manifest: &Manifest,
-    answers: AnswerKind,
-) -> Result<(SampleInput, Vec<NamedModel>), EnsembleError> {
-    let read = |padding| {
-        let sample = input::ensemble(source, manifest, padding)?;
-        let models = members::members(source, manifest, &sample, answers)?;
-        Ok((sample, models))
-    };
-    let table = &manifest.input;
-    if manifest.steps.is_some() {
-        return read(TextPadding::Length);
-    }
-    if table.text.is_none() || table.lengths.is_some() || table.tensors.is_some() {
-        return read(TextPadding::Buckets);
-    }
-    match read(TextPadding::Buckets) {
-        Ok((sample, models))
-            if models
-                .iter()
-                .all(|(member, _)| member.check_padding().is_ok()) =>
-        {
-            Ok((sample, models))
-        }
-        _ => read(TextPadding::Length),
     }
 }
 

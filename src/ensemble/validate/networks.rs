@@ -35,8 +35,11 @@ impl MemberNetwork {
         let fail = |why: String| source.wrong(at, format!("network of `{}`: {why}", table.name));
         let spec = table.network.get_ref();
         let tensors = sample.signature();
+        let named = tensors
+            .as_ref()
+            .map(|tensors| (tensors, sample.text.is_some()));
         let read = match (NetworkFile::read(spec).map_err(fail)?, &tensors) {
-            (Some(file), _) => from_file(source.files, file, input, tensors.as_ref())?,
+            (Some(file), _) => from_file(source.files, file, input, named.as_ref())?,
             (None, Some(_)) => return Err(fail(tensors::NO_BUILDER.into())),
             (None, None) if matches!(answers, AnswerKind::Boxes { .. }) => {
                 let why = "expected a file of layers or of ONNX, since the answers are boxes";
@@ -145,12 +148,13 @@ fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
     }
 }
 
-/// Reads a file of layers, or one of ONNX by its name's end.
+/// Reads a file of layers, or one of ONNX by its name's end, for samples of `input` or of these
+/// tensors, which may be made of texts.
 fn from_file(
     files: &Files,
     file: NetworkFile<'_>,
     input: Input,
-    tensors: Option<&Signature>,
+    tensors: Option<&(&Signature, bool)>,
 ) -> Result<MemberNetwork, EnsembleError> {
     let wrong = |reason: String| EnsembleError::File {
         file: files.display(file.name),
@@ -174,7 +178,14 @@ fn from_file(
         by_length,
         input,
     } = match tensors {
-        Some(tensors) => tensors::network(model, tensors).map_err(wrong)?,
+        Some((tensors, texts)) => match tensors::network(model, tensors) {
+            // The file works at one length alone, to which its texts are padded.
+            Err(_) if *texts && tensors.lengths.is_some() => {
+                tensors::padded_network(file.model(files)?, tensors)
+            }
+            network => network,
+        }
+        .map_err(wrong)?,
         None => TakenNetwork {
             network: of_one_tensor(&model, input.shape).map_err(wrong)?,
             by_length: None,

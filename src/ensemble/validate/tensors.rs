@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
+use crate::compute::{ComputeError, check_padding};
 use crate::ensemble::Input;
 use crate::ensemble::lengths_table::LengthsTable;
 use crate::ensemble::manifest::{EnsembleError, InputTable, ManifestSource};
@@ -99,9 +100,14 @@ pub(super) struct TextLengths {
 }
 
 impl TextLengths {
-    /// Returns the lengths where a manifest says nothing: the usual buckets, if there is a mask.
+    /// Returns the lengths of a manifest without `lengths`: the usual buckets if there is a mask,
+    /// else every length.
     fn usual(self) -> Option<Lengths> {
-        Lengths::padded(Lengths::usual_buckets(self.most), self.mask?).ok()
+        let lengths = match self.mask {
+            Some(mask) => Lengths::padded(Lengths::usual_buckets(self.most), mask),
+            None => Lengths::exact(self.most),
+        };
+        lengths.ok()
     }
 }
 
@@ -200,28 +206,39 @@ pub(super) struct TakenNetwork {
 /// # Errors
 /// It takes others, or it is no network that can be computed; in words.
 pub(super) fn network(model: OnnxModel, sample: &Signature) -> Result<TakenNetwork, String> {
-    let in_words = |error: OnnxError| error.to_string();
-    let taken = sample.inputs.iter();
-    let taken = taken.filter(|spec| model.input_names().any(|name| name == spec.name));
-    let given: Vec<(String, Vec<Dimension>)> = taken
-        .map(|spec| (spec.name.clone(), batched(spec)))
-        .collect();
-    let mask = sample.lengths.as_ref().and_then(Lengths::mask);
-    if let Some(mask) = mask.filter(|mask| !given.iter().any(|(name, _)| name == mask)) {
-        return Err(format!(
-            "it does not take `{mask}`, the mask of what is padded"
-        ));
-    }
-    let open = OpenLengths::new(given);
-    let (network, by_length) = match &sample.lengths {
-        None => (model.network_at(&open, 0).map_err(in_words)?, None),
-        Some(lengths) => {
-            let (network, model) = model.varying(&open, lengths.clone()).map_err(in_words)?;
-            (network, Some(model as Arc<dyn NetworkByLength>))
-        }
+    let taken = taken(&model, sample);
+    let open = open(&taken);
+    let takes = |mask: &str| taken.iter().any(|spec| spec.name == mask);
+    let lengths = sample.lengths.as_ref().map(|lengths| match lengths.mask() {
+        // Nothing hides the padding from this network.
+        Some(mask) if !takes(mask) => lengths.unpadded(),
+        _ => lengths.clone(),
+    });
+    let Some(lengths) = lengths else {
+        return padded_network(model, sample);
     };
+    let (network, by_length) = varying(model, &open, lengths)?;
+    of_sample(network, Some(by_length), sample)
+}
+
+/// Returns the network of a model for samples that are padded to their largest length.
+///
+/// # Errors
+/// As for [`network`].
+pub(super) fn padded_network(model: OnnxModel, sample: &Signature) -> Result<TakenNetwork, String> {
+    let open = open(&taken(&model, sample));
+    let network = model.network_at(&open, sample.most()).map_err(in_words)?;
+    of_sample(network, None, sample)
+}
+
+/// Returns a network with what it takes of a sample.
+fn of_sample(
+    network: OnnxNetwork,
+    by_length: Option<Arc<dyn NetworkByLength>>,
+    sample: &Signature,
+) -> Result<TakenNetwork, String> {
     let signature = network.graph.signature();
-    let lead = (sample.lead() > 0).then_some(0..1);
+    let lead = (signature.lead() > 0).then_some(0..1);
     let runs = signature.inputs.iter().map(|wanted| run(sample, wanted));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let runs = lead.into_iter().chain(runs).collect();
@@ -233,10 +250,48 @@ pub(super) fn network(model: OnnxModel, sample: &Signature) -> Result<TakenNetwo
     })
 }
 
-/// Returns a tensor's dimensions with a batch of 1.
-fn batched(spec: &TensorSpec) -> Vec<Dimension> {
-    let batch = std::iter::once(Dimension::Fixed(1));
-    batch.chain(spec.dims.iter().copied()).collect()
+/// Returns the network of a model for samples of several lengths, and those for other lengths.
+/// A network whose answers depend on the padding runs every sample at its own length.
+fn varying(
+    model: OnnxModel,
+    open: &OpenLengths,
+    lengths: Lengths,
+) -> Result<(OnnxNetwork, Arc<dyn NetworkByLength>), String> {
+    let (network, model) = model.varying(open, lengths).map_err(in_words)?;
+    let padded = check_padding(&network.graph, &network.weights, model.as_ref());
+    let graph = match padded {
+        Err(ComputeError::Padding { .. }) => network.graph.unpadded(),
+        _ => network.graph,
+    };
+    let network = OnnxNetwork { graph, ..network };
+    Ok((network, model))
+}
+
+/// Returns the tensors of a sample that a model takes.
+fn taken<'s>(model: &OnnxModel, sample: &'s Signature) -> Vec<&'s TensorSpec> {
+    let takes = |spec: &&TensorSpec| model.input_names().any(|name| name == spec.name);
+    sample.inputs.iter().filter(takes).collect()
+}
+
+/// Returns tensors as inputs with a batch of 1.
+fn open(taken: &[&TensorSpec]) -> OpenLengths {
+    let batched = |spec: &&TensorSpec| {
+        let batch = std::iter::once(Dimension::Fixed(1));
+        let dims = batch.chain(spec.dims.iter().copied());
+        (spec.name.clone(), dims.collect())
+    };
+    OpenLengths::new(taken.iter().map(batched).collect())
+}
+
+fn in_words(error: OnnxError) -> String {
+    error.to_string()
+}
+
+/// Whether a tensor of samples of up to `most` is the tensor `wanted` of a network, which may take
+/// it at that length alone.
+fn is_taken(spec: &TensorSpec, most: usize, wanted: &TensorSpec) -> bool {
+    let padded = TensorSpec::fixed(&spec.name, spec.data_type, &spec.dims_at(most));
+    spec.is_like(wanted) || padded.is_like(wanted)
 }
 
 /// Returns the run of a sample's values that is the tensor `wanted`.
@@ -246,7 +301,7 @@ fn run(sample: &Signature, wanted: &TensorSpec) -> Result<Range<usize>, String> 
     for spec in tensors {
         let end = first + spec.elements_at(sample.most()).unwrap_or(0);
         if spec.name == wanted.name {
-            return match spec.is_like(wanted) {
+            return match is_taken(spec, sample.most(), wanted) {
                 true => Ok(first..end),
                 false => Err(format!(
                     "input `{}` is {wanted}, the ensemble's is {spec}",

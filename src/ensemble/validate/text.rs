@@ -17,42 +17,34 @@ use super::tensors::{self, TextLengths};
 /// The most tokens of a sample.
 const MOST_LENGTH: i64 = 1 << 16;
 
-/// The lengths that texts are padded to where the manifest names neither tensors nor lengths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextPadding {
-    /// To buckets, where the members' files leave the length open and take a mask.
-    Buckets,
-    /// To the length that longer texts are cut to.
-    Length,
-}
+/// The largest padding id: rows of float32 hold it exactly.
+const MOST_PADDING: i64 = (1 << 24) - 1;
 
-/// Returns the tensors of a sample, where it has names: those that are written, or for texts
-/// those that the members' files take.
+/// Returns the tensors of a sample that has named ones: those of the manifest, or for texts those
+/// that the members' files take. The tensors of a text have its own length if a member of an
+/// ensemble leaves it open; in a pipeline they have the length that longer texts are cut to.
 pub(super) fn tensors(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
-    padding: TextPadding,
 ) -> Result<Option<Spanned<Vec<TensorSpec>>>, EnsembleError> {
     match (&manifest.input.tensors, &manifest.input.text) {
         (Some(written), _) => Ok(Some(written.clone())),
         (None, None) => Ok(None),
         (None, Some(text)) => {
             let length = length(source, text.get_ref())?;
-            let mut taken = taken(source, manifest)?;
-            let varies = match (&manifest.input.lengths, padding) {
-                (Some(_), _) => true,
-                (None, TextPadding::Buckets) => mask(text.get_ref(), &taken).is_some(),
-                (None, TextPadding::Length) => false,
+            let taken = taken(source, manifest)?;
+            let varies = manifest.steps.is_none() && taken.iter().any(TensorSpec::varies);
+            let size = match varies {
+                true => Dimension::Varies,
+                false => Dimension::Fixed(length),
             };
-            if !(varies && taken.iter().all(|spec| spec.dims == [Dimension::Varies])) {
-                taken = taken.into_iter().map(|spec| filled(spec, length)).collect();
-            }
-            Ok(Some(Spanned::new(text.span(), taken)))
+            let sized = taken.into_iter().map(|spec| sized(spec, length, size));
+            Ok(Some(Spanned::new(text.span(), sized.collect())))
         }
     }
 }
 
-/// Returns the lengths of texts and the tensor that masks what is padded, if samples are texts.
+/// Returns the lengths of texts and the tensor that masks their padding, if samples are texts.
 pub(super) fn lengths(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -67,7 +59,7 @@ pub(super) fn lengths(
     }))
 }
 
-/// Returns the name of the tensor that masks what is padded, if there is one.
+/// Returns the name of the tensor that masks the padding, if there is one.
 fn mask(text: &TextTable, specs: &[TensorSpec]) -> Option<String> {
     let names = names(text);
     let (mask, _) = names.iter().find(|(_, kind)| *kind == TokenTensor::Mask)?;
@@ -89,11 +81,11 @@ pub(super) fn input(
     let text = written.get_ref();
     let length = length(source, text)?;
     let wrong = |why: String| source.wrong(written.span().start, format!("input.text: {why}"));
-    let expected = match varies {
+    let size = match varies {
         true => Dimension::Varies,
         false => Dimension::Fixed(length),
     };
-    let kinds = specs.iter().map(|spec| kind(text, spec, expected));
+    let kinds = specs.iter().map(|spec| kind(text, spec, (size, length)));
     let kinds: Vec<TokenTensor> = kinds.collect::<Result<_, _>>().map_err(wrong)?;
     let (ids, _) = names(text)[0];
     if !kinds.contains(&TokenTensor::Ids) {
@@ -117,7 +109,13 @@ fn tokenizer(
 ) -> Result<TextTokenizer, EnsembleError> {
     let file = text.tokenizer.get_ref();
     let written = source.files.read_text_within(file, MOST_TOKENIZER)?;
-    TextTokenizer::parse(&written, length).map_err(|error| match error {
+    let padding = padding(source, text)?;
+    let tokenizer = TextTokenizer::parse(&written, length);
+    let padded = tokenizer.map(|tokenizer| match padding {
+        Some(id) => tokenizer.padded_with(id),
+        None => tokenizer,
+    });
+    padded.map_err(|error| match error {
         TextError::Short { .. } => {
             let at = text.length.span().start;
             source.wrong(at, format!("input.text.length: {error}"))
@@ -127,6 +125,29 @@ fn tokenizer(
             reason: error.to_string(),
         },
     })
+}
+
+/// Reads the id that pads texts, or returns `None` for that of the tokenizer.
+fn padding(source: &ManifestSource<'_>, text: &TextTable) -> Result<Option<u32>, EnsembleError> {
+    let Some(written) = &text.padding_id else {
+        return Ok(None);
+    };
+    let found = *written.get_ref();
+    match u32::try_from(found) {
+        Ok(id) if found <= MOST_PADDING => Ok(Some(id)),
+        _ => Err(source.wrong(
+            written.span().start,
+            format!(
+                "input.text.padding_id: expected an id of the vocabulary, 0 to {MOST_PADDING}, \
+                 found {found}"
+            ),
+        )),
+    }
+}
+
+/// Returns the name of the tensor of ids.
+pub(super) fn ids(text: &TextTable) -> &str {
+    names(text)[0].0
 }
 
 /// Returns the names of the tensors, as written or as usual.
@@ -139,8 +160,12 @@ fn names(text: &TextTable) -> [(&str, TokenTensor); 4] {
     })
 }
 
-/// Returns what a tensor holds of each token.
-fn kind(text: &TextTable, spec: &TensorSpec, expected: Dimension) -> Result<TokenTensor, String> {
+/// Returns what a tensor of the size of texts holds of each token.
+fn kind(
+    text: &TextTable,
+    spec: &TensorSpec,
+    (size, length): (Dimension, usize),
+) -> Result<TokenTensor, String> {
     let names = names(text);
     let found = names.iter().find(|(name, _)| *name == spec.name);
     let Some((_, kind)) = found else {
@@ -151,17 +176,17 @@ fn kind(text: &TextTable, spec: &TensorSpec, expected: Dimension) -> Result<Toke
             spec.name
         ));
     };
-    match spec.dims == [expected] {
+    match spec.dims == [size] {
         true => Ok(*kind),
         false => Err(format!(
-            "`{}`: expected dimensions of [{expected}], the length of texts, found {spec}",
+            "`{}`: expected dimensions of [{length}], the length of texts, found {spec}",
             spec.name
         )),
     }
 }
 
-/// Returns the tensors that the members' files take. Of those that several take, a fixed
-/// dimension is that of all.
+/// Returns the tensors that the members' files take. A tensor that several take has an open
+/// dimension if one of them leaves it open.
 fn taken(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -181,7 +206,7 @@ fn taken(
         })?;
         for spec in inputs {
             match specs.iter_mut().find(|known| known.name == spec.name) {
-                Some(known) if known.varies() => *known = spec,
+                Some(known) if spec.varies() => *known = spec,
                 Some(_) => {}
                 None => specs.push(spec),
             }
@@ -190,11 +215,15 @@ fn taken(
     Ok(specs)
 }
 
-/// Returns a tensor whose open dimensions are the length of texts.
-fn filled(spec: TensorSpec, length: usize) -> TensorSpec {
-    let size = |dim: Dimension| Dimension::Fixed(dim.size().unwrap_or(length));
+/// Returns a tensor whose dimensions are `size` if they are open or the length of texts.
+fn sized(spec: TensorSpec, length: usize, size: Dimension) -> TensorSpec {
+    let of_text = |dim: Dimension| dim.size().is_none_or(|found| found == length);
+    let dims = spec.dims.iter().map(|dim| match of_text(*dim) {
+        true => size,
+        false => *dim,
+    });
     TensorSpec {
-        dims: spec.dims.into_iter().map(size).collect(),
+        dims: dims.collect(),
         ..spec
     }
 }
@@ -215,8 +244,9 @@ pub(super) fn check_tables(
             let rows = rows(member, name);
             let short = rows.and_then(|rows| too_short(kind, rows, input.tokenizer()));
             if let Some(why) = short {
-                let at = match kind {
-                    TokenTensor::Positions => text.length.span().start,
+                let at = match (kind, &text.padding_id) {
+                    (TokenTensor::Positions, _) => text.length.span().start,
+                    (_, Some(id)) if why.starts_with("padding_id") => id.span().start,
                     _ => text.tokenizer.span().start,
                 };
                 let why = format!("input.text.{why} of member `{}`", member.name);
@@ -243,6 +273,11 @@ fn too_short(kind: TokenTensor, rows: usize, tokenizer: &TextTokenizer) -> Optio
             "tokenizer: a tokenizer of another vocabulary: its ids go up to {}, there are {rows} \
              in the table",
             tokenizer.highest()
+        )),
+        TokenTensor::Ids if !within(tokenizer.padding()) => Some(format!(
+            "padding_id: expected an id of the member's table, 0 to {}, found {}",
+            rows.saturating_sub(1),
+            tokenizer.padding()
         )),
         TokenTensor::Types if !within(tokenizer.highest_type()) => Some(format!(
             "tokenizer: it makes types up to {}, there are {rows} in the table",

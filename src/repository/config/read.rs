@@ -261,10 +261,6 @@ fn instances(
 ) -> Result<Vec<InstanceGroup>, TextFault> {
     let mut groups = Vec::new();
     for mut table in fields.messages("instance_group") {
-        if let Some(limiter) = table.message("rate_limiter") {
-            let why = "rates are not limited by model here; leave it out";
-            return Err(table.wrong(limiter.line, "rate_limiter", why));
-        }
         let place = table.choice("kind").map_or("KIND_AUTO", |kind| kind.value);
         let gpus = table.numbers("gpus").into_iter();
         groups.push(InstanceGroup {

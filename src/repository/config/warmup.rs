@@ -7,10 +7,10 @@ use crate::text_format::TextFault;
 use super::fields::ConfigFields;
 use super::tensors::{data_type, dims};
 
-/// Reads a table of `model_warmup`.
+/// Reads a table of `model_warmup`. Of one of batch size 0, which is skipped, nothing is checked.
 ///
 /// # Errors
-/// An input says no type, or not where its values are from.
+/// An input has no type, or a dimension that cannot be.
 pub(super) fn warmup(
     mut fields: ConfigFields,
     unused: &mut Vec<String>,
@@ -20,7 +20,10 @@ pub(super) fn warmup(
     let (rows, count) = (number("batch_size"), number("count"));
     let inputs = fields.messages("inputs").into_iter();
     let inputs = inputs.map(|entry| input(entry, unused));
-    let inputs = inputs.collect::<Result<_, _>>()?;
+    let inputs = match rows {
+        0 => inputs.filter_map(Result::ok).collect(),
+        _ => inputs.collect::<Result<_, _>>()?,
+    };
     fields.finish(unused);
     Ok(Warmup {
         name: name.unwrap_or_default(),
@@ -38,18 +41,7 @@ fn input(mut entry: ConfigFields, unused: &mut Vec<String>) -> Result<WarmupInpu
     };
     let data_type = data_type(&mut fields)?;
     let dims = dims(&mut fields, "dims")?;
-    let file = fields.text("input_data_file");
-    let zeros = fields.flag("zero_data") == Some(true);
-    let random = fields.flag("random_data") == Some(true);
-    let data = match (file, zeros, random) {
-        (Some(file), ..) => WarmupData::File(file.value),
-        (None, true, _) => WarmupData::Zeros,
-        (None, false, true) => WarmupData::Random,
-        (None, false, false) => {
-            let why = "expected it, `random_data` or `input_data_file`, found none";
-            return Err(fields.wrong(line, "zero_data", why));
-        }
-    };
+    let data = data(&mut fields);
     fields.finish(unused);
     Ok(WarmupInput {
         name,
@@ -57,4 +49,14 @@ fn input(mut entry: ConfigFields, unused: &mut Vec<String>) -> Result<WarmupInpu
         dims,
         data,
     })
+}
+
+/// Takes where the values of an input are from, of which one field at most says it. The name of a flag
+/// counts and not its value: `zero_data: false` asks for zeros too.
+fn data(fields: &mut ConfigFields) -> Option<WarmupData> {
+    let file = fields.text("input_data_file");
+    let file = file.map(|file| WarmupData::File(file.value));
+    let zeros = fields.flag("zero_data").map(|_| WarmupData::Zeros);
+    let random = fields.flag("random_data").map(|_| WarmupData::Random);
+    file.or(zeros).or(random)
 }

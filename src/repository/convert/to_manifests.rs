@@ -73,6 +73,10 @@ pub fn to_manifests(
     Ok(out.converted)
 }
 
+/// Why an ensemble over samples of varying length becomes no manifest.
+const VARYING: &str = "a manifest has no steps over samples of varying length; serve the repository \
+                       itself, or write numbers as dims in the config.pbtxt of its models";
+
 /// How manifests that name files elsewhere can be served.
 const NAMED_ELSEWHERE: &str = "the manifests name files outside of their folder: each is served by \
                                itself, and all of them as a repository where `--copy` puts the \
@@ -100,10 +104,11 @@ fn convert(
     out: &mut OutFolder,
 ) -> Result<bool, ConvertError> {
     let manifest = match (&model.source, &model.part) {
-        (ModelOrigin::Network(source), None) => {
+        (ModelOrigin::Network(source), _) if model.answers_itself() => {
             let file = placed(&model.name, model.version, source, files, out)?;
             varying(model, &source.path, &file)
         }
+        (_, Some(part)) if part.lengths.is_some() => Err(VARYING.to_owned()),
         (_, Some(part)) => match reshaped(part) {
             Some(why) => Err(why),
             None => {
@@ -113,7 +118,7 @@ fn convert(
                 Ok(text(&model.ensemble, part, &members))
             }
         },
-        (ModelOrigin::Steps | ModelOrigin::Manifest(_), None) => Err("it has no steps".to_owned()),
+        (_, None) => Err("it has no steps".to_owned()),
     };
     let manifest = match manifest {
         Ok(manifest) => manifest,
@@ -122,10 +127,9 @@ fn convert(
             return Ok(false);
         }
     };
-    let usual = if model.part.is_some() {
-        "pipeline.toml"
-    } else {
-        "ensemble.toml"
+    let usual = match model.answers_itself() {
+        true => "ensemble.toml",
+        false => "pipeline.toml",
     };
     let name = format!("{}/{usual}", model.name);
     out.write(&name, &manifest)?;

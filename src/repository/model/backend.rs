@@ -23,19 +23,34 @@ impl ModelFormat {
         }
     }
 
-    /// Returns the format of the platform or backend called `name`, or `None` if it is not served.
-    fn of_runner(name: &str) -> Option<Self> {
-        match name {
-            "onnxruntime_onnx" | "onnxruntime" | "onnx" => Some(ModelFormat::Onnx),
-            "divisi" | "safetensors" => Some(ModelFormat::Safetensors),
-            _ => None,
-        }
-    }
-
     fn of_file(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1 {
             "onnx" => Some(ModelFormat::Onnx),
             "safetensors" => Some(ModelFormat::Safetensors),
+            _ => None,
+        }
+    }
+}
+
+/// The files that a platform or backend runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RunnerFiles {
+    /// Those of one format.
+    Only(ModelFormat),
+    /// Both: clients are told `divisi` of every model that names no runner, and may load it as they
+    /// are told.
+    Both,
+}
+
+impl RunnerFiles {
+    /// Returns the files of the platform or backend called `name`, or `None` if it is not served.
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            "onnxruntime_onnx" | "onnxruntime" | "onnx" => {
+                Some(RunnerFiles::Only(ModelFormat::Onnx))
+            }
+            "safetensors" => Some(RunnerFiles::Only(ModelFormat::Safetensors)),
+            "divisi" => Some(RunnerFiles::Both),
             _ => None,
         }
     }
@@ -92,12 +107,13 @@ pub(crate) fn file_of(
     config: &ModelConfig,
     version: u64,
 ) -> Result<(ModelFormat, String), LoadFault> {
-    let format = written(folder, config)?;
+    let files = written(folder, config)?;
     let named = config.model_file.as_deref();
     let guessed = named.and_then(ModelFormat::of_file);
-    let format = match format.or(guessed) {
-        Some(format) => format,
-        None => guess(folder, version)?,
+    let format = match (files, guessed) {
+        (Some(RunnerFiles::Only(format)), _) | (_, Some(format)) => format,
+        (Some(RunnerFiles::Both), None) => own_format(folder, version)?,
+        (None, None) => guess(folder, version)?,
     };
     let name = named.unwrap_or(format.usual_file());
     let file = format!("{version}/{name}");
@@ -110,26 +126,43 @@ pub(crate) fn file_of(
     }
 }
 
-/// Returns the format that platform and backend say, or `None` if there is neither.
+/// Returns the format of a version that Divisi is named for: weights, unless only an ONNX file is there.
+fn own_format(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, LoadFault> {
+    let there = folder.entries(&version.to_string())?;
+    let has = |format: ModelFormat| there.iter().any(|name| name == format.usual_file());
+    Ok(
+        match has(ModelFormat::Onnx) && !has(ModelFormat::Safetensors) {
+            true => ModelFormat::Onnx,
+            false => ModelFormat::Safetensors,
+        },
+    )
+}
+
+/// Returns the files that platform and backend run, or `None` if there is neither.
 ///
 /// # Errors
 /// One of them is not served, or they contradict each other.
 fn written(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
-) -> Result<Option<ModelFormat>, LoadFault> {
-    let mut known: Option<(ModelFormat, &str)> = None;
+) -> Result<Option<RunnerFiles>, LoadFault> {
+    let mut known: Option<(RunnerFiles, &str)> = None;
     for runner in config.runners() {
-        let format = ModelFormat::of_runner(runner.name);
-        let format = format.ok_or_else(|| foreign_backend(folder, runner))?;
-        if let Some((_, platform)) = known.filter(|(known, _)| *known != format) {
-            let (field, found) = (runner.field, shown(runner.name));
-            let why = format!("{field}: expected that of platform `{platform}`, found `{found}`");
-            return Err(folder.wrong(runner.line, why));
-        }
-        known = Some((format, runner.name));
+        let files = RunnerFiles::of(runner.name);
+        let files = files.ok_or_else(|| foreign_backend(folder, runner))?;
+        known = match known {
+            Some((platform, name)) if files == RunnerFiles::Both => Some((platform, name)),
+            None | Some((RunnerFiles::Both, _)) => Some((files, runner.name)),
+            Some((platform, _)) if platform == files => known,
+            Some((_, platform)) => {
+                let (field, found) = (runner.field, shown(runner.name));
+                let why =
+                    format!("{field}: expected that of platform `{platform}`, found `{found}`");
+                return Err(folder.wrong(runner.line, why));
+            }
+        };
     }
-    Ok(known.map(|(format, _)| format))
+    Ok(known.map(|(files, _)| files))
 }
 
 /// Returns the error of a version's file, at the line that names it.

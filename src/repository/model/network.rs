@@ -55,10 +55,10 @@ pub(super) fn open(
         return Err(place.wrong(config.inputs[0].line, &why));
     }
     let batched = is_batched(config);
-    let samples = config
-        .inputs
-        .iter()
-        .map(|input| sample(input, config, batched));
+    let samples = config.inputs.iter().map(|input| {
+        let (name, dims) = sample(input, config, batched);
+        (name, filled(&model, name, dims))
+    });
     let samples: Vec<(&str, Vec<i64>)> = samples.collect();
     if samples.iter().any(|(_, dims)| dims.contains(&-1)) {
         if model.open_lengths().is_some() {
@@ -145,6 +145,18 @@ fn sample<'c>(input: &'c TensorConfig, config: &ModelConfig, batched: bool) -> (
     let written = batched && config.max_batch_size.unwrap_or(0) == 0;
     let dims = taken(input);
     (&input.name, dims[usize::from(written)..].to_vec())
+}
+
+/// Returns the dimensions of a sample with the file's numbers where the configuration leaves them open.
+fn filled(model: &OnnxModel, name: &str, mut dims: Vec<i64>) -> Vec<i64> {
+    let own = model.input_dims(name).unwrap_or_default();
+    // What the file has more than the sample is the batch's.
+    for (dim, own) in dims.iter_mut().rev().zip(own.into_iter().rev()) {
+        if let (-1, Some(size)) = (*dim, own.and_then(|size| i64::try_from(size).ok())) {
+            *dim = size;
+        }
+    }
+    dims
 }
 
 /// Returns the dimensions of a batch of 1, or all that there are.

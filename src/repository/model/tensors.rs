@@ -154,9 +154,8 @@ impl ConfigRows<'_> {
             )));
         }
         let (found, own) = self.sides(taken(written), spec);
-        let alike = |(found, own): (&i64, &i64)| {
-            found == own || (*found == -1 && side == TensorSide::Output)
-        };
+        // An open dimension is that of the file.
+        let alike = |(found, own): (&i64, &i64)| found == own || *found == -1;
         if found.len() != own.len() || !found.iter().zip(&own).all(alike) {
             let field = match written.reshape {
                 Some(_) => "reshape.shape",

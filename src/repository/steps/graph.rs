@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use divisi::pipeline::PipelineError;
-use divisi::tensor::TensorSpec;
+use divisi::tensor::{Lengths, TensorSpec};
 
 use crate::batch::ModelRows;
-use crate::config::{ModelConfig, StepConfig, TensorConfig};
+use crate::config::{MOST_LENGTH_PARAMETER, ModelConfig, StepConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::loaded::{LoadedModel, PipelinePart};
 
 use super::parts::{GraphParts, StepNames};
 use super::shapes::{as_row, batch, fits, row_dims};
-use super::{Assembled, StepsFault, built};
+use super::{Assembled, MemberSteps, StepsFault};
 
 /// An ensemble that is put together.
 pub(crate) struct EnsembleGraph<'c> {
@@ -26,6 +26,10 @@ pub(crate) struct EnsembleGraph<'c> {
     /// The model of each step.
     pub(crate) models: Vec<Arc<LoadedModel>>,
 }
+
+/// How a tensor of any length and one of a fixed length become one.
+const EQUALLY_OPEN: &str = "; write -1, or the same number, in the config.pbtxt of all models that \
+                            share the tensor";
 
 /// A step with its name and model.
 struct NamedStep<'g> {
@@ -72,8 +76,13 @@ pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRow
         .iter()
         .map(|output| output.name.clone());
     let outputs: Vec<String> = outputs.collect();
-    let name = graph.name.to_owned();
-    let made = built(name, parts.members, parts.steps, (inputs, &outputs));
+    let lengths = graph.lengths(&steps)?;
+    let pipeline = MemberSteps {
+        members: parts.members,
+        steps: parts.steps,
+        lengths,
+    };
+    let made = pipeline.built(graph.name.to_owned(), (inputs, &outputs));
     let made = made.map_err(|error| graph.unbuilt(&steps, &error))?;
     graph.check_outputs(&made.part.outputs, batch)?;
     Ok((made, batch))
@@ -105,7 +114,13 @@ impl<'c> EnsembleGraph<'c> {
             _ => why.contains(&format!("`{}`", step.name)),
         };
         let line = steps.iter().find(named).map_or(1, |step| step.written.line);
-        self.wrong(line, &format!("ensemble_scheduling: {why}"))
+        let remedy = match error {
+            StepsFault::Pipeline(PipelineError::Unfit {
+                expected, found, ..
+            }) if expected.contains("-1") != found.contains("-1") => EQUALLY_OPEN,
+            _ => "",
+        };
+        self.wrong(line, &format!("ensemble_scheduling: {why}{remedy}"))
     }
 
     /// Returns the error of an output that no step makes, if it is one.
@@ -137,13 +152,7 @@ impl<'c> EnsembleGraph<'c> {
                 count => format!("{}-{count}", written.model),
             };
             let Some(part) = &model.part else {
-                let why = match model.answers_itself() {
-                    true => {
-                        "its dimensions vary, and those of an ensemble's tensors are fixed; say \
-                         numbers in the config.pbtxt of the model"
-                    }
-                    false => "an ensemble.toml or pipeline.toml is served alone, not as a step",
-                };
+                let why = "an ensemble.toml or pipeline.toml is served alone, not as a step";
                 return Err(self.of_step(written, &name, why));
             };
             Ok(NamedStep {
@@ -154,6 +163,28 @@ impl<'c> EnsembleGraph<'c> {
             })
         });
         steps.collect()
+    }
+
+    /// Returns the lengths of samples, or `None` if no step's samples vary. A tensor lies as one of the
+    /// longest sample, so all steps need the same bound; each model pads samples as it does alone.
+    fn lengths(&self, steps: &[NamedStep<'_>]) -> Result<Option<Lengths>, LoadFault> {
+        let varying = steps.iter();
+        let mut varying = varying.filter_map(|step| Some((step, step.part.lengths.as_ref()?)));
+        let Some((first, lengths)) = varying.next() else {
+            return Ok(None);
+        };
+        match varying.find(|(_, other)| other.most() != lengths.most()) {
+            None => Ok(Some(lengths.unpadded())),
+            Some((step, other)) => {
+                let (most, found, name) = (lengths.most(), other.most(), &first.name);
+                let why = format!(
+                    "expected lengths up to {most}, as step `{name}` takes them, found {found}; \
+                     set the parameter `{MOST_LENGTH_PARAMETER}` to the same number in the \
+                     config.pbtxt of both models"
+                );
+                Err(self.of_step(step.written, &step.name, &why))
+            }
+        }
     }
 
     /// Checks that maps name all inputs of a model, and no tensor that it has not.
@@ -232,10 +263,13 @@ impl<'c> EnsembleGraph<'c> {
                 })
             }
             row => {
+                let varies = row.as_ref().is_some_and(TensorSpec::varies);
+                let remedy = if varies { EQUALLY_OPEN } else { "" };
                 let expected = row.map(|row| row.to_string()).unwrap_or_default();
                 let (name, data_type) = (&step.name, input.data_type);
                 Err(wrong(format!(
-                    "expected {expected}, which step `{name}` reads, found {data_type} {written:?}"
+                    "expected {expected}, which step `{name}` reads, found {data_type} \
+                     {written:?}{remedy}"
                 )))
             }
         }

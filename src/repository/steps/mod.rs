@@ -9,7 +9,7 @@ use std::sync::Arc;
 use divisi::device::MemberIndex;
 use divisi::ensemble::{AssembledError, BatchSizes, Ensemble, Member, PolicyKind, Wait};
 use divisi::pipeline::{Pipeline, PipelineError, StepSpec, WorkSpec};
-use divisi::tensor::TensorSpec;
+use divisi::tensor::{Lengths, Signature, TensorSpec};
 use thiserror::Error;
 
 use crate::batch::ModelRows;
@@ -41,45 +41,80 @@ pub(crate) enum StepsFault {
 /// # Errors
 /// Its samples or answers are larger than can be.
 pub(crate) fn single(member: Arc<Member>, tensors: &ModelTensors) -> Result<Assembled, StepsFault> {
+    let (inputs, name) = (tensors.signature.inputs.clone(), member.name.clone());
+    let step = step_of(&name, tensors.signature.clone());
+    let graph = MemberSteps {
+        members: vec![member],
+        steps: vec![step],
+        lengths: None,
+    };
+    graph.built(name, (inputs, &tensors.outputs))
+}
+
+/// Returns a model for samples of any length as a part of pipelines.
+pub(crate) fn varying_part(member: &Arc<Member>) -> PipelinePart {
+    let signature = member.graph.signature();
+    PipelinePart {
+        members: vec![Arc::clone(member)],
+        steps: vec![step_of(&member.name, signature.clone())],
+        inputs: signature.inputs,
+        outputs: signature.outputs,
+        lengths: signature.lengths,
+    }
+}
+
+/// Returns the only step of a model, whose tensors are called as its own.
+fn step_of(name: &str, signature: Signature) -> StepSpec {
     let own = |specs: &[TensorSpec]| -> Vec<(String, String)> {
         let names = specs
             .iter()
             .map(|spec| (spec.name.clone(), spec.name.clone()));
         names.collect()
     };
-    let signature = &tensors.signature;
-    let step = StepSpec {
-        name: member.name.clone(),
+    StepSpec {
+        name: name.to_owned(),
         work: WorkSpec::Model {
             member: MemberIndex::new(0),
-            signature: signature.clone(),
             inputs: own(&signature.inputs),
             outputs: own(&signature.outputs),
+            signature,
         },
         when: None,
         quorum: None,
-    };
-    let inputs = signature.inputs.clone();
-    let name = member.name.clone();
-    built(name, vec![member], vec![step], (inputs, &tensors.outputs))
+    }
 }
 
-/// Builds the pipeline of steps over members.
-fn built(
-    name: String,
+/// Steps over members.
+struct MemberSteps {
     members: Vec<Arc<Member>>,
     steps: Vec<StepSpec>,
-    (inputs, outputs): (Vec<TensorSpec>, &[String]),
-) -> Result<Assembled, StepsFault> {
-    let pipeline = Pipeline::new(inputs, steps.clone(), outputs)?;
-    let part = PipelinePart {
-        members: members.clone(),
-        steps,
-        inputs: pipeline.inputs().to_vec(),
-        outputs: pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
-    };
-    let ensemble = Ensemble::of_pipeline(name, members, pipeline)?;
-    Ok(Assembled { ensemble, part })
+    /// The lengths of samples, where these vary.
+    lengths: Option<Lengths>,
+}
+
+impl MemberSteps {
+    /// Builds their pipeline.
+    fn built(
+        self,
+        name: String,
+        (inputs, outputs): (Vec<TensorSpec>, &[String]),
+    ) -> Result<Assembled, StepsFault> {
+        let MemberSteps {
+            members,
+            steps,
+            lengths,
+        } = self;
+        let pipeline = Pipeline::of_lengths(lengths, inputs, steps.clone(), outputs)?;
+        let part = PipelinePart {
+            members: members.clone(),
+            steps,
+            inputs: pipeline.inputs().to_vec(),
+            outputs: pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
+            lengths: pipeline.lengths().cloned(),
+        };
+        let ensemble = Ensemble::of_pipeline(name, members, pipeline)?;
+        Ok(Assembled { ensemble, part })
+    }
 }
 
 /// Sets batch sizes, policy and priorities as a configuration asks for.

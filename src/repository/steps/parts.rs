@@ -117,7 +117,7 @@ fn renamed(
             signature: Signature {
                 inputs: row(&signature.inputs)?,
                 outputs: row(&signature.outputs)?,
-                lengths: None,
+                lengths: signature.lengths.clone(),
             },
             inputs: mapped(inputs),
             outputs: mapped(outputs),

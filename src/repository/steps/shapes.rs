@@ -5,78 +5,98 @@ use divisi::tensor::{Dimension, TensorSpec};
 use crate::batch::ModelRows;
 use crate::config::{ModelConfig, TensorConfig};
 
-/// Returns the rows of a request of an ensemble whose steps have those of `steps`, by the models'
-/// names.
+/// The rows that a step's model takes, with the step's name.
+type RowsOfStep<'s> = (&'s str, ModelRows);
+
+/// Returns the rows of a request of an ensemble whose steps have those of `steps`. A step with a smaller
+/// `max_batch_size` than the ensemble runs its rows in several batches.
 ///
 /// # Errors
 /// They do not fit together: the line and the reason.
 pub(super) fn batch(
     config: &ModelConfig,
-    steps: &[(&str, ModelRows)],
+    steps: &[RowsOfStep<'_>],
 ) -> Result<ModelRows, (usize, String)> {
     let most = config.max_batch_size.unwrap_or(0);
-    let least = steps
-        .iter()
-        .filter_map(|(name, batch)| Some((*name, batch.most()?)));
-    let least = least.min_by_key(|(_, most)| *most);
     if most > 0 {
-        return match least {
-            Some((name, found)) if found < most || !is_rows(steps, name) => {
-                let found = if is_rows(steps, name) { found } else { 0 };
+        return match whole_step(steps, most) {
+            None => Ok(ModelRows::UpTo(most)),
+            Some((name, rows)) => {
+                let least = rows.most().unwrap_or(1);
                 let why = format!(
-                    "max_batch_size: expected at most {found}, as many rows as step `{name}` \
+                    "max_batch_size: expected at most {least}, as many rows as step `{name}` \
                      takes, found {most}"
                 );
                 Err((config.lines.max_batch_size, why))
             }
-            _ => Ok(ModelRows::UpTo(most)),
         };
     }
     if steps.iter().all(|(_, batch)| *batch == ModelRows::Absent) {
         return Ok(ModelRows::Absent);
     }
-    let firsts = config
-        .inputs
-        .iter()
-        .map(|input| (input, input.dims.first()));
-    let mut firsts = firsts.map(|(input, first)| (input, first.copied().unwrap_or(1)));
-    let Some((_, first)) = firsts.next() else {
-        return Ok(ModelRows::Open);
-    };
-    if let Some((other, found)) = firsts.find(|(_, other)| *other != first) {
-        let why = format!(
-            "input `{}`: dims: expected the rows of all inputs first, {first}, found {found}",
-            other.name
-        );
-        return Err((other.line, why));
-    }
-    match usize::try_from(first) {
-        Err(_) => Ok(least.map_or(ModelRows::Open, |(_, most)| ModelRows::UpTo(most))),
-        Ok(rows) => match least.filter(|(_, most)| *most < rows) {
-            None => Ok(ModelRows::Exactly(rows)),
-            Some((name, _)) if !is_rows(steps, name) => {
-                let why = format!(
-                    "input.dims: step `{name}` does not split its tensors into rows and others do: \
-                     expected 1 as the first dimension, found {rows}"
-                );
-                Err((config.inputs[0].line, why))
+    match written_rows(config)? {
+        None => Ok(ModelRows::Open),
+        Some(-1) => Ok(most_of(steps).map_or(ModelRows::Open, ModelRows::UpTo)),
+        Some(first) => {
+            let rows = usize::try_from(first).unwrap_or(1);
+            match whole_step(steps, rows) {
+                None => Ok(ModelRows::Exactly(rows)),
+                Some(step) => Err((config.inputs[0].line, too_many(step, rows))),
             }
-            Some((name, most)) => {
-                let line = config.inputs[0].line;
-                let why = format!(
-                    "input.dims: expected at most {most} rows, as many as step `{name}` takes, \
-                     found {rows}"
-                );
-                Err((line, why))
-            }
-        },
+        }
     }
 }
 
-/// Whether the step of that name takes rows.
-fn is_rows(steps: &[(&str, ModelRows)], name: &str) -> bool {
-    let mut steps = steps.iter();
-    steps.any(|(n, batch)| *n == name && *batch != ModelRows::Absent)
+/// Returns the most rows that all steps run in one batch, or `None` if none sets a bound.
+fn most_of(steps: &[RowsOfStep<'_>]) -> Option<usize> {
+    steps.iter().filter_map(|(_, batch)| batch.most()).min()
+}
+
+/// Returns the first dimension of all inputs, or `None` if there are none.
+fn written_rows(config: &ModelConfig) -> Result<Option<i64>, (usize, String)> {
+    let first_of = |input: &TensorConfig| input.dims.first().copied().unwrap_or(1);
+    let mut inputs = config.inputs.iter();
+    let Some(first) = inputs.next().map(first_of) else {
+        return Ok(None);
+    };
+    match inputs.find(|input| first_of(input) != first) {
+        None => Ok(Some(first)),
+        Some(other) => {
+            let (name, found) = (&other.name, first_of(other));
+            let why = format!(
+                "input `{name}`: dims: expected the rows of all inputs first, {first}, found {found}"
+            );
+            Err((other.line, why))
+        }
+    }
+}
+
+/// Returns a step whose model takes fewer rows than `rows` and has no batch into which they could be
+/// split, or `None` if there is none.
+fn whole_step<'s>(steps: &[RowsOfStep<'s>], rows: usize) -> Option<RowsOfStep<'s>> {
+    let is_less = |(_, batch): &&RowsOfStep<'_>| match batch {
+        ModelRows::Absent => rows > 1,
+        ModelRows::Exactly(size) => *size < rows,
+        ModelRows::UpTo(_) | ModelRows::Open => false,
+    };
+    steps.iter().find(is_less).copied()
+}
+
+/// Says why an ensemble's tensors cannot have so many rows.
+fn too_many((name, batch): RowsOfStep<'_>, rows: usize) -> String {
+    match batch {
+        ModelRows::Absent => format!(
+            "input.dims: step `{name}` does not split its tensors into rows and others do: \
+             expected 1 as the first dimension, found {rows}"
+        ),
+        _ => {
+            let most = batch.most().unwrap_or(0);
+            format!(
+                "input.dims: expected at most {most} rows, as many as step `{name}` takes, found \
+                 {rows}"
+            )
+        }
+    }
 }
 
 /// Returns a model's tensors as those of a row of an ensemble: without a first dimension of 1,

@@ -4,13 +4,15 @@
 //! Memory depends on what was fused, on the methods and on the threads, hence it is here and
 //! not in `network`. A network is planned once; a batch size and a number of threads are
 //! arithmetic after that. What is booked is what workers take: folded weights once as they are
-//! laid out, the arena with all scratch, both tensors. Files of weights are mapped and not
-//! booked.
+//! laid out, the arena with all scratch, both tensors, and the copies that Candle makes where an operation has
+//! no kernel. Files of weights are mapped and not booked.
 
 use super::batch_arenas::BatchArenas;
+use super::buffers::TensorView;
 use super::family::Family;
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
+use super::kernels::StepMethod;
 use super::lowering::CpuLowering;
 use super::plan::{ArenaPlan, whole_arena};
 use super::tensors::TensorForm;
@@ -86,7 +88,9 @@ impl FootprintModel {
         match &self.memory {
             MemoryModel::Kernels(plan) => Footprint {
                 weight_bytes: 4 * plan.weight_floats() as u64,
-                activation_bytes: BatchArenas::bytes(plan, batch, threads.max(1)) + ends,
+                activation_bytes: BatchArenas::bytes(plan, batch, threads.max(1))
+                    + 4 * (batch * candle_floats(plan)) as u64
+                    + ends,
             },
             MemoryModel::Gpu(memory) => memory.at(batch),
             MemoryModel::Whole {
@@ -98,6 +102,24 @@ impl FootprintModel {
             },
         }
     }
+}
+
+/// The copies of what a step reads and writes that Candle holds at once: as they lie in the arena, as
+/// tensors, repeated to one shape, and with their order.
+const CANDLE_COPIES: usize = 4;
+
+/// Returns the floats that Candle takes of the heap for a sample, in the step that takes most.
+fn candle_floats(plan: &ArenaPlan) -> usize {
+    let values = |view: &TensorView| view.pixels() * view.channels;
+    let by_candle = plan
+        .steps
+        .iter()
+        .filter(|step| matches!(step.method, StepMethod::Candle));
+    let each = by_candle.map(|step| {
+        let read: usize = step.placed.inputs.iter().map(values).sum();
+        CANDLE_COPIES * (read + values(&step.placed.output))
+    });
+    each.max().unwrap_or(0)
 }
 
 /// Returns the floats of a sample and its answer; twice where lengths vary, since samples of one

@@ -23,14 +23,6 @@ pub enum Family {
     Plain,
 }
 
-/// Increased when networks take other times or memory than before on the same processor.
-const REVISION: u32 = 9;
-
-/// Returns a text for the kernels in use. Measured times depend on it beside the processor.
-pub fn kernels_in_use() -> String {
-    format!("kernels {REVISION}, {}", Family::best())
-}
-
 static FORCED: OnceLock<Family> = OnceLock::new();
 
 /// The environment variable for the family to use in place of the fastest one, for tests and

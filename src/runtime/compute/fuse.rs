@@ -32,7 +32,7 @@ pub(super) enum StepKernel {
     Concat,
     Flatten,
     Upscale,
-    Softmax,
+    Softmax(MaskedRows),
     /// Two values of equal shape, or an image and a row of its channels in either order.
     Paired(Pairing),
     /// Channels of as many groups, interleaved.
@@ -52,6 +52,14 @@ pub(super) enum StepKernel {
     RangedLinear {
         inputs: usize,
     },
+}
+
+/// The answer of a softmax for a row that holds −∞ alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MaskedRows {
+    /// NaN, as its formula.
+    Nan,
+    Zeros,
 }
 
 /// How two values become one.
@@ -301,7 +309,8 @@ fn plain(graph: &Graph, index: usize, node: &Node) -> FusedStep {
         Op::Concat => (StepKernel::Concat, None, None),
         Op::Flatten => (StepKernel::Flatten, None, None),
         Op::Upscale { .. } => (StepKernel::Upscale, None, None),
-        Op::Softmax => (StepKernel::Softmax, None, None),
+        Op::Softmax => (StepKernel::Softmax(MaskedRows::Nan), None, None),
+        Op::MaskedSoftmax => (StepKernel::Softmax(MaskedRows::Zeros), None, None),
         Op::Tensor(TensorOp::Join { axis }) if is_last_axis(node.shape, axis) => {
             (StepKernel::Concat, None, None)
         }

@@ -39,8 +39,8 @@ impl CpuLowering<'_> {
 }
 
 impl CpuPrecision {
-    /// Returns the numbers that the kernels in use multiply natively and fast: brain floats where the
-    /// processor has instructions for them, else float32.
+    /// Returns the numbers that the kernels in use multiply fastest: brain floats if the processor has
+    /// an instruction for them that was measured to be faster than that for float32, else float32.
     pub fn native() -> Self {
         match HalfKernel::of(Family::best()).is_native() {
             true => CpuPrecision::Bf16,

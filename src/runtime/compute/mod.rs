@@ -52,20 +52,20 @@ use crate::device::gpu::GpuError;
 use crate::network::LengthError;
 
 pub use costs::{Footprint, FootprintModel, footprint, work};
-pub use family::{Family, KERNELS_VARIABLE, UnusableKernels, kernels_in_use};
+pub use family::{Family, KERNELS_VARIABLE, UnusableKernels};
 pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{mapped_bytes, resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use lowering::CpuLowering;
 pub use own_scales::OwnScales;
-pub use padding::check_padding;
+pub use padding::{PADDING_ROUNDING, check_padding, largest_difference};
 pub use planned::{PlannedCost, layers_in_bytes, planned_steps};
 pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,
 };
-pub use products::{FamilySummary, ProductMethod};
+pub use products::{FamilySummary, ProductMethod, kernels_in_use};
 pub use varying::{VaryingNetwork, VaryingPredictor};
 
 /// A network could not be run.

@@ -12,10 +12,14 @@ use crate::network::{Graph, NetworkByLength, Weights};
 use crate::tensor::{DataType, Lengths, Signature};
 
 /// The largest difference that rounding makes, as a share of the largest value.
-const ROUNDING: f32 = 1e-4;
+pub const PADDING_ROUNDING: f32 = 1e-4;
 
-/// Checks that a network answers a sample alike at its own length and padded to the first bucket.
-/// `graph` is the network for the largest length.
+/// The samples that are tried at each length. A pool of maxima, say, hides the padding from some
+/// samples and not from others.
+const SAMPLES: usize = 12;
+
+/// Checks that a network answers samples of several lengths alike at their own length and padded to
+/// a bucket. `graph` is the network for the largest length.
 ///
 /// # Errors
 /// [`ComputeError::Padding`], [`ComputeError::OutOfMemory`], or there is no network of a length.
@@ -25,19 +29,73 @@ pub fn check_padding(
     by_length: &dyn NetworkByLength,
 ) -> Result<(), ComputeError> {
     let signature = graph.signature();
-    let Some(trial) = signature.lengths.as_ref().and_then(PaddingTrial::of) else {
+    let Some(lengths) = &signature.lengths else {
         return Ok(());
     };
+    for trials in PaddingTrial::several(lengths) {
+        check_bucket(&signature, weights, by_length, &trials)?;
+    }
+    Ok(())
+}
+
+/// Returns the largest difference between a network's answers to two rows of each pair, as a share
+/// of the largest value.
+///
+/// # Errors
+/// [`ComputeError::OutOfMemory`], or the network cannot be lowered.
+pub fn largest_difference(
+    graph: &Graph,
+    weights: &Weights,
+    pairs: &[[Vec<f32>; 2]],
+) -> Result<f32, ComputeError> {
+    let lowered = Lowered::with(graph, weights, Family::best())?;
+    let answer = |row: &[f32]| {
+        let mut answer = zeroed(lowered.outputs())?;
+        BatchArenas::new(&lowered, 1, 1)?.run(&lowered, None, 1, row, &mut answer)?;
+        Ok::<_, ComputeError>(answer)
+    };
+    pairs.iter().try_fold(0.0f32, |most, [one, other]| {
+        Ok(most.max(difference(&answer(one)?, &answer(other)?)))
+    })
+}
+
+/// Returns the largest difference of two answers as a share of the largest value of the first.
+/// Values that are NaN do not count.
+fn difference(one: &[f32], other: &[f32]) -> f32 {
+    let largest = one.iter().fold(0.0f32, |most, v| most.max(v.abs()));
+    let pairs = one.iter().zip(other);
+    let apart = pairs.fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
+    match apart > 0.0 {
+        true => apart / largest,
+        false => 0.0,
+    }
+}
+
+/// Tries several lengths that are padded to one bucket.
+fn check_bucket(
+    signature: &Signature,
+    weights: &Weights,
+    by_length: &dyn NetworkByLength,
+    trials: &[PaddingTrial<'_>],
+) -> Result<(), ComputeError> {
     let made = |length: usize| {
         let made = by_length.network(length, weights);
         made.map_err(|reason| failed(length, reason))
     };
-    let (graph, held) = made(trial.padded)?;
+    let Some(first) = trials.first() else {
+        return Ok(());
+    };
+    let (graph, held) = made(first.padded)?;
     let padded = Lowered::with(&graph, &held, Family::best())?;
     let known = KnownWeights::of(&graph, &held, &padded);
-    let (short, weights) = made(trial.length)?;
-    let alone = Lowered::sharing((&short, &weights), padded.kernels().into(), &known)?;
-    trial.check(&signature, &alone, &padded)
+    for trial in trials {
+        let (short, weights) = made(trial.length)?;
+        let alone = Lowered::sharing((&short, &weights), padded.kernels().into(), &known)?;
+        for sample in 1..=SAMPLES {
+            trial.check(signature, (&alone, &padded), sample)?;
+        }
+    }
+    Ok(())
 }
 
 impl VaryingNetwork {
@@ -50,7 +108,7 @@ impl VaryingNetwork {
             return Ok(());
         };
         let (alone, padded) = (self.lower(trial.length)?, self.at(trial.padded)?);
-        trial.check(self.signature(), &alone, &padded)
+        trial.check(self.signature(), (&alone, &padded), 0)
     }
 }
 
@@ -72,21 +130,38 @@ impl<'a> PaddingTrial<'a> {
         })
     }
 
+    /// Returns trials of short, middling and long samples of the first bucket, and of the shortest
+    /// of the second.
+    fn several(lengths: &'a Lengths) -> Vec<Vec<Self>> {
+        let (Some(mask), [first, rest @ ..]) = (lengths.mask(), lengths.buckets()) else {
+            return Vec::new();
+        };
+        let trial = |length, padded| PaddingTrial {
+            mask,
+            length,
+            padded,
+        };
+        let mut short = vec![1, first.div_ceil(2), first.saturating_sub(1)];
+        short.retain(|length| (1..*first).contains(length));
+        short.dedup();
+        let of_first = short.into_iter().map(|length| trial(length, *first));
+        let next = rest.first().filter(|second| first + 1 < **second);
+        let of_second = next.map(|second| trial(first + 1, *second));
+        vec![of_first.collect(), of_second.into_iter().collect()]
+    }
+
+    /// Runs sample number `sample` alone and padded.
     fn check(
         &self,
         signature: &Signature,
-        alone: &Lowered,
-        padded: &Lowered,
+        (alone, padded): (&Lowered, &Lowered),
+        sample: usize,
     ) -> Result<(), ComputeError> {
-        let row = made_up(signature, self.length)?;
+        let row = made_up(signature, self.length, sample)?;
         let alone = self.answer(signature, &row, (self.length, alone))?;
         let answer = self.answer(signature, &row, (self.padded, padded))?;
-        let largest = alone.iter().fold(0.0f32, |most, v| most.max(v.abs()));
-        let pairs = alone.iter().zip(&answer);
-        let apart = pairs.fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
-        let difference = apart / largest;
-        // Of NaN nothing can be said.
-        match difference > ROUNDING {
+        let difference = difference(&alone, &answer);
+        match difference > PADDING_ROUNDING {
             true => Err(ComputeError::Padding {
                 mask: self.mask.to_owned(),
                 difference,
@@ -112,16 +187,21 @@ impl<'a> PaddingTrial<'a> {
     }
 }
 
-/// Returns the row of a sample of `length`: integers of 1, which masks are where nothing is padded
-/// and most tables have, and floats from −0.5 to 0.5.
-fn made_up(signature: &Signature, length: usize) -> Result<Vec<f32>, ComputeError> {
+/// Returns the row of a sample of `length`: floats from −0.5 to 0.5, and integers of 1, which masks
+/// are where nothing is padded and most tables have. Samples after the first have any ids of the
+/// tables that they are looked up in.
+fn made_up(signature: &Signature, length: usize, sample: usize) -> Result<Vec<f32>, ComputeError> {
     let values = signature.inputs.iter().map(|spec| {
         let count = spec.elements_at(length).unwrap_or(0);
-        let float = |at: usize| (at * 7 % 13) as f32 / 13.0 - 0.5;
-        let value = |at: usize| match spec.data_type {
-            DataType::Bool => 1.0,
-            integer if integer.is_integer() => 1.0,
-            _ => float(at),
+        let ids = spec.ids.as_ref().filter(|_| sample > 0);
+        let value = |at: usize| {
+            let number = scrambled(sample, at);
+            match (spec.data_type, ids.and_then(|ids| ids.at(at))) {
+                (_, Some(ids)) => (number % (ids.most().max(0) as u64 + 1)) as f32,
+                (DataType::Bool, None) => 1.0,
+                (integer, None) if integer.is_integer() => 1.0,
+                _ => (number % 13) as f32 / 13.0 - 0.5,
+            }
         };
         (0..count).map(value).collect::<Vec<f32>>()
     });
@@ -129,4 +209,13 @@ fn made_up(signature: &Signature, length: usize) -> Result<Vec<f32>, ComputeErro
     let mut row = zeroed(signature.input_width(signature.most()))?;
     signature.fill(&mut row, (length, length), |input| &values[input]);
     Ok(row)
+}
+
+/// Returns a number that looks random: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
+fn scrambled(sample: usize, at: usize) -> u64 {
+    let mut bits = ((sample as u64) << 32 | at as u64).wrapping_add(1);
+    bits = bits.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
 }

@@ -5,8 +5,20 @@ use std::fmt;
 use serde::Serialize;
 
 use super::family::Family;
-use super::kernels::{DotKernel, HalfKernel};
+use super::kernels::{DotKernel, HalfKernel, half_speed};
 use super::precision::{CpuKernels, CpuPrecision};
+
+/// Increased when networks take other times or memory than before on the same processor.
+const REVISION: u32 = 9;
+
+/// Returns a text for the kernels in use. Measured times depend on it beside the processor.
+pub fn kernels_in_use() -> String {
+    let family = Family::best();
+    let unused = half_speed().is_some() && family == Family::Avx512;
+    let unused = unused && !HalfKernel::of(family).is_native();
+    let widened = if unused { ", bf16 widened" } else { "" };
+    format!("kernels {REVISION}, {family}{widened}")
+}
 
 /// How kernels multiply the numbers of a precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -63,7 +75,7 @@ impl CpuKernels {
 }
 
 /// The kernels of a family in words, as [`FamilySummary::of`] returns them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FamilySummary {
     /// The name of the family.
     pub family: String,
@@ -73,6 +85,10 @@ pub struct FamilySummary {
     pub bf16: ProductMethod,
     /// How it multiplies bytes.
     pub int8: ProductMethod,
+    /// How many times as fast as float32 the processor's instruction for brain floats was measured
+    /// to be when the program started; `None` without such an instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bf16_speed: Option<f64>,
 }
 
 impl FamilySummary {
@@ -85,7 +101,17 @@ impl FamilySummary {
             instructions: instructions(family, bf16, int8),
             bf16,
             int8,
+            bf16_speed: half_speed().filter(|_| family == Family::Avx512),
         }
+    }
+
+    /// Returns the reason for not using an instruction for brain floats, or `None` if there is none
+    /// or it is used.
+    fn slow_bf16(&self) -> Option<String> {
+        let speed = self.bf16_speed.filter(|_| !self.bf16.is_native())?;
+        Some(format!(
+            "its bf16 instruction multiplies {speed:.2} times as fast as float32, and is not used"
+        ))
     }
 }
 
@@ -95,7 +121,8 @@ impl fmt::Display for FamilySummary {
         f.write_str(&self.instructions)?;
         let both = [("int8", self.int8), ("bf16", self.bf16)];
         let other = both.iter().filter(|(_, by)| !by.is_native());
-        let said: Vec<String> = other.map(|(name, by)| format!("{name} {by}")).collect();
+        let said = other.map(|(name, by)| format!("{name} {by}"));
+        let said: Vec<String> = said.chain(self.slow_bf16()).collect();
         match said.is_empty() {
             true => Ok(()),
             false => write!(f, ": {}", said.join(", ")),

@@ -23,7 +23,7 @@ use crate::network::{Graph, GraphError, NetworkByLength, Weights};
 use crate::tensor::{Lengths, Signature};
 
 /// The most lengths that are kept where samples are not padded.
-const KEPT: usize = 32;
+const KEPT: usize = 256;
 
 /// The operations that take as long as reading a weight from memory: a core does some 40 while
 /// four bytes come.

@@ -14,6 +14,7 @@ mod looked_up;
 mod op;
 mod origin;
 mod parameters;
+mod probabilities;
 mod shape;
 mod tensor_op;
 mod weights;
@@ -28,6 +29,7 @@ pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
 pub use op::Op;
 pub use origin::{ParameterOrigin, ShiftMask};
 pub use parameters::{Parameter, ParameterRole};
+pub use probabilities::Probabilities;
 pub use shape::{Shape, ShapeError, Sides};
 pub use tensor_op::{Binary, Border, Reduction, TensorOp, Unary};
 pub(crate) use weights::{

@@ -72,6 +72,8 @@ pub enum Op {
     },
     /// `exp(x)` over the sum of `exp` of the vector, or of each row of a tensor.
     Softmax,
+    /// The same, but 0 for a row that holds −∞ alone: a query that may look at nothing.
+    MaskedSoftmax,
     /// Channel `i` of each of `groups` goes before channel `i + 1` of any.
     ChannelShuffle {
         /// Groups of the input; each has as many channels.
@@ -143,7 +145,7 @@ impl Op {
                 return Err(OpError::Factor { found: *by });
             }
             Op::Relu | Op::Relu6 | Op::Scale { .. } => first,
-            Op::Softmax => {
+            Op::Softmax | Op::MaskedSoftmax => {
                 features_of(first)?;
                 first
             }

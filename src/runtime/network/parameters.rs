@@ -241,7 +241,7 @@ fn node_flops(node: &Node, input: Shape) -> u64 {
         Op::Relu | Op::Relu6 | Op::Activation(_) | Op::Scale { .. } | Op::Add | Op::Mul => out,
         Op::Upscale { .. } | Op::LayerNorm { .. } => 8 * out,
         Op::LocalResponseNorm(norm) => out * (2 * norm.size as u64 + 3),
-        Op::Softmax => 3 * out,
+        Op::Softmax | Op::MaskedSoftmax => 3 * out,
         Op::Tensor(op) => op.flops(out, input),
         Op::Flatten | Op::Concat | Op::ChannelShuffle { .. } | Op::Channels { .. } => 0,
     }

@@ -77,7 +77,8 @@ impl<'a> PartialNetwork<'a> {
         );
         let of_all: Vec<Option<Value>> = of_all.collect();
         self.growth_is_bounded(node, &of_all)?;
-        let found = match folded(node, &of_all) {
+        let known = self.cast_constant(node, &of_all);
+        let found = match known.or_else(|| folded(node, &of_all)) {
             Some(Ok(constants)) => {
                 let count = constants.iter().map(|c| c.values.len()).sum();
                 let spent = self.fold_budget.spend(count);

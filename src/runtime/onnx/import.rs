@@ -228,7 +228,8 @@ impl<'a> PartialNetwork<'a> {
         }
         self.growth_is_bounded(node, &inputs)?;
         let quantised = self.quantised_constant(node, &inputs);
-        if let Some(folded) = quantised.or_else(|| folded(node, &inputs)) {
+        let known = quantised.or_else(|| self.cast_constant(node, &inputs));
+        if let Some(folded) = known.or_else(|| folded(node, &inputs)) {
             let constants = folded.map_err(|fault| failed(node, fault))?;
             let made = constants.iter().map(|c| c.values.len()).sum();
             match (node.operator(), node.outputs().first()) {

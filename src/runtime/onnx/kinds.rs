@@ -68,6 +68,16 @@ pub(super) fn unary(operator: &str) -> Option<Unary> {
     })
 }
 
+/// Returns the function that rounds to an element type of floats in 16 bits, by its number in
+/// `TensorProto.DataType`; `None` for other types.
+pub(super) const fn rounding(element_type: i32) -> Option<Unary> {
+    match element_type {
+        10 => Some(Unary::ToF16),
+        16 => Some(Unary::ToBf16),
+        _ => None,
+    }
+}
+
 /// The least and the number of the integers of a type of at most 16 bits, by its number in
 /// `TensorProto.DataType`.
 pub(super) const fn narrow(element_type: i32) -> Option<(f32, f32)> {

@@ -182,6 +182,14 @@ impl OnnxModel {
         self.inputs().map(|i| i.name.as_deref().unwrap_or_default())
     }
 
+    /// Returns the dimensions of an input as the file says them, each `None` where it is open; `None` if
+    /// there is no such input, or its rank is open.
+    pub fn input_dims(&self, name: &str) -> Option<Vec<Option<usize>>> {
+        let input = self.inputs().find(|input| name_of(input) == name)?;
+        let dims = type_of(input).1?;
+        Some(dims.iter().map(size).collect())
+    }
+
     /// Whether all inputs leave their first dimension, the batch's, open.
     pub fn takes_batches(&self) -> bool {
         let is_open = |input: &ValueInfoProto| {

@@ -42,6 +42,22 @@ impl Constant {
         }
     }
 
+    /// Creates a single float.
+    pub(super) fn float(value: f32) -> Self {
+        Constant {
+            dims: Vec::new(),
+            values: Values::Floats(vec![value].into()),
+        }
+    }
+
+    /// Creates a single boolean.
+    pub(super) fn boolean(value: bool) -> Self {
+        Constant {
+            dims: Vec::new(),
+            values: Values::Booleans(vec![value]),
+        }
+    }
+
     /// Returns the integers, or `None` if the values are of another kind.
     pub(super) fn as_integers(&self) -> Option<&[i64]> {
         match &self.values {

@@ -1,8 +1,9 @@
 //! The lengths of samples whose tensors have a dimension that varies.
 //!
 //! All varying dimensions of a sample are one and the same length, as the tokens of a sentence
-//! are for its ids and its mask. A sample's row has the length first and then every tensor, with
-//! zeros up to the largest length, so that all rows are equally wide.
+//! are for its ids and its mask. A sample's row has the length first and then every tensor, padded
+//! up to the largest length, so that all rows are equally wide. The padding is 0, except that the
+//! ids of texts may have another value there.
 
 use std::fmt;
 
@@ -29,6 +30,9 @@ pub struct Lengths {
     buckets: Vec<usize>,
     /// The input that is 0 where a sample is padded.
     mask: Option<String>,
+    /// The input whose padding is not 0, and its value there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fill: Option<(String, u32)>,
 }
 
 /// Numbers make no lengths.
@@ -61,6 +65,7 @@ impl Lengths {
             most,
             buckets: Vec::new(),
             mask: None,
+            fill: None,
         })
     }
 
@@ -88,10 +93,24 @@ impl Lengths {
     #[must_use]
     pub fn unpadded(&self) -> Self {
         Lengths {
-            most: self.most,
             buckets: Vec::new(),
             mask: None,
+            ..self.clone()
         }
+    }
+
+    /// Returns the same lengths for samples whose tensor `input` holds `value` behind their end.
+    /// All other tensors hold 0 there.
+    #[must_use]
+    pub fn filled(self, input: &str, value: u32) -> Self {
+        let fill = (value > 0).then(|| (input.to_owned(), value));
+        Lengths { fill, ..self }
+    }
+
+    /// Returns the value of the tensor `input` behind the end of a sample.
+    pub fn fill_of(&self, input: &str) -> f32 {
+        let fill = self.fill.as_ref().filter(|(name, _)| name == input);
+        fill.map_or(0.0, |(_, value)| *value as f32)
     }
 
     /// Returns buckets up to `most`: 8, then 16 by 16 up to 128, then four for each doubling, so
@@ -163,19 +182,25 @@ struct WrittenLengths {
     most: usize,
     buckets: Vec<usize>,
     mask: Option<String>,
+    #[serde(default)]
+    fill: Option<(String, u32)>,
 }
 
 impl TryFrom<WrittenLengths> for Lengths {
     type Error = LengthsError;
 
     fn try_from(written: WrittenLengths) -> Result<Self, LengthsError> {
-        match (written.mask, written.buckets.last()) {
+        let lengths = match (written.mask, written.buckets.last()) {
             (None, None) => Lengths::exact(written.most),
             (Some(mask), Some(last)) if *last == written.most => {
                 Lengths::padded(written.buckets, mask)
             }
             _ => Err(LengthsError::Unmasked),
-        }
+        };
+        Ok(match written.fill {
+            Some((input, value)) => lengths?.filled(&input, value),
+            None => lengths?,
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Named tensors as rows of a network, and rows as named tensors.
 //!
 //! A row holds all tensors of a sample one after another. Where lengths vary, the sample's length
-//! is its first value, and every tensor lies as one of the largest length, with zeros behind what
-//! the sample has.
+//! is its first value, and every tensor lies as one of the largest length, padded behind what the
+//! sample has.
 
 use super::lengths::copy_part;
 use super::signature::{Dimension, Signature, SignatureError, TensorSpec};
@@ -80,12 +80,22 @@ impl Signature {
         }
         for (input, spec) in self.inputs.iter().enumerate() {
             let most = spec.dims_at(self.most());
+            self.pad(spec, &mut row[first..]);
             copy_part(
                 (values(input), &spec.dims_at(held)),
                 &spec.dims_at(length),
                 (&mut row[first..], &most),
             );
             first += most.iter().product::<usize>();
+        }
+    }
+
+    /// Fills a tensor of zeros with the padding of its input, where that is not 0.
+    fn pad(&self, spec: &TensorSpec, values: &mut [f32]) {
+        let fill = self.lengths.as_ref().map_or(0.0, |l| l.fill_of(&spec.name));
+        if fill > 0.0 && spec.varies() {
+            let size = spec.elements_at(self.most()).unwrap_or(0);
+            values[..size].fill(fill);
         }
     }
 

@@ -71,6 +71,8 @@ struct Encoder {
     flat: bool,
     /// Whether others read the shares too, so that they are made.
     spied: bool,
+    /// Whether the shares of a query that may look at nothing are 0, in place of NaN.
+    masked: bool,
 }
 
 impl Encoder {
@@ -122,12 +124,16 @@ impl Encoder {
     }
 
     fn shares(&self, b: &mut GraphBuilder, scores: NodeId) -> NodeId {
+        let softmax = match self.masked {
+            true => Op::MaskedSoftmax,
+            false => Op::Softmax,
+        };
         if !self.flat {
-            return then(b, Op::Softmax, &[scores]);
+            return then(b, softmax, &[scores]);
         }
         let seen = b.shape(scores).stored();
         let rows = then(b, view(&[self.heads * self.tokens, self.tokens]), &[scores]);
-        let shares = then(b, Op::Softmax, &[rows]);
+        let shares = then(b, softmax, &[rows]);
         then(b, view(&seen), &[shares])
     }
 
@@ -210,6 +216,11 @@ pub(super) fn attentions() -> Vec<(&'static str, Graph)> {
         batched: false,
         flat: false,
         spied: false,
+        masked: false,
+    };
+    let guarded = Encoder {
+        masked: true,
+        ..encoder
     };
     let long = Encoder {
         tokens: 270,
@@ -220,6 +231,7 @@ pub(super) fn attentions() -> Vec<(&'static str, Graph)> {
     vec![
         ("attention", encoder.graph()),
         ("attention to many", long.graph()),
+        ("attention that may look at nothing", guarded.graph()),
     ]
 }
 
@@ -243,10 +255,11 @@ proptest! {
     #[test]
     fn attention_of_any_form(
         tokens in tokens(), heads in 1usize..5, depth in 1usize..40, scale in scale_places(),
-        mask in masks(), together: bool, batched: bool, flat: bool, spied: bool, batch in 1usize..4,
-        threads in 0usize..4,
+        mask in masks(), together: bool, batched: bool, (flat, spied, masked) in any::<(bool, bool, bool)>(),
+        batch in 1usize..4, threads in 0usize..4,
     ) {
-        let encoder = Encoder { tokens, heads, depth, scale, mask, together, batched, flat, spied };
+        let encoder =
+            Encoder { tokens, heads, depth, scale, mask, together, batched, flat, spied, masked };
         let graph = encoder.graph();
         let weights = with_constants(&graph, |i| (i % 7) as f32 / 5.0 + 0.4);
         check_with(&graph, &weights, batch, threads)?;
@@ -340,9 +353,15 @@ fn masked(weights: &Weights, graph: &Graph, is_masked: impl Fn(usize, usize) -> 
 }
 
 /// Masks of whole blocks of keys are no reason for NaN; a query that may read nothing answers NaN,
-/// as a softmax of nothing but -∞ does.
+/// as a softmax of nothing but -∞ does, or zeros where it is masked.
 #[test]
 fn masked_scores_answer_as_plain_candle() {
+    for masked_answers in [false, true] {
+        check_masked(masked_answers);
+    }
+}
+
+fn check_masked(masked_answers: bool) {
     let encoder = Encoder {
         tokens: 300,
         heads: 1,
@@ -353,6 +372,7 @@ fn masked_scores_answer_as_plain_candle() {
         batched: false,
         flat: false,
         spied: false,
+        masked: masked_answers,
     };
     let graph = encoder.graph();
     let weights = with_constants(&graph, |_| 0.0);
@@ -367,6 +387,12 @@ fn masked_scores_answer_as_plain_candle() {
         let weights = masked(&weights, &graph, is_masked);
         let x = input(&graph, 2);
         let expected = plain(&graph, &weights, &x);
+        let has_nan = expected.iter().any(|v| v.is_nan());
+        assert_eq!(
+            has_nan,
+            !masked_answers && name.starts_with("nothing"),
+            "{name}"
+        );
         for family in Family::available() {
             let found = answer(&lowered(&graph, &weights, family), &x, 2);
             let alike = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-4 || a.is_nan() && b.is_nan();

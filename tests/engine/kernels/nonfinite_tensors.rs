@@ -61,6 +61,10 @@ fn layers() -> Vec<(&'static str, Graph)> {
         ),
         ("softmax", tokens(&[20, 35]).then(Op::Softmax).build()),
         ("product", with_transpose(TensorOp::MatMul)),
+        (
+            "masked softmax",
+            tokens(&[20, 35]).then(Op::MaskedSoftmax).build(),
+        ),
     ];
     for kind in [
         Binary::Sub,
@@ -71,7 +75,28 @@ fn layers() -> Vec<(&'static str, Graph)> {
     ] {
         all.push(("pairs", with_transpose(TensorOp::Binary { kind })));
     }
+    for (axis, reverse) in [(0, false), (1, true)] {
+        let exclusive = reverse;
+        let [sum, product] = [
+            TensorOp::CumSum {
+                axis,
+                exclusive,
+                reverse,
+            },
+            TensorOp::CumProd {
+                axis,
+                exclusive,
+                reverse,
+            },
+        ];
+        for op in [sum, product] {
+            let op = Op::Tensor(op);
+            all.push(("running", tokens(&[20, 35]).then(op).build()));
+        }
+    }
     for kind in [
+        Unary::ToF16,
+        Unary::ToBf16,
         Unary::Exp,
         Unary::Sign,
         Unary::Reciprocal,

@@ -110,7 +110,7 @@ pub(super) fn order(keys: &[u8], rank: usize) -> Dims {
 }
 
 // Pow, Sqrt and Log have NaN below 0, and IntegerDiv and Mod jump where rounding differs.
-const PAIRS: [Binary; 16] = [
+const PAIRS: [Binary; 17] = [
     Binary::Add,
     Binary::Sub,
     Binary::Mul,
@@ -127,9 +127,10 @@ const PAIRS: [Binary; 16] = [
     Binary::BitAnd,
     Binary::BitOr,
     Binary::BitXor,
+    Binary::Remainder,
 ];
 
-const ONES: [Unary; 13] = [
+const ONES: [Unary; 15] = [
     Unary::Abs,
     Unary::Neg,
     Unary::Sign,
@@ -143,6 +144,8 @@ const ONES: [Unary; 13] = [
     Unary::Round,
     Unary::Not,
     Unary::NotZero,
+    Unary::ToF16,
+    Unary::ToBf16,
 ];
 
 const REDUCTIONS: [Reduction; 10] = [
@@ -223,6 +226,19 @@ proptest! {
     ) {
         let axes: Vec<usize> = (0..sizes.len()).filter(|axis| axes >> axis & 1 == 1).collect();
         let op = TensorOp::Reduce { kind: REDUCTIONS[kind], axes: dims(&axes), keep };
+        check_op(op, &[sizes], batch, threads)?;
+    }
+
+    #[test]
+    fn running_sums_and_products(
+        sizes in sizes(), axis in 0usize..3, product: bool, exclusive: bool, reverse: bool,
+        batch in 1usize..5, threads in 0usize..4,
+    ) {
+        let axis = axis % sizes.len();
+        let op = match product {
+            true => TensorOp::CumProd { axis, exclusive, reverse },
+            false => TensorOp::CumSum { axis, exclusive, reverse },
+        };
         check_op(op, &[sizes], batch, threads)?;
     }
 

@@ -1267,6 +1267,71 @@ def answers_of(name, nodes, constants, sample, answer, opset):
     made.with_suffix(".json").write_text(json.dumps(written))
 
 
+def pooled():
+    """Classifiers of 5 classes over tokens that pool in ways that padding changes, and one that takes 48 tokens alone."""
+    table = constant("table", values(768, 8))
+    dense = [constant("w", values(8, 5) * 4), constant("b", values(5))]
+    head = [node("MatMul", ["pooled", "w"], "scores"), node("Add", ["scores", "b"], "y")]
+    seen = [node("Gather", ["table", "input_ids"], "words"), node("Cast", ["attention_mask"], "seen", to=TensorProto.FLOAT)]
+    kinds = {
+        # The largest value of each feature: words of padding may have it.
+        "pooled_max": [node("ReduceMax", ["words"], "pooled", axes=[1], keepdims=0)],
+        # The last token whose id is not 3, as classifiers of GPT-2 and Llama find it.
+        "pooled_last": [
+            node("Equal", ["input_ids", "three"], "is_padding"), node("Not", ["is_padding"], "is_text"),
+            node("Cast", ["is_text"], "texts", to=TensorProto.INT64), node("CumSum", ["texts", "along"], "counted"),
+            node("Mul", ["counted", "texts"], "places"), node("ArgMax", ["places"], "last", axis=1, keepdims=1),
+            node("Unsqueeze", ["last", "at_end"], "last.1"), node("Expand", ["last.1", "wide"], "last.2"),
+            node("CumSum", ["words", "along"], "sums"), node("GatherElements", ["sums", "last.2"], "row", axis=1),
+            node("Squeeze", ["row", "along.1"], "pooled")],
+        # Hidden by the mask: nothing depends on the padding.
+        "pooled_mean": [
+            node("Unsqueeze", ["seen", "at_end"], "weights"), node("Mul", ["words", "weights"], "kept"),
+            node("ReduceSum", ["kept", "along.1"], "sum", keepdims=0), node("ReduceSum", ["seen", "along.1"], "count", keepdims=1),
+            node("Div", ["sum", "count"], "pooled")],
+    }
+    whole = [constant("three", np.array(3)), constant("along", np.array(1)), constant("along.1", np.array([1])),
+             constant("at_end", np.array([2])), constant("wide", np.array([1, 1, 8]))]
+    for name, nodes in [*kinds.items(), ("pooled_fixed", kinds["pooled_max"])]:
+        dims = ["batch", 48 if name == "pooled_fixed" else "tokens"]
+        inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, dims) for n in ("input_ids", "attention_mask")]
+        graph = helper.make_graph(seen + nodes + head, name, inputs, [floats("y", ["batch", 5])], [table, *dense, *whole])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / f"{name}.onnx")
+    answers = {}
+    texts = [[5, 90, 271], [700], [41, 12, 3, 9, 640, 17, 33, 8, 1, 2, 99], list(range(20, 60))]
+    for name in kinds:
+        session = onnxruntime.InferenceSession(HERE / f"{name}.onnx", providers=["CPUExecutionProvider"])
+        feeds = [{"input_ids": np.array([t]), "attention_mask": np.ones((1, len(t)), np.int64)} for t in texts]
+        answers[name] = [session.run(["y"], feed)[0][0].tolist() for feed in feeds]
+    (HERE / "pooled.json").write_text(json.dumps({"texts": texts, "answers": answers}))
+
+
+def ends():
+    """Networks that end in probabilities, as exporters write them, and one that does not."""
+    w, b = constant("w", values(4, 3) * 6), constant("b", values(3))
+    first = [node("MatMul", ["x", "w"], "l"), node("Add", ["l", "b"], "z")]
+    axes = [constant("last", np.array([1])), constant("image", np.array([0, 3, 1, 1])), constant("row", np.array([-1, 3]))]
+    kinds = {
+        "end_logits": (17, [node("Identity", ["z"], "y")]),
+        "end_softmax": (17, [node("Softmax", ["z"], "y", axis=-1)]),
+        "end_softmax_before_13": (11, [node("Softmax", ["z"], "p", axis=1), node("Identity", ["p"], "y")]),
+        "end_softmax_of_image": (17, [node("Reshape", ["z", "image"], "i"), node("Softmax", ["i"], "p", axis=1),
+                                      node("Flatten", ["p"], "f"), node("Reshape", ["f", "row"], "y")]),
+        "end_softmax_written_out": (17, [node("Exp", ["z"], "e"), node("ReduceSum", ["e", "last"], "s", keepdims=1),
+                                         node("Div", ["e", "s"], "y")]),
+        "end_softmax_clipped": (17, [node("Softmax", ["z"], "p", axis=1), node("Clip", ["p", "least", "most"], "y")]),
+        "end_sigmoid": (17, [node("Sigmoid", ["z"], "y")]),
+    }
+    bounds = [constant("least", np.float32(1e-7)), constant("most", np.float32(1))]
+    x = values(4, 4)
+    answers = {}
+    for name, (opset, nodes) in kinds.items():
+        model(name, first + nodes, [w, b, *axes, *bounds], (4,), 3, opset=opset)
+        session = onnxruntime.InferenceSession(HERE / f"{name}.onnx", providers=["CPUExecutionProvider"])
+        answers[name] = [session.run(["y"], {"x": row[None]})[0][0].tolist() for row in x]
+    (HERE / "ends.json").write_text(json.dumps({"x": x.tolist(), "answers": answers}))
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -1322,3 +1387,5 @@ idle()
 dynamic()
 hashes()
 rows_of_samples()
+pooled()
+ends()

@@ -91,6 +91,15 @@ impl OperatedDoor {
     }
 }
 
+impl Drop for OperatedDoor {
+    /// The models that it asks end after it, so that requests under way are answered.
+    fn drop(&mut self) {
+        if let Listening::Ending(ending) = mem::take(&mut *self.state()) {
+            drop(ending.join());
+        }
+    }
+}
+
 fn has_address(options: &ServerOptions) -> bool {
     let addresses = [options.http, options.grpc, options.metrics];
     addresses.iter().any(Option::is_some)

@@ -13,6 +13,7 @@ use divisi_door::notices::Notices;
 use divisi_door::tls::TlsFiles;
 use divisi_door::{Addresses, ServerOptions};
 
+use super::bounds::BoundOptions;
 use super::calls::CallOptions;
 
 /// Where to listen, if at all.
@@ -63,6 +64,8 @@ struct DoorOptions {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     cache: Option<u64>,
     #[command(flatten)]
+    bounds: BoundOptions,
+    #[command(flatten)]
     telling: CallOptions,
     /// Take the files of models from whoever loads them (parameters `file:…`; needs the role control)
     #[arg(long)]
@@ -89,6 +92,7 @@ impl DoorOptions {
             traces: self.telling.traces(),
             notices,
             allow_remote: self.allow_remote,
+            limits: self.bounds.limits(),
             ..ServerOptions::default()
         })
     }

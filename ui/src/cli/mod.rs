@@ -8,6 +8,7 @@ mod accuracy;
 mod allocate;
 mod args;
 mod bench;
+mod bounds;
 mod calls;
 mod check;
 mod companion;

@@ -43,6 +43,7 @@ pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result
     let opened = quietly(ensemble, target)?;
     say(&opened.notices);
     say(&opened.remarks());
+    say(&opened.member_remarks());
     Ok(opened)
 }
 
@@ -170,6 +171,12 @@ impl OpenedEnsemble {
     /// Returns the remarks on precisions that these devices do not multiply.
     pub(super) fn remarks(&self) -> Vec<String> {
         let remarks = self.ensemble.precision_remarks(&self.devices);
+        remarks.iter().map(ToString::to_string).collect()
+    }
+
+    /// Returns the remarks on members whose answers depend on how they are run.
+    pub(super) fn member_remarks(&self) -> Vec<String> {
+        let remarks = self.ensemble.member_remarks();
         remarks.iter().map(ToString::to_string).collect()
     }
 

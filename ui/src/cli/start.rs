@@ -92,12 +92,17 @@ pub(crate) fn session(
     Ok((session, door))
 }
 
-/// Returns the remarks on precisions that the devices do not multiply.
+/// Returns the remarks on precisions that the devices do not multiply, and on members whose answers
+/// depend on how they are run.
 fn remarks(deployment: &Deployment) -> Vec<String> {
     let engine = &deployment.running().engine;
     let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
-    let remarks = PrecisionRemark::all(engine.precisions(), devices, of_all);
-    remarks.iter().map(ToString::to_string).collect()
+    let precisions = PrecisionRemark::all(engine.precisions(), devices, of_all);
+    let precisions = precisions.iter().map(ToString::to_string);
+    let members = engine.ensemble().member_remarks();
+    precisions
+        .chain(members.iter().map(ToString::to_string))
+        .collect()
 }
 
 /// How a session is shown.

@@ -258,6 +258,7 @@ const fn bind(
 #[rustfmt::skip]
 pub static BINDINGS: &[Binding] = &[
     bind(&HELP, Scope::Always, &[key('?')], "help", "help", "every command with its keys; type to search"),
+    bind(&QUIT, Scope::Always, &[key('q'), control('c')], "quit", "quit", "asks first if this console started the server"),
     bind(&DEMO_NEXT, Scope::Demo, &[key('n')], "next", "next scene", "on to the next scene"),
     bind(&DEMO_BACK, Scope::Demo, &[key('b')], "back", "scene before", "back to the scene before"),
     bind(&DEMO_REPEAT, Scope::Demo, &[key('r')], "repeat", "scene again", "this scene from its start"),
@@ -363,5 +364,4 @@ pub static BINDINGS: &[Binding] = &[
     bind(&SAVE_LAYOUT, Scope::Always, &[], "", "save layout", "keep the panels that are shown, and their sizes, as a layout of your own"),
     bind(&THEME, Scope::Always, &[], "", "theme", "choose how things look; shown while choosing"),
     bind(&SUSPEND, Scope::Always, &[control('z')], "", "suspend", "stop until fg"),
-    bind(&QUIT, Scope::Always, &[key('q'), control('c')], "quit", "quit", "leave; what this console serves is asked about, and no key that asks answers"),
 ];

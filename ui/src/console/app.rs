@@ -93,7 +93,7 @@ struct App {
     // The screen goes first: whoever waits for requests to finish sees the shell again.
     screen: TerminalScreen,
     console: Console,
-    /// What the terminal sends.
+    /// The input of the terminal.
     input: TerminalInput,
     /// The terminal is another program's: a shell has this one in the background.
     away: bool,

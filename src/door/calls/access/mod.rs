@@ -2,10 +2,12 @@
 //! and no call.
 
 mod line;
+mod lines;
 mod sample;
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +22,7 @@ use crate::service::Gauge;
 
 use super::FinishedCall;
 
+pub use lines::{LineBuffer, LostLines};
 pub use sample::RateSampler;
 
 /// Calls that may wait to be written.
@@ -80,14 +83,16 @@ impl AccessLog {
     /// # Errors
     /// The file cannot be written, or there is no thread left.
     pub(crate) fn begin(options: &AccessOptions, notices: Notices) -> io::Result<Self> {
-        let to: Box<dyn Write + Send> = match &options.file {
-            Some(path) => Box::new(opened(path)?),
-            None => Box::new(io::stdout()),
+        let to = match &options.file {
+            Some(path) => opened(path)?,
+            // As a file it keeps no lines back, so that it is known which ones are lost.
+            None => File::from(io::stdout().as_fd().try_clone_to_owned()?),
         };
         let (sender, receiver) = sync_channel(QUEUE);
         let lost = Arc::default();
         let writer = LogWriter {
-            to: BufWriter::new(to),
+            to,
+            lines: LineBuffer::default(),
             format: options.format,
             lost: Arc::clone(&lost),
             notices,
@@ -152,7 +157,8 @@ impl AccessLog {
 }
 
 struct LogWriter {
-    to: BufWriter<Box<dyn Write + Send>>,
+    to: File,
+    lines: LineBuffer,
     format: AccessFormat,
     lost: Arc<AtomicU64>,
     notices: Notices,
@@ -168,16 +174,18 @@ impl LogWriter {
                 LogMessage::Call(call, left_out) => {
                     line.clear();
                     line::write(&mut line, &call, left_out, self.format);
-                    let written = self.to.write_all(line.as_bytes());
-                    self.check(written);
+                    self.lines.push(&line);
+                    if self.lines.is_full() {
+                        self.write();
+                    }
                 }
                 LogMessage::Flush(done) => {
-                    let flushed = self.to.flush();
-                    self.check(flushed);
+                    self.write();
                     let _ = done.try_send(());
                 }
             }
         }
+        self.write();
     }
 
     /// Returns the next message, or `None` at the end. Before it waits it writes what it has.
@@ -187,22 +195,24 @@ impl LogWriter {
             Err(TryRecvError::Disconnected) => return None,
             Err(TryRecvError::Empty) => {}
         }
-        let flushed = self.to.flush();
-        self.check(flushed);
+        self.write();
         messages.recv().ok()
     }
 
-    /// Counts what could not be written, and tells it once until it can be again.
-    fn check(&mut self, written: io::Result<()>) {
-        match written {
-            Ok(()) => self.told = false,
-            Err(error) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-                if !self.told {
-                    self.notices.say(&format!("access log: {error}"));
-                }
-                self.told = true;
-            }
+    /// Writes the lines that it has. Counts those that are lost, and tells it once until lines can be
+    /// written again.
+    fn write(&mut self) {
+        if self.lines.is_empty() {
+            return;
         }
+        let Err(LostLines { lines, error }) = self.lines.write_to(&mut self.to) else {
+            self.told = false;
+            return;
+        };
+        self.lost.fetch_add(lines, Ordering::Relaxed);
+        if !self.told {
+            self.notices.say(&format!("access log: {error}"));
+        }
+        self.told = true;
     }
 }

@@ -17,6 +17,7 @@ pub(super) fn config(config: &proto::ModelConfig) -> Value {
         "name": config.name,
         "platform": config.platform,
         "backend": config.backend,
+        "default_model_filename": config.default_model_filename,
         "max_batch_size": config.max_batch_size,
         "input": inputs.collect::<Vec<_>>(),
         "output": outputs.collect::<Vec<_>>(),

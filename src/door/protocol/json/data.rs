@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::ServerLimits;
-use crate::protocol::elements::{ElementFault, ElementSink};
+use crate::protocol::elements::{ElementFault, ElementSink, beyond_range};
 
 use super::lists::ListLengths;
 use super::words::value_of;
@@ -93,6 +93,9 @@ impl DataSeed<'_, '_> {
                 E::custom(format_args!(
                     "value {at} is {found}, which is no {data_type}"
                 ))
+            }
+            ElementFault::Range { value, data_type } => {
+                E::custom(beyond_range(self.sink.count(), value, data_type))
             }
             ElementFault::TooMany(most) if most < self.reading.limits.elements => {
                 E::custom(format_args!("more than the {most} values of its shape"))

@@ -161,12 +161,17 @@ impl TensorSeed<'_, '_> {
             _ => fields.next_value().map(|all| tensor.parameters = all),
         };
         read.map_err(|e| {
-            let (number, field) = (self.number, TENSOR_FIELDS[field as usize]);
-            A::Error::custom(match &*tensor.name {
-                "" => format!("tensor {number} of `{}`: `{field}`: {e}", self.of),
-                name => format!("tensor `{name}`: `{field}`: {e}"),
-            })
+            let field = TENSOR_FIELDS[field as usize];
+            A::Error::custom(format_args!("{}: `{field}`: {e}", self.shown(tensor)))
         })
+    }
+
+    /// Returns a tensor in words: by its name, or by its number if its name follows later.
+    fn shown(&self, tensor: &JsonTensor) -> String {
+        match &*tensor.name {
+            "" => format!("tensor {} of `{}`", self.number, self.of),
+            name => format!("tensor `{name}`"),
+        }
     }
 
     /// Reads the data of a tensor; passes over it where its type is not known yet.
@@ -192,7 +197,7 @@ impl TensorSeed<'_, '_> {
             depth: 0,
         };
         let read = fields.next_value_seed(seed);
-        read.map_err(|e| A::Error::custom(format_args!("tensor `{}`: {e}", tensor.name)))?;
+        read.map_err(|e| A::Error::custom(format_args!("{}: {e}", self.shown(tensor))))?;
         tensor.data = Some(JsonData {
             count: sink.count(),
             bytes: sink.into_bytes(),

@@ -4,42 +4,19 @@ use std::io::Cursor;
 
 use image_webp::WebPDecoder;
 use png::Transformations;
-use zune_jpeg::JpegDecoder;
-use zune_jpeg::zune_core::bytestream::ZCursor;
-use zune_jpeg::zune_core::colorspace::ColorSpace;
-use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::error::ImageError;
-
-/// The most pixels of a side, above what WebP can have.
-const MOST_SIDE: usize = 1 << 15;
-
-/// The most pixels of an image: 134 million, as PIL warns of decompression bombs at.
-const MOST_PIXELS: usize = 1 << 27;
-
-/// The pixels that any file may have, however short it is.
-const FREE_PIXELS: usize = 1 << 22;
-
-/// The most pixels for each byte of a file, beyond those: what DEFLATE packs 1-bit pixels to.
-const MOST_PIXELS_A_BYTE: usize = 1 << 13;
+use super::jpeg;
+use super::pixels::{DecodedImage, check_claim, check_size, damaged, zeros};
 
 /// The most bytes that a decoder takes beside the image.
 pub(super) const MOST_WORK: usize = 64 << 20;
-
-/// An image of one byte a channel, row by row and pixel by pixel.
-pub(super) struct DecodedImage {
-    pub height: usize,
-    pub width: usize,
-    /// 1 (grey) or 3 (red, green, blue).
-    pub channels: usize,
-    pub pixels: Vec<u8>,
-}
 
 /// Decodes an image, whatever its name; transparency is dropped.
 pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => png(bytes),
-        [0xff, 0xd8, 0xff, ..] => jpeg(bytes),
+        [0xff, 0xd8, 0xff, ..] => jpeg::decode(bytes),
         [
             b'R',
             b'I',
@@ -77,57 +54,6 @@ fn png(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     Ok(opaque(height, width, info.color_type.samples(), pixels))
 }
 
-fn jpeg(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
-    let wrong = |error| damaged("JPEG", &error);
-    // In its default mode the decoder makes up what is damaged or missing.
-    let options = DecoderOptions::default()
-        .set_strict_mode(true)
-        .set_max_width(usize::MAX)
-        .set_max_height(usize::MAX);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
-    decoder.decode_headers().map_err(wrong)?;
-    let size = decoder.dimensions().unwrap_or_default();
-    check_size(size.0, size.1)?;
-    check_claim(size.0 * size.1, bytes)?;
-    if !has_end(bytes) {
-        return Err(ImageError::Truncated("JPEG"));
-    }
-    let (colours, channels) = match decoder.input_colorspace() {
-        Some(ColorSpace::Luma) => (ColorSpace::Luma, 1),
-        _ => (ColorSpace::RGB, 3),
-    };
-    let options = options.jpeg_set_out_colorspace(colours);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
-    let mut pixels = zeros(size.0 * size.1 * channels)?;
-    decoder.decode_into(&mut pixels).map_err(wrong)?;
-    Ok(opaque(size.1, size.0, channels, pixels))
-}
-
-/// Whether a JPEG has a marker of its end behind those of its scans.
-fn has_end(bytes: &[u8]) -> bool {
-    let mut at = 2;
-    while let Some(found) = bytes.get(at..).and_then(marker) {
-        at += found + 2;
-        match bytes[at - 1] {
-            0xd9 => return true,
-            // Stuffed bytes, restarts and markers without a length.
-            0x00 | 0x01 | 0xd0..=0xd8 => {}
-            _ => match bytes.get(at..at + 2) {
-                Some(&[high, low]) => at += usize::from(u16::from_be_bytes([high, low])),
-                _ => return false,
-            },
-        }
-    }
-    false
-}
-
-/// Returns the index of the next marker: a byte of ones, then one that is not.
-fn marker(bytes: &[u8]) -> Option<usize> {
-    bytes
-        .windows(2)
-        .position(|pair| pair[0] == 0xff && pair[1] != 0xff)
-}
-
 fn webp(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     let wrong = |error| damaged("WebP", &error);
     let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(wrong)?;
@@ -140,40 +66,6 @@ fn webp(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     decoder.read_image(&mut pixels).map_err(wrong)?;
     let samples = if decoder.has_alpha() { 4 } else { 3 };
     Ok(opaque(height, width, samples, pixels))
-}
-
-pub(super) fn damaged(format: &'static str, error: &impl ToString) -> ImageError {
-    let reason = error.to_string();
-    ImageError::Damaged { format, reason }
-}
-
-pub(super) fn check_size(width: usize, height: usize) -> Result<(), ImageError> {
-    let small = width <= MOST_SIDE && height <= MOST_SIDE && width * height <= MOST_PIXELS;
-    small.then_some(()).ok_or(ImageError::Large {
-        most_side: MOST_SIDE,
-        most: MOST_PIXELS,
-        width,
-        height,
-    })
-}
-
-/// Checks that a file is long enough to hold the pixels that it claims: the memory for them is taken before
-/// they are read.
-pub(super) fn check_claim(pixels: usize, file: &[u8]) -> Result<(), ImageError> {
-    let most = (file.len() * MOST_PIXELS_A_BYTE).max(FREE_PIXELS);
-    let bytes = file.len();
-    let small = pixels <= most;
-    small
-        .then_some(())
-        .ok_or(ImageError::Claim { bytes, pixels })
-}
-
-pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, ImageError> {
-    let mut zeros = Vec::new();
-    let taken = zeros.try_reserve_exact(bytes);
-    taken.map_err(|_| ImageError::Memory(bytes))?;
-    zeros.resize(bytes, 0);
-    Ok(zeros)
 }
 
 /// Returns an image of so many values a pixel without the last one if that is its opacity.
@@ -193,24 +85,4 @@ fn opaque(height: usize, width: usize, values: usize, mut pixels: Vec<u8>) -> De
         channels,
         pixels,
     }
-}
-
-impl DecodedImage {
-    /// Returns it in so many channels: in grey if that is one; a grey one stays grey.
-    pub(super) fn in_channels(mut self, channels: usize) -> Self {
-        if channels == 1 && self.channels == 3 {
-            for pixel in 0..self.pixels.len() / 3 {
-                let colours = [0, 1, 2].map(|c| u32::from(self.pixels[3 * pixel + c]));
-                self.pixels[pixel] = grey(colours);
-            }
-            self.pixels.truncate(self.pixels.len() / 3);
-            self.channels = 1;
-        }
-        self
-    }
-}
-
-/// Returns the luma of a colour by ITU-R 601, rounded as PIL does.
-fn grey([red, green, blue]: [u32; 3]) -> u8 {
-    ((red * 19_595 + green * 38_470 + blue * 7_471 + 0x8000) >> 16) as u8
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::decode::check_size;
 use super::error::ImageError;
+use super::pixels::check_size;
 
 /// How an image of another size becomes a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

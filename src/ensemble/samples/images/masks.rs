@@ -12,10 +12,11 @@ use crate::ensemble::samples::targets::{TargetColumns, TargetNumbers, Targets};
 use crate::network::Shape;
 use crate::reading;
 
-use super::decode::{MOST_WORK, check_claim, check_size, damaged, zeros};
+use super::decode::MOST_WORK;
 use super::error::ImageError;
 use super::fit::{ImageFit, ImageWindow};
 use super::folder::{ImageFile, plain_images};
+use super::pixels::{check_claim, check_size, damaged, zeros};
 
 /// Reads the mask of each of the images called `names`: the PNG of the same name up to its end,
 /// or, where images have no names, the masks in the order of theirs.

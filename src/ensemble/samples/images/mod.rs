@@ -8,7 +8,9 @@ mod decode;
 mod error;
 mod fit;
 mod folder;
+mod jpeg;
 mod masks;
+mod pixels;
 mod resample;
 
 use std::path::Path;

@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use super::decode::DecodedImage;
 use super::fit::ImageWindow;
+use super::pixels::DecodedImage;
 
 /// Bits of a weight after the point: a sum of bytes so weighted fits in 31 bits.
 const BITS: u32 = 22;

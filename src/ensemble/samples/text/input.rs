@@ -53,13 +53,13 @@ impl TokenTensor {
     }
 }
 
-/// How texts become samples: cut to a length by a tokenizer, a tensor after another. A sample
-/// has its own length, or is padded to that length.
+/// How texts become samples: cut to a length by a tokenizer, a tensor after another. A row is
+/// padded to that length; its text's own length comes first if lengths vary.
 #[derive(Clone, Debug)]
 pub struct TextInput {
     tokenizer: Arc<TextTokenizer>,
     tensors: Vec<TokenTensor>,
-    /// Whether a row has its length first and zeros behind its tokens.
+    /// Whether a row has the number of its tokens first.
     varies: bool,
 }
 
@@ -77,6 +77,11 @@ impl TextInput {
     /// Returns the tokenizer.
     pub fn tokenizer(&self) -> &TextTokenizer {
         &self.tokenizer
+    }
+
+    /// Returns what each tensor of a sample holds, in the order of the tensors.
+    pub fn kinds(&self) -> &[TokenTensor] {
+        &self.tensors
     }
 
     /// Returns the number of values of a sample.
@@ -106,18 +111,12 @@ impl TextInput {
     ) -> Result<bool, TextError> {
         let (encoding, cut) = self.tokenizer.encode(text, pair)?;
         let (padding, length) = (self.tokenizer.padding(), self.tokenizer.length());
-        let tokens = encoding.get_ids().len();
-        let filled = match self.varies {
-            true => {
-                rows.push(tokens as f32);
-                tokens
-            }
-            false => length,
-        };
+        if self.varies {
+            rows.push(encoding.get_ids().len() as f32);
+        }
         for tensor in &self.tensors {
-            let values = (0..filled).map(|at| tensor.value(&encoding, padding, at));
+            let values = (0..length).map(|at| tensor.value(&encoding, padding, at));
             rows.extend(values.map(|value| value as f32));
-            rows.resize(rows.len() + length - filled, 0.0);
         }
         Ok(cut)
     }

@@ -81,7 +81,13 @@ impl TextTokenizer {
         types.copied().max().unwrap_or(0)
     }
 
-    /// Returns the id that stands after the end of a text.
+    /// Returns the same tokenizer with another id behind the end of a text.
+    #[must_use]
+    pub fn padded_with(self, padding: u32) -> Self {
+        TextTokenizer { padding, ..self }
+    }
+
+    /// Returns the id behind the end of a text that is padded.
     pub fn padding(&self) -> u32 {
         self.padding
     }

@@ -235,6 +235,8 @@ pub(super) struct SoftmaxParams {
     pub to_pitch: i32,
     pub rows: i32,
     pub channels: i32,
+    pub masked: i32,
+    pub unused: i32,
 }
 
 #[repr(C)]
@@ -310,6 +312,8 @@ pub(super) struct ScanParams {
     pub to_step: i32,
     pub exclusive: i32,
     pub reverse: i32,
+    pub product: i32,
+    pub unused: i32,
 }
 
 #[repr(C)]

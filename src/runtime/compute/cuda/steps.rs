@@ -1,7 +1,7 @@
 //! Steps that are one launch of one of our kernels.
 
 use crate::compute::buffers::TensorView;
-use crate::compute::fuse::Pairing;
+use crate::compute::fuse::{MaskedRows, Pairing};
 use crate::compute::gpu::{GpuOp, GpuStep, Precision, StepArrays};
 use crate::network::{Conv2d, Pool, ResponseNorm};
 
@@ -87,10 +87,10 @@ impl StepLaunch<'_> {
             GpuOp::Shuffle(groups) => (KernelName::Shuffle, self.shuffle(groups)),
             GpuOp::ResponseNorm(norm) => (KernelName::ResponseNorm, self.response_norm(norm)),
             GpuOp::LayerNorm(eps) => (KernelName::LayerNorm, self.layer_norm(eps)),
-            GpuOp::Softmax => (KernelName::Softmax, self.softmax(None)),
-            GpuOp::SoftmaxAnswer => (
+            GpuOp::Softmax(masked) => (KernelName::Softmax, self.softmax(masked, None)),
+            GpuOp::SoftmaxAnswer(masked) => (
                 KernelName::SoftmaxAnswer,
-                self.softmax(Some(self.answers())),
+                self.softmax(masked, Some(self.answers())),
             ),
             GpuOp::Answer => (KernelName::Answer, self.answer()),
         })
@@ -250,7 +250,7 @@ impl StepLaunch<'_> {
         })
     }
 
-    fn softmax(&self, answers: Option<u64>) -> Params {
+    fn softmax(&self, masked: MaskedRows, answers: Option<u64>) -> Params {
         let (from, to) = (&self.step.input, &self.step.output);
         Params::Softmax(SoftmaxParams {
             from: self.memory.address(from),
@@ -263,6 +263,8 @@ impl StepLaunch<'_> {
             }),
             rows: int(self.rows * from.pixels()),
             channels: int(from.channels),
+            masked: i32::from(masked == MaskedRows::Zeros),
+            unused: 0,
         })
     }
 

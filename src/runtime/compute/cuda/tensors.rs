@@ -4,7 +4,7 @@ use crate::compute::gpu::{
     AttentionWork, Axes, LookupWork, MOST_MASKS, MapFunction, OperandSource, ScanWork, StepArrays,
     TensorOperand, TensorWork, reduction_code,
 };
-use crate::compute::tensors::Strided;
+use crate::compute::tensors::{ShareGuard, Strided};
 use crate::network::Reduction;
 
 use super::kernels::{KernelName, Kernels, Launch, Params};
@@ -22,6 +22,15 @@ const TILE: usize = 64;
 
 /// Values that become one from which on a block works at one together.
 const TOGETHER: usize = 64;
+
+/// Returns the number by which kernels know what becomes of a query without shares.
+const fn guard_code(guard: ShareGuard) -> i32 {
+    match guard {
+        ShareGuard::Nowhere => 0,
+        ShareGuard::AnyNan => 1,
+        ShareGuard::Masked => 2,
+    }
+}
 
 /// The axes of the lines and columns of matrices.
 const MATRIX: [usize; 2] = [AXES - 2, AXES - 1];
@@ -162,6 +171,7 @@ impl TensorLaunch<'_> {
             steps,
             exclusive,
             reverse,
+            product,
         } = work;
         let axes = KernelAxes::of(&[from.at, to.at], to.at.rank(), AXES);
         let params = ScanParams {
@@ -175,6 +185,8 @@ impl TensorLaunch<'_> {
             to_step: int(steps[1]),
             exclusive: i32::from(*exclusive),
             reverse: i32::from(*reverse),
+            product: i32::from(*product),
+            unused: 0,
         };
         let threads = self.rows * axes.values;
         (KernelName::Scan, threads, Params::Scan(Box::new(params)))
@@ -245,7 +257,7 @@ impl TensorLaunch<'_> {
             value,
             to,
             masks,
-            guarded,
+            guard,
         } = work;
         let rank = to.at.rank();
         let all = [query, key, value, to].into_iter().chain(masks);
@@ -271,7 +283,7 @@ impl TensorLaunch<'_> {
             depth: int(key.at.dims[rank - 2]),
             features: int(features),
             mask_count: int(masks.len()),
-            guarded: i32::from(*guarded),
+            guarded: guard_code(*guard),
             unused: 0,
         };
         let tiles = queries.div_ceil(TILE) * features.div_ceil(TILE);

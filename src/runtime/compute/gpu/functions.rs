@@ -16,7 +16,7 @@ pub(in crate::compute) enum MapFunction {
 }
 
 /// Of one value, in the order of their numbers.
-const ONES: [Unary; 18] = [
+const ONES: [Unary; 20] = [
     Unary::Abs,
     Unary::Neg,
     Unary::Sign,
@@ -35,12 +35,14 @@ const ONES: [Unary; 18] = [
     Unary::NotZero,
     Unary::IsNaN,
     Unary::NanToZero,
+    Unary::ToF16,
+    Unary::ToBf16,
 ];
 
 const FIRST_OF_ONE: usize = 2;
 
 /// Of two values, in the order of their numbers.
-const TWOS: [Binary; 17] = [
+const TWOS: [Binary; 18] = [
     Binary::Add,
     Binary::Sub,
     Binary::Mul,
@@ -58,6 +60,7 @@ const TWOS: [Binary; 17] = [
     Binary::And,
     Binary::Or,
     Binary::Xor,
+    Binary::Remainder,
 ];
 
 const FIRST_OF_TWO: usize = 32;

@@ -70,6 +70,11 @@ pub(super) fn plain(
             axis,
             exclusive,
             reverse,
+        }
+        | TensorOp::CumProd {
+            axis,
+            exclusive,
+            reverse,
         } => TensorWork::Scan(ScanWork {
             from: first.sliced(axis, 0, 1)?,
             to: to.sliced(axis, 0, 1)?,
@@ -77,6 +82,7 @@ pub(super) fn plain(
             steps: [first.at.stride(axis), to.at.stride(axis)],
             exclusive,
             reverse,
+            product: matches!(op, TensorOp::CumProd { .. }),
         }),
         TensorOp::Gather { .. } | TensorOp::Take { .. } | TensorOp::Embedding { .. } => {
             lookup(op, &from, to)?
@@ -129,6 +135,9 @@ fn channels_slowest(shape: Shape, first: usize) -> Strided {
 
 /// The most positions of a slice backwards, which are copied one by one.
 const MOST_BACKWARDS: usize = 32;
+
+/// The most positions of a border of copies, each of which is a launch.
+const MOST_BORDER: usize = 4096;
 
 /// Returns copies of single positions, since there are no strides backwards.
 fn backwards(
@@ -190,6 +199,10 @@ fn padded(
             to,
         };
         return Some(vec![fill, copy(from, centre)]);
+    }
+    let border_positions: usize = before.iter().chain(&after[..]).sum();
+    if border_positions > MOST_BORDER {
+        return None;
     }
     let mut works = vec![copy(from, centre)];
     for axis in 0..dims.rank() {

@@ -9,7 +9,7 @@
 
 use crate::compute::ComputeError;
 use crate::compute::buffers::{Slots, TensorView, ValueBuffers, ValuePlace};
-use crate::compute::fuse::{FusedStep, Pairing, StepKernel, ValueId, fuse};
+use crate::compute::fuse::{FusedStep, MaskedRows, Pairing, StepKernel, ValueId, fuse};
 use crate::compute::plan::turn;
 use crate::network::{Activation, Conv2d, Graph, Pool, ResponseNorm, Shape};
 
@@ -49,9 +49,9 @@ pub(in crate::compute) enum GpuOp {
     ResponseNorm(ResponseNorm),
     /// A norm across channels, with this added to the variance.
     LayerNorm(f32),
-    Softmax,
+    Softmax(MaskedRows),
     /// Softmax as the network's answer.
-    SoftmaxAnswer,
+    SoftmaxAnswer(MaskedRows),
     /// The answer as float32, channels slowest.
     Answer,
     /// The work that the step's `tensor` describes.

@@ -100,7 +100,7 @@ fn operation(
         StepKernel::GlobalAvgPool | StepKernel::AdaptiveAvgPool => GpuOp::Regions,
         StepKernel::Upscale => GpuOp::Resize,
         StepKernel::Flatten => GpuOp::Flatten,
-        StepKernel::Softmax => GpuOp::Softmax,
+        StepKernel::Softmax(masked) => GpuOp::Softmax(masked),
         // Both are lowered part by part.
         StepKernel::Concat | StepKernel::Tensor(_) => return None,
         // These are steps on processors alone.
@@ -148,9 +148,16 @@ fn concat(step: &FusedStep, places: &Places<'_>) -> Option<Vec<GpuStep>> {
 pub(super) fn leave(steps: &mut Vec<GpuStep>, answer: PlacedValue, is_image: bool) {
     let view = answer.view;
     match steps.last_mut() {
-        Some(last) if last.op == GpuOp::Softmax && last.output == view => {
-            last.op = GpuOp::SoftmaxAnswer;
-            last.output = last.input;
+        Some(GpuStep {
+            op: op @ GpuOp::Softmax(_),
+            input,
+            output,
+            ..
+        }) if *output == view => {
+            if let GpuOp::Softmax(masked) = *op {
+                *op = GpuOp::SoftmaxAnswer(masked);
+            }
+            *output = *input;
         }
         _ => {
             // Rows are written one after another, an image's channels before its pixels.

@@ -2,7 +2,7 @@
 //! reads them. Operations that move values become one copy for each part.
 
 use crate::compute::buffers::{TensorView, ValuePlace};
-use crate::compute::tensors::{AttentionForm, MaskSource, Strided, TensorForm};
+use crate::compute::tensors::{AttentionForm, MaskSource, ShareGuard, Strided, TensorForm};
 use crate::network::{Dims, Reduction, TensorOp};
 
 use super::functions::MapFunction;
@@ -101,7 +101,7 @@ pub(in crate::compute) enum TensorWork {
     Attention(AttentionWork),
 }
 
-/// Sums of all values up to each of `count` along an axis.
+/// Sums or products of all values up to each of `count` along an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::compute) struct ScanWork {
     /// The first value of each line.
@@ -112,6 +112,7 @@ pub(in crate::compute) struct ScanWork {
     pub steps: [usize; 2],
     pub exclusive: bool,
     pub reverse: bool,
+    pub product: bool,
 }
 
 /// A table `[before, count, after]` and the positions that are taken of its middle axis.
@@ -139,8 +140,7 @@ pub(in crate::compute) struct AttentionWork {
     pub to: TensorOperand,
     /// Each `[queries, keys]`.
     pub masks: Vec<TensorOperand>,
-    /// Whether a query without any finite score is answered by 0 instead of NaN.
-    pub guarded: bool,
+    pub guard: ShareGuard,
 }
 
 /// The most masks that are added to scores.
@@ -217,6 +217,6 @@ fn attention(
         value: input(2, form.value)?,
         to: output.operand(form.output)?,
         masks,
-        guarded: form.guarded,
+        guard: form.guard,
     }))
 }

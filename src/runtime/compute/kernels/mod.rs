@@ -96,7 +96,7 @@ pub(in crate::compute) use buffer::{Buffer, LINE};
 pub(in crate::compute) use choice::{
     StepReads, adds_any, reads_any, suits_reduced, suits_reducing, writes_reduced,
 };
-pub(in crate::compute) use dots::{DotKernel, HalfKernel};
+pub(in crate::compute) use dots::{DotKernel, HalfKernel, half_speed};
 pub use elementwise::softmax_row;
 pub(in crate::compute) use layout::ArenaLayout;
 pub(in crate::compute) use memory::BatchMemory;

@@ -6,6 +6,7 @@ use super::functions::exp;
 use super::memory::{InputPixels, OutputPixels};
 use super::task::StepWeights;
 use super::vector::Vector;
+use crate::compute::fuse::MaskedRows;
 use crate::network::ResponseNorm;
 
 /// Returns the sum of values, in lanes that the compiler makes vectors of.
@@ -60,11 +61,19 @@ pub(super) fn largest(values: &[f32]) -> f32 {
 /// # Safety
 /// The processor has the family's instructions.
 #[inline(always)]
-pub(super) unsafe fn softmax<V: Vector>(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
+pub(super) unsafe fn softmax<V: Vector>(
+    masked: MaskedRows,
+    input: InputPixels<'_>,
+    out: &mut OutputPixels<'_>,
+) {
     for sample in out.pixels.clone() {
         let row = out.row(sample);
         row.copy_from_slice(input.pixel(sample));
         let most = largest(row);
+        if masked == MaskedRows::Zeros && is_masked(row, most) {
+            row.fill(0.0);
+            continue;
+        }
         // SAFETY: handed on.
         unsafe { exponentials::<V>(row, most) };
         let total = sum(row);
@@ -72,6 +81,12 @@ pub(super) unsafe fn softmax<V: Vector>(input: InputPixels<'_>, out: &mut Output
             *value /= total;
         }
     }
+}
+
+/// Whether a row, of which `most` is the largest value but for NaN, holds −∞ alone.
+#[inline(always)]
+fn is_masked(row: &[f32], most: f32) -> bool {
+    most == f32::NEG_INFINITY && !row.iter().any(|v| v.is_nan())
 }
 
 /// Replaces each value by the exponential of its difference from `most`.

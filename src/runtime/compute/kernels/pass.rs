@@ -371,9 +371,9 @@ impl Vectorised for Pass<'_> {
             }
             StepKernel::Enter => elementwise::enter(input, &mut out),
             StepKernel::Flatten => elementwise::flatten(input, &mut out),
-            StepKernel::Softmax => {
+            StepKernel::Softmax(masked) => {
                 // SAFETY: as above.
-                unsafe { norms::softmax::<V>(input, &mut out) };
+                unsafe { norms::softmax::<V>(masked, input, &mut out) };
             }
             StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
             StepKernel::MaxPool(pool) => resample::max_pool(pool, input, to, &mut out),

@@ -1,6 +1,7 @@
 //! Functions of one and of two numbers by plain Candle operations, on tensors of one shape.
 
 use candle_core::{DType, Device, Result, Tensor};
+use half::{bf16, f16};
 
 use crate::network::{Binary, Unary};
 
@@ -41,11 +42,12 @@ pub(in crate::compute) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result
         Binary::Sub => a - b,
         Binary::Mul => a * b,
         Binary::Div => a / b,
-        Binary::IntegerDiv => truncated(&(a / b)?),
+        Binary::IntegerDiv => each(&(a / b)?, f32::trunc),
         Binary::Pow => each_pair(a, b, f32::powf),
         Binary::Min => a.minimum(b),
         Binary::Max => a.maximum(b),
         Binary::Mod => a - (b * (a / b)?.floor()?)?,
+        Binary::Remainder => each_pair(a, b, |a, b| a % b),
         Binary::Equal => numbers(&a.eq(b)?),
         Binary::Less => numbers(&a.lt(b)?),
         Binary::LessOrEqual => numbers(&a.le(b)?),
@@ -75,15 +77,11 @@ fn of_bits(a: &Tensor, b: &Tensor, f: fn(i64, i64) -> i64) -> Result<Tensor> {
     })
 }
 
-fn truncated(x: &Tensor) -> Result<Tensor> {
-    x.abs()?.floor()? * x.sign()?
-}
-
 pub(in crate::compute) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
     match kind {
         Unary::Abs => x.abs(),
         Unary::Neg => x.neg(),
-        Unary::Sign => x.sign(),
+        Unary::Sign => each(x, sign),
         Unary::Sqrt => x.sqrt(),
         Unary::Reciprocal => x.recip(),
         Unary::Exp => x.exp(),
@@ -100,6 +98,17 @@ pub(in crate::compute) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
         Unary::NotZero => numbers(&is_not_zero(x)?),
         Unary::IsNaN => numbers(&x.ne(x)?),
         Unary::NanToZero => each(x, |v| if v.is_nan() { 0.0 } else { v }),
+        Unary::ToF16 => each(x, |v| f16::from_f32(v).to_f32()),
+        Unary::ToBf16 => each(x, |v| bf16::from_f32(v).to_f32()),
+    }
+}
+
+fn sign(v: f32) -> f32 {
+    match v {
+        v if v > 0.0 => 1.0,
+        v if v < 0.0 => -1.0,
+        // 0, and NaN, which Candle makes 0.
+        v => v.abs(),
     }
 }
 

@@ -209,6 +209,7 @@ pub(super) fn apply(
         Op::Flatten => x.flatten_from(1),
         Op::Upscale { height, width } => x.upsample_bilinear2d(height, width, false),
         Op::Softmax => candle_softmax(x),
+        Op::MaskedSoftmax => masked_softmax(x),
     }
 }
 
@@ -286,6 +287,14 @@ fn candle_softmax(x: &Tensor) -> Result<Tensor> {
     let max = x.max_keepdim(D::Minus1)?;
     let e = x.broadcast_sub(&max)?.exp()?;
     e.broadcast_div(&e.sum_keepdim(D::Minus1)?)
+}
+
+/// Returns the softmax with 0 for rows that hold −∞ alone.
+fn masked_softmax(x: &Tensor) -> Result<Tensor> {
+    let is_lowest = x.eq(&Tensor::full(f32::NEG_INFINITY, x.shape(), x.device())?)?;
+    let is_masked = is_lowest.min_keepdim(D::Minus1)?;
+    let is_masked = is_masked.broadcast_as(x.shape())?.contiguous()?;
+    is_masked.where_cond(&x.zeros_like()?, &candle_softmax(x)?)
 }
 
 fn activated(activation: Activation, x: &Tensor) -> Result<Tensor> {

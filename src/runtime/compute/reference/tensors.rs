@@ -96,7 +96,12 @@ pub(super) fn apply(
             axis,
             exclusive,
             reverse,
-        } => sums(x, axis + 1, exclusive, reverse),
+        } => running(x, axis + 1, [exclusive, reverse], (0.0, |all, v| all + v)),
+        TensorOp::CumProd {
+            axis,
+            exclusive,
+            reverse,
+        } => running(x, axis + 1, [exclusive, reverse], (1.0, |all, v| all * v)),
     }
 }
 
@@ -150,14 +155,28 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (lines, columns) = (a.dim(rank - 2)?, b.dim(rank - 1)?);
     let size = |axis: usize| a.dims()[axis].max(b.dims()[axis]);
     let before: Vec<usize> = (0..rank - 2).map(size).collect();
+    let dims = [&before[..], &[lines, columns]].concat();
     // Candle multiplies matrices of at most two axes more.
-    let flat = |x: &Tensor| {
-        let own = &x.dims()[rank - 2..];
-        let all = x.broadcast_as([&before[..], own].concat())?.contiguous()?;
-        all.reshape((before.iter().product::<usize>(), own[0], own[1]))
-    };
-    let answer = flat(&a)?.matmul(&flat(&b)?)?;
-    answer.reshape([&before[..], &[lines, columns]].concat())
+    let flat = |x: &Tensor| x.contiguous()?.flatten_to(rank - 3);
+    if [&a, &b].iter().all(|x| x.dims().starts_with(&before)) {
+        return flat(&a)?.matmul(&flat(&b)?)?.reshape(dims);
+    }
+    // One after the other, since the copies of a repeated matrix have no bound.
+    let count = before.iter().product::<usize>();
+    let one = |number: usize| matrix(&a, &before, number)?.matmul(&matrix(&b, &before, number)?);
+    let each = (0..count).map(one).collect::<Result<Vec<_>>>()?;
+    Tensor::stack(&each, 0)?.reshape(dims)
+}
+
+/// Returns matrix number `number` of those that are repeated along the axes `before` the last two.
+fn matrix(x: &Tensor, before: &[usize], mut number: usize) -> Result<Tensor> {
+    let mut at = x.clone();
+    for (axis, &size) in before.iter().enumerate().rev() {
+        let own = number % size;
+        number /= size;
+        at = at.narrow(axis, own.min(x.dim(axis)? - 1), 1)?;
+    }
+    at.contiguous()?.reshape(&x.dims()[before.len()..])
 }
 
 /// Returns the positions of `axis` that `at` lists, in place of that axis.
@@ -259,20 +278,28 @@ fn best(x: &Tensor, count: usize, largest: bool, positions: bool) -> Result<Tens
     )
 }
 
-/// Returns sums by a product with a triangle of ones.
-fn sums(x: &Tensor, axis: usize, exclusive: bool, reverse: bool) -> Result<Tensor> {
+/// Returns what a function makes of all values up to each one along an axis, one after the other from
+/// `start` on.
+fn running(
+    x: &Tensor,
+    axis: usize,
+    [exclusive, reverse]: [bool; 2],
+    (start, f): (f32, fn(f32, f32) -> f32),
+) -> Result<Tensor> {
     let size = x.dim(axis)?;
-    let counts = |from: usize, to: usize| match (reverse, exclusive) {
-        (false, false) => from <= to,
-        (false, true) => from < to,
-        (true, false) => from >= to,
-        (true, true) => from > to,
-    };
-    let ones = (0..size * size).map(|i| f32::from(u8::from(counts(i / size, i % size))));
-    let ones = Tensor::from_iter(ones, x.device())?.reshape((size, size))?;
-    let last = x.transpose(axis, D::Minus1)?.contiguous()?;
-    let sums = last.flatten_to(last.rank() - 2)?.matmul(&ones)?;
-    sums.reshape(last.dims())?
-        .transpose(axis, D::Minus1)?
-        .contiguous()
+    let behind: usize = x.dims()[axis + 1..].iter().product();
+    let mut values: Vec<f32> = x.contiguous()?.flatten_all()?.to_vec1()?;
+    for block in values.chunks_exact_mut((size * behind).max(1)) {
+        for line in 0..behind {
+            let mut all = start;
+            for step in 0..size {
+                let at = if reverse { size - 1 - step } else { step };
+                let value = &mut block[at * behind + line];
+                let next = f(all, *value);
+                *value = if exclusive { all } else { next };
+                all = next;
+            }
+        }
+    }
+    Tensor::from_vec(values, x.shape(), x.device())
 }

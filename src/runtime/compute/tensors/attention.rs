@@ -21,8 +21,19 @@ pub(in crate::compute) struct AttentionForm {
     pub factors: Vec<usize>,
     /// Values that are added to the scores, `[…, queries, keys]`.
     pub masks: Vec<Mask>,
-    /// Whether the shares of a query without any finite score are 0 instead of NaN.
-    pub guarded: bool,
+    /// The shares of a query whose scores have none.
+    pub guard: ShareGuard,
+}
+
+/// The answer for a query whose scores have no shares by the formula of a softmax, which are NaN then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::compute) enum ShareGuard {
+    /// NaN, as the formula says.
+    Nowhere,
+    /// Shares of 0 where all scores are −∞, as the operator for attention defines.
+    Masked,
+    /// An answer of 0 for NaN of whatever origin, as a file spells it out.
+    AnyNan,
 }
 
 /// MadeValues that are added to scores.
@@ -52,7 +63,7 @@ pub(super) fn form(
     if all.with(all.rank() - 1, dims[last]) != dims {
         return None;
     }
-    let (softmax, guarded) = softmax_before(values, step.inputs[0])?;
+    let (softmax, guard) = softmax_before(values, step.inputs[0])?;
     if softmax.shape.channels() != dims[last] {
         return None;
     }
@@ -79,24 +90,31 @@ pub(super) fn form(
         output: values.written(step, all),
         factors,
         masks,
-        guarded,
+        guard,
     };
     Some((inputs, form))
 }
 
-/// Returns the softmax whose answer `value` is, perhaps seen under other dimensions, and whether
-/// NaN among it becomes 0.
-fn softmax_before<'a>(values: &MadeValues<'a>, value: ValueId) -> Option<(&'a Node, bool)> {
+/// Returns the softmax whose answer `value` is, perhaps seen under other dimensions, and what becomes
+/// of its NaN. Shares that are rounded to half precision are not rounded here: they are in no danger of
+/// leaving its range.
+fn softmax_before<'a>(values: &MadeValues<'a>, value: ValueId) -> Option<(&'a Node, ShareGuard)> {
     let mut at = value;
-    let mut guarded = false;
+    let mut found = ShareGuard::Nowhere;
     loop {
         let node = values.node(at).filter(|_| values.is_read_once(at))?;
         match node.op {
-            Op::Softmax => return Some((node, guarded)),
+            Op::MaskedSoftmax if found == ShareGuard::Nowhere => {
+                return Some((node, ShareGuard::Masked));
+            }
+            Op::Softmax | Op::MaskedSoftmax => return Some((node, found)),
             Op::Tensor(TensorOp::View { .. }) => {}
             Op::Tensor(TensorOp::Unary {
                 kind: Unary::NanToZero,
-            }) => guarded = true,
+            }) => found = ShareGuard::AnyNan,
+            Op::Tensor(TensorOp::Unary {
+                kind: Unary::ToF16 | Unary::ToBf16,
+            }) => {}
             _ => return None,
         }
         at = node.inputs[0].index();
@@ -144,7 +162,13 @@ impl<'a> Scores<'a> {
                         added,
                     });
                 }
-                Op::Tensor(TensorOp::View { .. }) => at = node.inputs[0].index(),
+                // Scores of a file in half precision that meet a softmax in float32 stay as they are.
+                Op::Tensor(
+                    TensorOp::View { .. }
+                    | TensorOp::Unary {
+                        kind: Unary::ToF16 | Unary::ToBf16,
+                    },
+                ) => at = node.inputs[0].index(),
                 _ if is_factor(node) => {
                     factors.push(at - 1);
                     at = node.inputs[0].index();
@@ -230,6 +254,9 @@ fn leads_to_product(values: &MadeValues<'_>, value: ValueId) -> bool {
             Op::Tensor(TensorOp::MatMul) => return true,
             Op::Add | Op::Scale { .. } => {}
             Op::Tensor(TensorOp::View { .. }) => {}
+            Op::Tensor(TensorOp::Unary {
+                kind: Unary::ToF16 | Unary::ToBf16,
+            }) => {}
             Op::Tensor(TensorOp::With { .. } | TensorOp::Binary { .. }) => {}
             _ => return false,
         }

@@ -11,7 +11,7 @@ use super::fuse::{FusedStep, StepKernel, ValueId};
 use crate::network::{Binary, Dims, Graph, Op, Shape, TensorOp};
 use operands::{MadeValues, resolved};
 
-pub(super) use attention::{AttentionForm, MaskSource};
+pub(super) use attention::{AttentionForm, MaskSource, ShareGuard};
 pub(super) use strided::Strided;
 
 /// How a step on tensors reads its inputs and writes its answer.

@@ -78,7 +78,9 @@ impl TensorOp {
                     .contains(&count)
                     .then(|| first.with(last, count))
             }
-            TensorOp::CumSum { axis, .. } => (axis < first.rank()).then_some(first),
+            TensorOp::CumSum { axis, .. } | TensorOp::CumProd { axis, .. } => {
+                (axis < first.rank()).then_some(first)
+            }
         }
     }
 }

@@ -18,6 +18,8 @@ pub enum Binary {
     Max,
     /// The remainder, with the sign of the divisor.
     Mod,
+    /// The exact remainder of C's `fmod`, with the sign of the dividend.
+    Remainder,
     Equal,
     Less,
     LessOrEqual,
@@ -44,6 +46,7 @@ impl Binary {
             Binary::Min => "min",
             Binary::Max => "max",
             Binary::Mod => "mod",
+            Binary::Remainder => "remainder",
             Binary::Equal => "equal",
             Binary::Less => "less",
             Binary::LessOrEqual => "less-or-equal",
@@ -88,6 +91,10 @@ pub enum Unary {
     IsNaN,
     /// 0 for NaN, others as they are.
     NanToZero,
+    /// The nearest number of half precision, ties to even; infinite from 65 520 on.
+    ToF16,
+    /// The nearest brain float, ties to even.
+    ToBf16,
 }
 
 impl Unary {
@@ -112,6 +119,8 @@ impl Unary {
             Unary::NotZero => "not-zero",
             Unary::IsNaN => "is-nan",
             Unary::NanToZero => "nan-to-zero",
+            Unary::ToF16 => "to-f16",
+            Unary::ToBf16 => "to-bf16",
         }
     }
 }

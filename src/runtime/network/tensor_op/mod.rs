@@ -146,6 +146,15 @@ pub enum TensorOp {
         /// Whether sums begin at the end.
         reverse: bool,
     },
+    /// Products of all values up to each one along an axis.
+    CumProd {
+        /// The axis.
+        axis: usize,
+        /// Whether a value is no part of its own product.
+        exclusive: bool,
+        /// Whether products begin at the end.
+        reverse: bool,
+    },
 }
 
 impl TensorOp {
@@ -171,6 +180,7 @@ impl TensorOp {
             TensorOp::Expand { .. } => "expand",
             TensorOp::TopK { .. } => "top-k",
             TensorOp::CumSum { .. } => "cum-sum",
+            TensorOp::CumProd { .. } => "cum-prod",
         }
     }
 
@@ -225,9 +235,8 @@ impl TensorOp {
         match self {
             TensorOp::MatMul => 2 * out * input.channels() as u64,
             TensorOp::Binary { .. } | TensorOp::With { .. } | TensorOp::Unary { .. } => out,
-            TensorOp::Reduce { .. } | TensorOp::CumSum { .. } | TensorOp::TopK { .. } => {
-                input.elements() as u64
-            }
+            TensorOp::Reduce { .. } | TensorOp::TopK { .. } => input.elements() as u64,
+            TensorOp::CumSum { .. } | TensorOp::CumProd { .. } => input.elements() as u64,
             _ => 0,
         }
     }

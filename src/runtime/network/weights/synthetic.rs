@@ -168,7 +168,8 @@ fn after(graph: &Graph, node: &Node, inputs: &[Moments]) -> Moments {
             mean: 0.0,
             square: 2.0 * first.square,
         },
-        Op::BatchNorm { .. } | Op::LayerNorm { .. } | Op::Softmax | Op::Tensor(_) => Moments::UNIT,
+        Op::BatchNorm { .. } | Op::LayerNorm { .. } => Moments::UNIT,
+        Op::Softmax | Op::MaskedSoftmax | Op::Tensor(_) => Moments::UNIT,
         Op::Relu | Op::Relu6 => rectified(first),
         Op::Activation(activation) => activated(activation, first),
         Op::Scale { by } => Moments {

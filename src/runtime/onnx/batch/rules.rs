@@ -56,6 +56,7 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
         {
             mixes(0)
         }
+        "Attention" if is_masked_by_sample(of) => mixes(0),
         _ if is_elementwise(operator) || of.node.contrib().is_some_and(is_elementwise) => {
             of.all_at(together(of)?)
         }
@@ -64,6 +65,15 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
             None => first_axis(of),
         },
     }
+}
+
+/// Whether the constant mask of an attention is one for each of several samples.
+fn is_masked_by_sample(of: &Followed<'_, '_>) -> bool {
+    let mask = of.operands.get(3).and_then(Option::as_ref);
+    mask.is_some_and(|mask| {
+        let is_constant = mask.constant.is_some() && mask.batched.is_none();
+        is_constant && matches!(mask.dims, [samples, _, _, _] if *samples > 1)
+    })
 }
 
 /// Whether an operand is a matrix of several rows.

@@ -1,5 +1,7 @@
 //! Folded functions of numbers.
 
+use half::{bf16, f16};
+
 use super::inputs::{FoldedConstant, input};
 use super::select::expanded;
 use crate::network::{Binary, Unary};
@@ -70,6 +72,16 @@ fn binary(kind: Binary, a: &Constant, b: &Constant) -> FoldedConstant {
     })
 }
 
+/// Returns the lesser of two numbers, or NaN if one is.
+pub(super) fn lesser(a: f32, b: f32) -> f32 {
+    if b < a || b.is_nan() { b } else { a }
+}
+
+/// Returns the greater of two numbers, or NaN if one is.
+pub(super) fn greater(a: f32, b: f32) -> f32 {
+    if b > a || b.is_nan() { b } else { a }
+}
+
 fn floats(kind: Binary, a: &[f32], b: &[f32]) -> Values {
     let pairs = a.iter().copied().zip(b.iter().copied());
     if answers_booleans(kind) {
@@ -80,8 +92,8 @@ fn floats(kind: Binary, a: &[f32], b: &[f32]) -> Values {
         Binary::Mul => a * b,
         Binary::Div => a / b,
         Binary::Pow => a.powf(b),
-        Binary::Min => a.min(b),
-        Binary::Max => a.max(b),
+        Binary::Min => lesser(a, b),
+        Binary::Max => greater(a, b),
         Binary::Mod => a - b * (a / b).floor(),
         _ => a + b,
     });
@@ -212,10 +224,12 @@ fn function(kind: Unary) -> Option<fn(f32) -> f32> {
     })
 }
 
-/// Returns numbers as those of an element type, by its number in `TensorProto.DataType`.
-pub(super) fn cast(constant: &Constant, to: i64) -> FoldedConstant {
+/// Returns numbers as those of an element type, by its number in `TensorProto.DataType`, rounded to it.
+pub(in crate::onnx) fn cast(constant: &Constant, to: i64) -> FoldedConstant {
     let values = match (to, &constant.values) {
-        (1 | 10 | 11 | 16, _) => Values::Floats(constant.to_floats().into()),
+        (1 | 11, _) => Values::Floats(constant.to_floats().into()),
+        (10, _) => rounded(constant, |v| f16::from_f32(v).to_f32()),
+        (16, _) => rounded(constant, |v| bf16::from_f32(v).to_f32()),
         (9, Values::Floats(v)) => Values::Booleans(v.iter().map(|v| *v != 0.0).collect()),
         (9, Values::Integers(v)) => Values::Booleans(v.iter().map(|v| *v != 0).collect()),
         (9, values @ Values::Booleans(_)) => values.clone(),
@@ -237,6 +251,10 @@ pub(super) fn cast(constant: &Constant, to: i64) -> FoldedConstant {
     };
     let dims = constant.dims.clone();
     Ok(Constant { dims, values })
+}
+
+fn rounded(constant: &Constant, round: fn(f32) -> f32) -> Values {
+    Values::Floats(constant.to_floats().into_iter().map(round).collect())
 }
 
 /// Returns an integer in the bits of an element type, the upper ones left out as ONNX Runtime does.

@@ -21,7 +21,7 @@ use super::tensor::Constant;
 use inputs::{FoldedConstant, input};
 use select::{gathered, joined, picked, run, sliced, transposed};
 
-pub(super) use elementwise::by_zero;
+pub(super) use elementwise::{by_zero, cast};
 pub(super) use growth::growth;
 pub(super) use made::{eye, kept};
 pub(super) use quantised::{check_scales, dequantised, quantised};
@@ -62,7 +62,7 @@ fn values(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<FoldedConstant
         "CastLike" => input(0).and_then(|c| elementwise::cast_like(c, input(1)?)),
         "Where" => elementwise::chosen(inputs),
         "Clip" => input(0).and_then(|x| elementwise::clipped(x, node, inputs)),
-        "CumSum" => input(0).and_then(|x| reduce::sums(x, input(1)?, node)),
+        "CumSum" | "CumProd" => input(0).and_then(|x| reduce::running(x, input(1)?, node)),
         "DequantizeLinear" => quantised::dequantised(node, inputs),
         "Range" => made::range(inputs),
         "ConstantOfShape" => input(0).and_then(|c| made::filled(c, node)),

@@ -1,6 +1,7 @@
 //! Folded sums, means and extremes along axes.
 
 use super::axes;
+use super::elementwise::{greater, lesser};
 use super::inputs::FoldedConstant;
 use super::select::{indices, strides};
 use crate::network::Reduction;
@@ -22,7 +23,7 @@ pub(super) fn reduced(
         return Ok(with_axes(extreme(kind, x, along, node), node, &[along]));
     }
     let Some(over) = reduced_axes(node, axes(node, inputs), rank)? else {
-        return Ok(x.clone());
+        return unreduced(kind, x);
     };
     let kept: Vec<usize> = (0..rank)
         .map(|a| if over.contains(&a) { 1 } else { x.dims[a] })
@@ -41,6 +42,32 @@ pub(super) fn reduced(
     };
     let kept = Constant { dims: kept, values };
     Ok(with_axes(kept, node, &over))
+}
+
+/// Returns what a reduction does with each value where it reduces none.
+fn unreduced(kind: Reduction, x: &Constant) -> FoldedConstant {
+    let values = match (kind, &x.values) {
+        (Reduction::L1 | Reduction::L2, Values::Floats(v)) => {
+            Values::Floats(v.iter().map(|v| v.abs()).collect())
+        }
+        (Reduction::L1 | Reduction::L2, Values::Integers(v)) => {
+            Values::Integers(v.iter().map(|v| v.saturating_abs()).collect())
+        }
+        (Reduction::SumOfSquares, Values::Floats(v)) => {
+            Values::Floats(v.iter().map(|v| v * v).collect())
+        }
+        (Reduction::SumOfSquares, Values::Integers(v)) => {
+            let squares: Option<Vec<i64>> = v.iter().map(|v| v.checked_mul(*v)).collect();
+            Values::Integers(squares.ok_or_else(overflow)?.into())
+        }
+        (_, values) => values.clone(),
+    };
+    let dims = x.dims.clone();
+    Ok(Constant { dims, values })
+}
+
+fn overflow() -> NodeFault {
+    NodeFault::Shapes("its integers leave their range".into())
 }
 
 /// Returns a reduction without its axes if the node does not keep them.
@@ -66,8 +93,8 @@ fn of_floats(kind: Reduction, values: &[f32], to: &[usize], count: usize) -> Vec
     for (&v, &at) in values.iter().zip(to) {
         let one = &mut all[at];
         *one = match kind {
-            Reduction::Max => one.max(v),
-            Reduction::Min => one.min(v),
+            Reduction::Max => greater(*one, v),
+            Reduction::Min => lesser(*one, v),
             Reduction::Product => *one * v,
             Reduction::L1 => *one + v.abs(),
             Reduction::L2 | Reduction::SumOfSquares => *one + v * v,
@@ -96,7 +123,6 @@ fn of_integers(
         _ => 0,
     };
     let mut all = vec![start; count];
-    let overflow = || NodeFault::Shapes("its integers leave their range".into());
     for (&v, &at) in values.iter().zip(to) {
         let one = all[at];
         let next = match kind {
@@ -151,39 +177,41 @@ fn extreme(kind: Reduction, x: &Constant, along: usize, node: Node<'_>) -> Const
     }
 }
 
-/// Folds `CumSum`.
-pub(super) fn sums(x: &Constant, along: &Constant, node: Node<'_>) -> FoldedConstant {
+/// Folds `CumSum` and `CumProd`.
+pub(super) fn running(x: &Constant, along: &Constant, node: Node<'_>) -> FoldedConstant {
     let along = along.as_integers().and_then(|a| a.first().copied());
     let along = axis(along.unwrap_or(0), x.dims.len())?;
     let (before, size, behind) = split(&x.dims, along);
     let reverse = node.integer("reverse") == Some(1);
     let exclusive = node.integer("exclusive") == Some(1);
-    let places = (0..before * behind).map(|row| {
-        let place = move |i: usize| (row / behind * size + i) * behind + row % behind;
-        let order: Vec<usize> = match reverse {
-            true => (0..size).rev().map(place).collect(),
-            false => (0..size).map(place).collect(),
-        };
-        order
-    });
-    macro_rules! sum {
-        ($values:expr, $zero:expr, $add:expr) => {{
+    let place = |row: usize, step: usize| {
+        let i = if reverse { size - 1 - step } else { step };
+        (row / behind * size + i) * behind + row % behind
+    };
+    let is_product = node.operator() == Some("CumProd");
+    macro_rules! run {
+        ($values:expr, $start:expr, $join:expr) => {{
             let mut made = $values.to_vec();
-            for order in places {
-                let mut all = $zero;
-                for at in order {
-                    let own = $values[at];
-                    let sum = $add(all, own);
-                    made[at] = if exclusive { all } else { sum };
-                    all = sum;
+            for row in 0..before * behind {
+                let mut all = $start;
+                for at in (0..size).map(|step| place(row, step)) {
+                    let next = $join(all, $values[at]);
+                    made[at] = if exclusive { all } else { next };
+                    all = next;
                 }
             }
             made
         }};
     }
     let values = match &x.values {
-        Values::Floats(v) => Values::Floats(sum!(v, 0.0f32, |a, b| a + b).into()),
-        Values::Integers(v) => Values::Integers(sum!(v, 0i64, i64::saturating_add).into()),
+        Values::Floats(v) => Values::Floats(match is_product {
+            true => run!(v, 1.0f32, |a, b| a * b).into(),
+            false => run!(v, 0.0f32, |a, b| a + b).into(),
+        }),
+        Values::Integers(v) => Values::Integers(match is_product {
+            true => run!(v, 1i64, i64::saturating_mul).into(),
+            false => run!(v, 0i64, i64::saturating_add).into(),
+        }),
         Values::Booleans(_) => {
             return Err(NodeFault::Shapes("its input is of booleans".into()));
         }

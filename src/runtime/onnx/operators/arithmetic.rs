@@ -10,7 +10,7 @@ use crate::onnx::layout::{Layout, common, inserted};
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::broadcast_dims;
-use crate::onnx::tensor::{Constant, Values};
+use crate::onnx::tensor::Constant;
 use crate::tensor::MOST_EXACT;
 
 /// Whether a function tells integers apart however large they are.
@@ -104,11 +104,7 @@ impl<'a> PartialNetwork<'a> {
         // Larger ones are rounded to it or above.
         let bound = MOST_EXACT as f32;
         let is_large = self.by(node, Binary::GreaterOrEqual, &size, bound, false)?;
-        let nan = Constant {
-            dims: Vec::new(),
-            values: Values::Floats(vec![f32::NAN].into()),
-        };
-        let nan = self.operand(node, &nan.into())?;
+        let nan = self.operand(node, &Constant::float(f32::NAN).into())?;
         let made = choice(self, node, [&is_large, &nan, x])?;
         Ok(made.typed(x.numbers))
     }
@@ -381,9 +377,5 @@ pub(super) fn many<'a>(
 fn remainder<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
     let (a, b) = (inputs.value(0)?, inputs.value(1)?);
     let (a, b) = (network.exact(node, a)?, network.exact(node, b)?);
-    let (a, b) = (network.operand(node, &a)?, network.operand(node, &b)?);
-    let quotient = network.pair(node, Binary::Div, &a, &b)?;
-    let whole = network.unary(node, Unary::Truncate, &quotient)?;
-    let product = network.pair(node, Binary::Mul, &whole, &b)?;
-    network.pair(node, Binary::Sub, &a, &product)
+    network.binary_of(node, Binary::Remainder, &a, &b)
 }

@@ -1,7 +1,6 @@
 //! `Attention` of opset 23 as the operations that it stands for.
 
-use super::elementwise::choice;
-use super::inputs::{Inputs, unsupported};
+use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Activation as ActivationFunction, Binary, Border, Op};
 use crate::onnx::activation::{Activation, NumberType, Value};
 use crate::onnx::error::NodeFault;
@@ -75,12 +74,86 @@ fn masked<'a>(
     if mask.numbers != NumberType::Booleans {
         return network.pair(node, Binary::Add, &scores, &mask);
     }
-    let lowest = Constant {
-        dims: Vec::new(),
-        values: Values::Floats(vec![f32::NEG_INFINITY].into()),
+    network.where_else(node, &mask, &scores, f32::NEG_INFINITY)
+}
+
+/// How far a query looks at keys before its own place and behind it; `None` where there is no bound.
+struct Sight {
+    left: Option<i64>,
+    right: Option<i64>,
+}
+
+impl Sight {
+    fn new(node: Node<'_>) -> Self {
+        let written = |name| node.integer(name).filter(|far| *far >= 0);
+        let right = written("right_window_size");
+        let is_causal = node.integer("is_causal") == Some(1);
+        Sight {
+            left: written("left_window_size"),
+            right: if is_causal { Some(0) } else { right },
+        }
+    }
+
+    /// Adds −∞ to the scores of keys that a query does not see, whose place is behind `before` keys.
+    fn from_first<'a>(
+        &self,
+        network: &mut PartialNetwork<'a>,
+        node: Node<'a>,
+        mut scores: Activation,
+        dims: [usize; 2],
+        before: usize,
+    ) -> Added {
+        let before = before as i64;
+        let right = self
+            .right
+            .map(|far| kept(&dims, before.saturating_add(far), false));
+        let left = self
+            .left
+            .map(|far| kept(&dims, before.saturating_sub(far), true));
+        for seen in [right, left].into_iter().flatten() {
+            let below = |seen: bool| if seen { 0.0 } else { f32::NEG_INFINITY };
+            let mask = Constant {
+                dims: dims.to_vec(),
+                values: Values::Floats(seen.into_iter().map(below).collect()),
+            };
+            scores = network.with(node, Binary::Add, &scores, &mask, false)?;
+        }
+        Ok(scores)
+    }
+
+    /// Masks the scores of keys that a query does not see, where the queries are the last of each
+    /// sample's own number of keys.
+    fn from_last<'a>(
+        &self,
+        network: &mut PartialNetwork<'a>,
+        node: Node<'a>,
+        mut scores: Activation,
+        inputs: &Inputs<'_>,
+        [tokens, all]: [usize; 2],
+    ) -> Added {
+        let right = self.right.map(|far| (Binary::GreaterOrEqual, -far));
+        let left = self.left.map(|far| (Binary::LessOrEqual, far));
+        for (kind, far) in [right, left].into_iter().flatten() {
+            let lengths = lengths(network, node, inputs)?;
+            let least = |at: usize| (at % all + tokens) as i64 - (at / all) as i64;
+            let mut least: Vec<i64> = (0..tokens * all).map(least).collect();
+            least.iter_mut().for_each(|n| *n = n.saturating_add(far));
+            let mut places = Constant::integers(least);
+            places.dims = vec![1, 1, tokens, all];
+            let seen = network.with(node, kind, &lengths, &places, false)?;
+            scores = masked(network, node, scores, &seen.into())?;
+        }
+        Ok(scores)
+    }
+}
+
+/// Returns each sample's own number of keys as `[batch, 1, 1, 1]`.
+fn lengths<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
+    let lengths = network.input(node, inputs, 6)?;
+    let &[batch] = lengths.dims() else {
+        return unsupported(format!("lengths of {:?}", lengths.dims()));
     };
-    let lowest = network.operand(node, &lowest.into())?;
-    choice(network, node, [&mask, &scores, &lowest])
+    network.reshaped(node, &lengths, &[batch, 1, 1, 1])
 }
 
 /// Returns scores with those of keys behind each sample's own number of them far below all
@@ -91,11 +164,7 @@ fn unpadded<'a>(
     scores: &Activation,
     inputs: &Inputs<'_>,
 ) -> Result<Activation, Refusal> {
-    let lengths = network.input(node, inputs, 6)?;
-    let &[batch] = lengths.dims() else {
-        return unsupported(format!("lengths of {:?}", lengths.dims()));
-    };
-    let lengths = network.reshaped(node, &lengths, &[batch, 1, 1, 1])?;
+    let lengths = lengths(network, node, inputs)?;
     let keys = scores.dims().last().copied().unwrap_or(1);
     let mut places = Constant::integers((0..keys as i64).collect());
     places.dims = vec![1, 1, 1, keys];
@@ -144,15 +213,11 @@ pub(super) fn attention<'a>(
         scores = network.by(node, Binary::Mul, &small, cap, false)?;
     }
     stages.push(scores.clone());
-    if node.integer("is_causal") == Some(1) {
-        let seen = kept(&[tokens, all], before as i64, false);
-        let below = |seen: bool| if seen { 0.0 } else { f32::NEG_INFINITY };
-        let mask = Constant {
-            dims: vec![tokens, all],
-            values: Values::Floats(seen.into_iter().map(below).collect()),
-        };
-        scores = network.with(node, Binary::Add, &scores, &mask, false)?;
-    }
+    let sight = Sight::new(node);
+    scores = match inputs.has(6) && !inputs.has(4) {
+        true => sight.from_last(network, node, scores, inputs, [tokens, all])?,
+        false => sight.from_first(network, node, scores, [tokens, all], before)?,
+    };
     if inputs.has(3) {
         scores = masked(network, node, scores, inputs.value(3)?)?;
     }
@@ -163,7 +228,8 @@ pub(super) fn attention<'a>(
     let rows: Vec<usize> = scores.layout.ending_in(&[3]);
     let shares = network.laid(node, &scores, &rows)?;
     let from = network.stored(node, &shares, &rows)?;
-    let id = network.layer(node, Op::Softmax, &[from], Vec::new())?;
+    // A query whose mask leaves it no key answers zeros.
+    let id = network.layer(node, Op::MaskedSoftmax, &[from], Vec::new())?;
     let shares = Activation { id, ..shares };
     stages.push(shares.clone());
     let mut made = network.product(node, &shares, &v)?;

@@ -4,11 +4,12 @@ use super::activations;
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Binary, TensorOp, Unary};
 use crate::onnx::activation::{Activation, NumberType, Value};
-use crate::onnx::kinds::{self, narrow};
+use crate::onnx::kinds;
 use crate::onnx::layout::{Layout, common};
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::broadcast_dims;
+use crate::onnx::tensor::Constant;
 
 /// Bounds are attributes before opset 11 and inputs after.
 pub(super) fn clip<'a>(
@@ -89,42 +90,6 @@ pub(super) fn is_infinite<'a>(
     network.by(node, Binary::Equal, &x, limit, false)
 }
 
-pub(super) fn cast<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let x = network.input(node, inputs, 0)?;
-    let to = match node.operator() {
-        Some("CastLike") => match inputs.value(1)? {
-            Value::Constant(like) => (&like.values).into(),
-            Value::Activation(like) => like.numbers,
-            Value::Unknown => return unsupported(""),
-        },
-        _ => match node.integer("to").unwrap_or_default() {
-            to @ (1..=7 | 9..=13 | 16) => NumberType::of(to as i32),
-            to => return unsupported(format!("a cast to element type {to}")),
-        },
-    };
-    let bits = node
-        .integer("to")
-        .and_then(|to| narrow(i32::try_from(to).ok()?));
-    let made = match (x.numbers, to) {
-        (NumberType::Floats | NumberType::Integers, NumberType::Integers) => {
-            let whole = match x.numbers {
-                NumberType::Floats => network.unary(node, Unary::Truncate, &x)?,
-                _ => x,
-            };
-            network.wrapped(node, &whole, bits)?
-        }
-        (NumberType::Floats | NumberType::Integers, NumberType::Booleans) => {
-            network.unary(node, Unary::NotZero, &x)?
-        }
-        _ => x,
-    };
-    Ok(made.typed(to))
-}
-
 /// Returns its input, and that all of it is kept; a dropout while training is refused.
 pub(super) fn dropout<'a>(
     network: &mut PartialNetwork<'a>,
@@ -146,10 +111,9 @@ pub(super) fn dropout<'a>(
     {
         return Ok(vec![x]);
     }
-    // Equal to itself, which all but NaN are.
-    let kept = network.unary(node, Unary::IsNaN, &x)?;
-    let kept = network.unary(node, Unary::Not, &kept)?;
-    Ok(vec![x, kept.typed(NumberType::Booleans)])
+    let kept = network.operand(node, &Constant::boolean(true).into())?;
+    let kept = network.expand(node, &kept, x.dims())?;
+    Ok(vec![x, kept])
 }
 
 pub(super) fn choose<'a>(
@@ -161,6 +125,21 @@ pub(super) fn choose<'a>(
     let a = network.input(node, inputs, 1)?;
     let b = network.input(node, inputs, 2)?;
     choice(network, node, [&condition, &a, &b])
+}
+
+impl<'a> PartialNetwork<'a> {
+    /// Adds the choice of `a` where a condition is not 0, and of one number elsewhere. Unlike a product
+    /// with the condition it leaves nothing of an infinity or NaN that is not chosen.
+    pub(super) fn where_else(
+        &mut self,
+        node: Node<'a>,
+        condition: &Activation,
+        a: &Activation,
+        other: f32,
+    ) -> Added {
+        let other = self.operand(node, &Constant::float(other).into())?;
+        choice(self, node, [condition, a, &other])
+    }
 }
 
 /// Adds the choice of the second value where the first is not 0, else of the third.

@@ -1,6 +1,5 @@
 //! Tensors with a border, and tensors repeated.
 
-use super::elementwise::choice;
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Border, Dims, TensorOp};
 use crate::onnx::activation::{Activation, Value};
@@ -165,11 +164,6 @@ pub(super) fn triangle<'a>(
         dims: matrix.to_vec(),
         values: Values::Booleans(kept(matrix, shift.unwrap_or(0), upper)),
     };
-    let zero = Constant {
-        dims: Vec::new(),
-        values: Values::Floats(vec![0.0].into()),
-    };
     let mask = network.operand(node, &Value::Constant(mask))?;
-    let zero = network.operand(node, &Value::Constant(zero))?;
-    Ok(choice(network, node, [&mask, &x, &zero])?.typed(x.numbers))
+    network.where_else(node, &mask, &x, 0.0)
 }

@@ -1,8 +1,10 @@
 //! Functions of one value that are put together from simpler ones.
 
+use super::elementwise::choice;
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Activation as ActivationFunction, Binary, Op, Unary};
-use crate::onnx::activation::Activation;
+use crate::onnx::activation::{Activation, Value};
+use crate::onnx::floats::are_finite;
 use crate::onnx::node::Node;
 use crate::onnx::partial::PartialNetwork;
 
@@ -49,9 +51,13 @@ impl Formula<'_, '_> {
         let low = self.by(x, Binary::Less, -bound)?;
         let less = self.by(x, Binary::Sub, by)?;
         let more = self.by(x, Binary::Add, by)?;
-        let less = self.pair(&less, Binary::Mul, &high)?;
-        let more = self.pair(&more, Binary::Mul, &low)?;
-        self.pair(&less, Binary::Add, &more)
+        let more = self.or_zero(&low, &more)?;
+        choice(self.network, self.node, [&high, &less, &more])
+    }
+
+    /// Returns `x` where a condition is not 0, and 0 elsewhere.
+    fn or_zero(&mut self, condition: &Activation, x: &Activation) -> Added {
+        self.network.where_else(self.node, condition, x, 0.0)
     }
 }
 
@@ -83,7 +89,7 @@ pub(super) fn activation<'a>(
         }
         "ThresholdedRelu" => {
             let high = f.by(x, Binary::Greater, alpha(1.0))?;
-            f.pair(x, Binary::Mul, &high)
+            f.or_zero(&high, x)
         }
         "Shrink" => {
             let bound = node.float("lambd").unwrap_or(0.5);
@@ -147,6 +153,14 @@ pub(super) fn activation<'a>(
     }
 }
 
+/// Whether slopes are known and leave nothing of a 0.
+fn has_finite_slopes(slopes: &Value) -> bool {
+    match slopes {
+        Value::Constant(slopes) => slopes.as_floats().is_none_or(are_finite),
+        _ => false,
+    }
+}
+
 /// A slope for each value, repeated as in NumPy.
 pub(super) fn parametric_relu<'a>(
     network: &mut PartialNetwork<'a>,
@@ -154,6 +168,11 @@ pub(super) fn parametric_relu<'a>(
     inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
+    if !has_finite_slopes(inputs.value(1)?) {
+        let is_low = network.by(node, Binary::Less, &x, 0.0, false)?;
+        let low = network.binary(node, Binary::Mul, &x.clone().into(), inputs.value(1)?)?;
+        return choice(network, node, [&is_low, &low, &x]);
+    }
     let low = network.by(node, Binary::Min, &x, 0.0, false)?;
     let low = network.binary(node, Binary::Mul, &low.into(), inputs.value(1)?)?;
     let high = network.by(node, Binary::Max, &x, 0.0, false)?;

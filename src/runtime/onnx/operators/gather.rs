@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::inputs::{Added, Inputs, unsupported};
 use super::select::{exact_positions, place, replaced, spread};
 use crate::network::{Binary, Op, Reduction, TensorOp};
-use crate::onnx::activation::{Activation, NumberType, Value};
+use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::floats::Floats;
 use crate::onnx::fold::permuted;
@@ -193,6 +193,7 @@ pub(super) fn computed_elements<'a>(
     exact_positions(dims.iter().product())?;
     // Where constant indices of 0 would lie is where the others are counted from.
     let count: usize = which.dims().iter().product();
+    network.fold_budget.spend(count)?;
     let zeros = integers(which.dims().to_vec(), std::iter::repeat_n(0, count));
     let (made, starts) = indices::elements(&dims, &zeros, Some(along as i64))?;
     let size = integers(Vec::new(), std::iter::once(dims[along]));
@@ -215,6 +216,7 @@ fn computed_rows<'a>(
 ) -> Added {
     let dims = data.dims().unwrap_or_default().to_vec();
     let count: usize = which.dims().iter().product();
+    network.fold_budget.spend(count)?;
     let zeros = integers(which.dims().to_vec(), std::iter::repeat_n(0, count));
     let (made, positions) = indices::nd(&dims, &zeros, batch)?;
     let depth = which.dims().last().copied().unwrap_or(1);
@@ -257,13 +259,11 @@ pub(super) fn one_hot<'a>(
     network
         .fold_budget
         .spend(usize::try_from(depth).unwrap_or(usize::MAX))?;
-    let Some([off, on]) = inputs
-        .constant(2)?
-        .map(Constant::to_floats)
-        .and_then(|v| <[f32; 2]>::try_from(v).ok())
-    else {
+    let values = inputs.constant(2)?.ok_or(NodeFault::NoInput(2))?;
+    let Ok([off, on]) = <[f32; 2]>::try_from(values.to_floats()) else {
         return unsupported("values that are not two");
     };
+    let numbers = (&values.values).into();
     let along = axis(node.integer("axis").unwrap_or(-1), which.dims().len() + 1)?;
     let mut dims = which.dims().to_vec();
     dims.insert(along, 1);
@@ -276,12 +276,7 @@ pub(super) fn one_hot<'a>(
     places.dims = vec![1; dims.len()];
     places.dims[along] = depth as usize;
     let hot = network.with(node, Binary::Equal, &which, &places, false)?;
-    let hot = network.by(
-        node,
-        Binary::Mul,
-        &hot.typed(NumberType::Floats),
-        on - off,
-        false,
-    )?;
-    network.by(node, Binary::Add, &hot, off, false)
+    let on = network.operand(node, &Constant::float(on).into())?;
+    let made = network.where_else(node, &hot, &on, off)?;
+    Ok(made.typed(numbers))
 }

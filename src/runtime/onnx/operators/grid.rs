@@ -4,7 +4,7 @@ use super::gather::gathered;
 use super::inputs::{Added, Inputs, unsupported};
 use super::select::exact_positions;
 use crate::network::{Binary, Unary};
-use crate::onnx::activation::{Activation, NumberType};
+use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
@@ -44,11 +44,8 @@ pub(super) fn sample<'a>(
         for column in &across {
             let at = network.pair(node, Binary::Add, &row_at, &column.at)?;
             let at = network.reshaped(node, &at, &[places])?;
-            let mut values = gathered(network, node, &pixels, &at, 0)?;
-            for weight in [&row.weight, &column.weight].into_iter().flatten() {
-                let weight = network.reshaped(node, weight, &[places, 1])?;
-                values = network.pair(node, Binary::Mul, &values, &weight)?;
-            }
+            let values = gathered(network, node, &pixels, &at, 0)?;
+            let values = shared(network, node, values, [row, column])?;
             sum = Some(match sum {
                 Some(sum) => network.pair(node, Binary::Add, &sum, &values)?,
                 None => values,
@@ -75,6 +72,53 @@ struct GridPixel {
     at: Activation,
     /// The share of the pixel, or `None` if it counts wholly.
     weight: Option<Activation>,
+    /// Whether the pixel is one of the image, or `None` if it always is.
+    inside: Option<Activation>,
+}
+
+/// Returns the product of what is there of two values.
+fn both<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    [a, b]: [Option<&Activation>; 2],
+) -> Result<Option<Activation>, Refusal> {
+    match (a, b) {
+        (Some(a), Some(b)) => network.pair(node, Binary::Mul, a, b).map(Some),
+        (a, b) => Ok(a.or(b).cloned()),
+    }
+}
+
+/// Adds the shares of values `[places, channels]` of pixels. Pixels that have none, or that lie outside,
+/// count nothing, whatever is found in their place.
+fn shared<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    values: Activation,
+    [row, column]: [&GridPixel; 2],
+) -> Added {
+    let places = values.dims()[0];
+    let mut made = values;
+    let weight = both(
+        network,
+        node,
+        [&row.weight, &column.weight].map(Option::as_ref),
+    )?;
+    if let Some(weight) = weight {
+        let weight = network.reshaped(node, &weight, &[places, 1])?;
+        let product = network.pair(node, Binary::Mul, &made, &weight)?;
+        made = network.where_else(node, &weight, &product, 0.0)?;
+    }
+    match both(
+        network,
+        node,
+        [&row.inside, &column.inside].map(Option::as_ref),
+    )? {
+        Some(inside) => {
+            let inside = network.reshaped(node, &inside, &[places, 1])?;
+            network.where_else(node, &inside, &made, 0.0)
+        }
+        None => Ok(made),
+    }
 }
 
 impl Sampling {
@@ -157,19 +201,16 @@ impl Sampling {
         weight: Option<Activation>,
         size: usize,
     ) -> Result<GridPixel, Refusal> {
-        let inside = clamped(network, node, &at, size)?;
-        let weight = match self.by_border {
-            true => weight,
-            false => {
-                let counts = network.pair(node, Binary::Equal, &inside, &at)?;
-                let counts = counts.typed(NumberType::Floats);
-                Some(match weight {
-                    Some(weight) => network.pair(node, Binary::Mul, &weight, &counts)?,
-                    None => counts,
-                })
-            }
+        let near = clamped(network, node, &at, size)?;
+        let inside = match self.by_border {
+            true => None,
+            false => Some(network.pair(node, Binary::Equal, &near, &at)?),
         };
-        Ok(GridPixel { at: inside, weight })
+        Ok(GridPixel {
+            at: near,
+            weight,
+            inside,
+        })
     }
 }
 

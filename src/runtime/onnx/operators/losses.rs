@@ -45,7 +45,10 @@ fn loss<'a>(
     if let Some(counted) = &counted {
         target = network.pair(node, Binary::Mul, &target, counted)?;
     }
-    let own = picked(network, node, logarithms, &target)?;
+    let mut own = picked(network, node, logarithms, &target)?;
+    if let Some(counted) = &counted {
+        own = network.where_else(node, counted, &own, 0.0)?;
+    }
     let weights = weights(network, node, inputs, &target, counted)?;
     let own = match &weights {
         Some(weights) => network.pair(node, Binary::Mul, &own, weights)?,
@@ -106,7 +109,7 @@ fn weights<'a>(
         }
     };
     match counted {
-        Some(counted) => network.pair(node, Binary::Mul, &own, &counted).map(Some),
+        Some(counted) => network.where_else(node, &counted, &own, 0.0).map(Some),
         None => Ok(Some(own)),
     }
 }

@@ -4,6 +4,7 @@ mod activations;
 mod arithmetic;
 mod attention;
 mod bits;
+mod casts;
 mod columns;
 mod contrib;
 mod convolution;
@@ -133,8 +134,7 @@ fn layers(operator: &str) -> Option<Handler> {
         "LogSoftmax" => softmax::log_softmax,
         "Hardmax" => softmax::hardmax,
         "ArgMax" | "ArgMin" => reduce::extreme,
-        "CumSum" => reduce::cumulative_sum,
-        "CumProd" => ranked::cumulative_product,
+        "CumSum" | "CumProd" => reduce::running,
         "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL1"
         | "ReduceL2" | "ReduceSumSquare" | "ReduceLogSum" | "ReduceLogSumExp" => reduce::reduce,
         _ => return None,
@@ -147,7 +147,7 @@ fn numbers(operator: &str) -> Option<Handler> {
         "Relu" | "LeakyRelu" | "Elu" | "Sigmoid" | "HardSigmoid" | "HardSwish" | "Tanh"
         | "Softplus" | "Mish" | "Gelu" => activations::activation,
         "Clip" => elementwise::clip,
-        "Cast" | "CastLike" => elementwise::cast,
+        "Cast" | "CastLike" => casts::cast,
         "Where" => elementwise::choose,
         "IsInf" => elementwise::is_infinite,
         "Celu" | "Selu" | "Softsign" | "Swish" | "ThresholdedRelu" | "Shrink" | "Tan" | "Sinh"

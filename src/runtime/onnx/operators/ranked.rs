@@ -1,7 +1,7 @@
-//! Some values of an axis by their rank or a mask, and products up to each one.
+//! Some values of an axis by their rank or a mask.
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, TensorOp};
+use crate::network::TensorOp;
 use crate::onnx::activation::{Activation, NumberType};
 use crate::onnx::layout::Layout;
 use crate::onnx::node::{Node, axis};
@@ -47,47 +47,6 @@ pub(super) fn top_k<'a>(
         Some(name) if !name.is_empty() => Ok(vec![values, best(true)?.typed(NumberType::Integers)]),
         _ => Ok(vec![values]),
     }
-}
-
-/// Products of all values up to each one along an axis, one after the other.
-pub(super) fn cumulative_product<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    const MOST: usize = 512;
-    let x = network.input(node, inputs, 0)?;
-    let along = inputs.integers(1)?.and_then(|a| a.first().copied());
-    let along = axis(along.unwrap_or(0), x.dims().len())?;
-    let size = x.dims()[along];
-    if size > MOST {
-        return unsupported(format!("products of more than {MOST} values"));
-    }
-    let reverse = node.integer("reverse") == Some(1);
-    let exclusive = node.integer("exclusive") == Some(1);
-    let mut order: Vec<usize> = (0..size).collect();
-    if reverse {
-        order.reverse();
-    }
-    let mut all: Option<Activation> = None;
-    let mut parts = Vec::new();
-    for at in order {
-        let own = network.slice(node, &x, along, at, 1, 1)?;
-        let next = match &all {
-            Some(all) => network.pair(node, Binary::Mul, all, &own)?,
-            None => own.clone(),
-        };
-        parts.push(match (exclusive, all) {
-            (false, _) => next.clone(),
-            (true, Some(before)) => before,
-            (true, None) => network.by(node, Binary::Pow, &own, 0.0, false)?,
-        });
-        all = Some(next);
-    }
-    if reverse {
-        parts.reverse();
-    }
-    network.join(node, &parts, along)
 }
 
 /// `Compress`: the positions along an axis at which a constant is true.

@@ -1,7 +1,9 @@
-//! One number for many: sums, means and extremes along axes, and sums up to each value.
+//! One number for many: sums, means and extremes along axes, and sums and products up to each value.
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Dims, Op, Reduction, Shape, TensorOp, Unary};
+use crate::network::{
+    Activation as ActivationFunction, Binary, Dims, Op, Reduction, Shape, TensorOp, Unary,
+};
 use crate::onnx::activation::{Activation, NumberType};
 use crate::onnx::fold::axes;
 use crate::onnx::kinds;
@@ -56,7 +58,7 @@ pub(super) fn reduce<'a>(
     }
     let rank = x.dims().len();
     let Some(over) = reduced_axes(node, axes(node, &inputs.constants()), rank)? else {
-        return Ok(x);
+        return unreduced(network, node, &x);
     };
     let operator = node.operator().unwrap_or_default();
     let is_image = matches!(network.shape(x.id), Shape::Image { .. });
@@ -77,6 +79,12 @@ pub(super) fn reduce<'a>(
         }
         ("ReduceLogSumExp", _) => {
             let most = network.reduce(node, Reduction::Max, &x, &over)?;
+            // The difference of infinities would be NaN.
+            let finite = ActivationFunction::Clip {
+                least: f32::MIN,
+                most: f32::MAX,
+            };
+            let most = network.each(node, Op::from(finite), &most)?;
             let less = network.pair(node, Binary::Sub, &x, &most)?;
             let all = network.unary(node, Unary::Exp, &less)?;
             let all = network.reduce(node, Reduction::Sum, &all, &over)?;
@@ -86,6 +94,17 @@ pub(super) fn reduce<'a>(
         _ => return unsupported("the operator is not known"),
     };
     without(network, node, &made, &over)
+}
+
+/// Adds what a reduction that is told to leave all axes does with each value: it reduces none, and
+/// does what it does before and after.
+fn unreduced<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, x: &Activation) -> Added {
+    match node.operator() {
+        Some("ReduceL1" | "ReduceL2") => network.unary(node, Unary::Abs, x),
+        Some("ReduceSumSquare") => network.pair(node, Binary::Mul, x, x),
+        Some("ReduceLogSum") => network.unary(node, Unary::Log, x),
+        _ => Ok(x.clone()),
+    }
 }
 
 /// Removes axes of one position if the node does not keep them.
@@ -161,7 +180,8 @@ pub(super) fn extreme<'a>(
     without(network, node, &made.typed(NumberType::Integers), &[along])
 }
 
-pub(super) fn cumulative_sum<'a>(
+/// `CumSum` and `CumProd`.
+pub(super) fn running<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,
@@ -171,10 +191,19 @@ pub(super) fn cumulative_sum<'a>(
     let along = axis(along.unwrap_or(0), x.dims().len())?;
     let axes = x.layout.axes_with(&[along]);
     let from = network.stored(node, &x, &axes)?;
-    let op = TensorOp::CumSum {
-        axis: axes.iter().position(|a| *a == along).unwrap_or(0),
-        exclusive: node.integer("exclusive") == Some(1),
-        reverse: node.integer("reverse") == Some(1),
+    let axis = axes.iter().position(|a| *a == along).unwrap_or(0);
+    let [exclusive, reverse] = ["exclusive", "reverse"].map(|name| node.integer(name) == Some(1));
+    let op = match node.operator() {
+        Some("CumProd") => TensorOp::CumProd {
+            axis,
+            exclusive,
+            reverse,
+        },
+        _ => TensorOp::CumSum {
+            axis,
+            exclusive,
+            reverse,
+        },
     };
     let id = network.tensor(node, op, &[from])?;
     let layout = Layout::new(x.dims().to_vec(), &axes);

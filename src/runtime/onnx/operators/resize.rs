@@ -1,15 +1,15 @@
-//! Images and other tensors in another size: nearest values, or products with weights that
-//! interpolate along one axis after the other.
+//! Images and other tensors in another size: nearest values, or sums of some neighbours along one axis
+//! after the other.
 
 use super::dense::Dense;
 use super::inputs::{Added, Inputs, image, pixels, unsupported};
-use crate::network::Op;
+use crate::network::{Binary, Op};
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::bounded;
-use crate::onnx::tensor::Constant;
+use crate::onnx::tensor::{Constant, Values};
 
 /// The size of an axis in the answer, and how many positions of it are one of the input.
 #[derive(Clone, Copy, PartialEq)]
@@ -61,11 +61,75 @@ pub(super) fn resize<'a>(
                 let values = size.saturating_mul(target.size);
                 network.fold_budget.spend(values)?;
                 let weights = attributes.weights(size, *target)?;
-                mixed(network, node, &all, axis, (weights, target.size))?
+                match Neighbours::of(&weights, size) {
+                    Some(near) => summed(network, node, &all, axis, near)?,
+                    None => mixed(network, node, &all, axis, (weights, target.size))?,
+                }
             }
         };
     }
     Ok(all)
+}
+
+/// The most neighbours that one position is a sum of; more are a product with the weights of all.
+const MOST_NEIGHBOURS: usize = 16;
+
+/// Positions of the input for each one of the answer, and what each counts: the first of all, then the
+/// second, and so on.
+struct Neighbours(Vec<(Vec<i64>, Vec<f32>)>);
+
+impl Neighbours {
+    /// Returns the neighbours that count by weights `[answer, input]`, or `None` if they are too many.
+    /// Leaves out positions of weight 0: 0 times an infinity would be NaN.
+    fn of(weights: &[f32], size: usize) -> Option<Self> {
+        let each = weights.chunks_exact(size).map(|row| {
+            let counting = row.iter().enumerate().filter(|(_, weight)| **weight != 0.0);
+            counting.map(|(at, weight)| (at as i64, *weight)).collect()
+        });
+        let mut each: Vec<Vec<(i64, f32)>> = each.collect();
+        let most = each.iter().map(Vec::len).max().unwrap_or(0);
+        if !(1..=MOST_NEIGHBOURS).contains(&most) {
+            return None;
+        }
+        each.iter_mut().for_each(|row| halve_up_to(row, most));
+        let nth = |n: usize| {
+            each.iter()
+                .filter_map(move |row| row.get(n).copied())
+                .unzip()
+        };
+        Some(Neighbours((0..most).map(nth).collect()))
+    }
+}
+
+/// Divides the last neighbour until there are `count`, which changes no sum.
+fn halve_up_to(row: &mut Vec<(i64, f32)>, count: usize) {
+    while row.len() < count {
+        let (at, weight) = row.pop().unwrap_or((0, 0.0));
+        row.extend([(at, weight / 2.0); 2]);
+    }
+}
+
+/// Adds sums of neighbours along an axis.
+fn summed<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    along: usize,
+    Neighbours(each): Neighbours,
+) -> Added {
+    let mut sum: Option<Activation> = None;
+    for (positions, weights) in each {
+        let own = network.take(node, x, along, &Constant::integers(positions))?;
+        let mut dims = vec![1; x.dims().len()];
+        dims[along] = weights.len();
+        let values = Values::Floats(weights.into());
+        let own = network.with(node, Binary::Mul, &own, &Constant { dims, values }, false)?;
+        sum = Some(match sum {
+            Some(sum) => network.pair(node, Binary::Add, &sum, &own)?,
+            None => own,
+        });
+    }
+    sum.map_or_else(|| unsupported("no values"), Ok)
 }
 
 /// Adds the product of an axis with weights `[features, positions]`.

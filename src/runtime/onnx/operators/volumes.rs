@@ -1,5 +1,6 @@
-//! Convolutions over volumes whose window has one position along some axis. Each position of
-//! that axis is an image of its own, and groups of one convolution keep the images apart.
+//! Convolutions over volumes whose window has one position along some axis. Where it has one along two
+//! axes, these are one side of an image. Else each position of the axis is an image of its own, and groups
+//! of one convolution keep the images apart.
 
 use super::convolution::{ConvolutionWeights, Window, check_groups, convolved, groups};
 use super::inputs::{Added, Inputs, unsupported};
@@ -23,8 +24,11 @@ pub(super) fn conv<'a>(
         return unsupported(format!("its input of {:?} is no volume", x.dims()));
     };
     let window = VolumeWindow::new(node, [depth, height, width])?;
-    let flat = window.flat()?;
     check_groups(node, &weight.dims, c)?;
+    if let Some(along) = window.only_axis() {
+        return conv_along(network, node, inputs, (x, along, window));
+    }
+    let flat = window.flat()?;
     let x = window.positions(network, node, &x, flat)?;
     let images = x.dims()[2 + flat];
     network
@@ -48,13 +52,51 @@ pub(super) fn conv<'a>(
     apart(network, node, &made, [images, channels], flat)
 }
 
+/// Adds a convolution whose window has several positions along one axis at most, over an image of that
+/// axis and the two others as one. The weights stay as they are.
+fn conv_along<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+    (x, along, window): (Activation, usize, VolumeWindow),
+) -> Added {
+    let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
+    let channels = weight.dims[0];
+    let filters = ConvolutionWeights {
+        values: inputs.weights(1, &weight.dims)?,
+        bias: inputs.floats(2, &[channels])?,
+        channels,
+        kernel: Sides {
+            height: window.kernel[along],
+            width: 1,
+        },
+        groups: groups(node),
+    };
+    let mut x = x;
+    for axis in (0..3).filter(|&axis| window.kernel[axis] == 1) {
+        x = window.positions(network, node, &x, axis)?;
+    }
+    let [first, second] = others(along);
+    let order = [0, 1, 2 + along, 2 + first, 2 + second];
+    let sides = [along, first, second].map(|axis| x.dims()[2 + axis]);
+    let image = [1, x.dims()[1], sides[0], sides[1] * sides[2]];
+    let image = network.reshaped(node, &x.transposed(&order), &image)?;
+    let made = convolved(network, node, &image, filters, window.along(along))?;
+    let dims = [1, channels, made.dims()[2], sides[1], sides[2]];
+    let made = network.reshaped(node, &made, &dims)?;
+    Ok(made.transposed_back(&order))
+}
+
 /// Checks what a convolution's weights alone say of it, where its input is not known.
 pub(super) fn check_weights(node: Node<'_>, inputs: &[Option<Value>]) -> Result<(), Refusal> {
     let weight = inputs.get(1).and_then(Option::as_ref);
     match weight.and_then(Value::dims) {
         Some(&[_, _, depth, height, width]) if node.operator() == Some("Conv") => {
             let window = VolumeWindow::new(node, [depth, height, width])?;
-            window.over(window.flat()?).map(|_| ())
+            match window.only_axis() {
+                Some(_) => Ok(()),
+                None => window.over(window.flat()?).map(|_| ()),
+            }
         }
         _ => Ok(()),
     }
@@ -114,6 +156,28 @@ impl VolumeWindow {
             dilations: node.sizes("dilations", 1, 1)?,
             pads,
         })
+    }
+
+    /// Returns the axis along which alone the window may have several positions, or `None` if there are
+    /// two of them.
+    fn only_axis(&self) -> Option<usize> {
+        let mut wide = (0..3).filter(|axis| self.kernel[*axis] > 1);
+        match (wide.next(), wide.next()) {
+            (along, None) => Some(along.unwrap_or(0)),
+            _ => None,
+        }
+    }
+
+    /// Returns the window over an image whose height is the axis `along`. Where it has one position along
+    /// that too, borders and strides are in the image already.
+    fn along(&self, along: usize) -> Window {
+        let is_flat = self.kernel[along] == 1;
+        let of = |number: usize, none: usize| if is_flat { none } else { number };
+        Window {
+            strides: [of(self.strides[along], 1), 1],
+            pads: [of(self.pads[along], 0), 0, of(self.pads[along + 3], 0), 0],
+            dilation: of(self.dilations[along], 1),
+        }
     }
 
     /// Returns the axis along which the window has one position: one along which it takes every

@@ -13,8 +13,8 @@ use divisi::allocation::{Cell, Footprints};
 use divisi::compute::OwnScales;
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, AnswerKind, Normalisation};
-use divisi::network::WeightsNote;
+use divisi::ensemble::{Affine, AnswerKind, Member, Normalisation, OutputKind};
+use divisi::network::{Probabilities, WeightsNote};
 use divisi::search::worst_fit;
 use divisi::tensor::{Lengths, TensorSpec};
 use divisi::words::counted;
@@ -97,6 +97,9 @@ struct MemberSummary {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     bytes_on: BTreeMap<String, BTreeMap<usize, u64>>,
     synthetic: bool,
+    /// The operation that makes its outputs probabilities, if it ends in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_in: Option<&'static str>,
     /// The numbers that it is computed in, if others than usual were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<String>,
@@ -143,7 +146,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         members: member_rows(&opened, &footprints, folder.as_deref()),
         devices: device_rows(&opened.devices),
         precision: opened.precision(),
-        remarks: opened.remarks(),
+        remarks: [opened.remarks(), opened.member_remarks()].concat(),
         matrix: matrix.as_ref().ok().map(|m| m.rows()),
         problem: matrix.as_ref().err().map(ToString::to_string),
     };
@@ -183,6 +186,17 @@ fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = DeviceIndex> + '
     others.filter(move |d| is_first(*d))
 }
 
+/// Returns the operation that makes the outputs of a member probabilities, which the ensemble takes
+/// as they are, or `None` if they become probabilities later or never.
+fn ends_in(member: &Member) -> Option<&'static str> {
+    let are_made = matches!(
+        member.outputs,
+        OutputKind::Logits | OutputKind::LabelLogits | OutputKind::PositionLogits
+    );
+    let ends = member.graph.probabilities().filter(|_| !are_made);
+    ends.map(Probabilities::name)
+}
+
 fn member_rows(
     opened: &OpenedEnsemble,
     footprints: &Footprints,
@@ -215,6 +229,7 @@ fn member_rows(
                 })
                 .collect(),
             synthetic: member.weights.is_synthetic(),
+            ends_in: ends_in(member),
             precision: member
                 .precision
                 .beyond(opened.ensemble.precision)
@@ -348,6 +363,10 @@ fn remarks(report: &CheckReport) -> String {
     for member in &report.members {
         for note in &member.weights {
             text += &format!("\n{}: {note}", member.name);
+        }
+        if let Some(end) = member.ends_in {
+            let name = &member.name;
+            text += &format!("\n{name}: ends in a {end}, its outputs are taken as they are");
         }
         if let Some(own) = &member.own_scales {
             text += &format!("\n{}: {own}", member.name);

@@ -1,13 +1,16 @@
 //! The file that `divisi network run` writes: one array, or named tensors in JSON.
 
 use std::ffi::OsStr;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use divisi::ensemble::Samples;
 use divisi::ensemble::samples::to_npy;
 use divisi::network::Graph;
-use divisi::tensor::{Dimension, Signature, WrittenOutputs, WrittenTensor};
+use divisi::tensor::{DataType, Dimension, Signature, TensorValue, WrittenOutputs, WrittenTensor};
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
 
 /// A kind of file of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +85,12 @@ impl AnswerFile {
                 if varies && (1..samples.len()).any(|sample| length(sample) != length(0)) {
                     bail!("--output: expected a .jsonl file for answers of different lengths");
                 }
-                let text = response(&signature, &rows, samples.len(), length(0))?;
-                Ok(text.into_bytes())
+                response(&signature, &rows, samples.len(), length(0))
             }
             AnswerFile::JsonLines => {
                 let each = rows.chunks(graph.output().elements()).enumerate();
                 let lines = each.map(|(at, row)| response(&signature, row, 1, length(at)));
-                Ok(lines.collect::<Result<Vec<_>>>()?.join("\n").into_bytes())
+                Ok(lines.collect::<Result<Vec<_>>>()?.join(&b'\n'))
             }
         }
     }
@@ -102,12 +104,40 @@ fn length(signature: &Signature, samples: &Samples, sample: usize) -> usize {
 }
 
 /// Returns rows of answers to samples of one length as JSON.
-fn response(signature: &Signature, rows: &[f32], samples: usize, length: usize) -> Result<String> {
+fn response(signature: &Signature, rows: &[f32], samples: usize, length: usize) -> Result<Vec<u8>> {
     let named = signature.answers_at(rows, samples, length);
     let named = named.map_err(|e| anyhow!("answers: {e}"))?;
+    let words = named.iter().flat_map(|(_, value)| non_finite(value));
     let outputs = named
         .iter()
         .map(|(name, value)| WrittenTensor::new(name.clone(), value));
     let outputs = outputs.collect();
-    Ok(serde_json::to_string(&WrittenOutputs { outputs })?)
+    let mut json = Vec::new();
+    let mut to = Serializer::with_formatter(&mut json, FloatWords(words));
+    WrittenOutputs { outputs }.serialize(&mut to)?;
+    Ok(json)
+}
+
+/// Writes the words of a server's answers for floats that JSON has no numbers for, one after the other.
+struct FloatWords<I>(I);
+
+impl<I: Iterator<Item = &'static str>> Formatter for FloatWords<I> {
+    fn write_null<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(self.0.next().unwrap_or("null").as_bytes())
+    }
+}
+
+/// Returns the words for the values of a tensor that are not finite, in their order.
+fn non_finite(value: &TensorValue) -> Vec<&'static str> {
+    let is_float = matches!(
+        value.data_type(),
+        DataType::Fp16 | DataType::Bf16 | DataType::Fp32 | DataType::Fp64
+    );
+    let floats = is_float.then(|| value.floats().ok()).flatten();
+    let words = floats.into_iter().flatten().filter_map(|v| match v {
+        f32::INFINITY => Some("Infinity"),
+        f32::NEG_INFINITY => Some("-Infinity"),
+        v => v.is_nan().then_some("NaN"),
+    });
+    words.collect()
 }

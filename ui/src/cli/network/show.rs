@@ -266,6 +266,7 @@ fn operation(node: &Node) -> String {
         Op::Flatten => "flatten".into(),
         Op::Upscale { .. } => "upscale".into(),
         Op::Softmax => "softmax".into(),
+        Op::MaskedSoftmax => "masked-softmax".into(),
         Op::Mul => "mul".into(),
         Op::ChannelShuffle { groups } => format!("shuffle of {groups} groups"),
         Op::Channels { first, count } => format!("channels {first} to {}", first + count - 1),

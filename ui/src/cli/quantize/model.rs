@@ -12,7 +12,7 @@ use divisi::ensemble::{
     AnswerKind, AnswerWidth, Ensemble, Input, OutputKind, OwnAnswers, SampleForm, Samples,
     Temperature,
 };
-use divisi::network::{Graph, Shape, Weights};
+use divisi::network::{Graph, Probabilities, Shape, Weights};
 
 use super::QuantizeArgs;
 use crate::cli::network::chosen::layers;
@@ -97,7 +97,7 @@ impl QuantizedModel {
         let graph = layers(path, shape.unwrap_or(Shape::image(3, 224, 224)))?;
         let weights = Weights::open(weights, &graph)
             .with_context(|| format!("{}, weights of {}", weights.display(), path.display()))?;
-        let (answers, outputs) = answers(graph.output())?;
+        let (answers, outputs) = answers(&graph)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let member = QuantizedMember {
             name: name.clone().into_owned(),
@@ -170,11 +170,17 @@ impl QuantizedMember {
 }
 
 /// Returns the kind of answers of a network alone, and of its numbers.
-fn answers(output: Shape) -> Result<(AnswerKind, OutputKind)> {
+fn answers(graph: &Graph) -> Result<(AnswerKind, OutputKind)> {
+    let output = graph.output();
     let count = AnswerWidth::new(u32::try_from(output.elements())?)?;
     Ok(match output {
         Shape::Vector { features } if features > 1 => {
-            (AnswerKind::Classes { count }, OutputKind::Logits)
+            let outputs = match graph.probabilities() {
+                Some(Probabilities::Shares { .. }) => OutputKind::Probabilities,
+                Some(Probabilities::Each) => OutputKind::Values,
+                None => OutputKind::Logits,
+            };
+            (AnswerKind::Classes { count }, outputs)
         }
         _ => {
             let normalise = false;

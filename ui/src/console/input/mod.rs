@@ -1,4 +1,4 @@
-//! What the terminal sends, read when it is this program's turn to read.
+//! Input of the terminal, read while this program is in its foreground.
 
 mod pasted;
 mod scanner;

@@ -1,5 +1,5 @@
-//! What a finished control sequence means: a key, the mouse, or nothing at all. Reports that a
-//! terminal sends to whoever asked it mean nothing here.
+//! The meaning of a finished control sequence: a key, the mouse, or nothing at all. Reports that
+//! another program asked the terminal for mean nothing here.
 
 use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,

@@ -232,7 +232,7 @@ impl StartedSequence {
         self.doubtful.push(c);
     }
 
-    /// What came together is no key, once the sequence is certain.
+    /// Drops the piece, which is no key, once the sequence is certain.
     fn settle(&mut self, piece: PieceOfInput) {
         let begins = !self.strange && self.unbroken;
         let several = self.text.chars().count() > 1;

@@ -69,6 +69,13 @@ __device__ inline void finish_scores(const Attention &p, const Position &positio
         }
 }
 
+// Divides the sum of a query's values by that of its shares. Where all scores were -inf both are 0.
+__device__ inline float guarded_answer(const Attention &p, float total, float sum) {
+    const float share = 1.0f / total;
+    if (p.guarded == 1 && !(fabsf(share) < INFINITY)) return 0.0f;
+    return p.guarded == 2 && total == 0.0f ? sum : sum * share;
+}
+
 template <typename T>
 __device__ inline void put_answers(const Attention &p, int64_t to, int query, int feature, const Answers &answers) {
     const int x = threadIdx.x % ACROSS, y = threadIdx.x / ACROSS * EACH;
@@ -78,8 +85,7 @@ __device__ inline void put_answers(const Attention &p, int64_t to, int query, in
         for (int j = 0; j < EACH; j++) {
             const int q = query + y + i, f = feature + x + ACROSS * j;
             if (q >= p.queries || f >= p.features) continue;
-            const float share = 1.0f / answers.total[i];
-            const float value = p.guarded && !(fabsf(share) < INFINITY) ? 0.0f : answers.sums[i][j] * share;
+            const float value = guarded_answer(p, answers.total[i], answers.sums[i][j]);
             set_at<T>(p.to, to + int64_t(q) * p.to.strides[6] + int64_t(f) * p.to.strides[7], value);
         }
 }

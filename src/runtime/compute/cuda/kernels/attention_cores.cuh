@@ -193,12 +193,10 @@ template <typename T> __device__ void attention_on_cores(const Attention &p) {
             core_answers(tiles);
         }
         __syncthreads();  // the answers are there
-        const float share = 1.0f / total;
-        const bool hidden = p.guarded && !(fabsf(share) < INFINITY);
         const int64_t to = first_of(p.to, row, position) + int64_t(query + line) * p.to.strides[6];
         for (int i = 0; i < OWN && query + line < p.queries; i++) {
             const int column = own + SHARERS * i, f = feature + column;
-            const float value = hidden ? 0.0f : tiles.answer[line * SCORE_PITCH + column] * share;
+            const float value = guarded_answer(p, total, tiles.answer[line * SCORE_PITCH + column]);
             if (f < p.features) set_at<T>(p.to, to + int64_t(f) * p.to.strides[7], value);
         }
         __syncthreads();  // before the next tile's scores overwrite these

@@ -35,9 +35,9 @@ enum Activation : int32_t {
 enum MapFunction : int32_t {
     FILL = 0, COPY = 1,
     ABS, NEG, SIGN, SQRT, RECIPROCAL, EXP, LOG, ERF, SIN, COS, FLOOR, CEIL, ROUND, TRUNCATE, NOT, NOT_ZERO,
-    IS_NAN, NAN_TO_ZERO,
+    IS_NAN, NAN_TO_ZERO, TO_F16, TO_BF16,
     ADD = 32, SUB, MUL, DIV, INTEGER_DIV, POW, MIN, MAX, MOD, EQUAL, LESS, LESS_OR_EQUAL, GREATER,
-    GREATER_OR_EQUAL, AND, OR, XOR,
+    GREATER_OR_EQUAL, AND, OR, XOR, REMAINDER,
     CHOICE = 64        // the second where the first is not 0, else the third
 };
 
@@ -224,12 +224,12 @@ struct Reduce {
     int32_t together;
 };
 
-// Sums of all values up to each one along an axis of `count` positions.
+// Sums of all values up to each one along an axis of `count` positions, or products of them.
 struct Scan {
     Tensor from, to;
     int32_t sizes[8];
     int64_t rows;
-    int32_t values, count, from_step, to_step, exclusive, reverse;
+    int32_t values, count, from_step, to_step, exclusive, reverse, product, unused;
 };
 
 // to[before][listed][after] = table[before][indices[listed]][after]; NaN where an index is none
@@ -252,8 +252,8 @@ struct MatrixProduct {
 };
 
 // to = softmax(query x key * scale + masks) x value for each of a row's `heads`, which lie along
-// `sizes`. `key` is [depth][keys], masks are [queries][keys]. Where `guarded` is not 0, a query
-// without any finite score is answered by 0 instead of NaN.
+// `sizes`. `key` is [depth][keys], masks are [queries][keys]. Where `guarded` is 1, a query whose
+// shares are NaN is answered by 0; where it is 2, the shares of one whose scores are all -inf are 0.
 struct Attention {
     Tensor query, key, value, to;
     Tensor masks[3];
@@ -263,12 +263,13 @@ struct Attention {
     int32_t heads, queries, keys, depth, features, mask_count, guarded, unused;
 };
 
-// Softmax over the channels of each row. `softmax` writes T, `softmax_answer` float32.
+// Softmax over the channels of each row. `softmax` writes T, `softmax_answer` float32. Where `masked`
+// is not 0, rows that hold -inf alone become 0.
 struct Softmax {
     const void *from;
     void *to;
     int32_t from_pitch, to_pitch;
-    int32_t rows, channels;
+    int32_t rows, channels, masked, unused;
 };
 
 // The network's answer: float32, channels slowest, rows packed.
@@ -296,11 +297,11 @@ static_assert(sizeof(LayerNorm) == 80, "no other padding");
 static_assert(sizeof(Tensor) == 56, "no other padding");
 static_assert(sizeof(Map) == 280, "no other padding");
 static_assert(sizeof(Reduce) == 232, "no other padding");
-static_assert(sizeof(Scan) == 176, "no other padding");
+static_assert(sizeof(Scan) == 184, "no other padding");
 static_assert(sizeof(Lookup) == 88, "no other padding");
 static_assert(sizeof(MatrixProduct) == 224, "no other padding");
 static_assert(sizeof(Attention) == 472, "no other padding");
-static_assert(sizeof(Softmax) == 32, "no other padding");
+static_assert(sizeof(Softmax) == 40, "no other padding");
 static_assert(sizeof(Answer) == 32, "no other padding");
 
 }  // namespace divisi

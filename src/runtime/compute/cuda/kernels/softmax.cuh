@@ -37,8 +37,12 @@ template <typename T, typename To> __device__ void softmax(const Softmax &p) {
         for (int c = threadIdx.x; c < p.channels; c += blockDim.x)
             most = fmaxf(most, widen(from[c]));
         most = across_block<Most>(most, -INFINITY);
+        // Differences from 0 make shares of 0 where all is -inf, and NaN where NaN is among it.
+        const bool masked = p.masked && most == -INFINITY;
+        if (masked) most = 0.0f;
         for (int c = threadIdx.x; c < p.channels; c += blockDim.x) sum += expf(widen(from[c]) - most);
         sum = across_block<Sum>(sum, 0.0f);
+        if (masked && sum == 0.0f) sum = 1.0f;
         for (int c = threadIdx.x; c < p.channels; c += blockDim.x)
             narrow(expf(widen(from[c]) - most) / sum, to + c);
     }

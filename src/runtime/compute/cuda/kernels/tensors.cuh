@@ -59,7 +59,7 @@ static __device__ __noinline__ float mapped(int function, float a, float b) {
     switch (function) {
         case ABS: return fabsf(a);
         case NEG: return -a;
-        case SIGN: return float(a > 0.0f) - float(a < 0.0f);
+        case SIGN: return is_nan(a) ? a : float(a > 0.0f) - float(a < 0.0f);
         case SQRT: return sqrtf(a);
         case RECIPROCAL: return 1.0f / a;
         case EXP: return expf(a);
@@ -75,6 +75,8 @@ static __device__ __noinline__ float mapped(int function, float a, float b) {
         case NOT_ZERO: return a != 0.0f;
         case IS_NAN: return is_nan(a);
         case NAN_TO_ZERO: return is_nan(a) ? 0.0f : a;
+        case TO_F16: return __half2float(__float2half_rn(a));
+        case TO_BF16: return __bfloat162float(__float2bfloat16_rn(a));
         case ADD: return a + b;
         case SUB: return a - b;
         case MUL: return a * b;
@@ -92,6 +94,7 @@ static __device__ __noinline__ float mapped(int function, float a, float b) {
         case AND: return (a != 0.0f) & (b != 0.0f);
         case OR: return (a != 0.0f) | (b != 0.0f);
         case XOR: return (a != 0.0f) ^ (b != 0.0f);
+        case REMAINDER: return fmodf(a, b);
         default: return a;
     }
 }
@@ -137,12 +140,13 @@ template <typename T> __device__ void scan(const Scan &p) {
         const Position position(p.sizes, at.digit[0]);
         const int64_t from = int64_t(at.last) * p.from.row + position.along(p.from.strides);
         const int64_t to = int64_t(at.last) * p.to.row + position.along(p.to.strides);
-        float sum = 0.0f;
+        float all = p.product ? 1.0f : 0.0f;
         for (int i = 0; i < p.count; i++) {
             const int place = p.reverse ? p.count - 1 - i : i;
             const float value = value_at<T>(p.from.at, p.from.wide, from + int64_t(place) * p.from_step);
-            set_at<T>(p.to, to + int64_t(place) * p.to_step, p.exclusive ? sum : sum + value);
-            sum += value;
+            const float next = p.product ? all * value : all + value;
+            set_at<T>(p.to, to + int64_t(place) * p.to_step, p.exclusive ? all : next);
+            all = next;
         }
     }
 }

@@ -14,7 +14,7 @@ mod windows;
 use half::{bf16, f16};
 
 use crate::compute::buffers::{TensorView, ValuePlace};
-use crate::compute::fuse::Pairing;
+use crate::compute::fuse::{MaskedRows, Pairing};
 use crate::compute::kernels::{activate_plainly, softmax_row};
 use crate::network::{Activation, Conv2d, Graph, ResponseNorm, Weights};
 
@@ -70,8 +70,8 @@ impl Emulated {
     fn run(&self, step: &GpuStep, arrays: &StepArrays, samples: &[f32], arena: &mut EmulatedArena) {
         match step.op {
             GpuOp::Enter { channels, .. } => self.enter(step, channels, samples, arena),
-            GpuOp::SoftmaxAnswer | GpuOp::Answer => self.leave(step, arena),
-            GpuOp::Softmax => self.softmax(step, arena),
+            GpuOp::SoftmaxAnswer(_) | GpuOp::Answer => self.leave(step, arena),
+            GpuOp::Softmax(masked) => self.softmax(masked, step, arena),
             GpuOp::Tensor => {
                 if let Some(work) = &step.tensor {
                     self.run_tensor(work, arrays, arena);
@@ -212,12 +212,12 @@ impl Emulated {
         self.rounded(activated, step.wide)
     }
 
-    fn softmax(&self, step: &GpuStep, arena: &mut EmulatedArena) {
+    fn softmax(&self, masked: MaskedRows, step: &GpuStep, arena: &mut EmulatedArena) {
         let mut made = arena.each_output(&step.input, |at| {
             arena.read(&step.input, at.row, at.y, at.x, at.channel)
         });
         for row in made.chunks_exact_mut(step.input.channels) {
-            softmax_row(row);
+            shares_of_row(masked, row);
             row.iter_mut()
                 .for_each(|v| *v = self.rounded(*v, step.wide));
         }
@@ -231,10 +231,10 @@ impl Emulated {
             arena.read(&view, at.row, at.y, at.x, at.channel)
         });
         let (channels, pixels) = (view.channels, view.pixels());
-        if step.op == GpuOp::SoftmaxAnswer {
+        if let GpuOp::SoftmaxAnswer(masked) = step.op {
             arena.answers.copy_from_slice(&made);
             let rows = arena.answers.chunks_exact_mut(channels);
-            return rows.for_each(softmax_row);
+            return rows.for_each(|row| shares_of_row(masked, row));
         }
         for (at, value) in made.into_iter().enumerate() {
             let (row, pixel, channel) = (
@@ -317,6 +317,14 @@ impl EmulatedArena {
         for (pixel, values) in values.chunks_exact(view.channels).enumerate() {
             buffer[pixel * view.pitch + view.first..][..view.channels].copy_from_slice(values);
         }
+    }
+}
+
+/// Turns a row of scores into shares in place.
+fn shares_of_row(masked: MaskedRows, row: &mut [f32]) {
+    match masked == MaskedRows::Zeros && row.iter().all(|&v| v == f32::NEG_INFINITY) {
+        true => row.fill(0.0),
+        false => softmax_row(row),
     }
 }
 

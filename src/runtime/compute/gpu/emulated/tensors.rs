@@ -11,7 +11,7 @@ use crate::compute::gpu::tensors::{
 };
 use crate::compute::kernels::softmax_row;
 use crate::compute::reference::arithmetic::{binary, unary};
-use crate::compute::tensors::Strided;
+use crate::compute::tensors::{ShareGuard, Strided};
 use crate::network::{MAX_RANK, Reduction};
 
 use super::{Emulated, EmulatedArena};
@@ -175,17 +175,18 @@ fn scanned(operands: &RowOperands<'_>, work: &ScanWork) -> RowAnswer {
         steps,
         exclusive,
         reverse,
+        product,
     } = work;
     let mut made = Vec::new();
     for index in positions(&to.at.dims) {
-        let mut sum = 0.0;
+        let mut all = if *product { 1.0 } else { 0.0 };
         for i in 0..*count {
             let place = if *reverse { count - 1 - i } else { i };
             let value = operands.read(from, far(&from.at, &index) + place * steps[0]);
-            let before = sum;
-            sum += value;
+            let before = all;
+            all = if *product { all * value } else { all + value };
             let at = far(&to.at, &index) + place * steps[1];
-            made.push((at, if *exclusive { before } else { sum }));
+            made.push((at, if *exclusive { before } else { all }));
         }
     }
     made
@@ -232,7 +233,7 @@ fn attended(operands: &RowOperands<'_>, work: &AttentionWork) -> RowAnswer {
         value,
         to,
         masks,
-        guarded,
+        guard,
     } = work;
     let rank = to.at.rank();
     let (keys, depth) = (key.at.dims[rank - 1], key.at.dims[rank - 2]);
@@ -250,8 +251,12 @@ fn attended(operands: &RowOperands<'_>, work: &AttentionWork) -> RowAnswer {
             })
         };
         let mut shares: Vec<f32> = (0..keys).map(score).collect();
-        let hidden = *guarded && shares.iter().all(|&s| s == f32::NEG_INFINITY);
-        softmax_row(&mut shares);
+        let masked = shares.iter().all(|&s| s == f32::NEG_INFINITY);
+        match masked && *guard == ShareGuard::Masked {
+            true => shares.fill(0.0),
+            false => softmax_row(&mut shares),
+        }
+        let hidden = *guard == ShareGuard::AnyNan && shares.iter().any(|s| s.is_nan());
         for feature in 0..to.at.dims[rank - 1] {
             let parts =
                 (0..keys).map(|k| shares[k] * operands.value(value, &at(before, k, feature)));

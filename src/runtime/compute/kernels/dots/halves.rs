@@ -2,7 +2,7 @@
 
 use super::super::panels::TileShape;
 use super::super::vector::Vector;
-use super::{DotVector, FloatDot};
+use super::{DotVector, FloatDot, half_speed, is_worth_using};
 use crate::compute::family::Family;
 
 /// The instructions that multiply brain floats.
@@ -15,11 +15,12 @@ pub(in crate::compute) enum HalfKernel {
 }
 
 impl HalfKernel {
-    /// Returns the fastest kernel for a processor that has the instructions of `family`.
+    /// Returns the fastest kernel for a processor that has the instructions of `family`, as
+    /// [`half_speed`] measured it.
     pub(crate) fn of(family: Family) -> Self {
         match family {
             #[cfg(target_arch = "x86_64")]
-            Family::Avx512 if has_bf16() => HalfKernel::Native,
+            Family::Avx512 if half_speed().is_some_and(is_worth_using) => HalfKernel::Native,
             family if family.is_available() => HalfKernel::Widened(family),
             _ => HalfKernel::Widened(Family::Plain),
         }
@@ -42,14 +43,6 @@ impl HalfKernel {
             HalfKernel::Widened(family) => TileShape::of(family),
         }
     }
-}
-
-/// Whether the processor has the instructions of [`HalfKernel::Native`].
-#[cfg(target_arch = "x86_64")]
-fn has_bf16() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512bf16")
 }
 
 /// Sums of products that are made in float32.

@@ -6,6 +6,7 @@
 mod bytes;
 mod halves;
 mod product;
+mod rates;
 
 use super::vector::Vector;
 
@@ -20,6 +21,7 @@ pub(super) use halves::WidenedDot;
 #[cfg(target_arch = "x86_64")]
 pub(super) use halves::native;
 pub(super) use product::multiply;
+pub(in crate::compute) use rates::{half_speed, is_worth_using};
 
 /// A vector of sums, one a lane.
 ///

@@ -7,6 +7,7 @@ use super::super::elementwise::Lanes;
 use super::super::functions::erf;
 use super::super::norms::exponentials;
 use super::super::vector::Vector;
+use super::rounding::{to_bf16, to_f16};
 use crate::network::{Binary, Unary};
 
 /// Writes `f` of each pair. Runs and single values get loops of their own, which the compiler
@@ -45,6 +46,13 @@ fn bit(truth: bool) -> f32 {
     if truth { 1.0 } else { 0.0 }
 }
 
+/// A NaN stays one.
+#[inline(always)]
+fn sign(a: f32) -> f32 {
+    let sign = bit(a > 0.0) - bit(a < 0.0);
+    if a.is_nan() { a } else { sign }
+}
+
 #[inline(always)]
 pub(super) fn least(a: f32, b: f32) -> f32 {
     if b < a || b.is_nan() { b } else { a }
@@ -67,6 +75,7 @@ pub(super) fn binary(kind: Binary, from: [&[f32]; 2], steps: [usize; 2], out: &m
         Binary::Min => pairs(from, steps, out, least),
         Binary::Max => pairs(from, steps, out, most),
         Binary::Mod => pairs(from, steps, out, |a, b| a - b * (a / b).floor()),
+        Binary::Remainder => pairs(from, steps, out, |a, b| a % b),
         Binary::Equal => pairs(from, steps, out, |a, b| bit(a == b)),
         Binary::Less => pairs(from, steps, out, |a, b| bit(a < b)),
         Binary::LessOrEqual => pairs(from, steps, out, |a, b| bit(a <= b)),
@@ -129,7 +138,7 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
     match kind {
         Unary::Abs => each(a, step, out, f32::abs),
         Unary::Neg => each(a, step, out, |a| -a),
-        Unary::Sign => each(a, step, out, |a| bit(a > 0.0) - bit(a < 0.0)),
+        Unary::Sign => each(a, step, out, sign),
         Unary::Sqrt => each(a, step, out, f32::sqrt),
         Unary::Reciprocal => each(a, step, out, |a| 1.0 / a),
         Unary::Exp => {
@@ -154,6 +163,8 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
         Unary::NotZero => each(a, step, out, |a| bit(a != 0.0)),
         Unary::IsNaN => each(a, step, out, |a| bit(a.is_nan())),
         Unary::NanToZero => each(a, step, out, |a| if a.is_nan() { 0.0 } else { a }),
+        Unary::ToF16 => each(a, step, out, to_f16),
+        Unary::ToBf16 => each(a, step, out, to_bf16),
     }
 }
 

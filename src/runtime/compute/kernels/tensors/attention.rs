@@ -8,7 +8,7 @@ use super::super::task::{Call, Scratch, Split};
 use super::head::HeadRows;
 use super::operands::{PlacedOperands, Source};
 use super::walk::Walk;
-use crate::compute::tensors::{AttentionForm, MaskSource, Strided};
+use crate::compute::tensors::{AttentionForm, MaskSource, ShareGuard, Strided};
 
 /// Attention with its operands placed.
 #[derive(Clone, Debug)]
@@ -20,8 +20,7 @@ pub(in crate::compute) struct Attention {
     /// Of the four, a head a run.
     pub(super) heads: Walk<4>,
     pub(super) masks: Vec<PlacedMask>,
-    /// Whether a query without any finite score is answered by 0 instead of NaN.
-    pub(super) guarded: bool,
+    pub(super) guard: ShareGuard,
     shape: TileShape,
 }
 
@@ -87,7 +86,7 @@ impl Attention {
             value,
             output,
             heads: Walk::points(leading, [q, k, v, o]),
-            guarded: form.guarded,
+            guard: form.guard,
             shape,
         })
     }

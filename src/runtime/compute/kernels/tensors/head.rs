@@ -11,7 +11,7 @@ use super::super::vector::{self, Vector, Vectorised};
 use super::attention::{Attention, MOST_QUERIES, QUERIES};
 use super::operands::{Source, output};
 use super::tiles::StridedMatrix;
-use crate::compute::tensors::Strided;
+use crate::compute::tensors::{ShareGuard, Strided};
 
 /// Some queries of one head, and scratch.
 pub(super) struct HeadRows<'a> {
@@ -251,12 +251,15 @@ impl<'a> HeadRows<'a> {
     pub(super) unsafe fn finish(&self, queries: Range<usize>) {
         let (row, features) = self.row();
         for query in queries {
-            let share = 1.0 / self.sums[query - self.first];
+            let sum = self.sums[query - self.first];
+            let share = 1.0 / sum;
             // SAFETY: handed on.
             let values = unsafe { self.out.run(self.to + query * row, features) };
-            match self.of.guarded && !share.is_finite() {
-                true => values.fill(0.0),
-                false => values.iter_mut().for_each(|v| *v *= share),
+            match self.of.guard {
+                // Values times shares of 0, of which the sum is 0.
+                ShareGuard::Masked if sum == 0.0 => {}
+                ShareGuard::AnyNan if !share.is_finite() => values.fill(0.0),
+                _ => values.iter_mut().for_each(|v| *v *= share),
             }
         }
     }

@@ -5,6 +5,7 @@
 //! | `moves` | transposes, slices, joins, borders, repetition: copies, transposed in blocks |
 //! | `pairs` | functions of one, two and three values, repeated as in NumPy |
 //! | `reduce` | sums, means, extremes along axes |
+//! | `scan` | sums and products of all values up to each one |
 //! | `lookup` | rows of tables, by index |
 //! | `product` | products of matrices |
 //! | `attention` | softmax(Q·Kᵀ)·V in blocks that stay in cache |
@@ -18,6 +19,8 @@ mod operands;
 mod pairs;
 mod product;
 mod reduce;
+mod rounding;
+mod scan;
 mod tiles;
 mod walk;
 
@@ -34,6 +37,7 @@ use operands::PlacedOperands;
 use pairs::Pairs;
 use product::ActivationProduct;
 use reduce::Reduce;
+use scan::Scan;
 
 /// The kernel of one operation.
 #[derive(Clone, Debug)]
@@ -41,6 +45,7 @@ pub(in crate::compute) enum TensorMethod {
     Moves(Moves),
     Pairs(Pairs),
     Reduce(Reduce),
+    Scan(Scan),
     Lookup(Lookup),
     Product(ActivationProduct),
     Attention(Attention),
@@ -53,6 +58,7 @@ impl TensorMethod {
             TensorMethod::Moves(_) => "moves",
             TensorMethod::Pairs(_) => "pairs",
             TensorMethod::Reduce(_) => "reduce",
+            TensorMethod::Scan(_) => "scan",
             TensorMethod::Lookup(_) => "lookup",
             TensorMethod::Product(_) => "product",
             TensorMethod::Attention(_) => "attention",
@@ -91,6 +97,7 @@ impl TensorMethod {
             TensorMethod::Moves(m) => return m.phases(samples, threads),
             TensorMethod::Pairs(p) => p.split(samples, threads).tasks(),
             TensorMethod::Reduce(r) => r.split(samples, threads).tasks(),
+            TensorMethod::Scan(s) => s.split(samples, threads).tasks(),
             TensorMethod::Lookup(l) => l.split(samples, threads).tasks(),
             TensorMethod::Product(p) => p.tasks(samples, threads),
             TensorMethod::Attention(a) => a.tasks(samples, threads),
@@ -115,6 +122,7 @@ impl TensorMethod {
                 TensorMethod::Moves(m) => m.run(call, phase, task),
                 TensorMethod::Pairs(p) => p.run(call, task),
                 TensorMethod::Reduce(r) => r.run(call, task),
+                TensorMethod::Scan(s) => s.run(call, task),
                 TensorMethod::Lookup(l) => l.run(call, task),
                 TensorMethod::Product(p) => p.run(call, task),
                 TensorMethod::Attention(a) => a.run(call, task),
@@ -142,6 +150,9 @@ fn plain(
                 return None;
             }
             Reduce::new(kind, axes, operands, inputs[0], output).map(TensorMethod::Reduce)
+        }
+        TensorOp::CumSum { .. } | TensorOp::CumProd { .. } => {
+            Scan::new(op, operands, inputs[0], output).map(TensorMethod::Scan)
         }
         TensorOp::Gather { .. } | TensorOp::Take { .. } | TensorOp::Embedding { .. } => {
             Lookup::new(op, operands, inputs, output).map(TensorMethod::Lookup)

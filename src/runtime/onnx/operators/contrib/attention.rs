@@ -1,6 +1,6 @@
 //! `Attention` and `MultiHeadAttention` of `com.microsoft`.
 
-use crate::network::{Binary, Op};
+use crate::network::{Binary, Dims, Op, Shape};
 use crate::onnx::activation::{Activation, NumberType, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::fold::kept;
@@ -111,6 +111,11 @@ fn causal(q: &Activation, k: &Activation, node: Node<'_>) -> Result<Option<Value
     let (&[_, _, tokens, _], &[_, _, all, _]) = (q.dims(), k.dims()) else {
         return unsupported("heads of another rank");
     };
+    // The mask is no larger than the scores, which may be too many.
+    let scores = Shape::tensor(Dims::new(&[tokens, all])?);
+    if !scores.is_reasonable() {
+        return unsupported(format!("a mask for {tokens} queries and {all} keys"));
+    }
     let seen = kept(&[tokens, all], all as i64 - tokens as i64, false);
     let below = |seen: bool| if seen { 0.0 } else { f32::NEG_INFINITY };
     let mask = Constant {
@@ -147,6 +152,10 @@ fn masked<'a>(
         ref dims => return unsupported(format!("a mask of {dims:?}")),
     };
     let far = node.float("mask_filter_value").unwrap_or(-10_000.0);
+    if !far.is_finite() {
+        let nothing = network.operand(node, &Constant::float(0.0).into())?;
+        return Ok(Some(network.where_else(node, &seen, &nothing, far)?.into()));
+    }
     let seen = network.by(
         node,
         Binary::Sub,

@@ -1,0 +1,140 @@
+//! The open connections of an address as they live: each knows whether it has been idle for too long,
+//! and whether it has to make room for a newcomer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::lock::Leaf;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::ending::Ending;
+use super::table::{ConnectionNumber, ConnectionTable, EnteredConnection};
+
+/// The open connections of an address.
+pub(crate) struct OpenConnections {
+    began: Instant,
+    table: Leaf<ConnectionTable<Arc<Notify>>>,
+}
+
+impl OpenConnections {
+    /// Creates an address without connections that takes at most `most` of them.
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(OpenConnections {
+            began: Instant::now(),
+            table: Leaf::new(ConnectionTable::new(most)),
+        })
+    }
+
+    /// Returns the number of open connections.
+    pub(crate) fn count(&self) -> usize {
+        self.table.lock().len()
+    }
+
+    /// Takes a connection. Where there is no room the first idle one is dropped; returns `None` if
+    /// no connection is idle.
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<Presence> {
+        let dismissed = Arc::new(Notify::new());
+        let entered = self.table.lock().enter(Arc::clone(&dismissed), self.now());
+        let EnteredConnection { number, dropped } = entered?;
+        if let Some(dropped) = dropped {
+            dropped.notify_one();
+        }
+        Some(Presence(Arc::new(PresentConnection {
+            all: Arc::clone(self),
+            number,
+            dismissed,
+            rests: Notify::new(),
+        })))
+    }
+
+    /// Drops the oldest connection that never sent a byte, if there is one.
+    pub(crate) fn drop_silent(&self) {
+        let dropped = self.table.lock().drop_silent();
+        if let Some(dropped) = dropped {
+            dropped.notify_one();
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+/// An open connection; it leaves its address when the last of these is dropped.
+#[derive(Clone)]
+pub(crate) struct Presence(Arc<PresentConnection>);
+
+struct PresentConnection {
+    all: Arc<OpenConnections>,
+    number: ConnectionNumber,
+    dismissed: Arc<Notify>,
+    /// Is told when a request ends.
+    rests: Notify,
+}
+
+impl Drop for PresentConnection {
+    fn drop(&mut self) {
+        self.all.table.lock().leaves(self.number);
+    }
+}
+
+impl Presence {
+    /// Notes that the first byte has come.
+    pub(crate) fn sends(&self) {
+        self.0.all.table.lock().sends(self.0.number);
+    }
+
+    /// Notes that a request is under way, until what is returned is dropped.
+    pub(crate) fn begins(&self) -> RequestUnderWay {
+        self.0.all.table.lock().begins(self.0.number);
+        RequestUnderWay(self.clone())
+    }
+
+    /// Waits until the connection has to make room for a newcomer, or was idle for `time`.
+    pub(crate) async fn makes_room(&self, time: Duration) {
+        tokio::select! {
+            () = self.0.dismissed.notified() => {}
+            () = self.rests(time) => {}
+        }
+    }
+
+    /// Waits until the connection has to go: as [`Presence::makes_room`] says, or once it is idle for
+    /// `last` while the server ends.
+    pub(crate) async fn goes(&self, time: Duration, ending: &mut Ending, last: Duration) {
+        tokio::select! {
+            () = self.makes_room(time) => {}
+            () = ending.comes() => self.rests(last).await,
+        }
+    }
+
+    /// Waits until no request was under way for `time`, counted from now on at the earliest.
+    pub(crate) async fn rests(&self, time: Duration) {
+        let from = Instant::now();
+        loop {
+            let since = self.0.all.table.lock().idle_since(self.0.number);
+            let Some(since) = since else {
+                self.0.rests.notified().await;
+                continue;
+            };
+            let until = from.max(self.0.all.began + since) + time;
+            if until <= Instant::now() {
+                return;
+            }
+            // It may be later by then, and is never earlier.
+            sleep_until(until).await;
+        }
+    }
+}
+
+/// A request of a connection that is not answered yet.
+pub(crate) struct RequestUnderWay(Presence);
+
+impl Drop for RequestUnderWay {
+    fn drop(&mut self) {
+        let connection = &self.0.0;
+        let now = connection.all.now();
+        connection.all.table.lock().ends(connection.number, now);
+        connection.rests.notify_one();
+    }
+}

@@ -1,0 +1,175 @@
+//! Bodies and messages that are compressed: unpacked within their bounds and packed piece by piece, so
+//! that others have their turn in between.
+
+use std::io::{self, BufRead, Read, Write};
+
+use bytes::{Buf, Bytes};
+use flate2::Compression;
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+use flate2::write::{GzEncoder, ZlibEncoder};
+
+use crate::error::ServiceError;
+use crate::limits::{AllowanceShare, no_memory};
+
+/// Bytes that are unpacked or packed at once.
+pub(crate) const PIECE: usize = 256 << 10;
+
+/// Bytes that are unpacked at first.
+const FIRST: usize = 4 << 10;
+
+/// Bytes below which packing an answer is not worth it.
+pub(crate) const WORTH: usize = 1400;
+
+/// A way to compress bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// By RFC 1952.
+    Gzip,
+    /// By RFC 1950, as HTTP and gRPC mean it.
+    Deflate,
+}
+
+impl Encoding {
+    /// Returns the encoding of a name, or `None` if there is none.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match &*name.trim().to_ascii_lowercase() {
+            "gzip" | "x-gzip" => Some(Encoding::Gzip),
+            "deflate" => Some(Encoding::Deflate),
+            _ => None,
+        }
+    }
+
+    /// Returns its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Encoding::Gzip => "gzip",
+            Encoding::Deflate => "deflate",
+        }
+    }
+
+    fn reader(self, packed: Bytes) -> Box<dyn Read + Send> {
+        let packed = packed.reader();
+        match self {
+            Encoding::Gzip => Box::new(MultiGzDecoder::new(packed)),
+            Encoding::Deflate => Box::new(WholeStream(ZlibDecoder::new(packed))),
+        }
+    }
+}
+
+/// Reads one stream, behind which there must be nothing.
+struct WholeStream<R>(ZlibDecoder<R>);
+
+impl<R: BufRead> Read for WholeStream<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(to)?;
+        match count == 0 && !self.0.get_mut().fill_buf()?.is_empty() {
+            true => Err(io::Error::other("there are bytes behind its end")),
+            false => Ok(count),
+        }
+    }
+}
+
+/// Unpacks bytes of a client. Memory is taken for what was unpacked, not for what is claimed.
+pub(crate) struct Unpacker {
+    from: Box<dyn Read + Send>,
+    encoding: Encoding,
+    most: usize,
+    all: Vec<u8>,
+    held: AllowanceShare,
+}
+
+impl Unpacker {
+    /// Unpacks at most `most` bytes; `held` counts them.
+    pub(crate) fn new(
+        packed: Bytes,
+        encoding: Encoding,
+        most: usize,
+        held: AllowanceShare,
+    ) -> Self {
+        Unpacker {
+            from: encoding.reader(packed),
+            encoding,
+            most,
+            all: Vec::new(),
+            held,
+        }
+    }
+
+    /// Unpacks one piece more. Returns whether it was the last one.
+    ///
+    /// # Errors
+    /// The bytes are damaged, or unpack to more than a bound; `too_large` is the error for the latter.
+    pub(crate) fn step(
+        &mut self,
+        too_large: impl Fn(usize) -> ServiceError,
+    ) -> Result<bool, ServiceError> {
+        let until = self.all.len() + PIECE;
+        while self.all.len() < until {
+            let count = self.read()?;
+            if count == 0 {
+                return Ok(true);
+            }
+            if self.all.len() > self.most {
+                return Err(too_large(self.most));
+            }
+            if !self.held.take(count) {
+                return Err(no_memory());
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads some bytes. Returns their number, which is 0 at the end.
+    fn read(&mut self) -> Result<usize, ServiceError> {
+        let before = self.all.len();
+        self.all.resize(before + before.clamp(FIRST, PIECE), 0);
+        let read = self.from.read(&mut self.all[before..]);
+        let count = read.as_ref().map_or(0, |count| *count);
+        self.all.truncate(before + count);
+        read.map_err(|e| {
+            let name = self.encoding.name();
+            ServiceError::bad(format!("the request's body is no {name}: {e}"))
+        })
+    }
+
+    /// Returns the bytes, and their share of memory.
+    pub(crate) fn finish(self) -> (Bytes, AllowanceShare) {
+        (self.all.into(), self.held)
+    }
+}
+
+/// Packs bytes into memory, which takes everything: nothing fails.
+pub(crate) enum Packer {
+    /// By gzip.
+    Gzip(GzEncoder<Vec<u8>>),
+    /// By deflate.
+    Deflate(ZlibEncoder<Vec<u8>>),
+}
+
+impl Packer {
+    /// Creates one that has packed nothing.
+    pub(crate) fn new(encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Gzip => Packer::Gzip(GzEncoder::new(Vec::new(), Compression::fast())),
+            Encoding::Deflate => Packer::Deflate(ZlibEncoder::new(Vec::new(), Compression::fast())),
+        }
+    }
+
+    /// Packs more bytes. Returns `None` if that failed.
+    pub(crate) fn pack(&mut self, bytes: &[u8]) -> Option<()> {
+        match self {
+            Packer::Gzip(to) => to.write_all(bytes),
+            Packer::Deflate(to) => to.write_all(bytes),
+        }
+        .ok()
+    }
+
+    /// Returns the packed bytes, or `None` if packing failed.
+    pub(crate) fn finish(self) -> Option<Vec<u8>> {
+        match self {
+            Packer::Gzip(to) => to.finish(),
+            Packer::Deflate(to) => to.finish(),
+        }
+        .ok()
+    }
+}

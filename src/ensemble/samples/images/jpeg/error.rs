@@ -1,0 +1,113 @@
+//! Why a JPEG is refused.
+
+use thiserror::Error;
+
+use super::super::error::ImageError;
+use super::super::pixels::damaged;
+
+/// Why a JPEG is refused.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(super) enum JpegError {
+    /// It ends without the marker of its end.
+    #[error("it ends without the marker of its end (EOI)")]
+    Cut,
+    /// It ends before its pixels begin.
+    #[error("it has no scan (marker SOS)")]
+    NoScan,
+    /// Its frame is coded in another way.
+    #[error(
+        "{0}: expected a baseline or progressive JPEG with Huffman codes (marker SOF0, 1 or 2)"
+    )]
+    Process(&'static str),
+    /// Its samples have another number of bits.
+    #[error("{0} bits a sample (marker SOF): expected 8")]
+    Bits(u8),
+    /// It has another number of components.
+    #[error("{0} colour components (marker SOF): expected 1, 3 or 4")]
+    Components(u8),
+    /// It has no pixels, or its height is not in its frame header.
+    #[error("a size of {width}×{height} pixels (marker SOF): a height in marker DNL is not read")]
+    NoSize {
+        /// Its width in pixels.
+        width: usize,
+        /// Its height in pixels.
+        height: usize,
+    },
+    /// A component is sampled in steps that are no whole number of pixels.
+    #[error(
+        "component {component} has sampling factors {across}x{down}: expected factors from 1 to 4 \
+         that divide the largest of the image"
+    )]
+    Sampling {
+        /// The component, from 1.
+        component: usize,
+        /// Its samples across a unit.
+        across: usize,
+        /// Its samples down a unit.
+        down: usize,
+    },
+    /// A marker stands where it must not.
+    #[error("unexpected marker FF{0:02X}")]
+    Marker(u8),
+    /// A segment has a length that does not fit its content.
+    #[error("the segment of marker FF{0:02X} has a wrong length or content")]
+    Segment(u8),
+    /// A scan's header asks for what its frame does not have.
+    #[error("a scan (marker SOS) has {0}")]
+    Header(&'static str),
+    /// It has too many scans.
+    #[error("expected at most {0} scans (marker SOS)")]
+    Scans(usize),
+    /// A scan needs a table that is not there.
+    #[error("a scan needs {kind} table {number}, which no marker {marker} defines")]
+    Table {
+        /// Its kind.
+        kind: &'static str,
+        /// Its number.
+        number: usize,
+        /// The marker that defines such tables.
+        marker: &'static str,
+    },
+    /// A Huffman table has more codes than its lengths can tell apart.
+    #[error("a Huffman table (marker DHT) has impossible codes")]
+    Codes,
+    /// A scan's data are damaged.
+    #[error("a scan is damaged: {0}")]
+    Scan(#[from] ScanFault),
+    /// A restart marker is missing in a scan.
+    #[error("a scan is damaged: expected marker RST{0}")]
+    Restart(u8),
+    /// A component has no scan.
+    #[error("no scan holds component {0}")]
+    Missing(usize),
+    /// The scans of a component leave its finer structure open.
+    #[error("the scans of component {0} are incomplete: coefficients are missing or coarse")]
+    Incomplete(usize),
+    /// The image is refused whatever its format.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+}
+
+/// Why the data of a scan are damaged.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub(super) enum ScanFault {
+    /// Its bits begin no code of the table.
+    #[error("bits that are no Huffman code")]
+    Code,
+    /// A coefficient lies behind the last of its block.
+    #[error("a coefficient behind the end of its block")]
+    Run,
+    /// The data end at a marker before the last block.
+    #[error("it ends before its last block")]
+    End,
+}
+
+impl From<JpegError> for ImageError {
+    fn from(error: JpegError) -> Self {
+        match error {
+            JpegError::Cut => ImageError::Truncated("JPEG"),
+            JpegError::Image(error) => error,
+            error => damaged("JPEG", &error),
+        }
+    }
+}

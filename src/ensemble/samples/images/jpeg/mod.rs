@@ -1,0 +1,181 @@
+//! JPEG decoded to the bit as libjpeg decodes it by default.
+//!
+//! Baseline, extended and progressive files of 8 bits with Huffman codes are read, with their
+//! components in any order of scans. Other coding is refused by name, and so are data that do not
+//! fit their header: nothing is made up.
+//!
+//! `segments` finds markers, `frame`, `tables` and `scan` read what stands behind them, `bits`,
+//! `huffman` and `blocks` decode the data of a scan, `idct` makes samples of coefficients,
+//! `upsample` and `colours` pixels of samples. All numbers of a file are hostile: memory is taken
+//! once the file is long enough for the blocks that it claims.
+
+mod bits;
+mod blocks;
+mod colours;
+mod error;
+mod frame;
+mod huffman;
+mod idct;
+mod markers;
+mod parts;
+mod scan;
+mod segments;
+mod tables;
+mod upsample;
+
+use colours::{ColourMarks, JpegColours};
+use error::JpegError;
+use frame::JpegFrame;
+use parts::ComponentData;
+use scan::ScanHeader;
+use segments::Segments;
+use tables::JpegTables;
+use upsample::EnlargedRows;
+
+use super::error::ImageError;
+use super::pixels::{DecodedImage, zeros};
+
+/// The most scans of a JPEG: each one may ask for a pass over all its blocks. Files have a few dozen.
+const MOST_SCANS: usize = 500;
+
+/// Decodes a JPEG.
+pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
+    let reader = JpegReader {
+        bytes,
+        segments: Segments::of_file(bytes),
+        tables: JpegTables::default(),
+        restart: 0,
+        scans: 0,
+        marks: ColourMarks::default(),
+        image: None,
+    };
+    Ok(reader.read()?.finish()?)
+}
+
+/// A JPEG while its segments are read.
+struct JpegReader<'a> {
+    bytes: &'a [u8],
+    segments: Segments<'a>,
+    tables: JpegTables,
+    /// The units between two restart markers, or 0.
+    restart: usize,
+    /// The scans so far.
+    scans: usize,
+    marks: ColourMarks,
+    image: Option<JpegImage>,
+}
+
+/// A JPEG from its first scan on.
+struct JpegImage {
+    frame: JpegFrame,
+    /// The colours of the frame once a scan began.
+    colours: Option<JpegColours>,
+    data: Vec<ComponentData>,
+}
+
+impl<'a> JpegReader<'a> {
+    /// Reads up to the marker of the end.
+    fn read(mut self) -> Result<JpegImage, JpegError> {
+        loop {
+            match self.segment() {
+                Ok(true) => {}
+                Ok(false) => return self.image.ok_or(JpegError::NoScan),
+                Err(JpegError::Cut) if self.scans == 0 => return Err(JpegError::NoScan),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads the next segment, and returns whether there may be more.
+    fn segment(&mut self) -> Result<bool, JpegError> {
+        match self.segments.marker()? {
+            markers::EOI => return Ok(false),
+            // A temporary marker, or restart markers behind a scan: without a length.
+            0x01 | 0xd0..=0xd7 => {}
+            marker @ (0xc0..=0xc7 | 0xc9..=0xcf | 0xda..=0xdd | 0xe0..=0xef | 0xfe) => {
+                let content = self.segments.content(marker)?;
+                self.content(marker, content)?;
+            }
+            marker => return Err(JpegError::Marker(marker)),
+        }
+        Ok(true)
+    }
+
+    fn content(&mut self, marker: u8, content: &[u8]) -> Result<(), JpegError> {
+        match marker {
+            markers::DHT => self.tables.read_codes(content)?,
+            markers::DQT => self.tables.read_steps(content)?,
+            markers::DRI => {
+                let interval = content.try_into().map_err(|_| JpegError::Segment(marker))?;
+                self.restart = usize::from(u16::from_be_bytes(interval));
+            }
+            markers::APP0 => self.marks.read_app0(content),
+            markers::APP14 => self.marks.read_app14(content),
+            markers::SOS => self.scan(content)?,
+            // Not the conditions of arithmetic codes, which have a number among those of frames.
+            0xc0..=0xcb | 0xcd..=0xcf => self.begin(JpegFrame::read(marker, content)?)?,
+            // Numbers of lines, which the frame told; other applications, comments.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, frame: JpegFrame) -> Result<(), JpegError> {
+        if self.image.is_some() {
+            return Err(JpegError::Header("two frames before it"));
+        }
+        frame.check_claim(self.bytes.len())?;
+        let components = frame.components.iter();
+        let data = components.map(|c| ComponentData::new(c, &frame));
+        self.image = Some(JpegImage {
+            data: data.collect::<Result<_, _>>()?,
+            colours: None,
+            frame,
+        });
+        Ok(())
+    }
+
+    fn scan(&mut self, content: &[u8]) -> Result<(), JpegError> {
+        self.scans += 1;
+        if self.scans > MOST_SCANS {
+            return Err(JpegError::Scans(MOST_SCANS));
+        }
+        let image = self.image.as_mut();
+        let JpegImage {
+            frame,
+            colours,
+            data,
+        } = image.ok_or(JpegError::Header("no frame before it"))?;
+        colours.get_or_insert_with(|| JpegColours::new(frame, &self.marks));
+        let header = ScanHeader::read(content, frame)?;
+        let rest = self.segments.rest();
+        let rest = header.decode(frame, data, &self.tables, self.restart, rest)?;
+        self.segments = Segments::at(rest);
+        Ok(())
+    }
+}
+
+impl JpegImage {
+    fn finish(self) -> Result<DecodedImage, JpegError> {
+        let frame = self.frame;
+        let colours = self.colours.ok_or(JpegError::NoScan)?;
+        let [height, width] = frame.size;
+        let channels = colours.channels();
+        let mut components = Vec::new();
+        for (at, data) in self.data.into_iter().enumerate() {
+            let samples = data.finish(at + 1)?;
+            components.push(EnlargedRows::new(samples, &frame.components[at], &frame));
+        }
+        let mut pixels = zeros(height * width * channels)?;
+        for (at, pixels) in pixels.chunks_exact_mut(width * channels).enumerate() {
+            let rows: Vec<&[u8]> = components.iter_mut().map(|c| c.row(at)).collect();
+            colours.write(&rows, pixels);
+        }
+        Ok(DecodedImage {
+            height,
+            width,
+            channels,
+            pixels,
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! The samples of a component, as scans bring them.
+
+use super::super::error::ImageError;
+use super::super::pixels::zeros;
+use super::blocks::{Block, Share};
+use super::error::JpegError;
+use super::frame::{JpegComponent, JpegFrame};
+use super::idct::{self, SIDE};
+use super::tables::CoefficientSteps;
+
+/// The samples of a component, row by row.
+pub(super) struct ComponentSamples {
+    pub values: Vec<u8>,
+    /// The samples in a row, those behind the image's edge among them.
+    pub width: usize,
+    /// The rows and columns that belong to the image.
+    pub size: [usize; 2],
+}
+
+/// The samples of a component, or the coefficients that they are made of.
+pub(super) struct ComponentData {
+    samples: ComponentSamples,
+    /// The steps of its coefficients once a scan has it.
+    steps: Option<CoefficientSteps>,
+    /// In a progressive JPEG, the coefficients of its blocks row by row.
+    blocks: Vec<Block>,
+    /// For each coefficient, the lower bits that no scan held so far, or `None` before the first.
+    open: [Option<u32>; 64],
+}
+
+impl ComponentData {
+    /// Takes the memory for a component.
+    pub(super) fn new(component: &JpegComponent, frame: &JpegFrame) -> Result<Self, JpegError> {
+        let [rows, columns] = component.room;
+        let coefficients = if frame.is_progressive {
+            rows * columns
+        } else {
+            0
+        };
+        Ok(ComponentData {
+            samples: ComponentSamples {
+                values: zeros(rows * columns * SIDE * SIDE)?,
+                width: columns * SIDE,
+                size: component.size,
+            },
+            steps: None,
+            blocks: empty_blocks(coefficients)?,
+            open: [None; 64],
+        })
+    }
+
+    /// Notes that a scan holds a share of its coefficients. Its steps are those of the first scan.
+    pub(super) fn begin_scan<'t>(
+        &mut self,
+        share: Share,
+        high: u32,
+        steps: impl FnOnce() -> Result<&'t CoefficientSteps, JpegError>,
+    ) -> Result<(), JpegError> {
+        if self.steps.is_none() {
+            self.steps = Some(*steps()?);
+        }
+        for open in &mut self.open[share.first..=share.last] {
+            match (*open, high) {
+                (None, 0) => {}
+                (Some(low), 1..) if low == high => {}
+                (Some(_), 0) => return Err(JpegError::Header("what an earlier scan holds")),
+                _ => {
+                    return Err(JpegError::Header(
+                        "bits that do not follow an earlier scan's",
+                    ));
+                }
+            }
+            *open = Some(share.low);
+        }
+        Ok(())
+    }
+
+    /// Returns the coefficients of a block of a progressive JPEG.
+    #[inline]
+    pub(super) fn block(&mut self, [row, column]: [usize; 2]) -> &mut Block {
+        let columns = self.samples.width / SIDE;
+        &mut self.blocks[row * columns + column]
+    }
+
+    /// Sets the samples of a block whose coefficients behind `last` are zeros.
+    #[inline]
+    pub(super) fn show(&mut self, at: [usize; 2], block: &Block, last: usize) {
+        if let Some(steps) = &self.steps {
+            self.samples.show(at, block, steps, last);
+        }
+    }
+
+    /// Returns the samples of the component with this number in its frame.
+    pub(super) fn finish(mut self, number: usize) -> Result<ComponentSamples, JpegError> {
+        let steps = self.steps.ok_or(JpegError::Missing(number))?;
+        // libjpeg guesses what is still open in the first ten coefficients; here nothing is guessed.
+        if self.open[..10].iter().any(|open| *open != Some(0)) {
+            return Err(JpegError::Incomplete(number));
+        }
+        let columns = self.samples.width / SIDE;
+        for (at, block) in self.blocks.iter().enumerate() {
+            self.samples
+                .show([at / columns, at % columns], block, &steps, 63);
+        }
+        Ok(self.samples)
+    }
+}
+
+impl ComponentSamples {
+    #[inline]
+    fn show(
+        &mut self,
+        [row, column]: [usize; 2],
+        block: &Block,
+        steps: &CoefficientSteps,
+        last: usize,
+    ) {
+        let from = (row * self.width + column) * SIDE;
+        idct::samples(block, last, steps, &mut self.values[from..], self.width);
+    }
+
+    /// Returns a row without the samples behind the image's edge.
+    pub(super) fn row(&self, row: usize) -> &[u8] {
+        &self.values[row * self.width..][..self.size[1]]
+    }
+}
+
+fn empty_blocks(count: usize) -> Result<Vec<Block>, ImageError> {
+    let mut blocks = Vec::new();
+    let taken = blocks.try_reserve_exact(count);
+    taken.map_err(|_| ImageError::Memory(count * size_of::<Block>()))?;
+    blocks.resize(count, [0; 64]);
+    Ok(blocks)
+}
