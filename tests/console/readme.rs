@@ -46,13 +46,15 @@ fn with_address(steps: &str) -> String {
 #[track_caller]
 fn run(steps: &str) -> String {
     let (home, work) = (Folder::new(), Folder::new());
-    symlink(env!("CARGO_BIN_EXE_divisi"), home.join("divisi")).expect("linked");
+    let programs = home.join("bin");
+    fs::create_dir(&programs).expect("created");
+    symlink(env!("CARGO_BIN_EXE_divisi"), programs.join("divisi")).expect("linked");
     let printed = home.join("printed");
     let out = File::create(&printed).expect("created");
     let mut shell = Command::new("bash");
     let path = std::env::var("PATH").expect("a path");
     shell.args(["-e", "-c", steps]).current_dir(work.path());
-    shell.env("PATH", format!("{}:{path}", home.path().display()));
+    shell.env("PATH", format!("{}:{path}", programs.display()));
     for name in [
         "HOME",
         "XDG_RUNTIME_DIR",
