@@ -97,13 +97,24 @@ def live_by_grpc(server: Server) -> float:
         client.settimeout(60)
         client.sendall(PREFACE + frame(1, 4, 1, head) + frame(0, 1, 1, b"\0" * 5))
         answer = b""
-        # The one message of the answer: `live` is true.
-        while b"\0\0\0\0\x02\x08\x01" not in answer:
+        # The one message of the answer: `live` is true. It may come in several frames.
+        while data_of(answer) != b"\0\0\0\0\x02\x08\x01":
             more = client.recv(65536)
             if not more:
                 raise SystemExit(f"not answered: {answer[:200]!r}")
             answer += more
     return time.monotonic() - began
+
+
+def data_of(answer: bytes) -> bytes:
+    """Returns the data of all whole frames of HTTP/2 in an answer."""
+    data = b""
+    while len(answer) >= 9:
+        length, kind = int.from_bytes(answer[:3], "big"), answer[3]
+        if kind == 0:
+            data += answer[9 : 9 + length]
+        answer = answer[9 + length :]
+    return data
 
 
 def beside_silent_ones(server: Server, address: int, ask) -> float:
