@@ -30,7 +30,7 @@ pub struct ServerLimits {
     pub elements: usize,
     /// Lists within lists in the data of a tensor.
     pub depth: usize,
-    /// Connections of an address. Beyond them an idle one makes room for each newcomer.
+    /// Connections of an address. Beyond them an idle or stalled one makes room for each newcomer.
     pub connections: usize,
     /// Calls at once on a connection of gRPC.
     pub streams: u32,
@@ -50,6 +50,9 @@ pub struct ServerLimits {
     pub body_time: Duration,
     /// Bytes of a body that have to come in each second once its time is over.
     pub body_rate: usize,
+    /// Time without a byte after which a connection whose request has not come whole may have to make
+    /// room for a newcomer: longer than networks usually pause, and short enough for one who waits.
+    pub stalled_time: Duration,
     /// Time that a client may let an answer lie without reading any of it.
     pub read_time: Duration,
     /// Time for requests under way to end when the server ends.
@@ -79,6 +82,7 @@ impl Default for ServerLimits {
             last_time: Duration::from_secs(2),
             body_time: Duration::from_secs(60),
             body_rate: 128 << 10,
+            stalled_time: Duration::from_secs(1),
             read_time: Duration::from_secs(30),
             farewell: Duration::from_secs(5),
         }

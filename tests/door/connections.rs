@@ -1,17 +1,15 @@
 //! Connections: silent and idle ones end after a while, and make room for newcomers before that.
 
-use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use divisi_door::BodyPace;
 use divisi_door::limits::ServerLimits;
-use divisi_door::{BodyPace, ConnectionTable};
-use proptest::prelude::*;
 use prost::Message;
 
 use crate::client::{ask, read, request};
-use crate::grpc::{INFERENCE, framed};
+use crate::grpc::{INFERENCE, claim, framed};
 use crate::grpc_call::OpenCall;
 use crate::service::TestServer;
 use crate::wait::wait_until;
@@ -19,206 +17,11 @@ use crate::wait::wait_until;
 const LIVE: &str = "/v2/health/live";
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+const INFER: &str = "/v2/models/echo/infer";
+const BODY: &[u8] = br#"{"inputs":[]}"#;
+
 /// A time that passes within a test.
 const SHORT: Duration = Duration::from_millis(50);
-
-mod table {
-    use super::*;
-
-    fn at(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    /// A table of three connections, `a`, `b` and `c`, that came one after another.
-    fn three() -> (ConnectionTable<char>, [u64; 3]) {
-        let mut table = ConnectionTable::new(3);
-        let mut enter = |name, second| {
-            let entered = table.enter(name, at(second)).expect("room");
-            assert_eq!(entered.dropped, None);
-            entered.number
-        };
-        let numbers = [enter('a', 0), enter('b', 1), enter('c', 2)];
-        (table, numbers)
-    }
-
-    #[test]
-    fn the_oldest_of_those_that_never_sent_a_byte_makes_room() {
-        let (mut table, [a, ..]) = three();
-        table.sends(a);
-        let entered = table.enter('d', at(3)).expect("room");
-        assert_eq!((entered.dropped, table.len()), (Some('b'), 3));
-    }
-
-    #[test]
-    fn of_those_that_have_sent_something_the_longest_idle_one_makes_room() {
-        let (mut table, all) = three();
-        for number in all {
-            table.sends(number);
-            table.begins(number);
-        }
-        for (number, second) in [(all[1], 5), (all[2], 6), (all[0], 7)] {
-            table.ends(number, at(second));
-        }
-        let first = table.enter('d', at(8)).expect("room");
-        assert_eq!(first.dropped, Some('b'));
-        // The newcomer itself has sent nothing.
-        let second = table.enter('e', at(9)).expect("room");
-        assert_eq!(second.dropped, Some('d'));
-    }
-
-    #[test]
-    fn one_with_a_request_under_way_never_makes_room() {
-        let (mut table, all) = three();
-        for number in all {
-            table.begins(number);
-        }
-        assert_eq!(table.enter('d', at(3)), None);
-        table.ends(all[2], at(4));
-        let entered = table.enter('d', at(5)).expect("room");
-        assert_eq!(entered.dropped, Some('c'));
-    }
-
-    #[test]
-    fn one_that_was_dropped_counts_no_more_and_may_still_answer() {
-        let (mut table, [a, ..]) = three();
-        table.enter('d', at(3)).expect("room");
-        table.begins(a);
-        assert_eq!((table.len(), table.idle_since(a)), (3, None));
-        table.ends(a, at(4));
-        assert_eq!(table.idle_since(a), Some(at(4)));
-        table.leaves(a);
-        assert_eq!((table.len(), table.idle_since(a)), (3, None));
-    }
-
-    #[test]
-    fn without_file_descriptors_silent_ones_alone_are_dropped() {
-        let (mut table, [a, b, c]) = three();
-        table.sends(a);
-        table.begins(b);
-        assert_eq!(table.drop_silent(), Some('c'));
-        assert_eq!(table.drop_silent(), None);
-        assert_eq!(table.len(), 2);
-        table.leaves(c);
-        assert_eq!(table.len(), 2);
-    }
-
-    /// The definition: a list of all connections.
-    #[derive(Clone, Debug, Default)]
-    struct PlainTable(BTreeMap<u64, PlainConnection>);
-
-    #[derive(Clone, Debug)]
-    struct PlainConnection {
-        has_sent: bool,
-        requests: usize,
-        since: Duration,
-        is_dropped: bool,
-    }
-
-    impl PlainTable {
-        fn held(&self) -> usize {
-            self.0.values().filter(|c| !c.is_dropped).count()
-        }
-
-        fn drop(&mut self, number: Option<u64>) {
-            if let Some(connection) = number.and_then(|number| self.0.get_mut(&number)) {
-                connection.is_dropped = true;
-            }
-        }
-
-        fn first(&self) -> Option<u64> {
-            let idle = self.0.iter();
-            let idle = idle.filter(|(_, c)| c.requests == 0 && !c.is_dropped);
-            let first = idle.min_by_key(|(number, c)| (c.has_sent, c.since, **number));
-            first.map(|(number, _)| *number)
-        }
-    }
-
-    #[derive(Clone, Copy, Debug)]
-    enum Step {
-        Enter,
-        Sends(usize),
-        Begins(usize),
-        Ends(usize),
-        Leaves(usize),
-        DropSilent,
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            3 => Just(Step::Enter),
-            1 => (0..8usize).prop_map(Step::Sends),
-            3 => (0..8usize).prop_map(Step::Begins),
-            3 => (0..8usize).prop_map(Step::Ends),
-            1 => (0..8usize).prop_map(Step::Leaves),
-            1 => Just(Step::DropSilent),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn a_table_is_a_list_of_connections(most in 0..5usize, steps in prop::collection::vec(step(), 0..60)) {
-            let (mut table, mut plain) = (ConnectionTable::new(most), PlainTable::default());
-            let mut next = 0;
-            for (second, step) in steps.into_iter().enumerate() {
-                let now = at(second as u64);
-                let chosen = |of: usize| plain.0.keys().copied().nth(of);
-                match step {
-                    Step::Enter => {
-                        let is_full = plain.held() >= most;
-                        let first = plain.first().filter(|_| is_full);
-                        let entered = table.enter(next, now);
-                        let expected = !is_full || first.is_some();
-                        prop_assert_eq!(entered.is_some(), expected);
-                        if let Some(entered) = entered {
-                            prop_assert_eq!(entered.dropped, first);
-                            prop_assert_eq!(entered.number, next);
-                            plain.drop(first);
-                            let connection = PlainConnection {
-                                has_sent: false,
-                                requests: 0,
-                                since: now,
-                                is_dropped: false,
-                            };
-                            plain.0.insert(next, connection);
-                            next += 1;
-                        }
-                    }
-                    Step::Sends(of) => if let Some(number) = chosen(of) {
-                        table.sends(number);
-                        plain.0.get_mut(&number).expect("is there").has_sent = true;
-                    },
-                    Step::Begins(of) => if let Some(number) = chosen(of) {
-                        table.begins(number);
-                        plain.0.get_mut(&number).expect("is there").requests += 1;
-                    },
-                    Step::Ends(of) => if let Some(number) = chosen(of) {
-                        let connection = plain.0.get_mut(&number).expect("is there");
-                        if connection.requests > 0 {
-                            connection.requests -= 1;
-                            connection.since = now;
-                            table.ends(number, now);
-                        }
-                    },
-                    Step::Leaves(of) => if let Some(number) = chosen(of) {
-                        table.leaves(number);
-                        plain.0.remove(&number);
-                    },
-                    Step::DropSilent => {
-                        let first = plain.first();
-                        let first = first.filter(|first| !plain.0[first].has_sent);
-                        prop_assert_eq!(table.drop_silent(), first);
-                        plain.drop(first);
-                    }
-                }
-                prop_assert_eq!(table.len(), plain.held());
-                for (number, connection) in &plain.0 {
-                    let expected = (connection.requests == 0).then_some(connection.since);
-                    prop_assert_eq!(table.idle_since(*number), expected);
-                }
-            }
-        }
-    }
-}
 
 fn http(server: &TestServer) -> SocketAddr {
     server.server.addresses().http.expect("an address")
@@ -355,6 +158,7 @@ fn at_the_bound_of_grpc_a_silent_connection_makes_room_for_a_newcomer() {
 fn a_connection_with_a_request_or_a_stream_under_way_is_never_dropped() {
     let server = TestServer::within(ServerLimits {
         connections: 1,
+        stalled_time: Duration::ZERO,
         ..ServerLimits::default()
     });
     let never = request("POST", "/v2/models/never/infer", &[], br#"{"inputs":[]}"#);
@@ -371,6 +175,69 @@ fn a_connection_with_a_request_or_a_stream_under_way_is_never_dropped() {
     stream.end();
     let answer = stream.answer().expect("an answer");
     assert_eq!((&*answer.status, answer.messages.len()), ("0", 1));
+}
+
+/// A server with room for one connection, where others need the place of a request that is not whole
+/// once nothing has come for a time.
+fn narrow(stalled_time: Duration) -> TestServer {
+    TestServer::within(ServerLimits {
+        connections: 1,
+        stalled_time,
+        ..ServerLimits::default()
+    })
+}
+
+/// Opens a connection with a request whose body is waited for.
+fn head_sent(server: &TestServer) -> TcpStream {
+    let length = BODY.len();
+    let head = format!(
+        "POST {INFER} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: {length}\r\n\r\n"
+    );
+    let mut client = open(http(server), head.as_bytes());
+    // It is told to go on when the body is waited for.
+    let mut words = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+    client.read_exact(&mut words).expect("it is waited for");
+    client
+}
+
+#[test]
+fn at_the_bound_a_body_that_stalls_makes_room_for_a_newcomer() {
+    let server = narrow(Duration::ZERO);
+    let mut client = head_sent(&server);
+    client.write_all(&BODY[..1]).expect("is sent");
+    // While the byte is read, the request is under way.
+    wait_until("there is room", || {
+        live(&mut open(http(&server), b"")) == 200
+    });
+    let answer = read(&mut client);
+    assert_eq!(answer.status, 408, "{answer:?}");
+    let words = "the request's body paused while its connection's place was needed";
+    assert_eq!(answer.error(), words);
+    assert_eq!(end(&mut client), b"");
+}
+
+#[test]
+fn a_body_that_pauses_for_a_short_time_keeps_its_place() {
+    let server = narrow(Duration::MAX);
+    let mut client = head_sent(&server);
+    assert_eq!(ask(http(&server), "GET", LIVE, b"").status, 503);
+    client.write_all(BODY).expect("is sent");
+    assert_eq!(read(&mut client).status, 200);
+}
+
+#[test]
+fn at_the_bound_of_grpc_half_a_message_makes_room_for_a_newcomer() {
+    let server = narrow(Duration::ZERO);
+    let mut call = OpenCall::begin(grpc(&server), "ModelInfer");
+    call.send(&[&claim(1000)[..], b"x"].concat());
+    wait_until("it is there", || server.server.activity().grpc == 1);
+    wait_until("there is room", || {
+        let opening = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat();
+        // One that is taken is told what the server takes.
+        let mut newcomer = open(grpc(&server), &opening);
+        newcomer.read_exact(&mut [0]).is_ok()
+    });
+    assert!(call.answer().is_err(), "its connection has ended");
 }
 
 #[test]

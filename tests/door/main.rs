@@ -13,6 +13,7 @@ mod cache;
 mod callers;
 mod client;
 mod configurations;
+mod connection_table;
 mod connections;
 mod contradictions;
 mod data;

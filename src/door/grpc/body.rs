@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use divisi::lock::Leaf;
-use hyper::body::{Body, Frame, Incoming};
+use hyper::body::{Body, Frame};
 use tonic::Status;
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::{AllowanceShare, ServerLimits};
-use crate::net::PaceLimit;
+use crate::net::{PaceLimit, WaitedBody};
 use crate::packing::{Encoding, Unpacker};
 
 use super::gather::{GatheredMessage, MessageBounds, MessageGatherer, PREFIX};
@@ -54,7 +54,7 @@ pub(super) enum BodyKind {
 
 /// See the module's text.
 pub(super) struct CallBody {
-    inner: Incoming,
+    inner: WaitedBody,
     gatherer: MessageGatherer,
     /// The rest of a piece, which belongs to the messages that follow.
     rest: Bytes,
@@ -74,7 +74,7 @@ pub(super) struct CallBody {
 impl CallBody {
     /// Creates the body of a call.
     pub(super) fn new(
-        inner: Incoming,
+        inner: WaitedBody,
         bounds: MessageBounds,
         to: MessagesTo,
         kind: BodyKind,

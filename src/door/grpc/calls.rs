@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::future::{Future, Ready, ready};
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::{Request, Response};
 use prost::Message;
 use tonic::body::Body;
@@ -16,6 +15,7 @@ use tonic::{Status, Streaming};
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::Allowance;
+use crate::net::WaitedBody;
 use crate::proto::health::health_server::HealthServer;
 use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
 use crate::proto::inference::{ModelInferRequest, ModelStreamInferResponse};
@@ -74,7 +74,7 @@ impl GrpcCalls {
     /// None: errors are answers.
     pub(super) async fn answer(
         mut self,
-        mut request: Request<Incoming>,
+        mut request: Request<WaitedBody>,
         role: Option<KeyRole>,
     ) -> Result<Response<Body>, Infallible> {
         match CallEncoding::take(request.headers_mut()) {
@@ -89,7 +89,7 @@ impl GrpcCalls {
 
     async fn of_path(
         mut self,
-        request: Request<Incoming>,
+        request: Request<WaitedBody>,
         role: Option<KeyRole>,
     ) -> Result<Response<Body>, Infallible> {
         match request.uri().path() {
@@ -119,7 +119,7 @@ impl GrpcCalls {
     }
 
     /// Returns the body of a call that tonic reads.
-    fn small(&self, body: Incoming, role: Option<KeyRole>) -> CallBody {
+    fn small(&self, body: WaitedBody, role: Option<KeyRole>) -> CallBody {
         let bounds = match role {
             None => MessageBounds {
                 bodies: Allowance::of(usize::MAX),
@@ -132,7 +132,7 @@ impl GrpcCalls {
 
     fn body(
         &self,
-        body: Incoming,
+        body: WaitedBody,
         bounds: MessageBounds,
         to: MessagesTo,
         kind: BodyKind,
@@ -150,7 +150,7 @@ impl GrpcCalls {
     /// Returns a request whose messages are left in a slot, and what decodes them.
     fn read<M: BoundedMessage, A: Message + 'static>(
         &self,
-        request: Request<Incoming>,
+        request: Request<WaitedBody>,
         most: usize,
         kind: BodyKind,
     ) -> (Request<CallBody>, Grpc<MessageCodec<M, A>>) {
@@ -165,7 +165,7 @@ impl GrpcCalls {
 
     async fn unary<M: BoundedMessage, A: Message + 'static, F>(
         self,
-        request: Request<Incoming>,
+        request: Request<WaitedBody>,
         most: usize,
         answer: impl Fn(GrpcService, tonic::Request<ReceivedMessage<M>>) -> F + Send + Sync,
     ) -> Response<Body>
@@ -178,9 +178,10 @@ impl GrpcCalls {
         grpc.unary(call, request).await
     }
 
-    async fn stream(self, request: Request<Incoming>) -> Response<Body> {
+    async fn stream(self, request: Request<WaitedBody>) -> Response<Body> {
         let key = SentKey::of(request.headers());
         let most = self.gateway.limits.body;
+        let request = request.map(WaitedBody::of_stream);
         let (request, mut grpc) = self.read(request, most, BodyKind::Stream);
         let service = self.service.clone();
         grpc.streaming(StreamCall { service, key }, request).await

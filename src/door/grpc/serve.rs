@@ -23,7 +23,7 @@ use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
 use crate::net::{
     AcceptedConnection, CONNECTION, Ending, ExpectedBytes, Presence, StreamExecutor, TimedIo,
-    secured, too_many_connections,
+    WaitedBody, secured, too_many_connections,
 };
 use crate::tls::TlsProtocol;
 
@@ -82,8 +82,9 @@ async fn serve_on(
     let io = TimedIo::new(stream, presence.clone(), expected, &limits);
     let calls = GrpcCalls::new(Arc::clone(&gateway));
     let of = presence.clone();
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let under_way = of.begins();
+        let mut request = request.map(|body| WaitedBody::new(body, of.clone()));
         let calls = calls.clone();
         let call = call_of(request.uri().path());
         let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
@@ -112,6 +113,10 @@ async fn serve_on(
         () = presence.makes_room(limits.idle_time) => LAST_WORDS,
         () = ending.comes() => limits.last_time,
     };
+    // Its calls are not whole, and are not waited for.
+    if presence.is_cut() {
+        return;
+    }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         biased;

@@ -4,7 +4,6 @@ use std::fmt;
 
 use bytes::Bytes;
 use divisi::deployment::ModelOverride;
-use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::CallRecord;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
+use crate::net::WaitedBody;
 use crate::protocol::{CallParameters, LoadParameter, ParameterValue, load_parameters};
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
@@ -32,7 +32,7 @@ const CONTROL: usize = 64 << 10;
 pub(super) async fn answer(
     gateway: &Gateway,
     route: Route,
-    request: Request<Incoming>,
+    request: Request<WaitedBody>,
     record: &CallRecord,
 ) -> Result<Response<ChunkedBody>, ServiceError> {
     match route {
@@ -109,7 +109,7 @@ fn index(gateway: &Gateway, ready: bool) -> Response<ChunkedBody> {
 /// Reads a body of JSON; an empty one says nothing.
 async fn control<T: Default + for<'de> Deserialize<'de>>(
     gateway: &Gateway,
-    request: Request<Incoming>,
+    request: Request<WaitedBody>,
 ) -> Result<T, ServiceError> {
     read(gateway, request, CONTROL).await.map(|(read, _)| read)
 }
@@ -117,7 +117,7 @@ async fn control<T: Default + for<'de> Deserialize<'de>>(
 /// Reads a body of JSON of at most so many bytes, likewise; it is held as long as what was read.
 async fn read<T: Default + for<'de> Deserialize<'de>>(
     gateway: &Gateway,
-    request: Request<Incoming>,
+    request: Request<WaitedBody>,
     most: usize,
 ) -> Result<(T, HeldBody), ServiceError> {
     let body = gather(gateway, request.into_body(), most).await?;
@@ -162,7 +162,7 @@ struct UnloadParameters {
 /// Reads how a model is to be loaded, of a body that is held until it is.
 async fn load(
     gateway: &Gateway,
-    request: Request<Incoming>,
+    request: Request<WaitedBody>,
 ) -> Result<(ModelOverride, HeldBody), ServiceError> {
     let most = match gateway.load_files {
         true => gateway.limits.body,

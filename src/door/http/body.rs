@@ -7,12 +7,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::{AllowanceShare, no_memory};
-use crate::net::{PaceLimit, RequestUnderWay};
+use crate::net::{PaceLimit, RequestUnderWay, WaitedBody};
 use crate::protocol::{ByteRope, RopeGatherer};
 
 /// The body of an answer: pieces that are sent as they are.
@@ -77,7 +77,7 @@ pub(super) struct HeldBody {
 /// It is larger than a bound, comes too slowly, or breaks off.
 pub(super) async fn gather(
     gateway: &Gateway,
-    body: Incoming,
+    body: WaitedBody,
     most: usize,
 ) -> Result<HeldBody, ServiceError> {
     let claimed = body.size_hint().lower();
@@ -95,7 +95,7 @@ pub(super) fn too_large(most: usize) -> ServiceError {
 
 async fn gather_all(
     gateway: &Gateway,
-    mut body: Incoming,
+    mut body: WaitedBody,
     most: usize,
 ) -> Result<HeldBody, ServiceError> {
     let mut held = gateway.bodies.share();
@@ -120,16 +120,23 @@ async fn gather_all(
 /// Waits for the next piece of a body, or returns `None` at its end.
 ///
 /// # Errors
-/// The body comes too slowly.
+/// The body comes too slowly, or others need its connection's place.
 async fn next_frame(
-    body: &mut Incoming,
+    body: &mut WaitedBody,
     pace: &mut PaceLimit,
 ) -> Result<Option<hyper::Result<Frame<Bytes>>>, ServiceError> {
     poll_fn(|context| match Pin::new(&mut *body).poll_frame(context) {
         Poll::Ready(frame) => Poll::Ready(Ok(frame)),
+        Poll::Pending if body.is_cut() => Poll::Ready(Err(stalled())),
         Poll::Pending => pace.poll_wait(context).map(Err),
     })
     .await
+}
+
+/// Returns the error of a body of which nothing came when there was no room for a newcomer.
+fn stalled() -> ServiceError {
+    let message = "the request's body paused while its connection's place was needed";
+    ServiceError::new(ErrorKind::Slow, message)
 }
 
 /// Takes room for more bytes.

@@ -2,7 +2,6 @@
 //! it is none, all of the body is the one input.
 
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response};
 
@@ -10,6 +9,7 @@ use crate::calls::CallRecord;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::{AllowanceShare, no_memory};
+use crate::net::WaitedBody;
 use crate::packing::Encoding;
 use crate::protocol::json::{JsonReply, read_call, write_reply};
 use crate::protocol::{ByteRope, InferenceCall, ModelId};
@@ -25,7 +25,7 @@ const LENGTH: &str = "inference-header-content-length";
 pub(super) async fn infer(
     gateway: &Gateway,
     model: ModelId,
-    request: Request<Incoming>,
+    request: Request<WaitedBody>,
     record: &CallRecord,
 ) -> Result<Response<ChunkedBody>, ServiceError> {
     let (parts, body) = request.into_parts();
@@ -43,7 +43,7 @@ async fn received(
     gateway: &Gateway,
     model: ModelId,
     headers: &HeaderMap,
-    body: Incoming,
+    body: WaitedBody,
 ) -> Result<(InferenceCall, AllowanceShare), ServiceError> {
     let encoding = of_request(headers)?;
     let mut body = gather(gateway, body, gateway.limits.body).await?;

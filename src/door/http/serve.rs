@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::net::{
     AcceptedConnection, CONNECTION, Ending, ExpectedBytes, Phase, Presence, TimedIo, Unread,
-    is_unread, secured, too_many_connections,
+    WaitedBody, is_unread, secured, too_many_connections,
 };
 use crate::tls::TlsProtocol;
 
@@ -113,9 +113,10 @@ impl ConnectedClient {
             calls.refuse((HTTP, peer), HEAD, status, error);
         });
         let (serving, of, last) = (phase.clone(), presence.clone(), ending.clone());
-        let service = service_fn(move |request| {
+        let service = service_fn(move |request: Request<Incoming>| {
             let (gateway, phase, last) = (Arc::clone(&gateway), serving.clone(), last.clone());
             let under_way = of.begins();
+            let request = request.map(|body| WaitedBody::new(body, of.clone()));
             async move {
                 phase.serves();
                 let mut response = respond(&gateway, request, peer, scope).await;
@@ -160,7 +161,7 @@ fn say_last(response: &mut Response<ChunkedBody>) {
 
 async fn respond(
     gateway: &Gateway,
-    request: Request<Incoming>,
+    request: Request<WaitedBody>,
     peer: SocketAddr,
     scope: HttpScope,
 ) -> Response<ChunkedBody> {

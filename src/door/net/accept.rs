@@ -47,7 +47,7 @@ pub(crate) struct AcceptedConnection {
     pub stream: TcpStream,
     /// The client's address.
     pub peer: SocketAddr,
-    /// Its place among the open connections, or `None` if each of them has a request under way.
+    /// Its place among the open connections, or `None` if none can make room.
     pub presence: Option<Presence>,
 }
 

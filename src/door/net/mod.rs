@@ -9,6 +9,7 @@ mod presence;
 mod secured;
 mod table;
 mod unread;
+mod waited;
 
 pub(crate) use accept::{AcceptedConnection, CONNECTION, accept, too_many_connections};
 pub(crate) use ending::Ending;
@@ -19,3 +20,4 @@ pub(crate) use presence::{OpenConnections, Presence, RequestUnderWay};
 pub(crate) use secured::secured;
 pub use table::{ConnectionNumber, ConnectionTable, EnteredConnection};
 pub(crate) use unread::{StreamExecutor, UnreadAnswer};
+pub(crate) use waited::WaitedBody;

@@ -8,6 +8,8 @@ use divisi::lock::Leaf;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::limits::ServerLimits;
+
 use super::ending::Ending;
 use super::table::{ConnectionNumber, ConnectionTable, EnteredConnection};
 
@@ -18,11 +20,12 @@ pub(crate) struct OpenConnections {
 }
 
 impl OpenConnections {
-    /// Creates an address without connections that takes at most `most` of them.
-    pub(crate) fn new(most: usize) -> Arc<Self> {
+    /// Creates an address without connections.
+    pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
+        let table = ConnectionTable::new(limits.connections, limits.stalled_time);
         Arc::new(OpenConnections {
             began: Instant::now(),
-            table: Leaf::new(ConnectionTable::new(most)),
+            table: Leaf::new(table),
         })
     }
 
@@ -31,8 +34,8 @@ impl OpenConnections {
         self.table.lock().len()
     }
 
-    /// Takes a connection. Where there is no room the first idle one is dropped; returns `None` if
-    /// no connection is idle.
+    /// Takes a connection. Where there is no room the first one that is idle or stalled is dropped;
+    /// returns `None` if there is none.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Presence> {
         let dismissed = Arc::new(Notify::new());
         let entered = self.table.lock().enter(Arc::clone(&dismissed), self.now());
@@ -91,6 +94,18 @@ impl Presence {
         RequestUnderWay(self.clone())
     }
 
+    /// Notes that more of a request is waited for, until what is returned is dropped.
+    pub(crate) fn waits(&self) -> BodyWait {
+        let now = self.0.all.now();
+        self.0.all.table.lock().waits(self.0.number, now);
+        BodyWait(self.clone())
+    }
+
+    /// Returns whether the connection had to make room while it was receiving, and still is.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.0.all.table.lock().is_cut(self.0.number)
+    }
+
     /// Waits until the connection has to make room for a newcomer, or was idle for `time`.
     pub(crate) async fn makes_room(&self, time: Duration) {
         tokio::select! {
@@ -136,5 +151,22 @@ impl Drop for RequestUnderWay {
         let now = connection.all.now();
         connection.all.table.lock().ends(connection.number, now);
         connection.rests.notify_one();
+    }
+}
+
+/// A wait for more of a request's body.
+pub(crate) struct BodyWait(Presence);
+
+impl BodyWait {
+    /// See [`Presence::is_cut`].
+    pub(crate) fn is_cut(&self) -> bool {
+        self.0.is_cut()
+    }
+}
+
+impl Drop for BodyWait {
+    fn drop(&mut self) {
+        let connection = &self.0.0;
+        connection.all.table.lock().receives(connection.number);
     }
 }
