@@ -71,6 +71,7 @@ impl Member {
             precision: MemberPrecision::default(),
             calibration: None,
             outputs: OutputKind::Values,
+            ends_in: None,
             vote_weight: Some(VoteWeight::default()),
             temperature: Temperature::ONE,
         })

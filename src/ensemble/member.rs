@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::compute::calibration::Calibration;
 use crate::compute::{ComputeError, CpuKernels, CpuLowering, check_padding};
-use crate::network::{Graph, NetworkByLength, Weights};
+use crate::network::{Graph, NetworkByLength, Probabilities, Weights};
 
 use super::box_outputs::BoxOutputs;
 use super::input::Input;
@@ -30,6 +30,8 @@ pub struct Member {
     pub(super) calibration: Option<Arc<Calibration>>,
     /// The kind of numbers that the network returns.
     pub outputs: OutputKind,
+    /// The probabilities in which its network ends, if its manifest names no outputs.
+    pub ends_in: Option<Probabilities>,
     /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
     pub vote_weight: Option<VoteWeight>,
     /// The temperature at which its probabilities are taken.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::network::Probabilities;
+use crate::network::{NetworkEnd, Probabilities};
 
 use super::{Ensemble, Member, OutputKind};
 
@@ -40,7 +40,7 @@ impl Ensemble {
         let members = self.members.iter();
         let each = members.flat_map(|member| {
             let padding = self.padding_remark(member);
-            padding.into_iter().chain(second_softmax(member))
+            padding.into_iter().chain(self.second_softmax(member))
         });
         each.collect()
     }
@@ -71,18 +71,26 @@ impl Ensemble {
                 padding: self.padding(),
             })
     }
-}
 
-fn second_softmax(member: &Member) -> Option<MemberRemark> {
-    let are_logits = matches!(
-        member.outputs,
-        OutputKind::Logits | OutputKind::LabelLogits | OutputKind::PositionLogits
-    );
-    let ends = member.graph.probabilities().filter(|_| are_logits)?;
-    Some(MemberRemark::SecondSoftmax {
-        member: member.name.clone(),
-        ends_in: Probabilities::name(ends),
-    })
+    /// Returns the remark on a member whose probabilities are taken for logits, as its manifest says.
+    fn second_softmax(&self, member: &Member) -> Option<MemberRemark> {
+        let are_logits = matches!(
+            member.outputs,
+            OutputKind::Logits | OutputKind::LabelLogits | OutputKind::PositionLogits
+        );
+        let ends = match member.graph.end() {
+            NetworkEnd::Probabilities(ends) if are_logits => ends,
+            _ => return None,
+        };
+        let of_answers = match ends {
+            Probabilities::Shares { row } => row == self.answers.count(),
+            Probabilities::Each => true,
+        };
+        of_answers.then(|| MemberRemark::SecondSoftmax {
+            member: member.name.clone(),
+            ends_in: ends.name(),
+        })
+    }
 }
 
 impl fmt::Display for MemberRemark {
@@ -114,8 +122,8 @@ impl fmt::Display for MemberRemark {
             ),
             MemberRemark::SecondSoftmax { member, ends_in } => write!(
                 f,
-                "{member}: the network ends in a {ends_in}, and `outputs = \"logits\"` applies \
-                 another one; write `outputs = \"probabilities\"`"
+                "{member}: the network ends in {ends_in}, and `outputs = \"logits\"` makes other ones \
+                 of them; write `outputs = \"probabilities\"`"
             ),
         }
     }

@@ -218,6 +218,7 @@ fn hung_up(option: HangUp, attached: bool) -> (Vec<Effect>, Vec<Command>) {
 #[test]
 fn the_screen_says_what_the_engine_does_if_the_terminal_closes() {
     let mut bench = Bench::with(160, 50, false, crate::fake::PLAIN);
+    bench.show(|s| s.audience.may_stay = true);
     let says = |bench: &Bench| {
         let text = bench.text();
         let words: Vec<&str> = text.split_whitespace().collect();

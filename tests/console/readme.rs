@@ -62,7 +62,9 @@ fn run(steps: &str) -> String {
         "XDG_CACHE_HOME",
         "XDG_DATA_HOME",
     ] {
-        shell.env(name, home.path());
+        let folder = home.join(name);
+        fs::create_dir(&folder).expect("created");
+        shell.env(name, folder);
     }
     let error = out.try_clone().expect("a copy");
     let status = shell

@@ -83,7 +83,7 @@ fn a_manifest_may_ask_for_a_second_softmax_and_is_told_so() {
     assert_eq!(ensemble.members[0].outputs, OutputKind::Logits);
     let remark = MemberRemark::SecondSoftmax {
         member: "m".into(),
-        ends_in: "softmax",
+        ends_in: "a softmax",
     };
     assert_eq!(ensemble.member_remarks(), [remark]);
     assert_eq!(read("end_softmax", CLASSES, "").member_remarks(), []);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
+use crate::compute::probabilities;
 use crate::ensemble::answers_table::{BoxesTable, MemberOutputs, WrittenOutputKind, WrittenScores};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
@@ -86,7 +87,14 @@ fn build_member(
         }
     };
     let shapes = [input.shape, sample.input.shape];
-    let outputs = outputs(source, table, answers, (&graph, shapes))?;
+    let ends_in = match (&table.outputs, answers) {
+        (None, AnswerKind::Classes { .. } | AnswerKind::Labels { .. })
+        | (None, AnswerKind::Masks { .. } | AnswerKind::Tokens { .. }) => {
+            probabilities(&graph, &weights, answers.count())
+        }
+        _ => None,
+    };
+    let outputs = outputs(source, table, (answers, ends_in), (&graph, shapes))?;
     let calibration = calibration::read(source, table, (&graph, &weights))?;
     Ok(Member {
         name: table.name.clone(),
@@ -98,6 +106,7 @@ fn build_member(
         calibration,
         temperature: temperature(source, table, outputs, of_all.temperature)?,
         outputs,
+        ends_in,
         vote_weight: vote_weight(source, table)?,
     })
 }
@@ -145,11 +154,11 @@ fn build_model(
     Ok((Arc::new(member), signature))
 }
 
-/// Reads the kind of numbers that a member's network returns.
+/// Reads the kind of numbers that a member's network returns, which may end in probabilities.
 fn outputs(
     source: &ManifestSource<'_>,
     table: &MemberTable,
-    answers: AnswerKind,
+    (answers, ends_in): (AnswerKind, Option<Probabilities>),
     (graph, shapes): (&Graph, [Shape; 2]),
 ) -> Result<OutputKind, EnsembleError> {
     let written = table.outputs.as_ref();
@@ -176,7 +185,7 @@ fn outputs(
         let why = format!("members.outputs: expected {expected}, since the answers are {kind}");
         Err(source.wrong(at, why))
     };
-    let found = found.or_else(|| outputs_of(answers, graph));
+    let found = found.or_else(|| outputs_of(answers, ends_in?));
     Ok(match (answers, found) {
         (AnswerKind::Classes { .. }, None | Some(WrittenOutputKind::Logits)) => OutputKind::Logits,
         (AnswerKind::Classes { .. }, Some(WrittenOutputKind::Probabilities)) => {
@@ -211,11 +220,11 @@ fn outputs(
     })
 }
 
-/// Returns the kind of numbers of a network that ends in a softmax or a sigmoid, or `None` if
-/// nothing is known of its outputs: another softmax would even out its answers.
-fn outputs_of(answers: AnswerKind, graph: &Graph) -> Option<WrittenOutputKind> {
+/// Returns the kind of numbers of a network that ends in probabilities, or `None` if they are those of
+/// other rows than the answers': another softmax would even out its answers.
+fn outputs_of(answers: AnswerKind, ends_in: Probabilities) -> Option<WrittenOutputKind> {
     let count = answers.count();
-    match (answers, graph.probabilities()?) {
+    match (answers, ends_in) {
         (AnswerKind::Values { .. } | AnswerKind::Boxes { .. }, _) => None,
         (AnswerKind::Labels { .. }, _) => Some(WrittenOutputKind::Probabilities),
         // Nothing makes the sigmoids of classes sum to 1.

@@ -14,6 +14,7 @@ mod costs;
 #[allow(unsafe_code, reason = "the driver's interface")]
 pub mod cuda;
 mod dynamic;
+mod ends;
 #[cfg(test)]
 mod exact_kernels;
 mod family;
@@ -52,6 +53,7 @@ use crate::device::gpu::GpuError;
 use crate::network::LengthError;
 
 pub use costs::{Footprint, FootprintModel, footprint, work};
+pub use ends::probabilities;
 pub use family::{Family, KERNELS_VARIABLE, UnusableKernels};
 pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{mapped_bytes, resize_planes, softmax_row};

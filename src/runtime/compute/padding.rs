@@ -14,9 +14,12 @@ use crate::tensor::{DataType, Lengths, Signature};
 /// The largest difference that rounding makes, as a share of the largest value.
 pub const PADDING_ROUNDING: f32 = 1e-4;
 
-/// The samples that are tried at each length. A pool of maxima, say, hides the padding from some
+/// The most samples that are tried at each length. A pool of maxima, say, hides the padding from some
 /// samples and not from others.
 const SAMPLES: usize = 12;
+
+/// The operations that the samples of a length may take: large networks are tried with fewer samples.
+const OPERATIONS: f64 = 4e9;
 
 /// Checks that a network answers samples of several lengths alike at their own length and padded to
 /// a bucket. `graph` is the network for the largest length.
@@ -91,7 +94,8 @@ fn check_bucket(
     for trial in trials {
         let (short, weights) = made(trial.length)?;
         let alone = Lowered::sharing((&short, &weights), padded.kernels().into(), &known)?;
-        for sample in 1..=SAMPLES {
+        let affordable = (OPERATIONS / (2.0 * padded.flops()).max(1.0)) as usize;
+        for sample in 1..=affordable.clamp(1, SAMPLES) {
             trial.check(signature, (&alone, &padded), sample)?;
         }
     }
@@ -131,9 +135,9 @@ impl<'a> PaddingTrial<'a> {
     }
 
     /// Returns trials of short, middling and long samples of the first bucket, and of the shortest
-    /// of the second.
+    /// ones of some others up to the largest: a mask may fail from some length on.
     fn several(lengths: &'a Lengths) -> Vec<Vec<Self>> {
-        let (Some(mask), [first, rest @ ..]) = (lengths.mask(), lengths.buckets()) else {
+        let (Some(mask), [first, ..]) = (lengths.mask(), lengths.buckets()) else {
             return Vec::new();
         };
         let trial = |length, padded| PaddingTrial {
@@ -145,9 +149,11 @@ impl<'a> PaddingTrial<'a> {
         short.retain(|length| (1..*first).contains(length));
         short.dedup();
         let of_first = short.into_iter().map(|length| trial(length, *first));
-        let next = rest.first().filter(|second| first + 1 < **second);
-        let of_second = next.map(|second| trial(first + 1, *second));
-        vec![of_first.collect(), of_second.into_iter().collect()]
+        let mut all = vec![of_first.collect()];
+        for pair in later(lengths.buckets()) {
+            all.push(vec![trial(pair[0] + 1, pair[1])]);
+        }
+        all
     }
 
     /// Runs sample number `sample` alone and padded.
@@ -157,7 +163,7 @@ impl<'a> PaddingTrial<'a> {
         (alone, padded): (&Lowered, &Lowered),
         sample: usize,
     ) -> Result<(), ComputeError> {
-        let row = made_up(signature, self.length, sample)?;
+        let row = made_up(signature, self.length, (sample, 1.0))?;
         let alone = self.answer(signature, &row, (self.length, alone))?;
         let answer = self.answer(signature, &row, (self.padded, padded))?;
         let difference = difference(&alone, &answer);
@@ -187,10 +193,24 @@ impl<'a> PaddingTrial<'a> {
     }
 }
 
-/// Returns the row of a sample of `length`: floats from −0.5 to 0.5, and integers of 1, which masks
-/// are where nothing is padded and most tables have. Samples after the first have any ids of the
-/// tables that they are looked up in.
-fn made_up(signature: &Signature, length: usize, sample: usize) -> Result<Vec<f32>, ComputeError> {
+/// Returns some neighbouring buckets that differ by more than 1, the last two among them.
+fn later(buckets: &[usize]) -> Vec<&[usize]> {
+    let pairs: Vec<&[usize]> = buckets.windows(2).collect();
+    let last = pairs.len().saturating_sub(1);
+    let mut chosen = vec![0, last / 3, last / 2, last];
+    chosen.dedup();
+    let chosen = chosen.into_iter().filter_map(|at| pairs.get(at).copied());
+    chosen.filter(|pair| pair[0] + 1 < pair[1]).collect()
+}
+
+/// Returns the row of a sample of `length`, by its number: floats from −0.5 to 0.5 times a factor, and
+/// integers of 1, which masks are where nothing is padded and most tables have. Samples after the first
+/// have any ids of the tables that they are looked up in.
+pub(super) fn made_up(
+    signature: &Signature,
+    length: usize,
+    (sample, factor): (usize, f32),
+) -> Result<Vec<f32>, ComputeError> {
     let values = signature.inputs.iter().map(|spec| {
         let count = spec.elements_at(length).unwrap_or(0);
         let ids = spec.ids.as_ref().filter(|_| sample > 0);
@@ -200,7 +220,7 @@ fn made_up(signature: &Signature, length: usize, sample: usize) -> Result<Vec<f3
                 (_, Some(ids)) => (number % (ids.most().max(0) as u64 + 1)) as f32,
                 (DataType::Bool, None) => 1.0,
                 (integer, None) if integer.is_integer() => 1.0,
-                _ => (number % 13) as f32 / 13.0 - 0.5,
+                _ => ((number % 13) as f32 / 13.0 - 0.5) * factor,
             }
         };
         (0..count).map(value).collect::<Vec<f32>>()

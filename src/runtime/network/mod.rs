@@ -29,7 +29,7 @@ pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
 pub use op::Op;
 pub use origin::{ParameterOrigin, ShiftMask};
 pub use parameters::{Parameter, ParameterRole};
-pub use probabilities::Probabilities;
+pub use probabilities::{NetworkEnd, Probabilities};
 pub use shape::{Shape, ShapeError, Sides};
 pub use tensor_op::{Binary, Border, Reduction, TensorOp, Unary};
 pub(crate) use weights::{

@@ -1,7 +1,7 @@
 //! Whether a network ends in probabilities: what its last operations make of its numbers.
 
 use super::activation::Activation;
-use super::graph::{Graph, NodeId};
+use super::graph::{Graph, Node, NodeId};
 use super::op::Op;
 use super::tensor_op::{Binary, Reduction, TensorOp, Unary};
 
@@ -13,81 +13,112 @@ pub enum Probabilities {
         /// The numbers of a run.
         row: usize,
     },
-    /// Each is from 0 to 1: the network ends in a sigmoid, or rounds the shares of a softmax.
+    /// Each is from 0 to 1: the network ends in a sigmoid, or in some numbers of a softmax.
     Each,
 }
 
+/// The end of a network, as its last operations show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkEnd {
+    /// Probabilities.
+    Probabilities(Probabilities),
+    /// Sums of products and what keeps their range: any numbers.
+    Scores,
+    /// Operations that may make probabilities of other numbers: a trial shows it.
+    Unknown,
+}
+
 impl Probabilities {
-    /// Returns the name of the operation that makes them.
+    /// Returns the end of a network in words: `a softmax`.
     pub fn name(self) -> &'static str {
         match self {
-            Probabilities::Shares { .. } => "softmax",
-            Probabilities::Each => "sigmoid",
+            Probabilities::Shares { .. } => "a softmax",
+            Probabilities::Each => "probabilities",
         }
     }
 }
 
 impl Graph {
-    /// Returns the probabilities that the network ends in, or `None` if it ends in other numbers.
-    /// Operations that only move or repeat values do not hide a softmax or a sigmoid before them.
-    pub fn probabilities(&self) -> Option<Probabilities> {
-        let last = self.values().next_back().map(|(id, _)| id)?;
-        self.probabilities_of(last)
+    /// Returns what the last operations of the network make of its numbers. Operations that move,
+    /// repeat or round values do not hide a softmax or a sigmoid before them.
+    pub fn end(&self) -> NetworkEnd {
+        let last = self.values().next_back().map(|(id, _)| id);
+        last.map_or(NetworkEnd::Scores, |last| self.end_of(last))
     }
 
-    fn probabilities_of(&self, value: NodeId) -> Option<Probabilities> {
-        let node = self.node(value)?;
-        let before = || self.probabilities_of(*node.inputs.first()?);
+    fn end_of(&self, value: NodeId) -> NetworkEnd {
+        let Some(node) = self.node(value) else {
+            return NetworkEnd::Scores;
+        };
         match node.op {
-            Op::Softmax => Some(Probabilities::Shares {
+            Op::Softmax => NetworkEnd::Probabilities(Probabilities::Shares {
                 row: node.shape.stored().last_size(),
             }),
             Op::Activation(Activation::Sigmoid | Activation::HardSigmoid { .. }) => {
-                Some(Probabilities::Each)
+                NetworkEnd::Probabilities(Probabilities::Each)
             }
-            Op::Activation(Activation::Clip { .. }) | Op::Flatten => before(),
-            Op::Activation(Activation::FakeQuantise { .. }) => before().map(rounded),
-            Op::Channels { .. } => before().map(|_| Probabilities::Each),
-            Op::Tensor(op) => self.probabilities_of_tensor(value, op),
-            _ => None,
+            Op::Activation(Activation::Clip { .. }) | Op::Flatten => self.before(node),
+            Op::Activation(Activation::FakeQuantise { .. }) | Op::Channels { .. } => {
+                in_part(self.before(node))
+            }
+            Op::Conv2d(_) | Op::Linear { .. } | Op::BatchNorm { .. } => NetworkEnd::Scores,
+            // Means of shares are shares, too.
+            Op::GlobalAvgPool | Op::AvgPool(_) | Op::AdaptiveAvgPool { .. } | Op::Relu => {
+                scores(self.before(node))
+            }
+            Op::Tensor(op) => self.end_of_tensor(node, op),
+            _ => NetworkEnd::Unknown,
         }
     }
 
-    fn probabilities_of_tensor(&self, value: NodeId, op: TensorOp) -> Option<Probabilities> {
-        let node = self.node(value)?;
-        let first = *node.inputs.first()?;
+    fn end_of_tensor(&self, node: &Node, op: TensorOp) -> NetworkEnd {
         match op {
             TensorOp::View { .. } | TensorOp::Transpose { .. } | TensorOp::Expand { .. } => {
-                self.probabilities_of(first)
+                self.before(node)
             }
-            TensorOp::Slice { .. } | TensorOp::Take { .. } => {
-                self.probabilities_of(first).map(|_| Probabilities::Each)
-            }
-            TensorOp::Row if node.inputs.len() == 1 => self.probabilities_of(first),
+            TensorOp::Unary {
+                kind: Unary::ToF16 | Unary::ToBf16,
+            } => self.before(node),
+            TensorOp::Slice { .. } | TensorOp::Take { .. } => in_part(self.before(node)),
+            TensorOp::Row if node.inputs.len() == 1 => self.before(node),
+            TensorOp::MatMul => NetworkEnd::Scores,
+            TensorOp::With {
+                kind: Binary::Add, ..
+            } => scores(self.before(node)),
             TensorOp::Binary { kind: Binary::Div } => self.shares_of_exponentials(&node.inputs),
-            _ => None,
+            _ => NetworkEnd::Unknown,
         }
     }
 
-    /// Returns the shares of `exp(x)` over its sum along the last axis, or `None` for other
-    /// quotients: a softmax as some exporters write it.
-    fn shares_of_exponentials(&self, inputs: &[NodeId]) -> Option<Probabilities> {
-        let [part, whole] = inputs else {
-            return None;
+    /// Returns the end of the first value that a node reads.
+    fn before(&self, node: &Node) -> NetworkEnd {
+        let first = node.inputs.first();
+        first.map_or(NetworkEnd::Unknown, |first| self.end_of(*first))
+    }
+
+    /// Returns the shares of `exp(x)` over its sum along the last axis: a softmax as some exporters
+    /// write it.
+    fn shares_of_exponentials(&self, inputs: &[NodeId]) -> NetworkEnd {
+        let shares = || {
+            let [part, whole] = inputs else {
+                return None;
+            };
+            let (exponentials, sum) = (self.moved(*part)?, self.moved(*whole)?);
+            let (part, sum) = (self.node(exponentials)?, self.node(sum)?);
+            let dims = part.shape.stored();
+            let is_exp = part.op == Op::Tensor(TensorOp::Unary { kind: Unary::Exp });
+            let is_sum = match sum.op {
+                Op::Tensor(TensorOp::Reduce { kind, axes, .. }) => {
+                    kind == Reduction::Sum && *axes == [dims.rank() - 1]
+                }
+                _ => false,
+            };
+            let of_part = sum.inputs.first().and_then(|id| self.moved(*id));
+            let row = dims.last_size();
+            (is_exp && is_sum && of_part == Some(exponentials))
+                .then_some(NetworkEnd::Probabilities(Probabilities::Shares { row }))
         };
-        let (exponentials, sum) = (self.moved(*part)?, self.moved(*whole)?);
-        let (part, sum) = (self.node(exponentials)?, self.node(sum)?);
-        let row = part.shape.stored().last_size();
-        let is_exp = part.op == Op::Tensor(TensorOp::Unary { kind: Unary::Exp });
-        let is_sum = match sum.op {
-            Op::Tensor(TensorOp::Reduce { kind, axes, .. }) => {
-                let last = part.shape.stored().rank() - 1;
-                kind == Reduction::Sum && *axes == [last]
-            }
-            _ => false,
-        };
-        let is_of_part = sum.inputs.first().and_then(|id| self.moved(*id)) == Some(exponentials);
-        (is_exp && is_sum && is_of_part).then_some(Probabilities::Shares { row })
+        shares().unwrap_or(NetworkEnd::Unknown)
     }
 
     /// Returns the value that `value` is a view of.
@@ -102,7 +133,18 @@ impl Graph {
     }
 }
 
-/// Returns what rounding leaves of probabilities: their sums may be off.
-fn rounded(_: Probabilities) -> Probabilities {
-    Probabilities::Each
+/// Returns the end where some numbers are left out, or rounded: their sums may be off.
+fn in_part(end: NetworkEnd) -> NetworkEnd {
+    match end {
+        NetworkEnd::Probabilities(_) => NetworkEnd::Probabilities(Probabilities::Each),
+        end => end,
+    }
+}
+
+/// Returns the end behind an operation that keeps scores, and may keep probabilities.
+fn scores(end: NetworkEnd) -> NetworkEnd {
+    match end {
+        NetworkEnd::Scores => NetworkEnd::Scores,
+        _ => NetworkEnd::Unknown,
+    }
 }

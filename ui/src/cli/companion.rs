@@ -105,6 +105,8 @@ impl PassedSignals {
             _ = self.interrupt.recv() => Some(Signal::INT),
             _ = self.quit.recv() => Some(Signal::QUIT),
             _ = self.stop.recv() => Some(Signal::TSTP),
+            // This process alone was stopped: the terminal may have other modes now.
+            _ = self.proceed.recv() => Some(Signal::CONT),
             _ = self.handed_over.recv() => std::process::exit(0),
             _ = self.child.recv() => None,
         }

@@ -97,7 +97,7 @@ struct MemberSummary {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     bytes_on: BTreeMap<String, BTreeMap<usize, u64>>,
     synthetic: bool,
-    /// The operation that makes its outputs probabilities, if it ends in one.
+    /// The end of its network in words, if it ends in probabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_in: Option<&'static str>,
     /// The numbers that it is computed in, if others than usual were asked for.
@@ -186,14 +186,14 @@ fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = DeviceIndex> + '
     others.filter(move |d| is_first(*d))
 }
 
-/// Returns the operation that makes the outputs of a member probabilities, which the ensemble takes
+/// Returns the end of a member's network in words if it ends in probabilities, which the ensemble takes
 /// as they are, or `None` if they become probabilities later or never.
 fn ends_in(member: &Member) -> Option<&'static str> {
     let are_made = matches!(
         member.outputs,
         OutputKind::Logits | OutputKind::LabelLogits | OutputKind::PositionLogits
     );
-    let ends = member.graph.probabilities().filter(|_| !are_made);
+    let ends = member.ends_in.filter(|_| !are_made);
     ends.map(Probabilities::name)
 }
 
@@ -366,7 +366,7 @@ fn remarks(report: &CheckReport) -> String {
         }
         if let Some(end) = member.ends_in {
             let name = &member.name;
-            text += &format!("\n{name}: ends in a {end}, its outputs are taken as they are");
+            text += &format!("\n{name}: ends in {end}, its outputs are taken as they are");
         }
         if let Some(own) = &member.own_scales {
             text += &format!("\n{}: {own}", member.name);

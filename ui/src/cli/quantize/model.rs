@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use divisi::compute::OwnScales;
 use divisi::compute::calibration::CalibrationRows;
+use divisi::compute::{OwnScales, probabilities};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
     AnswerKind, AnswerWidth, Ensemble, Input, OutputKind, OwnAnswers, SampleForm, Samples,
@@ -97,7 +97,7 @@ impl QuantizedModel {
         let graph = layers(path, shape.unwrap_or(Shape::image(3, 224, 224)))?;
         let weights = Weights::open(weights, &graph)
             .with_context(|| format!("{}, weights of {}", weights.display(), path.display()))?;
-        let (answers, outputs) = answers(&graph)?;
+        let (answers, outputs) = answers(&graph, &weights)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let member = QuantizedMember {
             name: name.clone().into_owned(),
@@ -170,12 +170,12 @@ impl QuantizedMember {
 }
 
 /// Returns the kind of answers of a network alone, and of its numbers.
-fn answers(graph: &Graph) -> Result<(AnswerKind, OutputKind)> {
+fn answers(graph: &Graph, weights: &Weights) -> Result<(AnswerKind, OutputKind)> {
     let output = graph.output();
     let count = AnswerWidth::new(u32::try_from(output.elements())?)?;
     Ok(match output {
         Shape::Vector { features } if features > 1 => {
-            let outputs = match graph.probabilities() {
+            let outputs = match probabilities(graph, weights, features) {
                 Some(Probabilities::Shares { .. }) => OutputKind::Probabilities,
                 Some(Probabilities::Each) => OutputKind::Values,
                 None => OutputKind::Logits,
