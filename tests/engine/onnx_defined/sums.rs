@@ -101,7 +101,9 @@ fn a_long_running_sum_takes_memory_that_grows_with_its_values() {
 }
 
 /// The values of a reduction and what it makes of each.
-const EACH: [(&str, fn(f32) -> f32); 10] = [
+type OfEach = fn(f32) -> f32;
+
+const EACH: [(&str, OfEach); 10] = [
     ("ReduceSumSquare", |v| v * v),
     ("ReduceL1", f32::abs),
     ("ReduceL2", f32::abs),

@@ -95,7 +95,7 @@ impl Sight {
     }
 
     /// Adds −∞ to the scores of keys that a query does not see, whose place is behind `before` keys.
-    fn from_first<'a>(
+    fn after_first<'a>(
         &self,
         network: &mut PartialNetwork<'a>,
         node: Node<'a>,
@@ -123,7 +123,7 @@ impl Sight {
 
     /// Masks the scores of keys that a query does not see, where the queries are the last of each
     /// sample's own number of keys.
-    fn from_last<'a>(
+    fn before_last<'a>(
         &self,
         network: &mut PartialNetwork<'a>,
         node: Node<'a>,
@@ -215,8 +215,8 @@ pub(super) fn attention<'a>(
     stages.push(scores.clone());
     let sight = Sight::new(node);
     scores = match inputs.has(6) && !inputs.has(4) {
-        true => sight.from_last(network, node, scores, inputs, [tokens, all])?,
-        false => sight.from_first(network, node, scores, [tokens, all], before)?,
+        true => sight.before_last(network, node, scores, inputs, [tokens, all])?,
+        false => sight.after_first(network, node, scores, [tokens, all], before)?,
     };
     if inputs.has(3) {
         scores = masked(network, node, scores, inputs.value(3)?)?;
