@@ -78,6 +78,39 @@ fn outputs_follow_the_last_operation_of_a_network() {
 }
 
 #[test]
+fn probabilities_that_no_single_operation_shows_are_found_by_a_trial() {
+    let cases = [
+        ("written_sigmoid", LABELS, OutputKind::LabelProbabilities),
+        (
+            "written_sigmoid_in_half",
+            LABELS,
+            OutputKind::LabelProbabilities,
+        ),
+        (
+            "written_softmax_in_half",
+            CLASSES,
+            OutputKind::Probabilities,
+        ),
+        (
+            "written_softmax_of_logarithms",
+            CLASSES,
+            OutputKind::Probabilities,
+        ),
+        (
+            "written_mean_of_softmaxes",
+            CLASSES,
+            OutputKind::Probabilities,
+        ),
+        ("written_scores", CLASSES, OutputKind::Logits),
+        ("written_scores", LABELS, OutputKind::LabelLogits),
+    ];
+    for (name, answers, expected) in cases {
+        let found = read(name, answers, "").members[0].outputs;
+        assert_eq!(found, expected, "{name}, {answers}");
+    }
+}
+
+#[test]
 fn a_manifest_may_ask_for_a_second_softmax_and_is_told_so() {
     let ensemble = read("end_softmax", CLASSES, "outputs = \"logits\"");
     assert_eq!(ensemble.members[0].outputs, OutputKind::Logits);

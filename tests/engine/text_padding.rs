@@ -118,6 +118,12 @@ fn texts_are_padded_to_buckets_only_if_that_changes_no_answer() {
 }
 
 #[test]
+fn padding_that_matters_from_some_length_on_is_found() {
+    let ensemble = read(&["pooled_far"], "").expect("reads");
+    assert_eq!(buckets(&ensemble, 0), [0; 0]);
+}
+
+#[test]
 fn a_network_that_knows_its_padding_id_is_padded_with_it() {
     let ensemble = read(&["pooled_last"], "padding_id = 3").expect("reads");
     assert_eq!(buckets(&ensemble, 0), [8, 16, 32, LENGTH]);

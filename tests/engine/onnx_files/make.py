@@ -1332,6 +1332,46 @@ def ends():
     (HERE / "ends.json").write_text(json.dumps({"x": x.tolist(), "answers": answers}))
 
 
+def written_out():
+    """Probabilities that no single operation shows: rounded ones, spelled-out ones, means and joined ones."""
+    w, b, v = constant("w", values(4, 3) * 6), constant("b", values(3)), constant("v", values(4, 3) * 6)
+    first = [node("MatMul", ["x", "w"], "l"), node("Add", ["l", "b"], "z")]
+    half, float_ = {"to": TensorProto.FLOAT16}, {"to": TensorProto.FLOAT}
+    constants = [w, b, v, constant("one", np.float32(1)), constant("half", np.float32(0.5)), constant("last", np.array([1]))]
+    kinds = {
+        "written_sigmoid": [node("Neg", ["z"], "n"), node("Exp", ["n"], "e"), node("Add", ["e", "one"], "s"), node("Reciprocal", ["s"], "y")],
+        "written_sigmoid_in_half": [node("Sigmoid", ["z"], "p"), node("Cast", ["p"], "h", **half), node("Cast", ["h"], "y", **float_)],
+        "written_softmax_in_half": [node("Softmax", ["z"], "p", axis=1), node("Cast", ["p"], "h", **half), node("Cast", ["h"], "y", **float_)],
+        "written_softmax_of_logarithms": [node("LogSoftmax", ["z"], "p", axis=1), node("Exp", ["p"], "y")],
+        "written_mean_of_softmaxes": [node("MatMul", ["x", "v"], "m"), node("Softmax", ["z"], "p", axis=1), node("Softmax", ["m"], "q", axis=1),
+                                      node("Add", ["p", "q"], "s"), node("Mul", ["s", "half"], "y")],
+        "written_scores": [node("Tanh", ["z"], "t"), node("Mul", ["t", "half"], "y")],
+    }
+    x = values(4, 4)
+    answers = {}
+    for name, nodes in kinds.items():
+        model(name, first + nodes, constants, (4,), 3)
+        session = onnxruntime.InferenceSession(HERE / f"{name}.onnx", providers=["CPUExecutionProvider"])
+        answers[name] = [session.run(["y"], {"x": row[None]})[0][0].tolist() for row in x]
+    (HERE / "written_out.json").write_text(json.dumps({"x": x.tolist(), "answers": answers}))
+
+
+def far():
+    """A classifier of the mean over the last 20 positions, by the mask: padding matters from 21 tokens on alone."""
+    table = constant("table", values(768, 8))
+    constants = [table, constant("w", values(8, 5) * 4), constant("b", values(5)), constant("from", np.array([-20])), constant("to", np.array([2**31])),
+                 constant("axis", np.array([1])), constant("at_end", np.array([2])), constant("little", np.float32(1e-6))]
+    nodes = [node("Gather", ["table", "input_ids"], "words"), node("Cast", ["attention_mask"], "seen", to=TensorProto.FLOAT),
+             node("Unsqueeze", ["seen", "at_end"], "weights"), node("Mul", ["words", "weights"], "kept"),
+             node("Slice", ["kept", "from", "to", "axis"], "last"), node("Slice", ["seen", "from", "to", "axis"], "ends"),
+             node("ReduceSum", ["last", "axis"], "sum", keepdims=0), node("ReduceSum", ["ends", "axis"], "count", keepdims=1),
+             node("Add", ["count", "little"], "count.1"), node("Div", ["sum", "count.1"], "pooled"),
+             node("MatMul", ["pooled", "w"], "scores"), node("Add", ["scores", "b"], "y")]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "tokens"]) for n in ("input_ids", "attention_mask")]
+    graph = helper.make_graph(nodes, "far", inputs, [floats("y", ["batch", 5])], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "pooled_far.onnx")
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -1389,3 +1429,5 @@ hashes()
 rows_of_samples()
 pooled()
 ends()
+written_out()
+far()
