@@ -133,10 +133,10 @@ struct PlainConnection {
 }
 
 /// How a connection makes room, and since when it could.
-type PlainRank = (EnteredNewcomer, Duration, u64);
+type PlainRank = (DropOrder, Duration, u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum EnteredNewcomer {
+enum DropOrder {
     Silent,
     Idle,
     Receiving,
@@ -162,11 +162,9 @@ impl PlainConnection {
     fn rank(&self, number: u64) -> Option<PlainRank> {
         match self.requests {
             _ if self.is_dropped => None,
-            0 if !self.has_sent => Some((EnteredNewcomer::Silent, self.since, number)),
-            0 => Some((EnteredNewcomer::Idle, self.since, number)),
-            _ if self.is_receiving() => {
-                Some((EnteredNewcomer::Receiving, self.waits_since, number))
-            }
+            0 if !self.has_sent => Some((DropOrder::Silent, self.since, number)),
+            0 => Some((DropOrder::Idle, self.since, number)),
+            _ if self.is_receiving() => Some((DropOrder::Receiving, self.waits_since, number)),
             _ => None,
         }
     }
@@ -183,7 +181,7 @@ impl PlainTable {
         };
         let connection = self.0.get_mut(&number).expect("is there");
         connection.is_dropped = true;
-        connection.is_cut = room == EnteredNewcomer::Receiving;
+        connection.is_cut = room == DropOrder::Receiving;
     }
 
     fn first(&self) -> Option<PlainRank> {
@@ -230,7 +228,7 @@ proptest! {
                     let is_full = plain.held() >= most;
                     let first = plain.first().filter(|_| is_full);
                     let first = first.filter(|(room, since, _)| {
-                        *room != EnteredNewcomer::Receiving || now - *since >= STALLED
+                        *room != DropOrder::Receiving || now - *since >= STALLED
                     });
                     let entered = table.enter(next, now);
                     let expected = !is_full || first.is_some();
@@ -276,7 +274,7 @@ proptest! {
                 },
                 Step::DropSilent => {
                     let first = plain.first();
-                    let first = first.filter(|(room, ..)| *room == EnteredNewcomer::Silent);
+                    let first = first.filter(|(room, ..)| *room == DropOrder::Silent);
                     let expected = first.map(|(.., number)| number);
                     prop_assert_eq!(table.drop_silent(), expected);
                     plain.drop(first);
