@@ -16,7 +16,8 @@ pub enum MemberRemark {
         /// Whether it takes a mask, which does not hide the padding from it.
         masked: bool,
     },
-    /// Its file takes texts of one length, and its answers depend on the padding of shorter ones.
+    /// It takes texts of one length, by its file, its manifest or a pipeline, and its answers depend on
+    /// the padding of shorter ones.
     Padded {
         /// The member's name.
         member: String,
@@ -29,7 +30,7 @@ pub enum MemberRemark {
     SecondSoftmax {
         /// The member's name.
         member: String,
-        /// The operation in which it ends.
+        /// The end of its network in words.
         ends_in: &'static str,
     },
 }
@@ -116,9 +117,9 @@ impl fmt::Display for MemberRemark {
                 padding,
             } => write!(
                 f,
-                "{member}: its answers depend on padding, and its file takes exactly {length} \
-                 tokens: shorter texts are padded with id {padding}. Export the network with an \
-                 open length, or set `padding_id` in [input.text] to the id it was trained with"
+                "{member}: its answers depend on padding, and shorter texts are padded to {length} \
+                 tokens with id {padding}. Leave the length open in its file and in the manifest, \
+                 or set `padding_id` in [input.text] to the id it was trained with"
             ),
             MemberRemark::SecondSoftmax { member, ends_in } => write!(
                 f,

@@ -160,7 +160,11 @@ fn members_whose_answers_depend_on_padding_are_named() {
         padding: 7,
     };
     assert_eq!(ensemble.member_remarks(), [own, padded.clone()]);
-    assert!(padded.to_string().contains("takes exactly 48 tokens"));
+    assert!(
+        padded
+            .to_string()
+            .contains("shorter texts are padded to 48 tokens with id 7")
+    );
 }
 
 #[test]

@@ -88,11 +88,8 @@ fn build_member(
     };
     let shapes = [input.shape, sample.input.shape];
     let ends_in = match (&table.outputs, answers) {
-        (None, AnswerKind::Classes { .. } | AnswerKind::Labels { .. })
-        | (None, AnswerKind::Masks { .. } | AnswerKind::Tokens { .. }) => {
-            probabilities(&graph, &weights, answers.count())
-        }
-        _ => None,
+        (Some(_), _) | (None, AnswerKind::Values { .. } | AnswerKind::Boxes { .. }) => None,
+        (None, _) => probabilities(&graph, &weights, answers.count()),
     };
     let outputs = outputs(source, table, (answers, ends_in), (&graph, shapes))?;
     let calibration = calibration::read(source, table, (&graph, &weights))?;

@@ -100,9 +100,10 @@ fn a_long_running_sum_takes_memory_that_grows_with_its_values() {
     }
 }
 
-/// The values of a reduction and what it makes of each.
+/// A function of one value.
 type OfEach = fn(f32) -> f32;
 
+/// The reductions that apply a function to each value, with that function.
 const EACH: [(&str, OfEach); 10] = [
     ("ReduceSumSquare", |v| v * v),
     ("ReduceL1", f32::abs),
