@@ -242,13 +242,9 @@ pub(super) fn check_tables(
     for member in members {
         for (name, kind) in names(text) {
             let rows = rows(member, name);
-            let short = rows.and_then(|rows| too_short(kind, rows, input.tokenizer()));
-            if let Some(why) = short {
-                let at = match (kind, &text.padding_id) {
-                    (TokenTensor::Positions, _) => text.length.span().start,
-                    (_, Some(id)) if why.starts_with("padding_id") => id.span().start,
-                    _ => text.tokenizer.span().start,
-                };
+            let tokenizer = input.tokenizer();
+            let short = rows.and_then(|rows| too_short(kind, rows, (text, tokenizer)));
+            if let Some((at, why)) = short {
                 let why = format!("input.text.{why} of member `{}`", member.name);
                 return Err(source.wrong(at, why));
             }
@@ -264,29 +260,46 @@ fn rows(member: &Member, name: &str) -> Option<usize> {
     usize::try_from(ids.most().saturating_add(1)).ok()
 }
 
-/// Returns why a table of `rows` rows is too short for what a tokenizer makes, if it is: the
-/// field that is wrong, and what was expected.
-fn too_short(kind: TokenTensor, rows: usize, tokenizer: &TextTokenizer) -> Option<String> {
+/// Returns why a table of `rows` rows is too short for the ids, types or positions of a tokenizer, or
+/// `None` if it is not: the place of the wrong field, its name and the reason.
+fn too_short(
+    kind: TokenTensor,
+    rows: usize,
+    (text, tokenizer): (&TextTable, &TextTokenizer),
+) -> Option<(usize, String)> {
     let within = |highest: u32| (highest as usize) < rows;
+    let (of_file, of_length) = (text.tokenizer.span().start, text.length.span().start);
+    let of_padding = text.padding_id.as_ref().map(|id| id.span().start);
     match kind {
-        TokenTensor::Ids if !within(tokenizer.highest()) => Some(format!(
-            "tokenizer: a tokenizer of another vocabulary: its ids go up to {}, there are {rows} \
-             in the table",
-            tokenizer.highest()
-        )),
-        TokenTensor::Ids if !within(tokenizer.padding()) => Some(format!(
-            "padding_id: expected an id of the member's table, 0 to {}, found {}",
-            rows.saturating_sub(1),
-            tokenizer.padding()
-        )),
-        TokenTensor::Types if !within(tokenizer.highest_type()) => Some(format!(
-            "tokenizer: it makes types up to {}, there are {rows} in the table",
-            tokenizer.highest_type()
-        )),
-        TokenTensor::Positions if tokenizer.length() > rows => Some(format!(
-            "length: expected at most {rows}, found {}: there are no more positions in the table",
-            tokenizer.length()
-        )),
+        TokenTensor::Ids if !within(tokenizer.highest()) => {
+            let highest = tokenizer.highest();
+            let why = format!(
+                "tokenizer: a tokenizer of another vocabulary: its ids go up to {highest}, there are \
+                 {rows} in the table"
+            );
+            Some((of_file, why))
+        }
+        TokenTensor::Ids if !within(tokenizer.padding()) => {
+            let (most, found) = (rows.saturating_sub(1), tokenizer.padding());
+            let why = format!(
+                "padding_id: expected an id of the member's table, 0 to {most}, found {found}"
+            );
+            Some((of_padding.unwrap_or(of_file), why))
+        }
+        TokenTensor::Types if !within(tokenizer.highest_type()) => {
+            let most = tokenizer.highest_type();
+            let why =
+                format!("tokenizer: it makes types up to {most}, there are {rows} in the table");
+            Some((of_file, why))
+        }
+        TokenTensor::Positions if tokenizer.length() > rows => {
+            let found = tokenizer.length();
+            let why = format!(
+                "length: expected at most {rows}, found {found}: there are no more positions in the \
+                 table"
+            );
+            Some((of_length, why))
+        }
         _ => None,
     }
 }
