@@ -44,6 +44,26 @@ fn suspending_gives_the_terminal_back_and_resuming_takes_it() {
     terminal.leave();
 }
 
+/// In a container the group and the session that began outside of it have the number zero.
+#[test]
+fn a_group_without_a_number_is_not_stopped_and_goes_on() {
+    let unshared = ["--user", "--map-root-user", "--pid", "--fork"];
+    let tried = Command::new("unshare").args(unshared).arg("true").status();
+    if !tried.is_ok_and(|status| status.success()) {
+        eprintln!("not tried: this system makes no containers");
+        return;
+    }
+    let mut program = Command::new("unshare");
+    program.args(unshared).arg("--mount-proc");
+    program.args([env!("CARGO_BIN_EXE_divisi"), "--load", "none"]);
+    let mut terminal = Terminal::of(80, 24, program);
+    terminal.shows("serving");
+    terminal.send("\u{1a}");
+    terminal.until("\u{1b}[?1049l");
+    terminal.until("\u{1b}[?1049h");
+    terminal.leave();
+}
+
 /// Everything that was set is unset, in this order and once.
 #[test]
 fn the_last_that_is_written_restores_the_terminal() {
