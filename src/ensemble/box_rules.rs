@@ -7,6 +7,7 @@
 
 use crate::device::MemberIndex;
 
+use super::answer_floats::AnswerFloats;
 use super::answers::Threshold;
 use super::box_outputs::BoxOutputs;
 use super::boxes::{BoxRows, Corners, ScoredBox, iou, sort, without_overlaps};
@@ -99,7 +100,7 @@ impl CombinationRule for CombinedBoxes {
         }
     }
 
-    fn finish(&self, state: Vec<f32>, width: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, width: usize) -> AnswerFloats {
         let samples = state.chunks_exact(self.state_width());
         let mut answers = vec![0.0; samples.len() * width];
         for (state, row) in samples.zip(answers.chunks_exact_mut(width)) {
@@ -108,7 +109,7 @@ impl CombinationRule for CombinedBoxes {
             let combined = self.combine(of_members.collect());
             self.rows.write(&combined, row);
         }
-        answers
+        answers.into()
     }
 
     fn counts(&self, member: MemberIndex) -> bool {

@@ -259,7 +259,7 @@ fn combine(rule: &dyn CombinationRule, rows: &[&[f32]], classes: usize) -> Vec<f
     for (member, row) in voting {
         rule.fold(member, row, &mut state);
     }
-    rule.finish(state, classes)
+    rule.finish(state.into(), classes).into_vec()
 }
 
 /// Returns the total variation between a distribution and scores that sum to `total`.

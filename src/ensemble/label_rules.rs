@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::device::MemberIndex;
 
+use super::answer_floats::AnswerFloats;
 use super::answers::Threshold;
 use super::label_reading::{LabelReading, readings};
 use super::member::OutputKind;
@@ -37,7 +38,7 @@ impl CombinationRule for LabelProbabilities {
         }
     }
 
-    fn finish(&self, state: Vec<f32>, width: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, width: usize) -> AnswerFloats {
         self.rule.finish(state, width)
     }
 
@@ -84,10 +85,10 @@ impl CombinationRule for LabelMajority {
         }
     }
 
-    fn finish(&self, mut state: Vec<f32>, _width: usize) -> Vec<f32> {
+    fn finish(&self, mut state: AnswerFloats, _width: usize) -> AnswerFloats {
         let voters = self.voting.iter().filter(|votes| **votes).count() as f32;
         let least = self.threshold.get() as f32;
-        for votes in &mut state {
+        for votes in state.iter_mut() {
             let share = *votes / voters;
             *votes = match 2.0 * *votes > voters {
                 true => share.max(least),
@@ -150,7 +151,7 @@ impl CombinationRule for AverageLabelLogits {
         }
     }
 
-    fn finish(&self, state: Vec<f32>, width: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, width: usize) -> AnswerFloats {
         let mut scores = Vec::with_capacity(state.len() / 2);
         for sample in state.chunks_exact(2 * width) {
             let (sums, lost) = sample.split_at(width);
@@ -158,7 +159,7 @@ impl CombinationRule for AverageLabelLogits {
             let logits = logits.map(|(sum, lost)| f64::from(*sum) + f64::from(*lost));
             scores.extend(logits.map(|logit| (1.0 / (1.0 + (-logit).exp())) as f32));
         }
-        scores
+        scores.into()
     }
 
     fn counts(&self, member: MemberIndex) -> bool {

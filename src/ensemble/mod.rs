@@ -1,6 +1,7 @@
 //! The ensemble to serve: its manifest, members, samples and combination rules.
 
 mod alone;
+mod answer_floats;
 mod answers;
 mod answers_table;
 mod assembled;
@@ -50,6 +51,7 @@ use crate::device::{Devices, MemberIndex};
 use crate::pipeline::{Pipeline, PlaneRows};
 use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
+pub use answer_floats::AnswerFloats;
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
 pub use assembled::AssembledError;
 pub use batching::{

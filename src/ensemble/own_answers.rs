@@ -45,7 +45,7 @@ impl OwnAnswers {
         }
         let mut state = vec![0.0; rule.state_width()];
         rule.fold(member, row, &mut state);
-        Cow::Owned(rule.finish(state, self.width))
+        Cow::Owned(rule.finish(state.into(), self.width).into_vec())
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::device::MemberIndex;
 
+use super::answer_floats::AnswerFloats;
 use super::member::OutputKind;
 use super::positions::{BLOCK, PositionRows};
 use super::rule::CombinationRule;
@@ -41,7 +42,7 @@ impl CombinationRule for AtPositions {
         }
     }
 
-    fn finish(&self, state: Vec<f32>, _width: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, _width: usize) -> AnswerFloats {
         let rows = self.rule.finish(state, self.positions.scores());
         self.positions.scatter(rows)
     }

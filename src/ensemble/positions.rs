@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::answer_floats::AnswerFloats;
 use super::answers::Threshold;
 use super::rule::label_of;
 
@@ -124,11 +125,11 @@ impl PositionRows {
     }
 
     /// Returns rows of classes for each position as rows of the answers.
-    pub(super) fn scatter(self, rows: Vec<f32>) -> Vec<f32> {
+    pub(super) fn scatter(self, rows: AnswerFloats) -> AnswerFloats {
         if !self.in_planes || self.classes == 1 {
             return rows;
         }
-        let mut to = vec![0.0; rows.len()];
+        let mut to = AnswerFloats::zeroed(rows.len());
         let samples = rows
             .chunks_exact(self.width())
             .zip(to.chunks_exact_mut(self.width()));

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use crate::device::MemberIndex;
 use crate::ranged::{OutOfRange, ranged};
 
+use super::answer_floats::AnswerFloats;
+
 /// A rule that folds members' rows into an ensemble's answer, in any order.
 ///
 /// The state of one sample is [`CombinationRule::state_width`] floats, zero at first. Members
@@ -22,7 +24,7 @@ pub trait CombinationRule: Send + Sync {
 
     /// Returns the answers (`[n, width]`) to samples from their state (`[n, state_width]`),
     /// into which every member was folded.
-    fn finish(&self, state: Vec<f32>, width: usize) -> Vec<f32>;
+    fn finish(&self, state: AnswerFloats, width: usize) -> AnswerFloats;
 
     /// Whether a member votes. Rows of a member that does not must not be folded.
     fn counts(&self, _member: MemberIndex) -> bool {
@@ -89,7 +91,7 @@ impl CombinationRule for Average {
         }
     }
 
-    fn finish(&self, state: Vec<f32>, _classes: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, _classes: usize) -> AnswerFloats {
         state
     }
 
@@ -142,7 +144,7 @@ impl CombinationRule for MajorityVote {
         }
     }
 
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, classes: usize) -> AnswerFloats {
         let voters = self.voters as f32;
         let mut scores = Vec::with_capacity(state.len() / 2);
         for sample in state.chunks_exact(2 * classes) {
@@ -155,7 +157,7 @@ impl CombinationRule for MajorityVote {
                 scores[first + winner] = scores[first + winner].next_up();
             }
         }
-        scores
+        scores.into()
     }
 
     fn counts(&self, member: MemberIndex) -> bool {
@@ -228,7 +230,7 @@ impl CombinationRule for AverageLogits {
         }
     }
 
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, classes: usize) -> AnswerFloats {
         let mut scores = Vec::with_capacity(state.len() / 2);
         for sample in state.chunks_exact(2 * classes) {
             let (sums, lost) = sample.split_at(classes);
@@ -237,7 +239,7 @@ impl CombinationRule for AverageLogits {
             let total: f64 = (0..classes).map(|c| (logit(c) - most).exp()).sum();
             scores.extend((0..classes).map(|c| ((logit(c) - most).exp() / total) as f32));
         }
-        scores
+        scores.into()
     }
 
     fn counts(&self, member: MemberIndex) -> bool {
@@ -282,7 +284,7 @@ impl CombinationRule for Tempered {
         self.rule.fold(member, &rows, state);
     }
 
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, classes: usize) -> AnswerFloats {
         self.rule.finish(state, classes)
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::device::MemberIndex;
 
+use super::answer_floats::AnswerFloats;
 use super::rule::{CombinationRule, VoteWeight, add, shares};
 
 /// The mean or weighted mean of values, over the members that vote.
@@ -45,13 +46,13 @@ impl CombinationRule for ValueMean {
         }
     }
 
-    fn finish(&self, state: Vec<f32>, width: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, width: usize) -> AnswerFloats {
         let mut values = Vec::with_capacity(state.len() / 2);
         for sample in state.chunks_exact(2 * width) {
             let (sums, lost) = sample.split_at(width);
             values.extend(sums.iter().zip(lost).map(|(sum, lost)| sum + lost));
         }
-        values
+        values.into()
     }
 
     fn counts(&self, member: MemberIndex) -> bool {
@@ -103,9 +104,9 @@ impl CombinationRule for Median {
         }
     }
 
-    fn finish(&self, mut state: Vec<f32>, _width: usize) -> Vec<f32> {
+    fn finish(&self, mut state: AnswerFloats, _width: usize) -> AnswerFloats {
         let each = state.chunks_exact_mut(self.voters);
-        each.map(middle).collect()
+        each.map(middle).collect::<Vec<f32>>().into()
     }
 
     fn counts(&self, member: MemberIndex) -> bool {
@@ -137,7 +138,7 @@ impl CombinationRule for UnitLength {
         self.0.fold(member, rows, state);
     }
 
-    fn finish(&self, state: Vec<f32>, width: usize) -> Vec<f32> {
+    fn finish(&self, state: AnswerFloats, width: usize) -> AnswerFloats {
         let mut rows = self.0.finish(state, width);
         for row in rows.chunks_exact_mut(width) {
             let square: f64 = row.iter().map(|v| f64::from(*v).powi(2)).sum();

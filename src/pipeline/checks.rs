@@ -37,6 +37,7 @@ pub(super) fn fits(step: &str, own: &TensorSpec, tensor: &TensorSpec) -> Result<
         expected: own.to_string(),
         tensor: tensor.name.clone(),
         found: tensor.to_string(),
+        one_varies: own.varies() != tensor.varies(),
     })
 }
 

@@ -65,6 +65,8 @@ pub enum PipelineError {
         expected: String,
         /// Those of the tensor.
         found: String,
+        /// Whether a dimension of one of them varies, and none of the other.
+        one_varies: bool,
     },
     /// Dimensions that vary.
     #[error("`{tensor}` has dimensions that vary ({found}); those of a pipeline are fixed")]

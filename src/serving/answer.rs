@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::codes::Code;
 use crate::dataflow::StepIndex;
 use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::{CombinationRule, OutputKind, label_of};
+use crate::ensemble::{AnswerFloats, CombinationRule, OutputKind, label_of};
 use crate::lock::Leaf;
 use crate::metrics::LatencySplit;
 
@@ -76,9 +76,9 @@ pub struct MissingSteps {
 #[derive(Clone, Debug, PartialEq)]
 struct AnswerBlock {
     /// `[samples, width]`.
-    scores: Vec<f32>,
+    scores: AnswerFloats,
     /// Of each member `[samples, width of its rows]`, where they were kept.
-    rows: Vec<Vec<f32>>,
+    rows: Vec<AnswerFloats>,
 }
 
 impl Answer {
@@ -119,7 +119,7 @@ impl Answer {
     }
 
     /// Takes the answers of a pipeline, part by part: of each `[samples, width]`.
-    pub(super) fn of_blocks(blocks: Vec<Vec<f32>>, width: usize) -> Self {
+    pub(super) fn of_blocks(blocks: Vec<AnswerFloats>, width: usize) -> Self {
         let block = |scores| AnswerBlock {
             scores,
             rows: Vec::new(),
@@ -221,9 +221,9 @@ pub struct Part {
 
 #[derive(Debug, Default)]
 struct Folded {
-    state: Vec<f32>,
+    state: AnswerFloats,
     /// Of each member `[samples, width of its rows]`, where they are kept.
-    rows: Vec<Vec<f32>>,
+    rows: Vec<AnswerFloats>,
     flaws: Vec<Flaw>,
 }
 
@@ -299,7 +299,7 @@ impl Part {
         width: usize,
     ) -> &'a mut [f32] {
         if folded.state.is_empty() {
-            folded.state.resize(self.samples * width, 0.0);
+            folded.state = AnswerFloats::zeroed(self.samples * width);
         }
         &mut folded.state[first * width..(first + samples) * width]
     }
@@ -312,9 +312,11 @@ impl Part {
         rows: &[f32],
         width: usize,
     ) {
-        folded.rows.resize(self.kept, Vec::new());
+        folded.rows.resize(self.kept, AnswerFloats::default());
         let of_member = &mut folded.rows[member];
-        of_member.resize(self.samples * width, 0.0);
+        if of_member.is_empty() {
+            *of_member = AnswerFloats::zeroed(self.samples * width);
+        }
         of_member[first * width..][..rows.len()].copy_from_slice(rows);
     }
 

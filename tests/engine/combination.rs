@@ -203,7 +203,7 @@ fn vote(rows: &[[f32; CLASSES]]) -> usize {
     for (member, row) in rows.iter().enumerate() {
         rule.fold(MemberIndex::new(member), row, &mut state);
     }
-    label_of(&rule.finish(state, CLASSES)).expect("finite")
+    label_of(&rule.finish(state.into(), CLASSES)).expect("finite")
 }
 
 #[test]

@@ -121,7 +121,11 @@ const GOOD: Sentence<'_> = [&[3, 29, 4], &[1, 1, 0], &[0, 1, 1]];
 const NAMES: [&str; 3] = ["ids", "attention_mask", "types"];
 
 /// Samples that are refused, and what is said of the second after a good one.
-const BAD: [(Sentence<'_>, &str); 4] = [
+const BAD: [(Sentence<'_>, &str); 5] = [
+    (
+        [&[3, 1 << 30, 4], GOOD[1], GOOD[2]],
+        "input `ids` of sample 1 has 1073741824 at position 1; the model's table has rows 0 to 29",
+    ),
     (
         [&[3, 40_000, 4], GOOD[1], GOOD[2]],
         "input `ids` of sample 1 has 40000 at position 1; the model's table has rows 0 to 29",

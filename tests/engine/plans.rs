@@ -5,7 +5,7 @@ use std::sync::Arc;
 use divisi::allocation::Cell;
 use divisi::device::simulated::find_profile;
 use divisi::device::{DeviceIndex, Devices, MemberIndex};
-use divisi::ensemble::{BatchSize, CombinationRule, RuleKind};
+use divisi::ensemble::{AnswerFloats, BatchSize, CombinationRule, RuleKind};
 use divisi::search::evacuate;
 use divisi::serving::{
     ApplyError, Engine, EngineOptions, NoFallback, PlanError, Reservation, SettingChange, Setup,
@@ -58,8 +58,8 @@ impl CombinationRule for OfItsOwn {
 
     fn fold(&self, _: MemberIndex, _: &[f32], _: &mut [f32]) {}
 
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
-        vec![0.0; state.len() * classes]
+    fn finish(&self, state: AnswerFloats, classes: usize) -> AnswerFloats {
+        AnswerFloats::zeroed(state.len() * classes)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use divisi::allocation::Cell;
 use divisi::device::simulated::find_profile;
 use divisi::device::{DeviceIndex, Devices, MemberIndex};
-use divisi::ensemble::{BatchSize, CombinationRule};
+use divisi::ensemble::{AnswerFloats, BatchSize, CombinationRule};
 use divisi::serving::{
     ApplyError, Engine, EngineOptions, Failure, NetworkFactory, NoFallback, PlanError,
     PredictorFactory, Request, ReserveError, Settlements,
@@ -29,7 +29,7 @@ impl CombinationRule for Panics {
         assert!(!self.folding, "it cannot fold");
     }
 
-    fn finish(&self, _state: Vec<f32>, _classes: usize) -> Vec<f32> {
+    fn finish(&self, _state: AnswerFloats, _classes: usize) -> AnswerFloats {
         panic!("it cannot finish")
     }
 }

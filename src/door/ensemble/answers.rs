@@ -1,13 +1,12 @@
 //! The answers of an ensemble as named tensors.
 
-use bytes::Bytes;
 use divisi::device::MemberIndex;
 use divisi::ensemble::{AnswerKind, Ensemble};
 use divisi::serving::{Answer, Detail};
 use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::protocol::{NamedTensor, WireTensor};
+use crate::protocol::{GrowingBytes, NamedTensor, WireTensor};
 
 /// Which rows of an answer become which tensors.
 #[derive(Debug)]
@@ -127,13 +126,13 @@ impl AnswerForm {
             let wanted: Vec<usize> = wanted.iter().filter_map(place).collect();
             return form.outputs(answer, length, &[], &wanted);
         }
-        let rows = self.rows(answer);
         if let [spec] = self.specs()
             && spec.data_type == DataType::Fp32
             && !spec.varies()
         {
-            return Ok(vec![single(spec, answer.len(), &rows)]);
+            return Ok(vec![single(spec, answer.len(), self.rows(answer))]);
         }
+        let rows = self.rows(answer).flatten().copied().collect::<Vec<f32>>();
         let named = self.signature.answers_at(&rows, answer.len(), length);
         let named = named.map_err(|e| ServiceError::new(ErrorKind::Internal, e))?;
         let outputs = wanted.iter().filter_map(|at| named.get(*at));
@@ -153,34 +152,37 @@ impl AnswerForm {
         }
     }
 
-    fn rows(&self, answer: &Answer) -> Vec<f32> {
+    fn rows<'a>(&self, answer: &'a Answer) -> Box<dyn Iterator<Item = &'a [f32]> + 'a> {
         match self.own {
-            true => answer
-                .member_rows(MemberIndex::new(0))
-                .flatten()
-                .copied()
-                .collect(),
-            false => answer.rows().flatten().copied().collect(),
+            true => Box::new(answer.member_rows(MemberIndex::new(0))),
+            false => Box::new(answer.rows()),
         }
     }
 }
 
-fn single(spec: &TensorSpec, samples: usize, rows: &[f32]) -> NamedTensor {
+fn single<'a>(
+    spec: &TensorSpec,
+    samples: usize,
+    rows: impl Iterator<Item = &'a [f32]>,
+) -> NamedTensor {
     let sizes = spec.dims.iter().filter_map(|dim| dim.size());
     let dims = std::iter::once(samples).chain(sizes).collect();
-    let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let values = samples.saturating_mul(spec.elements().unwrap_or(0));
+    let mut bytes = GrowingBytes::with_capacity(values.saturating_mul(size_of::<f32>()));
+    rows.for_each(|row| bytes.extend_floats(row));
     NamedTensor {
         name: spec.name.clone(),
-        tensor: WireTensor::of_values(DataType::Fp32, dims, bytes.into()),
+        tensor: WireTensor::of_values(DataType::Fp32, dims, bytes.freeze()),
     }
 }
 
 fn wire(name: &str, value: &TensorValue) -> NamedTensor {
-    let bytes = Bytes::copy_from_slice(value.bytes());
+    let mut bytes = GrowingBytes::with_capacity(value.bytes().len());
+    bytes.extend_from_slice(value.bytes());
     let dims = value.dims().to_vec();
     NamedTensor {
         name: name.to_owned(),
-        tensor: WireTensor::of_values(value.data_type(), dims, bytes),
+        tensor: WireTensor::of_values(value.data_type(), dims, bytes.freeze()),
     }
 }
 

@@ -98,6 +98,7 @@ fn not_taken(error: SignatureError, single: bool) -> ServiceError {
                 "input `{name}`: expected {expected}, found {sent:?}"
             ))
         }
+        SignatureError::Sample(fault) => ServiceError::coded(&Refused::from(fault)),
         error => ServiceError::bad(error),
     }
 }

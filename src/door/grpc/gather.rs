@@ -10,6 +10,7 @@ use tonic::Status;
 
 use crate::error::ServiceError;
 use crate::limits::{Allowance, AllowanceShare, no_memory};
+use crate::protocol::GrowingBytes;
 
 /// The bytes before a message: whether it is compressed, and its length.
 pub(super) const PREFIX: usize = 5;
@@ -56,7 +57,7 @@ enum GatherState {
 struct PartialMessage {
     flag: u8,
     claimed: usize,
-    bytes: Vec<u8>,
+    bytes: GrowingBytes,
     held: AllowanceShare,
 }
 
@@ -136,7 +137,7 @@ impl MessageGatherer {
         let message = PartialMessage {
             flag,
             claimed,
-            bytes: Vec::new(),
+            bytes: GrowingBytes::default(),
             held: self.bounds.bodies.share(),
         };
         let fits = message.held.fits(claimed);
@@ -160,7 +161,7 @@ impl MessageGatherer {
         }
         Some(GatheredMessage {
             flag: message.flag,
-            bytes: gathered.map(|()| message.bytes.into()),
+            bytes: gathered.map(|()| message.bytes.freeze()),
             held: message.held,
         })
     }
@@ -186,7 +187,7 @@ impl PartialMessage {
         let room = has.saturating_mul(4).max(FIRST).min(self.claimed);
         let fits = self.held.resize(room);
         if fits {
-            self.bytes.reserve_exact(room - self.bytes.len());
+            self.bytes.reserve(room - self.bytes.len());
         }
         fits
     }

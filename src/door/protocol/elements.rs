@@ -6,13 +6,14 @@ use half::{bf16, f16};
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
 
+use super::growing::GrowingBytes;
 use super::tensor::{WireTensor, put_string};
 
 /// Takes the values of a tensor one after another.
 #[derive(Debug)]
 pub struct ElementSink {
     data_type: DataType,
-    bytes: Vec<u8>,
+    bytes: GrowingBytes,
     count: usize,
     most: usize,
 }
@@ -47,7 +48,7 @@ impl ElementSink {
     pub fn new(data_type: DataType, most: usize) -> Self {
         ElementSink {
             data_type,
-            bytes: Vec::new(),
+            bytes: GrowingBytes::default(),
             count: 0,
             most,
         }
@@ -55,7 +56,7 @@ impl ElementSink {
 
     /// Returns the values as bytes.
     pub fn into_bytes(self) -> Bytes {
-        self.bytes.into()
+        self.bytes.freeze()
     }
 
     /// Returns the number of values.

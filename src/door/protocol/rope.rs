@@ -2,6 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 
+use super::growing::GrowingBytes;
+
 /// Bytes in several pieces, one after another.
 #[derive(Clone, Debug, Default)]
 pub struct ByteRope {
@@ -81,16 +83,18 @@ impl ByteRope {
         if self.rest.is_empty() {
             return self.first.clone();
         }
-        let mut all = BytesMut::with_capacity(self.len());
+        let mut all = GrowingBytes::with_capacity(self.len());
         self.pieces().for_each(|piece| all.extend_from_slice(piece));
         all.freeze()
     }
 }
 
 /// Gathers pieces as they come. Small ones are copied together, so that neither they nor the memory
-/// that they lie in are many.
+/// that they lie in are many. All of a very large body are.
 #[derive(Debug, Default)]
 pub(crate) struct RopeGatherer {
+    /// A very large body.
+    large: Option<GrowingBytes>,
     whole: ByteRope,
     /// Small pieces, copied.
     tail: BytesMut,
@@ -101,7 +105,19 @@ pub(crate) struct RopeGatherer {
 /// the memory that it keeps is in use.
 const STAYS: usize = 32 << 10;
 
+/// A body of as many bytes is copied into memory of its own, which goes back to the system as a whole.
+const LARGE: u64 = 16 << 20;
+
 impl RopeGatherer {
+    /// Creates one for so many bytes, if they come.
+    pub(crate) fn expecting(bytes: u64) -> Self {
+        let large = usize::try_from(bytes).ok().filter(|_| bytes >= LARGE);
+        RopeGatherer {
+            large: large.map(GrowingBytes::with_capacity),
+            ..RopeGatherer::default()
+        }
+    }
+
     /// Returns the number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes
@@ -109,6 +125,10 @@ impl RopeGatherer {
 
     /// Appends a piece.
     pub(crate) fn push(&mut self, piece: Bytes) {
+        if let Some(large) = &mut self.large {
+            self.bytes += piece.len();
+            return large.extend_from_slice(&piece);
+        }
         let stays = self.bytes == 0 || piece.len() >= STAYS;
         self.bytes += piece.len();
         if stays || self.tail.len() + piece.len() > STAYS {
@@ -127,6 +147,9 @@ impl RopeGatherer {
 
     /// Returns all of it.
     pub(crate) fn finish(mut self) -> ByteRope {
+        if let Some(large) = self.large {
+            return large.freeze().into();
+        }
         self.end_tail();
         self.whole
     }

@@ -1,12 +1,13 @@
 //! Tensors as they are sent: values in row-major order as little-endian bytes, strings with their
 //! lengths before them.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use divisi::tensor::DataType;
 
 use crate::error::ServiceError;
 use crate::limits::ServerLimits;
 
+use super::growing::GrowingBytes;
 use super::rope::ByteRope;
 
 /// The bytes of the length before each string.
@@ -85,7 +86,7 @@ impl WireTensor {
 
     /// Creates a tensor of strings.
     pub fn of_strings<'s>(dims: Vec<usize>, strings: impl Iterator<Item = &'s [u8]>) -> Self {
-        let mut bytes = BytesMut::new();
+        let mut bytes = GrowingBytes::default();
         for string in strings {
             put_string(&mut bytes, string);
         }
@@ -133,9 +134,9 @@ impl WireTensor {
 }
 
 /// Appends a string with its length before it.
-pub(crate) fn put_string(to: &mut impl BufMut, string: &[u8]) {
-    to.put_u32_le(string.len() as u32);
-    to.put_slice(string);
+pub(super) fn put_string(to: &mut GrowingBytes, string: &[u8]) {
+    to.extend_from_slice(&(string.len() as u32).to_le_bytes());
+    to.extend_from_slice(string);
 }
 
 /// Takes strings off the front of bytes, as long as there are whole ones.

@@ -90,7 +90,9 @@ pub enum SamplesError {
     #[error(transparent)]
     Text(TextError),
     /// An integer that float32 does not hold exactly.
-    #[error("`{tensor}`, sample {sample}: expected integers from -{MOST_EXACT} to {MOST_EXACT}")]
+    #[error(
+        "`{tensor}`, sample {sample}: expected integers between -{MOST_EXACT} and {MOST_EXACT}"
+    )]
     Integer {
         /// The tensor's name.
         tensor: String,

@@ -159,11 +159,18 @@ pub(super) fn joined(
 }
 
 fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesError> {
-    let wrong = |v: &f32| v.abs() > MOST_EXACT as f32 || v.fract() != 0.0;
-    let at = samples.values().iter().position(wrong);
-    match at.filter(|_| spec.data_type.is_integer()) {
+    // The next larger integer than the largest was rounded to it.
+    let wrong = |v: f32| v.abs() >= MOST_EXACT as f32 || v.fract() != 0.0;
+    // The check of samples names the table in which an id has no row.
+    let is_id = |at: usize| {
+        let ids = spec.ids.as_ref();
+        ids.is_some_and(|ids| ids.at(at % samples.width()).is_some())
+    };
+    let mut values = samples.values().iter().enumerate();
+    let first = values.find(|(at, v)| wrong(**v) && !is_id(*at));
+    match first.filter(|_| spec.data_type.is_integer()) {
         None => Ok(()),
-        Some(at) => Err(SamplesError::Integer {
+        Some((at, _)) => Err(SamplesError::Integer {
             tensor: spec.name.clone(),
             sample: at / samples.width(),
         }),

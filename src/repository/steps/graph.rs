@@ -116,8 +116,8 @@ impl<'c> EnsembleGraph<'c> {
         let line = steps.iter().find(named).map_or(1, |step| step.written.line);
         let remedy = match error {
             StepsFault::Pipeline(PipelineError::Unfit {
-                expected, found, ..
-            }) if expected.contains("-1") != found.contains("-1") => EQUALLY_OPEN,
+                one_varies: true, ..
+            }) => EQUALLY_OPEN,
             _ => "",
         };
         self.wrong(line, &format!("ensemble_scheduling: {why}{remedy}"))

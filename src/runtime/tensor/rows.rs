@@ -5,6 +5,7 @@
 //! sample has.
 
 use super::lengths::copy_part;
+use super::row_check::SampleFault;
 use super::signature::{Dimension, Signature, SignatureError, TensorSpec};
 use super::value::{TensorError, TensorValue};
 
@@ -243,6 +244,23 @@ fn width(specs: &[TensorSpec], length: usize) -> usize {
     })
 }
 
+/// Returns the fault of an integer that is too large for float32, if it would be looked up in a
+/// table at its place. `values` is the number of values of a sample.
+fn without_row(spec: &TensorSpec, values: usize, error: &TensorError) -> Option<SampleFault> {
+    let &TensorError::Inexact { at, value } = error else {
+        return None;
+    };
+    let (sample, position) = (at / values.max(1), at % values.max(1));
+    let range = spec.ids.as_ref()?.at(position)?;
+    Some(SampleFault::Id {
+        input: spec.name.clone(),
+        sample,
+        position,
+        id: value.to_string(),
+        range,
+    })
+}
+
 /// One input of all samples.
 struct InputPart {
     batch: usize,
@@ -271,10 +289,15 @@ fn values(
     }
     match tensor.dims() {
         [batch, sample @ ..] if *batch > 0 && spec.fits(sample) => {
-            let floats = tensor.floats();
-            let floats = floats.map_err(|error| SignatureError::Values {
-                name: name(),
-                error,
+            let floats = tensor.floats().map_err(|error| {
+                let values = sample.iter().product();
+                match without_row(spec, values, &error) {
+                    Some(fault) => SignatureError::Sample(fault),
+                    None => SignatureError::Values {
+                        name: name(),
+                        error,
+                    },
+                }
             })?;
             let sizes = spec.dims.iter().zip(sample);
             let varying = sizes.filter(|(d, _)| **d == Dimension::Varies);

@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::data_type::DataType;
 use super::ids::IdRanges;
 use super::lengths::Lengths;
+use super::row_check::SampleFault;
 use super::value::TensorError;
 
 /// A size of a tensor.
@@ -139,6 +140,9 @@ pub enum SignatureError {
         /// That one's length.
         expected: usize,
     },
+    /// A sample that no network can answer.
+    #[error(transparent)]
+    Sample(SampleFault),
     /// Values that cannot be taken.
     #[error("input `{name}`: {error}")]
     Values {

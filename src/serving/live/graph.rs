@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::dataflow::{RowJoin, RowSet, StepIndex};
 use crate::device::MemberIndex;
+use crate::ensemble::AnswerFloats;
 use crate::pipeline::{Pipeline, PlaneRows, RowInputs, RowOrigin, StepRole, TensorSource};
 use crate::serving::answer::{Answer, MissingSteps};
 use crate::serving::batch::{Range, Slice};
@@ -311,10 +312,14 @@ impl PipelineRows {
         let width = outputs.iter().map(|source| source.run.len()).sum();
         let blocks = (0..self.parts.len()).map(|part| {
             let (rows, count) = (self.rows(samples, part, &[]), self.parts[part].slice.len);
-            let mut block = Vec::with_capacity(count * width);
+            let mut block = AnswerFloats::zeroed(count * width);
+            let mut left = &mut block[..];
             for row in 0..count {
                 for output in &outputs {
-                    block.extend_from_slice(rows.values(row, output));
+                    let values = rows.values(row, output);
+                    let (to, behind) = left.split_at_mut(values.len());
+                    to.copy_from_slice(values);
+                    left = behind;
                 }
             }
             block

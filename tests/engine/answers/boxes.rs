@@ -57,7 +57,7 @@ fn combined(
         let row: Vec<f32> = yolo8(&members[*member]).iter().map(|v| v / 2.0).collect();
         rule.fold(MemberIndex::new(*member), &row, &mut state);
     }
-    let row = rule.finish(state, kind.width());
+    let row = rule.finish(state.into(), kind.width()).into_vec();
     kind.boxes()
         .and_then(|rows| rows.boxes(&row))
         .expect("boxes")

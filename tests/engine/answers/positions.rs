@@ -23,7 +23,7 @@ fn combined(combination: &Combination, kind: AnswerKind, rows: &[Vec<f32>]) -> V
     for (member, row) in MemberIndex::enumerate(rows) {
         rule.fold(member, row, &mut state);
     }
-    rule.finish(state, kind.width())
+    rule.finish(state.into(), kind.width()).into_vec()
 }
 
 fn softmax(logits: &[f32]) -> Vec<f32> {
@@ -70,7 +70,7 @@ proptest! {
                 for (member, row) in MemberIndex::enumerate(&of_members) {
                     one.fold(member, row, &mut state);
                 }
-                let expected = one.finish(state, classes);
+                let expected = one.finish(state.into(), classes).into_vec();
                 let found = at(kind, &found, position);
                 let near = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5);
                 prop_assert!(near, "{kind} {rule:?} {position}: {found:?} {expected:?}");
@@ -86,7 +86,7 @@ fn a_single_class_is_given_from_a_half_on() {
     let rule = even.build_for(kind, &[OutputKind::LabelLogits]);
     let mut state = vec![0.0; rule.state_width()];
     rule.fold(MemberIndex::new(0), &[-2.0, 0.0, 2.0], &mut state);
-    let row = rule.finish(state, 3);
+    let row = rule.finish(state.into(), 3);
     assert!(
         is_near(row[2].into(), 1.0 / (1.0 + (-2.0f64).exp())),
         "{row:?}"

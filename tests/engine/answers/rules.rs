@@ -126,7 +126,7 @@ fn combined(combination: &Combination, kind: AnswerKind, outputs: OutputKind, ro
     for (member, value) in rows.iter().enumerate() {
         rule.fold(MemberIndex::new(member), &[*value], &mut state);
     }
-    f64::from(rule.finish(state, 1)[0])
+    f64::from(rule.finish(state.into(), 1)[0])
 }
 
 #[test]

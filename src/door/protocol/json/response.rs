@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::ser::Formatter;
 
 use crate::error::{ErrorKind, ServiceError};
+use crate::protocol::GrowingBytes;
 use crate::protocol::call::{InferenceReply, ReplyOutput, ReplyPlace};
 use crate::protocol::elements::{WrittenElements, non_finite};
 use crate::protocol::parameters::ParameterValue;
@@ -29,7 +30,7 @@ pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
     let outputs = reply.outputs.iter();
     let written = outputs.filter(|output| output.place == ReplyPlace::Written);
     let words = NonFiniteWords(written.flat_map(|output| non_finite(&output.tensor)));
-    let mut head = Vec::new();
+    let mut head = GrowingBytes::default();
     let mut json = serde_json::Serializer::with_formatter(&mut head, words);
     WrittenReply(reply).serialize(&mut json).map_err(|e| {
         let message = format!("the answer cannot be written as JSON ({e}); ask for binary data");
@@ -40,7 +41,7 @@ pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
         .iter()
         .filter(|o| o.place == ReplyPlace::Binary);
     Ok(JsonReply {
-        head: head.into(),
+        head: head.freeze(),
         tail: binary.map(|output| output.tensor.bytes()).collect(),
     })
 }

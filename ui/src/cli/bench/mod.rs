@@ -303,7 +303,7 @@ fn expected(ensemble: &Ensemble) -> Vec<f32> {
         let row = constant_row(member, served.row_width());
         rule.fold(member, &row, &mut state);
     }
-    rule.finish(state, width)
+    rule.finish(state.into(), width).into_vec()
 }
 
 fn count_wrong(answer: &Answer, expected: &[f32]) -> usize {

@@ -1,0 +1,92 @@
+//! The numbers of an answer.
+
+use std::ops::{Deref, DerefMut};
+
+use memmap2::MmapMut;
+
+/// As many bytes lie in a mapping of their own.
+const MAPPED: usize = 4 << 20;
+
+/// The numbers of an answer. Many of them lie in a mapping, which goes back to the system when it
+/// is dropped, whatever the thread. The allocator keeps what another thread than its own drops
+/// until its own asks for memory again, and those that compute answers may not for a long time.
+#[derive(Debug)]
+pub struct AnswerFloats(Memory);
+
+#[derive(Debug)]
+enum Memory {
+    Allocated(Vec<f32>),
+    Mapped(MmapMut),
+}
+
+impl AnswerFloats {
+    /// Returns so many zeros.
+    pub fn zeroed(count: usize) -> Self {
+        let bytes = count.saturating_mul(size_of::<f32>());
+        let map = (bytes >= MAPPED).then(|| MmapMut::map_anon(bytes).ok());
+        AnswerFloats(match map.flatten() {
+            Some(map) => Memory::Mapped(map),
+            None => Memory::Allocated(vec![0.0; count]),
+        })
+    }
+
+    /// Returns the numbers as a vector, copied if they are many.
+    pub fn into_vec(self) -> Vec<f32> {
+        match self.0 {
+            Memory::Allocated(values) => values,
+            Memory::Mapped(map) => bytemuck::cast_slice(&map[..]).to_vec(),
+        }
+    }
+}
+
+impl Default for AnswerFloats {
+    fn default() -> Self {
+        AnswerFloats(Memory::Allocated(Vec::new()))
+    }
+}
+
+/// Copies many numbers into a mapping.
+impl From<Vec<f32>> for AnswerFloats {
+    fn from(values: Vec<f32>) -> Self {
+        if size_of_val(&values[..]) < MAPPED {
+            return AnswerFloats(Memory::Allocated(values));
+        }
+        let mut floats = AnswerFloats::zeroed(values.len());
+        floats.copy_from_slice(&values);
+        floats
+    }
+}
+
+impl Clone for AnswerFloats {
+    fn clone(&self) -> Self {
+        let mut floats = AnswerFloats::zeroed(self.len());
+        floats.copy_from_slice(self);
+        floats
+    }
+}
+
+impl PartialEq for AnswerFloats {
+    fn eq(&self, other: &Self) -> bool {
+        self[..] == other[..]
+    }
+}
+
+impl Deref for AnswerFloats {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match &self.0 {
+            Memory::Allocated(values) => values,
+            Memory::Mapped(map) => bytemuck::cast_slice(&map[..]),
+        }
+    }
+}
+
+impl DerefMut for AnswerFloats {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        match &mut self.0 {
+            Memory::Allocated(values) => values,
+            Memory::Mapped(map) => bytemuck::cast_slice_mut(&mut map[..]),
+        }
+    }
+}
