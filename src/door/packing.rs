@@ -10,6 +10,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 
 use crate::error::ServiceError;
 use crate::limits::{AllowanceShare, no_memory};
+use crate::protocol::GrowingBytes;
 
 /// Bytes that are unpacked or packed at once.
 pub(crate) const PIECE: usize = 256 << 10;
@@ -74,7 +75,8 @@ pub(crate) struct Unpacker {
     from: Box<dyn Read + Send>,
     encoding: Encoding,
     most: usize,
-    all: Vec<u8>,
+    all: GrowingBytes,
+    piece: Vec<u8>,
     held: AllowanceShare,
 }
 
@@ -90,7 +92,8 @@ impl Unpacker {
             from: encoding.reader(packed),
             encoding,
             most,
-            all: Vec::new(),
+            all: GrowingBytes::default(),
+            piece: Vec::new(),
             held,
         }
     }
@@ -121,20 +124,18 @@ impl Unpacker {
 
     /// Reads some bytes. Returns their number, which is 0 at the end.
     fn read(&mut self) -> Result<usize, ServiceError> {
-        let before = self.all.len();
-        self.all.resize(before + before.clamp(FIRST, PIECE), 0);
-        let read = self.from.read(&mut self.all[before..]);
-        let count = read.as_ref().map_or(0, |count| *count);
-        self.all.truncate(before + count);
-        read.map_err(|e| {
+        self.piece.resize(self.all.len().clamp(FIRST, PIECE), 0);
+        let count = self.from.read(&mut self.piece).map_err(|e| {
             let name = self.encoding.name();
             ServiceError::bad(format!("the request's body is no {name}: {e}"))
-        })
+        })?;
+        self.all.extend_from_slice(&self.piece[..count]);
+        Ok(count)
     }
 
     /// Returns the bytes, and their share of memory.
     pub(crate) fn finish(self) -> (Bytes, AllowanceShare) {
-        (self.all.into(), self.held)
+        (self.all.freeze(), self.held)
     }
 }
 

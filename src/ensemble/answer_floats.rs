@@ -11,10 +11,10 @@ const MAPPED: usize = 4 << 20;
 /// is dropped, whatever the thread. The allocator keeps what another thread than its own drops
 /// until its own asks for memory again, and those that compute answers may not for a long time.
 #[derive(Debug)]
-pub struct AnswerFloats(Memory);
+pub struct AnswerFloats(AnswerMemory);
 
 #[derive(Debug)]
-enum Memory {
+enum AnswerMemory {
     Allocated(Vec<f32>),
     Mapped(MmapMut),
 }
@@ -25,23 +25,23 @@ impl AnswerFloats {
         let bytes = count.saturating_mul(size_of::<f32>());
         let map = (bytes >= MAPPED).then(|| MmapMut::map_anon(bytes).ok());
         AnswerFloats(match map.flatten() {
-            Some(map) => Memory::Mapped(map),
-            None => Memory::Allocated(vec![0.0; count]),
+            Some(map) => AnswerMemory::Mapped(map),
+            None => AnswerMemory::Allocated(vec![0.0; count]),
         })
     }
 
     /// Returns the numbers as a vector, copied if they are many.
     pub fn into_vec(self) -> Vec<f32> {
         match self.0 {
-            Memory::Allocated(values) => values,
-            Memory::Mapped(map) => bytemuck::cast_slice(&map[..]).to_vec(),
+            AnswerMemory::Allocated(values) => values,
+            AnswerMemory::Mapped(map) => bytemuck::cast_slice(&map[..]).to_vec(),
         }
     }
 }
 
 impl Default for AnswerFloats {
     fn default() -> Self {
-        AnswerFloats(Memory::Allocated(Vec::new()))
+        AnswerFloats(AnswerMemory::Allocated(Vec::new()))
     }
 }
 
@@ -49,7 +49,7 @@ impl Default for AnswerFloats {
 impl From<Vec<f32>> for AnswerFloats {
     fn from(values: Vec<f32>) -> Self {
         if size_of_val(&values[..]) < MAPPED {
-            return AnswerFloats(Memory::Allocated(values));
+            return AnswerFloats(AnswerMemory::Allocated(values));
         }
         let mut floats = AnswerFloats::zeroed(values.len());
         floats.copy_from_slice(&values);
@@ -76,8 +76,8 @@ impl Deref for AnswerFloats {
 
     fn deref(&self) -> &[f32] {
         match &self.0 {
-            Memory::Allocated(values) => values,
-            Memory::Mapped(map) => bytemuck::cast_slice(&map[..]),
+            AnswerMemory::Allocated(values) => values,
+            AnswerMemory::Mapped(map) => bytemuck::cast_slice(&map[..]),
         }
     }
 }
@@ -85,8 +85,8 @@ impl Deref for AnswerFloats {
 impl DerefMut for AnswerFloats {
     fn deref_mut(&mut self) -> &mut [f32] {
         match &mut self.0 {
-            Memory::Allocated(values) => values,
-            Memory::Mapped(map) => bytemuck::cast_slice_mut(&mut map[..]),
+            AnswerMemory::Allocated(values) => values,
+            AnswerMemory::Mapped(map) => bytemuck::cast_slice_mut(&mut map[..]),
         }
     }
 }

@@ -32,8 +32,8 @@ const LAYERS: &[&[&str]] = &[
 const DOOR_LAYERS: &[&[&str]] = &[
     &["error", "notices", "watched"],
     &["background", "keys", "limits", "tls"],
-    &["packing", "protocol"],
-    &["service"],
+    &["protocol"],
+    &["packing", "service"],
     &[
         "cache", "callers", "client", "describe", "ensemble", "metrics", "net", "regions",
     ],

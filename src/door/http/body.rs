@@ -99,7 +99,7 @@ async fn gather_all(
     most: usize,
 ) -> Result<HeldBody, ServiceError> {
     let mut held = gateway.bodies.share();
-    let mut all = RopeGatherer::expecting(body.size_hint().lower());
+    let mut all = RopeGatherer::announced(body.size_hint().lower());
     let mut pace = PaceLimit::new(&gateway.limits);
     while let Some(frame) = next_frame(&mut body, &mut pace).await? {
         let broken = |e| ServiceError::bad(format!("the request's body broke off: {e}"));

@@ -39,11 +39,12 @@ impl Default for GrowingBytes {
 }
 
 impl GrowingBytes {
-    /// Returns an empty one that takes `bytes` bytes without moving them.
+    /// Returns an empty one that takes `bytes` bytes without moving them, unless the system makes no
+    /// mapping for them.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         match mapping(bytes) {
             Some(map) => GrowingBytes::Mapped(MappedBytes { map, len: 0 }),
-            None => GrowingBytes::Allocated(Vec::with_capacity(bytes)),
+            None => GrowingBytes::Allocated(Vec::with_capacity(bytes.min(MAPPED))),
         }
     }
 
@@ -106,7 +107,9 @@ impl GrowingBytes {
     #[inline]
     fn fits(&self, more: usize) -> bool {
         match self {
-            GrowingBytes::Allocated(bytes) => bytes.len() + more < MAPPED,
+            GrowingBytes::Allocated(bytes) => {
+                bytes.len() + more < MAPPED || more <= bytes.capacity() - bytes.len()
+            }
             GrowingBytes::Mapped(bytes) => more <= bytes.map.len() - bytes.len,
         }
     }
@@ -119,8 +122,15 @@ impl GrowingBytes {
         if let Some(mut map) = mapping(needed) {
             map[..len].copy_from_slice(self.as_ref());
             *self = GrowingBytes::Mapped(MappedBytes { map, len });
-        } else if let GrowingBytes::Mapped(bytes) = self {
-            *self = GrowingBytes::Allocated(bytes.as_ref().to_vec());
+            return;
+        }
+        match self {
+            GrowingBytes::Allocated(bytes) => bytes.reserve(more),
+            GrowingBytes::Mapped(bytes) => {
+                let mut allocated = Vec::with_capacity(needed);
+                allocated.extend_from_slice(bytes.as_ref());
+                *self = GrowingBytes::Allocated(allocated);
+            }
         }
     }
 }
@@ -166,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn many_bytes_have_a_mapping_of_its_own() {
+    fn many_bytes_have_a_mapping_of_their_own() {
         let mut bytes = GrowingBytes::default();
         bytes.extend_from_slice(&vec![1; MAPPED - 1]);
         assert!(matches!(bytes, GrowingBytes::Allocated(_)));

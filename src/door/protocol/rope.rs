@@ -90,11 +90,13 @@ impl ByteRope {
 }
 
 /// Gathers pieces as they come. Small ones are copied together, so that neither they nor the memory
-/// that they lie in are many. All of a very large body are.
+/// that they lie in are many. All pieces of a very large body are copied.
 #[derive(Debug, Default)]
 pub(crate) struct RopeGatherer {
-    /// A very large body.
+    /// A very large body, once so much of it has come.
     large: Option<GrowingBytes>,
+    /// The bytes that its sender has announced.
+    announced: usize,
     whole: ByteRope,
     /// Small pieces, copied.
     tail: BytesMut,
@@ -106,14 +108,13 @@ pub(crate) struct RopeGatherer {
 const STAYS: usize = 32 << 10;
 
 /// A body of as many bytes is copied into memory of its own, which goes back to the system as a whole.
-const LARGE: u64 = 16 << 20;
+const LARGE: usize = 16 << 20;
 
 impl RopeGatherer {
-    /// Creates one for so many bytes, if they come.
-    pub(crate) fn expecting(bytes: u64) -> Self {
-        let large = usize::try_from(bytes).ok().filter(|_| bytes >= LARGE);
+    /// Creates one for a body of which so many bytes were announced. Memory is taken for what comes.
+    pub(crate) fn announced(bytes: u64) -> Self {
         RopeGatherer {
-            large: large.map(GrowingBytes::with_capacity),
+            announced: usize::try_from(bytes).unwrap_or(0),
             ..RopeGatherer::default()
         }
     }
@@ -125,12 +126,12 @@ impl RopeGatherer {
 
     /// Appends a piece.
     pub(crate) fn push(&mut self, piece: Bytes) {
-        if let Some(large) = &mut self.large {
-            self.bytes += piece.len();
-            return large.extend_from_slice(&piece);
-        }
-        let stays = self.bytes == 0 || piece.len() >= STAYS;
+        let is_first = self.bytes == 0;
         self.bytes += piece.len();
+        if self.bytes >= LARGE {
+            return self.large().extend_from_slice(&piece);
+        }
+        let stays = is_first || piece.len() >= STAYS;
         if stays || self.tail.len() + piece.len() > STAYS {
             self.end_tail();
         }
@@ -138,6 +139,21 @@ impl RopeGatherer {
             true => self.whole.push(piece),
             false => self.tail.extend_from_slice(&piece),
         }
+    }
+
+    /// Returns the memory of a large body, into which what came before is copied.
+    fn large(&mut self) -> &mut GrowingBytes {
+        if self.large.is_none() {
+            self.end_tail();
+        }
+        self.large.get_or_insert_with(|| {
+            let before = std::mem::take(&mut self.whole);
+            let mut large = GrowingBytes::with_capacity(self.announced.max(LARGE));
+            before
+                .pieces()
+                .for_each(|piece| large.extend_from_slice(piece));
+            large
+        })
     }
 
     fn end_tail(&mut self) {
@@ -152,5 +168,25 @@ impl RopeGatherer {
         }
         self.end_tail();
         self.whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::{LARGE, RopeGatherer};
+
+    #[test]
+    fn a_large_body_is_the_bytes_that_came_whatever_was_announced() {
+        let piece = Bytes::from_iter((0..=250).cycle().take(100_003));
+        let pieces = LARGE / piece.len() + 20;
+        for announced in [0, (pieces * piece.len()) as u64, u64::MAX] {
+            let mut gatherer = RopeGatherer::announced(announced);
+            (0..pieces).for_each(|_| gatherer.push(piece.clone()));
+            let whole = gatherer.finish();
+            assert_eq!(whole.pieces().count(), 1, "{announced}");
+            assert!(whole.joined() == piece.repeat(pieces), "{announced}");
+        }
     }
 }

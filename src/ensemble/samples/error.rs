@@ -91,7 +91,8 @@ pub enum SamplesError {
     Text(TextError),
     /// An integer that float32 does not hold exactly.
     #[error(
-        "`{tensor}`, sample {sample}: expected integers between -{MOST_EXACT} and {MOST_EXACT}"
+        "`{tensor}`, sample {sample}: expected integers from -{most} to {most}",
+        most = MOST_EXACT - 1
     )]
     Integer {
         /// The tensor's name.

@@ -162,12 +162,15 @@ fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesErr
     // The next larger integer than the largest was rounded to it.
     let wrong = |v: f32| v.abs() >= MOST_EXACT as f32 || v.fract() != 0.0;
     // The check of samples names the table in which an id has no row.
-    let is_id = |at: usize| {
-        let ids = spec.ids.as_ref();
-        ids.is_some_and(|ids| ids.at(at % samples.width()).is_some())
+    let has_no_row = |at: usize, v: f32| {
+        let range = spec
+            .ids
+            .as_ref()
+            .and_then(|ids| ids.at(at % samples.width()));
+        range.is_some_and(|range| !range.contains(v))
     };
     let mut values = samples.values().iter().enumerate();
-    let first = values.find(|(at, v)| wrong(**v) && !is_id(*at));
+    let first = values.find(|(at, v)| wrong(**v) && !has_no_row(*at, **v));
     match first.filter(|_| spec.data_type.is_integer()) {
         None => Ok(()),
         Some((at, _)) => Err(SamplesError::Integer {

@@ -43,6 +43,11 @@ impl IdRange {
         self.most
     }
 
+    /// Whether an integer is one of the ids.
+    pub(super) fn contains_integer(self, value: i128) -> bool {
+        (i128::from(self.least)..=self.most.into()).contains(&value)
+    }
+
     /// Whether a value is one of the ids.
     pub fn contains(self, value: f32) -> bool {
         (self.least as f32..=self.most as f32).contains(&value) && value.fract() == 0.0

@@ -252,7 +252,7 @@ fn without_row(spec: &TensorSpec, values: usize, error: &TensorError) -> Option<
     };
     let (sample, position) = (at / values.max(1), at % values.max(1));
     let range = spec.ids.as_ref()?.at(position)?;
-    Some(SampleFault::Id {
+    (!range.contains_integer(value)).then(|| SampleFault::Id {
         input: spec.name.clone(),
         sample,
         position,

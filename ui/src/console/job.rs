@@ -70,7 +70,7 @@ mod ids {
         known.then(|| fields(&child.parent.to_string()).map(ids))?
     }
 
-    /// What stands behind the state in `/proc/PID/stat` (proc_pid_stat(5)): the parent, the group,
+    /// The numbers behind the state in `/proc/PID/stat` (proc_pid_stat(5)): the parent, the group,
     /// the session, the terminal and the group in its foreground.
     type StatFields = [i32; 5];
     const GROUP: usize = 1;
@@ -85,7 +85,9 @@ mod ids {
     }
 
     fn fields(pid: &str) -> Option<StatFields> {
-        parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // A process may give itself any bytes as its name.
+        parse(&String::from_utf8_lossy(&stat))
     }
 
     fn parse(stat: &str) -> Option<StatFields> {
