@@ -237,7 +237,8 @@ fn at_the_bound_of_grpc_half_a_message_makes_room_for_a_newcomer() {
         let mut newcomer = open(grpc(&server), &opening);
         newcomer.read_exact(&mut [0]).is_ok()
     });
-    assert!(call.answer().is_err(), "its connection has ended");
+    // Its connection has ended. On a busy machine the call may come after that began, and be refused.
+    assert!(call.answer().map_or(true, |answer| answer.status != "0"));
 }
 
 #[test]

@@ -44,8 +44,9 @@ fn it_registers_until_it_is_killed() {
     }
 }
 
-/// Runs the program for a time and kills it; returns the last number that it confirmed.
-fn killed_after(path: &Path, first: u32, time: Duration) -> Option<u32> {
+/// Runs the program until it has confirmed so many, and then for a time, and kills it; returns the
+/// last number that it confirmed.
+fn killed_after(path: &Path, first: u32, confirmed: usize, time: Duration) -> Option<u32> {
     let program = env::current_exe().expect("a path");
     let name = "kills::it_registers_until_it_is_killed";
     let mut child = Command::new(program)
@@ -63,12 +64,14 @@ fn killed_after(path: &Path, first: u32, time: Duration) -> Option<u32> {
         .stderr(Stdio::null())
         .spawn()
         .expect("starts");
-    thread::sleep(time);
-    child.kill().expect("runs until then");
     let out = BufReader::new(child.stdout.take().expect("a pipe"));
     let lines = out.lines().map_while(Result::ok);
-    let numbers = lines.filter_map(|line| line.strip_prefix("confirmed ")?.parse().ok());
-    let last = numbers.last();
+    let number = |line: String| line.strip_prefix("confirmed ")?.parse().ok();
+    let mut numbers = lines.filter_map(number);
+    let before = numbers.by_ref().take(confirmed).last();
+    thread::sleep(time);
+    child.kill().expect("runs until then");
+    let last = numbers.last().or(before);
     child.wait().expect("ends");
     last
 }
@@ -80,9 +83,9 @@ fn what_was_confirmed_is_there_after_every_kill() {
     let kills = env::var(KILLS).ok().and_then(|kills| kills.parse().ok());
     let (mut first, mut seen) = (0, 0);
     for kill in 0..kills.unwrap_or(USUAL) {
-        // Spread over the times that a few registrations take.
-        let time = Duration::from_micros(4_000 + kill * 7_919 % 60_000);
-        let last = killed_after(&path, first, time);
+        // Spread over the time that a registration takes, of the first ones and those that follow.
+        let time = Duration::from_micros(kill * 7_919 % 20_000);
+        let last = killed_after(&path, first, kill as usize % 4, time);
         let contents = Store::read(&path, PATIENCE).expect("opens after a kill");
         let Some(last) = last.or(first.checked_sub(1)) else {
             continue;

@@ -323,9 +323,10 @@ fn a_change_by_a_policy_is_undone_and_none_decides_after_it() {
     let mut session = watching.with_scaling(Arc::clone(&scaling) as Arc<dyn TaskScaling>);
     let served = || deployment.running().catalogue.entries().len();
     wait_until("what nobody asks has left", || served() < 3);
-    session
-        .command(Command::Undo)
-        .expect("what left can come back");
+    // The change is noted a moment after it is seen.
+    wait_until("what left can come back", || {
+        session.command(Command::Undo).is_ok()
+    });
     wait_until("it is back", || served() == 3);
     wait_until("it was seen", || scaling.view().held.is_some());
     assert_eq!(
