@@ -34,9 +34,9 @@ pub(super) fn fits(step: &str, own: &TensorSpec, tensor: &TensorSpec) -> Result<
     Err(PipelineError::Unfit {
         step: step.to_owned(),
         input: own.name.clone(),
-        expected: own.to_string(),
+        expected: own.to_string().into(),
         tensor: tensor.name.clone(),
-        found: tensor.to_string(),
+        found: tensor.to_string().into(),
         one_varies: own.varies() != tensor.varies(),
     })
 }

@@ -62,9 +62,9 @@ pub enum PipelineError {
         /// The tensor that it is to read.
         tensor: String,
         /// The type and shape of the input.
-        expected: String,
+        expected: Box<str>,
         /// Those of the tensor.
-        found: String,
+        found: Box<str>,
         /// Whether a dimension of one of them varies, and none of the other.
         one_varies: bool,
     },

@@ -49,8 +49,8 @@ fn suspending_gives_the_terminal_back_and_resuming_takes_it() {
 fn a_group_without_a_number_is_not_stopped_and_goes_on() {
     let unshared = ["--user", "--map-root-user", "--pid", "--fork"];
     let tried = Command::new("unshare").args(unshared).arg("true").status();
+    // Some systems make no containers.
     if !tried.is_ok_and(|status| status.success()) {
-        eprintln!("not tried: this system makes no containers");
         return;
     }
     let mut program = Command::new("unshare");
