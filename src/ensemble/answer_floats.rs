@@ -4,12 +4,12 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-/// As many bytes lie in a mapping of their own.
+/// The size from which on numbers lie in a mapping of their own, in bytes.
 const MAPPED: usize = 4 << 20;
 
-/// The numbers of an answer. Many of them lie in a mapping, which goes back to the system when it
-/// is dropped, whatever the thread. The allocator keeps what another thread than its own drops
-/// until its own asks for memory again, and those that compute answers may not for a long time.
+/// The numbers of an answer. From 4 MiB on they lie in a mapping, which any thread's drop releases.
+/// The allocator keeps memory that another thread drops until the thread that allocated it
+/// allocates again, and threads that compute answers may be idle for long.
 #[derive(Debug)]
 pub struct AnswerFloats(AnswerMemory);
 
@@ -20,7 +20,7 @@ enum AnswerMemory {
 }
 
 impl AnswerFloats {
-    /// Returns so many zeros.
+    /// Returns `count` zeros.
     pub fn zeroed(count: usize) -> Self {
         let bytes = count.saturating_mul(size_of::<f32>());
         let map = (bytes >= MAPPED).then(|| MmapMut::map_anon(bytes).ok());

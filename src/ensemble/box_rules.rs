@@ -102,14 +102,14 @@ impl CombinationRule for CombinedBoxes {
 
     fn finish(&self, state: AnswerFloats, width: usize) -> AnswerFloats {
         let samples = state.chunks_exact(self.state_width());
-        let mut answers = vec![0.0; samples.len() * width];
+        let mut answers = AnswerFloats::zeroed(samples.len() * width);
         for (state, row) in samples.zip(answers.chunks_exact_mut(width)) {
             let of_members = state.chunks_exact(self.rows.width());
             let of_members = of_members.filter_map(|kept| self.rows.boxes(kept));
             let combined = self.combine(of_members.collect());
             self.rows.write(&combined, row);
         }
-        answers.into()
+        answers
     }
 
     fn counts(&self, member: MemberIndex) -> bool {

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -33,6 +33,18 @@ impl Body for SentPieces {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = self.0.poll_recv(context);
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+/// A piece that tells when it was sent.
+struct PieceUntilSent {
+    bytes: Vec<u8>,
+    _sent: Arc<()>,
+}
+
+impl AsRef<[u8]> for PieceUntilSent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -90,6 +102,16 @@ impl OpenCall {
         let pieces = self.pieces.as_ref().expect("an open call");
         // A server that has answered takes no more.
         let _ = pieces.send(Bytes::copy_from_slice(piece));
+    }
+
+    /// Sends a piece that is larger than the server takes unread; returns what is dropped once it
+    /// was sent, for which the server has begun to read the call.
+    pub fn send_read(&self, bytes: Vec<u8>) -> Weak<()> {
+        let sent = Arc::new(());
+        let is_sent = Arc::downgrade(&sent);
+        let pieces = self.pieces.as_ref().expect("an open call");
+        let _ = pieces.send(Bytes::from_owner(PieceUntilSent { bytes, _sent: sent }));
+        is_sent
     }
 
     /// Whether the head of the answer has come.

@@ -324,9 +324,10 @@ fn a_change_by_a_policy_is_undone_and_none_decides_after_it() {
     let served = || deployment.running().catalogue.entries().len();
     wait_until("what nobody asks has left", || served() < 3);
     // The change is noted a moment after it is seen.
-    wait_until("what left can come back", || {
-        session.command(Command::Undo).is_ok()
-    });
+    wait_until("it can be undone", || session.snapshot().can_undo);
+    session
+        .command(Command::Undo)
+        .expect("what left can come back");
     wait_until("it is back", || served() == 3);
     wait_until("it was seen", || scaling.view().held.is_some());
     assert_eq!(

@@ -5,17 +5,17 @@ use std::io::{self, Write};
 use bytes::Bytes;
 use memmap2::MmapMut;
 
-/// As many bytes lie in a mapping of their own.
+/// The size from which on bytes lie in a mapping of their own.
 const MAPPED: usize = 4 << 20;
 
-/// Bytes that grow. Many of them lie in a mapping, which goes back to the system when the
-/// last reader drops it, whatever its thread. The allocator (mimalloc 2) keeps memory that another
-/// thread drops until the thread that took it asks for memory again, which an idle one never does.
+/// Bytes that grow. From 4 MiB on they lie in a mapping, which the last reader's drop releases on
+/// any thread. The allocator (mimalloc 2) keeps memory that another thread drops until the thread
+/// that allocated it allocates again, which an idle thread never does.
 #[derive(Debug)]
 pub(crate) enum GrowingBytes {
-    /// Few of them, or the system makes no mapping.
+    /// Bytes of the allocator: they are few, or the system refused a mapping.
     Allocated(Vec<u8>),
-    /// Many of them.
+    /// Bytes of a mapping.
     Mapped(MappedBytes),
 }
 

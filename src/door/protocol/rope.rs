@@ -90,12 +90,12 @@ impl ByteRope {
 }
 
 /// Gathers pieces as they come. Small ones are copied together, so that neither they nor the memory
-/// that they lie in are many. All pieces of a very large body are copied.
+/// that they lie in are many. All pieces of a very large body are copied into one mapping.
 #[derive(Debug, Default)]
 pub(crate) struct RopeGatherer {
-    /// A very large body, once so much of it has come.
+    /// The body, if at least [`LARGE`] bytes were received.
     large: Option<GrowingBytes>,
-    /// The bytes that its sender has announced.
+    /// The size of the body as its sender announced it, in bytes.
     announced: usize,
     whole: ByteRope,
     /// Small pieces, copied.
@@ -107,11 +107,11 @@ pub(crate) struct RopeGatherer {
 /// the memory that it keeps is in use.
 const STAYS: usize = 32 << 10;
 
-/// A body of as many bytes is copied into memory of its own, which goes back to the system as a whole.
+/// The size from which on a body is copied into one mapping, in bytes.
 const LARGE: usize = 16 << 20;
 
 impl RopeGatherer {
-    /// Creates one for a body of which so many bytes were announced. Memory is taken for what comes.
+    /// Creates one for a body whose sender announced `bytes` bytes. It allocates nothing yet.
     pub(crate) fn announced(bytes: u64) -> Self {
         RopeGatherer {
             announced: usize::try_from(bytes).unwrap_or(0),
