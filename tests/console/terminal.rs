@@ -57,6 +57,8 @@ fn cache() -> PathBuf {
     let made = MADE.get_or_init(|| {
         let name = format!("divisi-terminal-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
+        // In containers the numbers of processes begin again: an earlier run may have left one.
+        let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(path.join("divisi")).expect("a folder");
         let options = "[console]\nhang_up = \"stop\"\n";
         fs::write(path.join("divisi/config.toml"), options).expect("written");
