@@ -11,12 +11,12 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind};
-use divisi::metrics::stats::{median, quantile};
-use divisi::serving::{
+use divisi_engine::serving::{
     Arrival, Batch, Core, CoreConfig, Discipline, DoorState, Next, Stamps, WorkerSpec,
 };
+use divisi_model::ensemble::{BatchSize, MemberPrecision, PolicyKind};
+use divisi_model::metrics::stats::{median, quantile};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 const MEMBERS: usize = 6;
 const DEVICES: usize = 2;

@@ -23,11 +23,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use common::Bed;
-use divisi::catalogue::{Interface, NewEntry};
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
-use divisi::ensemble::{Ensemble, Files, PolicyKind, Wait};
-use divisi::metrics::stats::quantile;
-use divisi::serving::{EngineOptions, PipelineIndex, Request};
+use divisi_engine::deployment::{
+    Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
+};
+use divisi_engine::serving::{EngineOptions, PipelineIndex, Request};
+use divisi_model::catalogue::{Interface, NewEntry};
+use divisi_model::ensemble::{Ensemble, Files, PolicyKind, Wait};
+use divisi_model::metrics::stats::quantile;
 
 const CHANGES: u64 = 10_000;
 const CLIENTS: usize = 2;

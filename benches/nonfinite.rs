@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use candle_core::{Device, Tensor};
-use divisi::compute::{Lowered, NetworkOp, kernels_in_use};
-use divisi::metrics::stats::{median, quantile};
-use divisi::network::Weights;
-use divisi::network::builders::{Builder, Published};
+use divisi_model::metrics::stats::{median, quantile};
+use divisi_runtime::compute::{Lowered, NetworkOp, kernels_in_use};
+use divisi_runtime::network::Weights;
+use divisi_runtime::network::builders::{Builder, Published};
 
 const SAMPLES: usize = 4;
 const ROUNDS: usize = 9;

@@ -21,7 +21,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use client::{Client, Quiz, REQUEST, random_neighbour, reference};
 use common::Bed;
-use divisi::metrics::stats::quantile;
+use divisi_model::metrics::stats::quantile;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 

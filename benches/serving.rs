@@ -20,12 +20,12 @@ use std::time::Instant;
 
 use anyhow::Result;
 use common::Bed;
-use divisi::allocation::Matrix;
-use divisi::compute::{Predictor, host_rows, write_rows};
-use divisi::device::{Computation, DeviceIndex, MemberIndex, pin_current_thread};
-use divisi::ensemble::Samples;
-use divisi::load::{Until, saturate};
-use divisi::metrics::stats::{median, rsd};
+use divisi_engine::load::{Until, saturate};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::Samples;
+use divisi_model::metrics::stats::{median, rsd};
+use divisi_runtime::compute::{Predictor, host_rows, write_rows};
+use divisi_runtime::device::{Computation, DeviceIndex, MemberIndex, pin_current_thread};
 
 /// Samples a run, and runs of each contestant.
 const SAMPLES: usize = 4096;

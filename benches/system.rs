@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use candle_core::Tensor;
 use common::Bed;
-use divisi::compute::{ComputeError, Predictor};
-use divisi::ensemble::{BatchSize, ComputedMember};
-use divisi::metrics::stats::{median, quantile};
-use divisi::metrics::{LatencySplit, LatencyTally, LogHistogram, SplitTally};
-use divisi::serving::{BuildError, PredictorFactory, Request};
+use divisi_engine::serving::{BuildError, PredictorFactory, Request};
+use divisi_model::ensemble::{BatchSize, ComputedMember};
+use divisi_model::metrics::stats::{median, quantile};
+use divisi_model::metrics::{LatencySplit, LatencyTally, LogHistogram, SplitTally};
+use divisi_runtime::compute::{ComputeError, Predictor};
 use rayon::ThreadPool;
 
 fn main() -> Result<()> {
@@ -103,7 +103,7 @@ fn cpu_per_sample() -> Result<()> {
     let mut pending = std::collections::VecDeque::new();
     for _ in 0..samples / 32 {
         if pending.len() >= 64 {
-            let oldest: divisi::serving::Pending =
+            let oldest: divisi_engine::serving::Pending =
                 pending.pop_front().ok_or_else(|| anyhow!("none"))?;
             oldest.wait()?;
         }

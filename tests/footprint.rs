@@ -10,10 +10,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use divisi::compute::{CpuPredictor, Lowered, Predictor, footprint, host_rows, mapped_bytes};
-use divisi::network::builders::{Builder, Published};
-use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
-use divisi::onnx::OnnxModel;
+use divisi_runtime::compute::{
+    CpuPredictor, Lowered, Predictor, footprint, host_rows, mapped_bytes,
+};
+use divisi_runtime::network::builders::{Builder, Published};
+use divisi_runtime::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
+use divisi_runtime::onnx::OnnxModel;
 
 /// Bytes that are allocated now, and the most since [`watched`] began.
 static LIVE: AtomicUsize = AtomicUsize::new(0);

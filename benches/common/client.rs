@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use divisi::allocation::Matrix;
-use divisi::ensemble::BatchSize;
-use divisi::serving::{Engine, Outcome, Request};
+use divisi_engine::serving::{Engine, Outcome, Request};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::BatchSize;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use divisi::allocation::{Frame, Matrix, MatrixFile};
-use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files};
-use divisi::search::{Cache, Method, SearchJob};
-use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
+use divisi_engine::search::{Cache, Method, SearchJob};
+use divisi_engine::serving::{
+    Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory,
+};
+use divisi_model::allocation::{Frame, Matrix, MatrixFile};
+use divisi_model::ensemble::{Ensemble, Files};
+use divisi_runtime::device::{Devices, Host};
 
 pub fn folder(name: &str) -> PathBuf {
     // The console's benchmark is built from its own package's folder.

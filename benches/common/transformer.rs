@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "each program uses some of it")]
 
 use anyhow::Result;
-use divisi::network::{
+use divisi_runtime::network::{
     Activation, Binary, Conv2d, Dims, Graph, GraphBuilder, NodeId, Op, Shape, TensorOp,
 };
 

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use divisi::metrics::stats::{median, quantile};
+use divisi_model::metrics::stats::{median, quantile};
 
 use crate::pty;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use divisi::metrics::stats::quantile;
+use divisi_model::metrics::stats::quantile;
 
 use crate::keys;
 use crate::screen::{Screen, sleep_until, thread_time};

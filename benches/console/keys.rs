@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use crossterm::event::KeyCode;
-use divisi::metrics::stats::quantile;
+use divisi_model::metrics::stats::quantile;
 
 use crate::screen::{FRAME, Screen, sleep_until};
 use crate::synthetic::Producer;

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crossterm::event::KeyCode;
-use divisi::codes::Code;
-use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
-use divisi::trace::Span;
+use divisi_model::codes::Code;
+use divisi_model::trace::Span;
+use divisi_session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 
 use crate::screen::Screen;
 use crate::synthetic::{Producer, spans};

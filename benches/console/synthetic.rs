@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use divisi::allocation::{Frame, Matrix};
-use divisi::codes::Code;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{
+use divisi_engine::serving::Flaws;
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::codes::Code;
+use divisi_model::ensemble::{
     AnswerKind, AnswerWidth, BatchSizes, Combination, MemberPrecision, PolicyKind, RuleKind,
 };
-use divisi::serving::Flaws;
-use divisi::session::*;
-use divisi::trace::{Span, SpanKind, SpanRing};
+use divisi_model::trace::{Span, SpanKind, SpanRing};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::*;
 
 const DEVICES: usize = 4;
 const MEMBERS: usize = 12;

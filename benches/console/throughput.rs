@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use divisi::load::{Generator, LoadPattern, LoadTally};
-use divisi::metrics::stats::{median, quantile};
-use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
-use divisi::trace::Span;
 use divisi_console::console::{self, Options};
+use divisi_engine::load::{Generator, LoadPattern, LoadTally};
+use divisi_model::metrics::stats::{median, quantile};
+use divisi_model::trace::Span;
+use divisi_session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
 
 use crate::common::Bed;
 

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use divisi::compute::gpu::Precision;
-use divisi::compute::{host_rows, read_rows, write_rows};
-use divisi::device::{Host, MemberIndex, thread_pool};
-use divisi::ensemble::BatchSize;
-use divisi::serving::PredictorFactory;
+use divisi_engine::serving::PredictorFactory;
+use divisi_model::ensemble::BatchSize;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::compute::{host_rows, read_rows, write_rows};
+use divisi_runtime::device::{Host, MemberIndex, thread_pool};
 use serde_json::json;
 
 use crate::bed::{BUILTIN, Bed, networks};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use divisi::device::MemberIndex;
-use divisi::device::gpu::{DeviceSlice, Event, PinnedBlock, Stream};
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::device::gpu::{DeviceSlice, Event, PinnedBlock, Stream};
 
 use crate::bed::Bed;
 use crate::lane::{Lane, random_block};
@@ -77,7 +77,7 @@ impl Bare {
         Ok((batches * self.lane.rows) as f64 / began.elapsed().as_secs_f64())
     }
 
-    fn whole(&self) -> divisi::device::gpu::HostSlice {
+    fn whole(&self) -> divisi_runtime::device::gpu::HostSlice {
         self.block.slice(0, self.block.values().len())
     }
 

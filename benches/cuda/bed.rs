@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use divisi::allocation::{Frame, Matrix, PoolBounds};
-use divisi::compute::gpu::{Precision, Program};
-use divisi::device::gpu::{Gpu, open};
-use divisi::device::{Devices, Host, MemberIndex};
-use divisi::ensemble::{Ensemble, Files, Samples};
-use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
+use divisi_engine::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
+use divisi_model::allocation::{Frame, Matrix, PoolBounds};
+use divisi_model::ensemble::{Ensemble, Files, Samples};
+use divisi_runtime::compute::gpu::{Precision, Program};
+use divisi_runtime::device::gpu::{Gpu, open};
+use divisi_runtime::device::{Devices, Host, MemberIndex};
 
 use crate::common::folder;
 

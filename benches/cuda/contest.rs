@@ -4,8 +4,8 @@ use std::io::{BufRead, stdin};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use divisi::compute::gpu::Precision;
-use divisi::device::MemberIndex;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::MemberIndex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

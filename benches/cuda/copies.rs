@@ -5,10 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use divisi::compute::gpu::Precision;
-use divisi::ensemble::{PolicyKind, Wait};
-use divisi::serving::Engine;
-use divisi::trace::{Span, SpanKind};
+use divisi_engine::serving::Engine;
+use divisi_model::ensemble::{PolicyKind, Wait};
+use divisi_model::trace::{Span, SpanKind};
+use divisi_runtime::compute::gpu::Precision;
 use serde_json::json;
 
 use crate::bed::{BUILTIN, Bed, networks};

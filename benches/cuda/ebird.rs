@@ -9,11 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use divisi::compute::gpu::Precision;
-use divisi::ensemble::{PolicyKind, Samples, Wait};
-use divisi::load::{Arrivals, LoadPattern};
-use divisi::metrics::stats::quantile;
-use divisi::serving::{Engine, Request};
+use divisi_engine::load::{Arrivals, LoadPattern};
+use divisi_engine::serving::{Engine, Request};
+use divisi_model::ensemble::{PolicyKind, Samples, Wait};
+use divisi_model::metrics::stats::quantile;
+use divisi_runtime::compute::gpu::Precision;
 use serde_json::json;
 
 use crate::bed::{BUILTIN, Bed, networks};

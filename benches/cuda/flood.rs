@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use divisi::ensemble::Samples;
-use divisi::serving::{Engine, Request};
+use divisi_engine::serving::{Engine, Request};
+use divisi_model::ensemble::Samples;
 
 /// How many ask, and for how much at once.
 #[derive(Clone, Copy)]

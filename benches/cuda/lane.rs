@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use divisi::compute::gpu::LaneProgram;
-use divisi::device::MemberIndex;
-use divisi::device::gpu::{DeviceSlice, Event, PinnedBlock};
+use divisi_runtime::compute::gpu::LaneProgram;
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::device::gpu::{DeviceSlice, Event, PinnedBlock};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use divisi::compute::gpu::Precision;
-use divisi::device::MemberIndex;
-use divisi::metrics::stats::median;
+use divisi_model::metrics::stats::median;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::MemberIndex;
 use serde_json::json;
 
 use crate::bed::{BUILTIN, Bed, networks};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use divisi::compute::gpu::Precision;
-use divisi::ensemble::{PolicyKind, Wait};
-use divisi::metrics::stats::median;
+use divisi_model::ensemble::{PolicyKind, Wait};
+use divisi_model::metrics::stats::median;
+use divisi_runtime::compute::gpu::Precision;
 use serde_json::json;
 
 use crate::bare::Bare;

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use divisi::compute::gpu::Precision;
-use divisi::metrics::stats::quantile;
-use divisi::serving::Engine;
+use divisi_engine::serving::Engine;
+use divisi_model::metrics::stats::quantile;
+use divisi_runtime::compute::gpu::Precision;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;

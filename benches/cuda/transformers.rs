@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use divisi::compute::gpu::{LaneProgram, Precision, Program, lower};
-use divisi::compute::{CpuPredictor, Lowered, Predictor, host_rows, read_rows, write_rows};
-use divisi::device::gpu::{DeviceSlice, Gpu, PinnedBlock, open};
-use divisi::device::{Host, thread_pool};
-use divisi::network::{Graph, Shape, Weights};
+use divisi_runtime::compute::gpu::{LaneProgram, Precision, Program, lower};
+use divisi_runtime::compute::{CpuPredictor, Lowered, Predictor, host_rows, read_rows, write_rows};
+use divisi_runtime::device::gpu::{DeviceSlice, Gpu, PinnedBlock, open};
+use divisi_runtime::device::{Host, thread_pool};
+use divisi_runtime::network::{Graph, Shape, Weights};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! How often the weights are in the GPU's memory, by what its driver counts.
 
 use anyhow::Result;
-use divisi::compute::gpu::Precision;
-use divisi::device::MemberIndex;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::MemberIndex;
 use serde_json::json;
 
 use crate::bed::{BUILTIN, Bed, networks};

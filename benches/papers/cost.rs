@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use divisi::ensemble::PolicyKind;
-use divisi::search::worst_fit;
-use divisi::simulation::Workload;
+use divisi_engine::search::worst_fit;
+use divisi_engine::simulation::Workload;
+use divisi_model::ensemble::PolicyKind;
 
 use super::stage::{Stage, fixture};
 

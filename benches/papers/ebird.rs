@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::Matrix;
-use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSizes, Ensemble, PolicyKind, Wait};
-use divisi::load::LoadPattern;
-use divisi::simulation::{SimulationReport, Workload};
+use divisi_engine::load::LoadPattern;
+use divisi_engine::simulation::{SimulationReport, Workload};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::{BatchSizes, Ensemble, PolicyKind, Wait};
+use divisi_runtime::device::MemberIndex;
 
 use super::stage::{Stage, fixture};
 

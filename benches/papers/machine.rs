@@ -5,9 +5,9 @@
 //! that network runs on a GPU (101), at the same batch size. So the estimate is modelled
 //! apart from the memory of the profiles, by which all runs are bounded here.
 
-use divisi::allocation::{Cell, Matrix};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::profile::CellCost;
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::profile::CellCost;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::stage::Stage;
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-use divisi::device::simulated::{OriginKind, built_in_profiles, find_profile};
+use divisi_runtime::device::simulated::{OriginKind, built_in_profiles, find_profile};
 
 use super::machine::ESTIMATE;
 

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use divisi::allocation::{Footprints, Frame, Matrix};
-use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files, PolicyKind};
-use divisi::profile::Costs;
-use divisi::simulation::{Scenario, Simulation, SimulationReport, Workload};
+use divisi_engine::simulation::{Scenario, Simulation, SimulationReport, Workload};
+use divisi_model::allocation::{Footprints, Frame, Matrix};
+use divisi_model::ensemble::{Ensemble, Files, PolicyKind};
+use divisi_model::profile::Costs;
+use divisi_runtime::device::{Devices, Host};
 
 /// An ensemble on devices.
 pub struct Stage {

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use divisi::allocation::Matrix;
-use divisi::ensemble::PolicyKind;
-use divisi::search::model::{Batching, ModelEvaluator, Rates};
-use divisi::search::{Algorithm, Bounds, Control, Method, SearchJob, Ties, greedy_by};
-use divisi::serving::FakeFactory;
+use divisi_engine::search::model::{Batching, ModelEvaluator, Rates};
+use divisi_engine::search::{Algorithm, Bounds, Control, Method, SearchJob, Ties, greedy_by};
+use divisi_engine::serving::FakeFactory;
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::PolicyKind;
 
 use super::deviation::Deviations;
 use super::machine::{algorithm_one, on_cpu};

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use divisi::allocation::Matrix;
-use divisi::ensemble::{BatchSize, BatchSizes, Ensemble};
-use divisi::metrics::stats::median;
-use divisi::search::{Control, Evaluator, Method};
+use divisi_engine::search::{Control, Evaluator, Method};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::{BatchSize, BatchSizes, Ensemble};
+use divisi_model::metrics::stats::median;
 
 use crate::agreement::bench;
 use crate::common::Bed;

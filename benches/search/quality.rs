@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use divisi::allocation::Matrix;
-use divisi::metrics::stats::median;
-use divisi::search::{Cache, Control, Evaluator, Method, SearchResult};
+use divisi_engine::search::{Cache, Control, Evaluator, Method, SearchResult};
+use divisi_model::allocation::Matrix;
+use divisi_model::metrics::stats::median;
 
 use crate::agreement::bench;
 use crate::common::Bed;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use divisi::allocation::{Cell, Footprints, Frame, Matrix};
-use divisi::device::Devices;
-use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
-use divisi::profile::Costs;
-use divisi::search::local::{EntryEdit, MemoryBudget, Position};
-use divisi::search::model::{Batching, Rates};
+use divisi_engine::search::local::{EntryEdit, MemoryBudget, Position};
+use divisi_engine::search::model::{Batching, Rates};
+use divisi_model::allocation::{Cell, Footprints, Frame, Matrix};
+use divisi_model::profile::Costs;
+use divisi_runtime::device::Devices;
+use divisi_runtime::device::simulated::{DeviceClass, DeviceProfile, find_profile};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

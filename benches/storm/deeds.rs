@@ -1,7 +1,7 @@
 //! The events that befall a world: requests, cancels, changes, faults, in any order.
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::serving::Arrival;
+use divisi_engine::serving::Arrival;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use rand::RngExt;
 
 use super::ledger::Figures;

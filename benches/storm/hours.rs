@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Frame, Matrix};
-use divisi::device::{DeviceIndex, Devices, Host};
-use divisi::ensemble::{Ensemble, Files};
-use divisi::load::LoadPattern;
-use divisi::profile::Costs;
-use divisi::simulation::{Incident, Scenario, Simulation, SimulationReport, Workload};
+use divisi_engine::load::LoadPattern;
+use divisi_engine::simulation::{Incident, Scenario, Simulation, SimulationReport, Workload};
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::ensemble::{Ensemble, Files};
+use divisi_model::profile::Costs;
+use divisi_runtime::device::{DeviceIndex, Devices, Host};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

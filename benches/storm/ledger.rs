@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use divisi::serving::{Batch, Finished, Owed, RequestKey};
+use divisi_engine::serving::{Batch, Finished, Owed, RequestKey};
 
 /// One request that was let in.
 #[derive(Clone, Debug)]

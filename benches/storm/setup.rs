@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use divisi::ensemble::{BatchSize, PolicyKind, Wait};
-use divisi::serving::{Beside, CoreConfig, Discipline};
+use divisi_engine::serving::{Beside, CoreConfig, Discipline};
+use divisi_model::ensemble::{BatchSize, PolicyKind, Wait};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 

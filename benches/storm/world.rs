@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{MemberPrecision, PolicyKind};
-use divisi::serving::{
+use divisi_engine::serving::{
     Batch, BatchId, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Transfer,
     Verdict, WorkerId, WorkerSpec,
 };
+use divisi_model::ensemble::{MemberPrecision, PolicyKind};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

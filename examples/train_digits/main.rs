@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use divisi::ensemble::{Ensemble, Files, Member, Samples};
+use divisi_model::ensemble::{Ensemble, Files, Member, Samples};
 
 use learner::Learner;
 

@@ -5,9 +5,9 @@
 
 use std::sync::LazyLock;
 
-use divisi::compute::calibration::{Calibration, NetworkDigest};
-use divisi::compute::{CpuKernels, CpuLowering, CpuPrecision, Family, Lowered};
-use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Shape, Weights};
+use divisi_runtime::compute::calibration::{Calibration, NetworkDigest};
+use divisi_runtime::compute::{CpuKernels, CpuLowering, CpuPrecision, Family, Lowered};
+use divisi_runtime::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Shape, Weights};
 use divisi_fuzz::run_lowered;
 use libfuzzer_sys::fuzz_target;
 

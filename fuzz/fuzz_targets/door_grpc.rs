@@ -7,12 +7,16 @@ use bytes::Bytes;
 use divisi_door::grpc::{WireFault, decoded_size, read_call};
 use divisi_door::limits::ServerLimits;
 use divisi_door::proto::inference::ModelInferRequest;
+use divisi_inference::bounds::RequestBounds;
 use libfuzzer_sys::fuzz_target;
 use prost::Message;
 
 fuzz_target!(|bytes: &[u8]| {
     let limits = ServerLimits {
-        elements: 1 << 16,
+        request: RequestBounds {
+            elements: 1 << 16,
+            ..RequestBounds::default()
+        },
         ..ServerLimits::default()
     };
     let size = decoded_size::<ModelInferRequest>(bytes, &limits);
@@ -23,8 +27,8 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     assert!(size.is_ok(), "a message is said to be none");
-    match read_call(request, &limits) {
-        Ok(call) => assert!(call.inputs.len() <= limits.tensors),
+    match read_call(request, &limits.request) {
+        Ok(call) => assert!(call.inputs.len() <= limits.request.tensors),
         Err(error) => assert!(error.to_string().len() < 4096, "{error}"),
     }
 });

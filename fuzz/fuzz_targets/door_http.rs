@@ -7,10 +7,10 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, OnceLock};
 
-use divisi::tensor::{DataType, Signature, TensorSpec};
-use divisi_door::error::ServiceError;
-use divisi_door::protocol::ModelId;
-use divisi_door::service::{
+use divisi_runtime::tensor::{DataType, Signature, TensorSpec};
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::ModelId;
+use divisi_inference::service::{
     InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ListedModel,
     ModelDescription, ModelService, ModelState,
 };

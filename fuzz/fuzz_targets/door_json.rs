@@ -4,9 +4,9 @@
 #![no_main]
 
 use bytes::Bytes;
-use divisi_door::limits::ServerLimits;
-use divisi_door::protocol::json::read_call;
-use divisi_door::protocol::{InputSource, ModelId, WireTensor};
+use divisi_inference::bounds::RequestBounds;
+use divisi_inference::protocol::json::read_call;
+use divisi_inference::protocol::{InputSource, ModelId, WireTensor};
 use libfuzzer_sys::fuzz_target;
 
 // The first two bytes say how long the JSON is.
@@ -16,9 +16,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
     let (head, tail) = rest.split_at(length);
-    let limits = ServerLimits {
+    let limits = RequestBounds {
         elements: 1 << 16,
-        ..ServerLimits::default()
+        ..RequestBounds::default()
     };
     match read_call(ModelId::new("m", ""), head, Bytes::copy_from_slice(tail).into(), &limits) {
         Ok(call) => {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use divisi::onnx::OnnxModel;
+use divisi_runtime::onnx::OnnxModel;
 use divisi_fuzz::import;
 use libfuzzer_sys::fuzz_target;
 

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use divisi::network::file::LayersFile;
-use divisi::network::{Shape, Weights};
+use divisi_runtime::network::file::LayersFile;
+use divisi_runtime::network::{Shape, Weights};
 use divisi_fuzz::run;
 use libfuzzer_sys::fuzz_target;
 

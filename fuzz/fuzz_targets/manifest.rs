@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use divisi::ensemble::{Ensemble, Files};
+use divisi_model::ensemble::{Ensemble, Files};
 use libfuzzer_sys::fuzz_target;
 
 /// A network of a file of layers.

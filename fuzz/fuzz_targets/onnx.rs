@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use divisi::onnx::OnnxModel;
+use divisi_runtime::onnx::OnnxModel;
 use divisi_fuzz::import;
 use libfuzzer_sys::fuzz_target;
 

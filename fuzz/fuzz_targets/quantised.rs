@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use divisi::onnx::OnnxModel;
+use divisi_runtime::onnx::OnnxModel;
 use divisi_fuzz::import;
 use divisi_fuzz::onnx_made::{QuantisedFile, Steps};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};

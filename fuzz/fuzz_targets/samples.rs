@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use divisi::ensemble::{AnswerKind, AnswerWidth, SampleForm, Samples};
-use divisi::network::Shape;
-use divisi::tensor::{DataType, TensorSpec};
+use divisi_model::ensemble::{AnswerKind, AnswerWidth, SampleForm, Samples};
+use divisi_runtime::network::Shape;
+use divisi_runtime::tensor::{DataType, TensorSpec};
 use libfuzzer_sys::fuzz_target;
 
 const NAMES: [&str; 8] = [

@@ -6,7 +6,7 @@
 use std::panic;
 use std::sync::Once;
 
-use divisi::ensemble::samples::TextTokenizer;
+use divisi_model::ensemble::samples::TextTokenizer;
 use libfuzzer_sys::fuzz_target;
 
 /// The most tokens of a text.

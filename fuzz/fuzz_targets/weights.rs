@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use divisi::network::{
+use divisi_runtime::network::{
     Graph, GraphBuilder, Naming, NodeId, Op, ParameterRole, Pattern, Shape, Weights, WeightsError,
 };
 use libfuzzer_sys::fuzz_target;

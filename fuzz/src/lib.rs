@@ -1,13 +1,13 @@
 //! What the targets that read networks have in common.
 
-#[path = "../../tests/engine/onnx_made.rs"]
+#[path = "../../tests/runtime/onnx_made.rs"]
 pub mod onnx_made;
 
 use std::sync::Arc;
 
-use divisi::compute::{CpuPredictor, Lowered, Predictor, host_rows};
-use divisi::network::{Graph, Weights};
-use divisi::onnx::{OnnxError, OnnxModel};
+use divisi_runtime::compute::{CpuPredictor, Lowered, Predictor, host_rows};
+use divisi_runtime::network::{Graph, Weights};
+use divisi_runtime::onnx::{OnnxError, OnnxModel};
 
 /// Networks of more than so many operations or values are not run: that would only be slow.
 const FLOPS: u64 = 1 << 20;

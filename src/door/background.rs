@@ -3,11 +3,11 @@
 
 use std::io;
 
-use divisi::device::{ThreadPriority, set_current_thread_priority};
+use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinSet;
 
-use crate::error::{ErrorKind, ServiceError};
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 /// Bytes from which on JSON is large: about 0.2 ms of work, ten times what handing it over takes.
 const LARGE: usize = 64 << 10;

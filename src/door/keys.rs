@@ -14,14 +14,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use divisi::lock::Leaf;
-use divisi::reading;
+use divisi_runtime::lock::Leaf;
+use divisi_runtime::reading;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::notices::Notices;
 use crate::watched::{FileChange, WatchedFiles};
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 /// A right to ask; each has those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,9 +1,9 @@
 //! The Open Inference Protocol over HTTP and gRPC, with Triton's extensions.
 //!
-//! The door translates: it knows models by [`service::ModelService`] alone, and neither how they
-//! are served nor who watches. [`InferenceServer`] listens, `http` and `grpc` read requests and
-//! write answers, `protocol` is what both have in common, and a request's way through all of it is
-//! in `gateway`.
+//! The door translates: it knows models by
+//! [`ModelService`](divisi_inference::service::ModelService) alone. [`InferenceServer`] accepts
+//! connections, `http` and `grpc` read requests and write answers, and `gateway` takes a request
+//! from one of them to its model and back.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
@@ -14,8 +14,6 @@ pub mod callers;
 pub mod calls;
 pub mod client;
 mod describe;
-pub mod ensemble;
-pub mod error;
 mod gateway;
 pub mod grpc;
 mod http;
@@ -26,10 +24,8 @@ mod net;
 pub mod notices;
 mod options;
 mod packing;
-pub mod protocol;
 mod regions;
 mod server;
-pub mod service;
 pub mod tls;
 mod watched;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::error::{ErrorKind, ServiceError};
+use divisi_inference::bounds::RequestBounds;
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 /// The bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +21,8 @@ pub struct ServerLimits {
     pub header_bytes: usize,
     /// Headers of a request.
     pub headers: usize,
-    /// Bytes of a request's id.
-    pub id: usize,
-    /// Tensors of a request, inputs and outputs each.
-    pub tensors: usize,
-    /// Dimensions of a tensor.
-    pub rank: usize,
-    /// Values of a tensor.
-    pub elements: usize,
-    /// Lists within lists in the data of a tensor.
-    pub depth: usize,
+    /// The bounds of one request.
+    pub request: RequestBounds,
     /// Connections of an address. Beyond them an idle or stalled one makes room for each newcomer.
     pub connections: usize,
     /// Calls at once on a connection of gRPC.
@@ -68,11 +61,7 @@ impl Default for ServerLimits {
             bodies: 1 << 30,
             header_bytes: 64 << 10,
             headers: 64,
-            id: 4 << 10,
-            tensors: 256,
-            rank: 32,
-            elements: 1 << 28,
-            depth: 32,
+            request: RequestBounds::default(),
             connections: 8192,
             streams: 1024,
             requests: 4096,
@@ -97,30 +86,12 @@ impl ServerLimits {
             body: most,
             json: self.json.min(most),
             bodies: self.bodies.max(most.saturating_mul(4)),
-            elements: self.elements.max(most),
+            request: RequestBounds {
+                elements: self.request.elements.max(most),
+                ..self.request
+            },
             ..self
         }
-    }
-
-    /// Returns the number of values of a tensor.
-    ///
-    /// # Errors
-    /// There are too many dimensions or values.
-    pub fn elements_of(&self, name: &str, dims: &[usize]) -> Result<usize, ServiceError> {
-        let large = |message: String| ServiceError::new(ErrorKind::TooLarge, message);
-        if dims.len() > self.rank {
-            let (found, most) = (dims.len(), self.rank);
-            return Err(large(format!(
-                "tensor `{name}`: expected at most {most} dimensions, found {found}"
-            )));
-        }
-        let elements = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
-        elements.filter(|n| *n <= self.elements).ok_or_else(|| {
-            let most = self.elements;
-            large(format!(
-                "tensor `{name}`: expected at most {most} values, found the shape {dims:?}"
-            ))
-        })
     }
 }
 

@@ -8,9 +8,9 @@ use flate2::Compression;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
 
-use crate::error::ServiceError;
 use crate::limits::{AllowanceShare, no_memory};
-use crate::protocol::GrowingBytes;
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::GrowingBytes;
 
 /// Bytes that are unpacked or packed at once.
 pub(crate) const PIECE: usize = 256 << 10;

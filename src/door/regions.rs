@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use divisi::lock::Leaf;
+use divisi_runtime::lock::Leaf;
 use rustix::fs::{Mode, OFlags};
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::limits::AllowanceShare;
-use crate::protocol::RegionPart;
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::RegionPart;
 
 /// Where POSIX shared memory lies.
 const FOLDER: &str = "/dev/shm";

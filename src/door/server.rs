@@ -20,7 +20,7 @@ use crate::http::{self, HttpScope};
 use crate::net::{AcceptedConnection, Ending, OpenConnections, accept};
 use crate::notices::Notices;
 use crate::options::ServerOptions;
-use crate::service::ModelService;
+use divisi_inference::service::ModelService;
 
 /// Where a server listens; a port of 0 has become one that was free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

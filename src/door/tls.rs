@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use divisi::lock::Leaf;
-use divisi::reading;
+use divisi_runtime::lock::Leaf;
+use divisi_runtime::reading;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;

@@ -1,11 +1,11 @@
 //! How often the sub-ensembles of an ensemble are right on labelled rows, by its own rule.
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, Ensemble, RuleKind};
+use divisi_model::ensemble::{Combination, Ensemble, RuleKind};
 use divisi_modelless::accuracy::{
     AccuracyEstimate, ClassRule, MOST_COUNTED_MEMBERS, MemberSet, RuleError, ScoreTable,
     ScoreTableError, SubEnsembleCounts, TooManyMembers, count_all, count_chains,
 };
+use divisi_runtime::device::MemberIndex;
 use thiserror::Error;
 
 /// A sub-ensemble and how often it is right.

@@ -6,6 +6,7 @@
 //! The [`store`] keeps them: one file, written in transactions. Profiles that were made by other
 //! kernels or weights are found [stale](records::StaleProfile) and not used.
 
+#![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
 pub mod counts;

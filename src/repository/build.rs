@@ -7,11 +7,11 @@ use std::{env, fs, path::Path};
 
 use protox::prost_reflect::{Cardinality, DescriptorPool, EnumDescriptor, FieldDescriptor, Kind};
 
-const FILE: &str = "../door/proto/model_config.proto";
+const FILE: &str = "proto/model_config.proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={FILE}");
-    let described = protox::compile(["model_config.proto"], ["../door/proto"])?;
+    let described = protox::compile(["model_config.proto"], ["proto"])?;
     let pool = DescriptorPool::from_file_descriptor_set(described)?;
     let mut table = String::new();
     writeln!(table, "static MESSAGES: &[MessageType] = &[")?;

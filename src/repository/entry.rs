@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use divisi::catalogue::{
+use divisi_model::catalogue::{
     BatchDimension, ComposingStep, ConfiguredBatching, ConfiguredTensor, EntryConfig, Interface,
     NewEntry, Version,
 };
-use divisi::ensemble::BatchSize;
+use divisi_model::ensemble::BatchSize;
 
 use crate::batch::ModelRows;
 use crate::config::TensorConfig;

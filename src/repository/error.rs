@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use divisi::codes::{Code, Coded};
+use divisi_model::codes::{Code, Coded};
 use thiserror::Error;
 
 /// A repository cannot be read.

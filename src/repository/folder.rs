@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-use divisi::reading;
+use divisi_runtime::reading;
 
 use crate::error::{LoadFault, RepositoryError};
 

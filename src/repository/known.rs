@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use divisi::catalogue::NewEntry;
-use divisi::deployment::ModelsRead;
+use divisi_engine::deployment::ModelsRead;
+use divisi_model::catalogue::NewEntry;
 
 use crate::entry::entry;
 use crate::loaded::{LoadFailure, LoadReport, LoadedModel, with_users};

@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use divisi::catalogue::WarmupRequest;
-use divisi::ensemble::{Ensemble, Member};
-use divisi::pipeline::StepSpec;
-use divisi::tensor::{Lengths, TensorSpec};
+use divisi_model::catalogue::WarmupRequest;
+use divisi_model::ensemble::{Ensemble, Member};
+use divisi_model::pipeline::StepSpec;
+use divisi_runtime::tensor::{Lengths, TensorSpec};
 use serde::Serialize;
 
 use crate::batch::ModelRows;

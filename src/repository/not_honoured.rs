@@ -1,7 +1,7 @@
 //! The fields of a configuration that ask for more than is done, by their names.
 
-use divisi::ensemble::{QueuePolicy, Queueing};
-use divisi::tensor::{DataType, TensorSpec};
+use divisi_model::ensemble::{QueuePolicy, Queueing};
+use divisi_runtime::tensor::{DataType, TensorSpec};
 
 use crate::config::MOST_LENGTH_PARAMETER;
 use crate::loaded::LoadedModel;

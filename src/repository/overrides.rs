@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use divisi::deployment::ModelOverride;
+use divisi_engine::deployment::ModelOverride;
 use tempfile::TempDir;
 
 use crate::folder::Root;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::ensemble::MemberPrecision;
+use divisi_model::ensemble::MemberPrecision;
 
 use crate::config::ModelConfig;
 use crate::described::DescribedModel;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use divisi::catalogue::NewEntry;
-use divisi::deployment::{
+use divisi_engine::deployment::{
     ModelOverride, ModelSource, ModelsRead, ModelsToRead, ReadState, TakeBack,
 };
-use divisi::lock::SharedLeaf;
+use divisi_model::catalogue::NewEntry;
+use divisi_runtime::lock::SharedLeaf;
 
 use crate::known::{FolderStamp, KnownVersions};
 use crate::overrides::OverriddenModel;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use divisi::ensemble::{Ensemble, Files, MemberPrecision};
-use divisi::tensor::Signature;
+use divisi_model::ensemble::{Ensemble, Files, MemberPrecision};
+use divisi_runtime::tensor::Signature;
 
 use crate::batch::ModelRows;
 use crate::config::StepConfig;

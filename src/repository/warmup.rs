@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use divisi::catalogue::WarmupRequest;
-use divisi::reading;
-use divisi::tensor::{DataType, IdRanges, Signature, TensorSpec, TensorValue};
+use divisi_model::catalogue::WarmupRequest;
+use divisi_runtime::reading;
+use divisi_runtime::tensor::{DataType, IdRanges, Signature, TensorSpec, TensorValue};
 
 use crate::batch::ModelRows;
 use crate::config::{ModelConfig, Warmup, WarmupData, WarmupInput};

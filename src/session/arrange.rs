@@ -1,11 +1,11 @@
 //! Several changes of a matrix at once, as far as memory reaches: what an operator does
 //! to a whole row or column. What fits is asked of the session, whoever that is.
 
-use crate::allocation::{Cell, Matrix};
-use crate::codes::Code;
-use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::BatchSize;
-use crate::serving::Setup;
+use divisi_engine::serving::Setup;
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::codes::Code;
+use divisi_model::ensemble::BatchSize;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::Session;
 use super::refusal::Refusal;

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::allocation::Difference;
-use crate::catalogue::NamedMix;
-use crate::changes::Terms;
-use crate::deployment::{CatalogueChange, Handover};
-use crate::device::{DeviceIndex, MemberIndex};
-use crate::load::LoadPattern;
-use crate::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
-use crate::search::Method;
-use crate::serving::Setup;
+use divisi_engine::changes::Terms;
+use divisi_engine::deployment::{CatalogueChange, Handover};
+use divisi_engine::load::LoadPattern;
+use divisi_engine::search::Method;
+use divisi_engine::serving::Setup;
+use divisi_model::allocation::Difference;
+use divisi_model::catalogue::NamedMix;
+use divisi_model::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::playback::Play;
 

@@ -5,12 +5,12 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use crate::allocation::{Cell, Matrix};
-use crate::device::DeviceIndex;
-use crate::device::gpu::{Gauges, GpuInfo, Usage};
-use crate::ensemble::{MemberPrecision, Quality};
-use crate::metrics::LatencyView;
-use crate::serving::Flaws;
+use divisi_engine::serving::Flaws;
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::ensemble::{MemberPrecision, Quality};
+use divisi_model::metrics::LatencyView;
+use divisi_runtime::device::DeviceIndex;
+use divisi_runtime::device::gpu::{Gauges, GpuInfo, Usage};
 
 /// One entry: a worker, or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::LogLevel;
-use crate::words::grouped;
+use divisi_runtime::words::grouped;
 
 /// Counts of refused and failed requests over the last seconds.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::deployment::{CatalogueChange, CataloguePreview, Handover};
+use divisi_engine::deployment::{CatalogueChange, CataloguePreview, Handover};
 
 use super::Refusal;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::Version;
-use crate::device::MemberIndex;
-use crate::metrics::LatencySummary;
+use divisi_model::catalogue::Version;
+use divisi_model::metrics::LatencySummary;
+use divisi_runtime::device::MemberIndex;
 
 use super::door_view::ModelCallers;
 

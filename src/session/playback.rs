@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ranged::ranged;
+use divisi_model::ranged::ranged;
 
 /// Where a recording that is played stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

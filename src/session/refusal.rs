@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::allocation::DoesNotFit;
-use crate::catalogue::MixError;
-use crate::codes::{Code, Coded};
-use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::CombinationError;
-use crate::load::{LoadError, MissingSamples};
-use crate::ranged::FieldOutOfRange;
-use crate::search::MethodError;
+use divisi_engine::load::{LoadError, MissingSamples};
+use divisi_engine::search::MethodError;
+use divisi_model::allocation::DoesNotFit;
+use divisi_model::catalogue::MixError;
+use divisi_model::codes::{Code, Coded};
+use divisi_model::ensemble::CombinationError;
+use divisi_model::ranged::FieldOutOfRange;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 /// A command was not taken, as whoever asked is told: by a code for programs, in words for
 /// people. It goes from process to process.

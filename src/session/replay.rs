@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::trace::Span;
+use divisi_model::trace::Span;
 
 use super::playback::Playhead;
 use super::record::{Decoded, Record, RecordingReader, Records};

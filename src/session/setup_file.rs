@@ -22,13 +22,13 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::allocation::{MatrixFile, MatrixFileError};
-use crate::ensemble::{
+use divisi_engine::serving::Setup;
+use divisi_model::allocation::{MatrixFile, MatrixFileError};
+use divisi_model::ensemble::{
     Combination, CombinationError, MemberPrecision, MemberPrecisionError, PolicyError, PolicyKind,
     RuleKind, Temperature,
 };
-use crate::ranged::OutOfRange;
-use crate::serving::Setup;
+use divisi_model::ranged::OutOfRange;
 
 /// The contents of a setup file; a plain matrix file has the matrix alone.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::allocation::{Cell, Matrix};
-use crate::catalogue::NamedMix;
-use crate::changes::{HistoryEntry, Mark, Probation, ReloadView};
-use crate::compute::gpu::Precision;
-use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
-use crate::load::LoadPattern;
-use crate::metrics::{Distribution, LatencyView};
-use crate::search::{EvaluatorKind, SearchProgress};
-use crate::serving::{LogLevel, Setup, StepGraph};
+use divisi_engine::changes::{HistoryEntry, Mark, Probation, ReloadView};
+use divisi_engine::load::LoadPattern;
+use divisi_engine::search::{EvaluatorKind, SearchProgress};
+use divisi_engine::serving::{LogLevel, Setup, StepGraph};
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::catalogue::NamedMix;
+use divisi_model::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
+use divisi_model::metrics::{Distribution, LatencyView};
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::command::Target;
 use super::door_view::DoorView;

@@ -5,6 +5,7 @@
 //! cheapest variant that is expected to meet its goals, at the door by [`TaskService`](service::TaskService).
 //! Files of rows are answered in the gaps: [`jobs`]. Once a second a policy decides which variants are loaded where: [`scaling`].
 
+#![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
 pub mod jobs;

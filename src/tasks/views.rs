@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use divisi::deployment::Generation;
-use divisi::session::{CountedAccuracy, GoalCounts, RunningBatches, VariantView};
+use divisi_engine::deployment::Generation;
 use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::variants::{Variant, VariantIndex};
+use divisi_session::{CountedAccuracy, GoalCounts, RunningBatches, VariantView};
 
 use crate::routing::{TaskRouter, VariantTally};
 use crate::served::{ServedTasks, VariantGroup};

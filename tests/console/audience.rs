@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use divisi::session::Audience;
 use divisi_console::commands::BINDINGS;
 use divisi_console::linear::Watcher;
+use divisi_session::Audience;
 
 use crate::fake::{Bench, PLAIN, snapshot};
 use crate::rich::{on_probation, recorded};

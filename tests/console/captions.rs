@@ -1,7 +1,7 @@
 //! A demonstration says of its scenes what was measured in them.
 
-use divisi::allocation::Matrix;
 use divisi_console::console::{DemoStage, Wanted};
+use divisi_model::allocation::Matrix;
 
 use crate::demo::{demo, pass, play_with};
 use crate::fake::{Bench, PLAIN};

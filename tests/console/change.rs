@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use divisi::allocation::Matrix;
-use divisi::codes::Code;
-use divisi::device::DeviceIndex;
-use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
-use divisi::session::{
+use divisi_console::config::Settings;
+use divisi_console::console::{Colours, ConsoleEvent, TerminalLook};
+use divisi_model::allocation::Matrix;
+use divisi_model::codes::Code;
+use divisi_model::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
+use divisi_runtime::device::DeviceIndex;
+use divisi_session::{
     Command, HistoryEntry, Measured, Probation, ProbationState, Refusal, SearchState, Setup,
     Snapshot, Target, Terms,
 };
-use divisi_console::config::Settings;
-use divisi_console::console::{Colours, ConsoleEvent, TerminalLook};
 use ratatui::style::Modifier;
 
 use crate::fake::{Bench, PLAIN, applied, better, matrix, search, snapshot};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use divisi::session::wire::{Format, hello};
+use divisi_session::wire::{Format, hello};
 use serde_json::Value;
 
 use crate::folder::Folder;

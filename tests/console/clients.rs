@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use divisi::session::{
-    CallerFigures, CallerView, Command, DoorAddress, DoorProtocol, DoorView, RefusalCount,
-};
 use divisi_console::config::Config;
 use divisi_console::linear::LineDesk;
+use divisi_session::{
+    CallerFigures, CallerView, Command, DoorAddress, DoorProtocol, DoorView, RefusalCount,
+};
 
 use crate::fake::{Bench, FakeSession};
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::session::{Command, Proposal};
 use divisi_console::commands::{BINDINGS, Binding, Key, Keymap, Scope};
 use divisi_console::config::{HangUp, Settings};
 use divisi_console::console::{ConsoleEvent, Effect};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{Command, Proposal};
 
 use crate::fake::{Bench, better, search};
 
@@ -24,7 +24,7 @@ fn rich() -> Bench {
             .iter_mut()
             .for_each(|d| d.kind = "simulated".into());
         s.proposal = Some(Proposal {
-            cell: divisi::allocation::Cell {
+            cell: divisi_model::allocation::Cell {
                 device: DeviceIndex::new(0),
                 member: MemberIndex::new(0),
             },

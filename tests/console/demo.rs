@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use divisi::allocation::{Frame, Matrix};
-use divisi::ensemble::PolicyKind;
-use divisi::session::{Command, LoadPattern, SearchState, Snapshot};
 use divisi_console::console::Effect;
 use divisi_console::console::{DemoStage, Wanted};
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::ensemble::PolicyKind;
+use divisi_session::{Command, LoadPattern, SearchState, Snapshot};
 
 use crate::fake::{Bench, PLAIN, many, search};
 

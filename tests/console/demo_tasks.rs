@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use divisi::session::{
+use divisi_console::console::{DemoStage, Wanted};
+use divisi_session::{
     Command, GoalSecond, LoadedVariant, PolicyComparison, PolicyOutcome, ScalingChange,
     ScalingView, TaskView,
 };
-use divisi_console::console::{DemoStage, Wanted};
 
 use crate::fake::{Bench, PLAIN};
 

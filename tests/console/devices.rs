@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 
 use crossterm::event::KeyCode;
-use divisi::device::DeviceIndex;
-use divisi::ensemble::{PolicyKind, Wait};
-use divisi::session::{Command, LoadPattern, Slowdown};
 use divisi_console::commands::BINDINGS;
+use divisi_model::ensemble::{PolicyKind, Wait};
+use divisi_runtime::device::DeviceIndex;
+use divisi_session::{Command, LoadPattern, Slowdown};
 
 use crate::fake::{Bench, PLAIN};
 use crate::simulated::{bench, crowd, interfered, lost, v100s};

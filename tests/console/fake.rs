@@ -5,22 +5,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::allocation::{Difference, Frame, Matrix};
-use divisi::codes::Code;
-use divisi::compute::gpu::Precision;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{
-    AnswerKind, AnswerWidth, BatchSizes, Combination, MemberPrecision, PolicyKind, RuleKind,
-};
-use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
-use divisi::search::{Doubt, EvaluatorKind, SearchProgress};
-use divisi::serving::{Flaws, GraphStep, GraphWork, StepGraph, StepStats};
-use divisi::session::*;
-use divisi::trace::{Span, SpanKind};
 use divisi_console::console::Wanted;
 use divisi_console::console::{
     Colours, Console, ConsoleEvent, Effect, Options, PanelLayout, TerminalLook,
 };
+use divisi_engine::search::{Doubt, EvaluatorKind, SearchProgress};
+use divisi_engine::serving::{Flaws, GraphStep, GraphWork, StepGraph, StepStats};
+use divisi_model::allocation::{Difference, Frame, Matrix};
+use divisi_model::codes::Code;
+use divisi_model::ensemble::{
+    AnswerKind, AnswerWidth, BatchSizes, Combination, MemberPrecision, PolicyKind, RuleKind,
+};
+use divisi_model::metrics::{Bucket, LatencySummary, SplitMeans};
+use divisi_model::trace::{Span, SpanKind};
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

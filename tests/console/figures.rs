@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use divisi::device::DeviceIndex;
-use divisi::ensemble::PolicyKind;
-use divisi::metrics::{Bucket, LatencySummary};
-use divisi::session::*;
 use divisi_console::console::{Colours, TerminalLook, lint_texts};
+use divisi_model::ensemble::PolicyKind;
+use divisi_model::metrics::{Bucket, LatencySummary};
+use divisi_runtime::device::DeviceIndex;
+use divisi_session::*;
 
 use crate::fake::{Bench, device, snapshot};
 use crate::rich::bench;

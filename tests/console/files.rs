@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use divisi::ensemble::{PolicyKind, Wait};
-use divisi::session::{Setup, SetupFile};
 use divisi_console::console::native::Native;
 use divisi_console::console::{ConsoleEvent, Effect, for_files};
 use divisi_console::files::{self, FileError, FilePick, has_desktop};
+use divisi_model::ensemble::{PolicyKind, Wait};
+use divisi_session::{Setup, SetupFile};
 
 use crate::fake::{Bench, better, snapshot};
 use crate::folder::Folder;
@@ -214,7 +214,7 @@ fn a_wrong_file_says_what_was_expected_and_stays_in_the_picker() {
 #[test]
 fn a_matrix_alone_can_be_opened() {
     let place = Folder::new();
-    let file = divisi::allocation::MatrixFile::new("digits", &better());
+    let file = divisi_model::allocation::MatrixFile::new("digits", &better());
     fs::write(place.join("plain.toml"), file.to_text()).unwrap();
     let mut bench = Bench::new(80, 24);
     opened(&mut bench, 'O', &place);

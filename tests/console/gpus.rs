@@ -1,11 +1,11 @@
 //! NVIDIA GPUs on the screen and in lines, beside partitions; none is there.
 
-use divisi::compute::gpu::Precision;
-use divisi::device::DeviceIndex;
-use divisi::device::gpu::Gauges;
-use divisi::session::{Command, DeviceView, GpuView, Health, Snapshot};
 use divisi_console::config::Config;
 use divisi_console::linear::LineDesk;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::DeviceIndex;
+use divisi_runtime::device::gpu::Gauges;
+use divisi_session::{Command, DeviceView, GpuView, Health, Snapshot};
 
 use crate::fake::{Bench, FakeSession, device};
 
@@ -39,7 +39,7 @@ fn on_gpu(shown: &mut Snapshot, gauges: Gauges) {
         .iter()
         .map(|row| row.iter().map(|&n| n as i64).collect())
         .collect();
-    shown.matrix = divisi::allocation::Matrix::from_rows(frame.into(), &rows).unwrap();
+    shown.matrix = divisi_model::allocation::Matrix::from_rows(frame.into(), &rows).unwrap();
     shown.precision = Some(Precision::Bf16);
     for member in &mut shown.members {
         member.precision = "f32/bf16".parse().unwrap();

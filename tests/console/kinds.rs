@@ -1,8 +1,8 @@
 //! Answers that are no class scores, as commands and panel 7 show them.
 
 use crossterm::event::KeyCode;
-use divisi::ensemble::{AnswerKind, AnswerWidth, Measure, Quality, RuleKind, Threshold};
-use divisi::session::{AnswerQuality, Command, MemberContribution, Snapshot};
+use divisi_model::ensemble::{AnswerKind, AnswerWidth, Measure, Quality, RuleKind, Threshold};
+use divisi_session::{AnswerQuality, Command, MemberContribution, Snapshot};
 
 use crate::answering::Answering;
 use crate::cli::{divisi, fails, json};

@@ -1,10 +1,10 @@
 //! Which panels are shown: presets, hidden ones, and layouts of a user's own.
 
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
-use divisi::allocation::Cell;
-use divisi::device::{DeviceIndex, MemberIndex};
 use divisi_console::console::Panel;
 use divisi_console::console::{ConsoleEvent, Effect, LayoutRow, PanelLayout};
+use divisi_model::allocation::Cell;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use crate::fake::Bench;
 use crate::rich::bench;

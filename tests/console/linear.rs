@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use divisi::device::MemberIndex;
-use divisi::session::*;
 use divisi_console::commands::LINES;
 use divisi_console::config::Config;
 use divisi_console::linear::{LineDesk, Watcher};
+use divisi_runtime::device::MemberIndex;
+use divisi_session::*;
 
 use crate::fake::{Bench, FakeSession, WIDENED, applied, better, matrix, search, snapshot};
 use crate::rich::on_probation;

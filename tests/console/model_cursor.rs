@@ -1,13 +1,13 @@
 //! The cursor of the models panel, and what undo and redo of a change of the models leave.
 
 use crossterm::event::KeyCode;
-use divisi::codes::Code;
-use divisi::deployment::CatalogueChange;
-use divisi::session::{
-    Command, ModelChangeState, ModelChangeView, ModelKind, ModelsChanged, Refusal,
-};
 use divisi_console::config::Config;
 use divisi_console::linear::LineDesk;
+use divisi_engine::deployment::CatalogueChange;
+use divisi_model::codes::Code;
+use divisi_session::{
+    Command, ModelChangeState, ModelChangeView, ModelKind, ModelsChanged, Refusal,
+};
 
 use crate::fake::{Bench, FakeSession};
 use crate::models_panel::{models, served};

@@ -4,17 +4,17 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use divisi::codes::Code;
-use divisi::deployment::{CatalogueChange, CataloguePreview, Handover, MemoryChange};
-use divisi::device::MemberIndex;
-use divisi::metrics::LatencySummary;
-use divisi::session::{
+use divisi_console::config::Config;
+use divisi_console::linear::LineDesk;
+use divisi_engine::deployment::{CatalogueChange, CataloguePreview, Handover, MemoryChange};
+use divisi_model::codes::Code;
+use divisi_model::metrics::LatencySummary;
+use divisi_runtime::device::MemberIndex;
+use divisi_session::{
     CallerFigures, CallerView, CatalogueView, Command, DoorAddress, DoorProtocol, DoorView,
     ModelCallers, ModelChangeState, ModelChangeView, ModelFigures, ModelKind, ModelsChanged,
     Refusal,
 };
-use divisi_console::config::Config;
-use divisi_console::linear::LineDesk;
 
 use crate::fake::{Bench, FakeSession};
 

@@ -1,8 +1,8 @@
 //! A server that waits for its first model: the console says so, in every layout, and nothing breaks.
 
 use crossterm::event::KeyCode;
-use divisi::deployment::CatalogueChange;
-use divisi::session::{CatalogueView, Command, ModelFigures};
+use divisi_engine::deployment::CatalogueChange;
+use divisi_session::{CatalogueView, Command, ModelFigures};
 
 use crate::fake::{Bench, nothing};
 

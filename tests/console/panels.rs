@@ -1,10 +1,10 @@
 //! The panels beside the streams, with all that there is to show.
 
 use crossterm::event::KeyCode;
-use divisi::device::MemberIndex;
-use divisi::search::{Comparison, Doubt};
-use divisi::session::*;
 use divisi_console::console::{Colours, Role, TerminalLook};
+use divisi_engine::search::{Comparison, Doubt};
+use divisi_runtime::device::MemberIndex;
+use divisi_session::*;
 use ratatui::style::Style;
 use std::time::Duration;
 

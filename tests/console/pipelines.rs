@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use crossterm::event::KeyCode;
-use divisi::pipeline::HostStep;
-use divisi::serving::{GraphStep, GraphWork, StepGraph};
 use divisi_console::console::{Colours, Role, TerminalLook};
+use divisi_engine::serving::{GraphStep, GraphWork, StepGraph};
+use divisi_model::pipeline::HostStep;
 use serde_json::json;
 
 use crate::cli::{divisi, fails, has, json, scratch};

@@ -2,9 +2,9 @@
 //! console says of them.
 
 use crossterm::event::KeyCode;
-use divisi::device::MemberIndex;
-use divisi::ensemble::MemberPrecision;
-use divisi::session::{Command, Setup, Snapshot};
+use divisi_model::ensemble::MemberPrecision;
+use divisi_runtime::device::MemberIndex;
+use divisi_session::{Command, Setup, Snapshot};
 
 use crate::fake::{Bench, snapshot};
 use crate::simulated::crowd_on;

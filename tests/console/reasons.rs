@@ -5,9 +5,9 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use divisi::codes::Code;
-use divisi::deployment::CatalogueChange;
-use divisi::session::{
+use divisi_engine::deployment::CatalogueChange;
+use divisi_model::codes::Code;
+use divisi_session::{
     CatalogueView, LogEntry, LogLevel, ModelChangeState, ModelChangeView, ModelKind, Refusal,
 };
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::allocation::Cell;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, Measure, Quality};
-use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
-use divisi::search::{Accepted, SearchProgress, Tried};
-use divisi::session::*;
+use divisi_engine::search::{Accepted, SearchProgress, Tried};
+use divisi_model::allocation::Cell;
+use divisi_model::ensemble::{BatchSize, Measure, Quality};
+use divisi_model::metrics::{Bucket, LatencySummary, SplitMeans};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::*;
 
 use crate::fake::{Bench, search};
 

@@ -1,10 +1,10 @@
 //! Whole screens as text.
 
 use crossterm::event::KeyCode;
-use divisi::metrics::LatencySummary;
-use divisi::session::Distribution;
-use divisi::session::{ReloadState, ReloadView};
 use divisi_console::console::{Colours, ConsoleEvent, TerminalLook};
+use divisi_model::metrics::LatencySummary;
+use divisi_session::Distribution;
+use divisi_session::{ReloadState, ReloadView};
 use std::time::Duration;
 
 use crate::fake::{Bench, many, search};

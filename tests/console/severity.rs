@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use divisi::session::{Lost, LostRequests, Snapshot};
 use divisi_console::console::{Colours, Role, Severity, TerminalLook, lint_texts};
 use divisi_console::linear::Watcher;
+use divisi_session::{Lost, LostRequests, Snapshot};
 
 use crate::fake::{Bench, PLAIN, snapshot};
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Cell, Frame, Matrix};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSizes, PolicyKind};
-use divisi::session::{DeviceView, EntryView, Health, Proposal, Snapshot};
-use divisi::trace::{Span, SpanKind};
+use divisi_model::allocation::{Cell, Frame, Matrix};
+use divisi_model::ensemble::{BatchSizes, PolicyKind};
+use divisi_model::trace::{Span, SpanKind};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{DeviceView, EntryView, Health, Proposal, Snapshot};
 
 use crate::fake::{Bench, device, member};
 

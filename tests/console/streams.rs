@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::session::{Mark, MarkKind};
-use divisi::trace::{Span, SpanKind, StepPlace};
 use divisi_console::console::{Colours, ConsoleEvent, Effect, Role, TerminalLook};
+use divisi_model::trace::{Span, SpanKind, StepPlace};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{Mark, MarkKind};
 use ratatui::style::Modifier;
 
 use crate::fake::{Bench, PLAIN};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{
+use divisi_session::{
     Command, ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
     ScalingChange, ScalingView, StreamView, TaskView, UnreachableView,
 };

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
-use divisi::allocation::Cell;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind, Wait};
-use divisi::search::{Bounds, EvaluatorKind, Goal, Objective};
-use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState, Setup};
 use divisi_console::console::Panel;
 use divisi_console::console::{Colours, ConsoleEvent, Effect, TerminalLook, colours};
+use divisi_engine::search::{Bounds, EvaluatorKind, Goal, Objective};
+use divisi_model::allocation::Cell;
+use divisi_model::ensemble::{BatchSize, PolicyKind, Wait};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState, Setup};
 use ratatui::style::{Color, Modifier};
 
 use crate::fake::{Bench, PLAIN, applied, better, matrix, search, snapshot};
@@ -19,7 +19,7 @@ const FIRST: Cell = Cell {
     member: MemberIndex::new(0),
 };
 
-fn with(cell: Cell, size: u32) -> divisi::allocation::Matrix {
+fn with(cell: Cell, size: u32) -> divisi_model::allocation::Matrix {
     matrix().with(cell, BatchSize::new(size)).unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{
+use divisi_session::{
     CatalogueView, CountedAccuracy, GoalCounts, ModelKind, RunningBatches, VariantView,
 };
 

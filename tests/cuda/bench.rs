@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use divisi::compute::cuda::lower;
-use divisi::compute::gpu::{LaneProgram, Precision, Program};
-use divisi::device::gpu::{DeviceSlice, Gpu, PinnedBlock, open};
-use divisi::network::{Graph, Shape, Weights};
+use divisi_runtime::compute::cuda::lower;
+use divisi_runtime::compute::gpu::{LaneProgram, Precision, Program};
+use divisi_runtime::device::gpu::{DeviceSlice, Gpu, PinnedBlock, open};
+use divisi_runtime::network::{Graph, Shape, Weights};
 
 static ALONE: RwLock<()> = RwLock::new(());
 

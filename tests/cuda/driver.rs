@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use divisi::device::gpu::{DeviceSlice, GpuError, find_gpus, open};
+use divisi_runtime::device::gpu::{DeviceSlice, GpuError, find_gpus, open};
 
 use crate::bench::{beside_others, gpu, upload};
 

@@ -1,7 +1,7 @@
 //! Every kind of step, in every precision, answers as the plan emulated in host memory.
 
-use divisi::compute::gpu::{Emulated, Precision};
-use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
+use divisi_runtime::compute::gpu::{Emulated, Precision};
+use divisi_runtime::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
 
 use crate::bench::{Bench, apart, beside_others, gpu, program, samples, upload};
 

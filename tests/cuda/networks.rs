@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use divisi::compute::gpu::{Emulated, Precision};
-use divisi::compute::{
+use divisi_runtime::compute::gpu::{Emulated, Precision};
+use divisi_runtime::compute::{
     CpuPredictor, FootprintModel, Lowered, Predictor, host_rows, read_rows, write_rows,
 };
-use divisi::device::gpu::DeviceSlice;
-use divisi::network::builders::{Builder, Densenet, Resnet};
-use divisi::network::{Graph, Shape, Weights};
+use divisi_runtime::device::gpu::DeviceSlice;
+use divisi_runtime::network::builders::{Builder, Densenet, Resnet};
+use divisi_runtime::network::{Graph, Shape, Weights};
 
 use crate::bench::{Bench, alone, apart, beside_others, gpu, program, samples, upload};
 

@@ -1,6 +1,6 @@
 //! Steps on tensors of any rank, in every precision, answer as the plan emulated in host memory.
 
-use divisi::network::{
+use divisi_runtime::network::{
     Binary, Border, Dims, Graph, GraphBuilder, NodeId, Op, Reduction, Shape, TensorOp, Unary,
 };
 

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_door::calls::access::{AccessFormat, AccessOptions, LineBuffer, RateSampler};
-use divisi_door::error::ServiceError;
 use divisi_door::keys::Keys;
 use divisi_door::limits::ServerLimits;
 use divisi_door::notices::Notices;
-use divisi_door::protocol::ModelId;
-use divisi_door::service::{
+use divisi_door::{InferenceServer, ServerOptions, StartError};
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::ModelId;
+use divisi_inference::service::{
     InferenceFuture, InferenceRequest, ListedModel, ModelDescription, ModelService, ModelState,
 };
-use divisi_door::{InferenceServer, ServerOptions, StartError};
 use proptest::prelude::*;
 use serde_json::Value;
 

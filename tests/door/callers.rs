@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_door::callers::{CallerLedger, CallerName, MOMENTS, RATE_MOMENTS};
-use divisi_door::error::ErrorKind;
 use divisi_door::keys::Keys;
 use divisi_door::limits::ServerLimits;
 use divisi_door::notices::Notices;
 use divisi_door::{InferenceServer, ServerActivity, ServerOptions};
+use divisi_inference::error::ErrorKind;
 use serde_json::json;
 
 use crate::client::{ask, ask_with, request};

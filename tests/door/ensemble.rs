@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use divisi::allocation::{Frame, Matrix};
-use divisi::device::{Devices, Host, MemberIndex};
-use divisi::ensemble::{Ensemble, Files};
-use divisi::serving::{Engine, EngineOptions, NetworkFactory, Request};
 use divisi_door::InferenceServer;
-use divisi_door::ensemble::EnsembleService;
 use divisi_door::limits::ServerLimits;
+use divisi_engine::serving::{Engine, EngineOptions, NetworkFactory, Request};
+use divisi_inference::ensemble::EnsembleService;
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::ensemble::{Ensemble, Files};
+use divisi_runtime::device::{Devices, Host, MemberIndex};
 use serde_json::json;
 
 use crate::client::{Answer, ask, ask_with};

@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use divisi::catalogue::{Interface, NewEntry};
-use divisi::deployment::{
+use divisi_door::InferenceServer;
+use divisi_door::limits::ServerLimits;
+use divisi_engine::deployment::{
     CatalogueChange, Deployment, DeploymentStart, Handover, ModelSource, ModelsRead, ModelsToRead,
 };
-use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files};
-use divisi::serving::{EngineOptions, Request};
-use divisi_door::InferenceServer;
-use divisi_door::ensemble::EnsembleService;
-use divisi_door::limits::ServerLimits;
+use divisi_engine::serving::{EngineOptions, Request};
+use divisi_inference::ensemble::EnsembleService;
+use divisi_model::catalogue::{Interface, NewEntry};
+use divisi_model::ensemble::{Ensemble, Files};
+use divisi_runtime::device::{Devices, Host};
 use serde_json::{Value, json};
 
 use crate::client::ask;

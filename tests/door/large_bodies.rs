@@ -4,8 +4,8 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 
 use bytes::Bytes;
-use divisi::serving::Request;
-use divisi_door::protocol::ByteRope;
+use divisi_engine::serving::Request;
+use divisi_inference::protocol::ByteRope;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use divisi_door::limits::ServerLimits;
+use divisi_inference::bounds::RequestBounds;
 use serde_json::json;
 
 use crate::client::{ask, ask_with, read, request};
@@ -20,10 +21,13 @@ fn small() -> ServerLimits {
         bodies: 8192,
         header_bytes: 8192,
         headers: 8,
-        tensors: 2,
-        rank: 3,
-        elements: 100,
-        depth: 3,
+        request: RequestBounds {
+            tensors: 2,
+            rank: 3,
+            elements: 100,
+            depth: 3,
+            ..RequestBounds::default()
+        },
         ..ServerLimits::default()
     }
 }
@@ -121,7 +125,7 @@ fn a_tensor_of_256_mebibytes_fits_with_what_describes_it() {
     assert!(limits.body > (256 << 20) + (64 << 10));
     let larger = limits.with_body(1 << 30);
     assert_eq!((larger.body, larger.bodies), (1 << 30, 4 << 30));
-    assert!(larger.elements >= 1 << 30 && larger.json == limits.json);
+    assert!(larger.request.elements >= 1 << 30 && larger.json == limits.json);
     let smaller = limits.with_body(1 << 20);
     assert_eq!((smaller.json, smaller.bodies), (1 << 20, limits.bodies));
 }

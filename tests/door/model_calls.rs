@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use divisi_door::callers::{CallerLedger, CallerName, MOMENTS, ModelSeen};
-use divisi_door::error::ErrorKind;
 use divisi_door::limits::ServerLimits;
 use divisi_door::proto::inference as proto;
+use divisi_inference::error::ErrorKind;
 use prost::Message;
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use divisi::tensor::DataType;
 use divisi_door::InferenceServer;
-use divisi_door::protocol::{WireTensor, classified};
+use divisi_inference::protocol::{WireTensor, classified};
+use divisi_runtime::tensor::DataType;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, ask, ask_with};

@@ -8,12 +8,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use candle_core::Tensor;
-use divisi::allocation::{Frame, Matrix};
-use divisi::compute::{ComputeError, Predictor, read_rows, write_rows};
-use divisi::device::{Devices, Host};
-use divisi::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
-use divisi::serving::{BuildError, Engine, EngineOptions, PipelineIndex, PredictorFactory};
 use divisi_door::InferenceServer;
+use divisi_engine::serving::{BuildError, Engine, EngineOptions, PipelineIndex, PredictorFactory};
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
+use divisi_runtime::compute::{ComputeError, Predictor, read_rows, write_rows};
+use divisi_runtime::device::{Devices, Host};
 use rayon::ThreadPool;
 use serde_json::json;
 

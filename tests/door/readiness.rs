@@ -5,15 +5,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 
-use divisi::allocation::{Frame, Matrix};
-use divisi::catalogue::{Catalogue, NewEntry};
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
-use divisi::device::simulated::find_profile;
-use divisi::device::{DeviceIndex, Devices, Host};
-use divisi::serving::{EngineOptions, NoFallback};
 use divisi_door::InferenceServer;
-use divisi_door::ensemble::EnsembleService;
 use divisi_door::limits::ServerLimits;
+use divisi_engine::deployment::{
+    Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
+};
+use divisi_engine::serving::{EngineOptions, NoFallback};
+use divisi_inference::ensemble::EnsembleService;
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::catalogue::{Catalogue, NewEntry};
+use divisi_runtime::device::simulated::find_profile;
+use divisi_runtime::device::{DeviceIndex, Devices, Host};
 use serde_json::json;
 
 use crate::client::ask;

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
-use divisi::device::{Devices, Host};
-use divisi::serving::EngineOptions;
-use divisi_door::ensemble::EnsembleService;
 use divisi_door::limits::ServerLimits;
 use divisi_door::{InferenceServer, ServerOptions};
+use divisi_engine::deployment::{
+    Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
+};
+use divisi_engine::serving::EngineOptions;
+use divisi_inference::ensemble::EnsembleService;
 use divisi_repository::{Repository, RepositorySource};
+use divisi_runtime::device::{Devices, Host};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use divisi::tensor::{DataType, Signature, TensorSpec};
-use divisi_door::error::{ErrorKind, ServiceError};
 use divisi_door::limits::ServerLimits;
-use divisi_door::protocol::{ModelId, NamedTensor, ParameterValue};
-use divisi_door::service::{
+use divisi_door::{InferenceServer, ServerOptions};
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::{ModelId, NamedTensor, ParameterValue};
+use divisi_inference::service::{
     InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ListedModel,
     ModelDescription, ModelService, ModelState,
 };
-use divisi_door::{InferenceServer, ServerOptions};
+use divisi_runtime::tensor::{DataType, Signature, TensorSpec};
 use tokio::sync::Notify;
 
 /// Answers every tensor that it is sent. The model `never` does not answer until it is released, `broken` fails, `slow`

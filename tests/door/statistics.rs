@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use divisi::dataflow::StepIndex;
-use divisi::device::DeviceIndex;
-use divisi::serving::{BatchOfRun, StepRun};
 use divisi_door::InferenceServer;
-use divisi_door::error::ServiceError;
 use divisi_door::limits::ServerLimits;
 use divisi_door::proto::inference as proto;
-use divisi_door::protocol::ModelId;
-use divisi_door::service::{
+use divisi_engine::serving::{BatchOfRun, StepRun};
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::ModelId;
+use divisi_inference::service::{
     DescribedStep, InferenceAnswer, InferenceFuture, InferenceRequest, ListedModel,
     ModelDescription, ModelService, ModelState,
 };
+use divisi_model::dataflow::StepIndex;
+use divisi_runtime::device::DeviceIndex;
 use prost::Message;
 use serde_json::{Value, json};
 

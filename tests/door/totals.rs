@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use divisi::catalogue::NewEntry;
-use divisi::deployment::{
+use divisi_door::InferenceServer;
+use divisi_door::limits::ServerLimits;
+use divisi_engine::deployment::{
     CatalogueChange, Deployment, DeploymentStart, Handover, ModelSource, ModelsRead, ModelsToRead,
 };
-use divisi::device::{Devices, Host};
-use divisi::serving::EngineOptions;
-use divisi_door::InferenceServer;
-use divisi_door::ensemble::EnsembleService;
-use divisi_door::limits::ServerLimits;
+use divisi_engine::serving::EngineOptions;
+use divisi_inference::ensemble::EnsembleService;
+use divisi_model::catalogue::NewEntry;
+use divisi_runtime::device::{Devices, Host};
 
 use crate::client::ask;
 use crate::handover::{OneModel, infer, network, serve, version};

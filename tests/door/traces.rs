@@ -12,10 +12,10 @@ use divisi_door::calls::traces::{
     AttributeKind, ExportRequest, TraceEndpoint, TraceOptions, TraceSpan,
 };
 use divisi_door::calls::{SpanContext, TraceParent, is_within};
-use divisi_door::ensemble::EnsembleService;
 use divisi_door::limits::ServerLimits;
-use divisi_door::service::ModelService;
 use divisi_door::{InferenceServer, ServerOptions};
+use divisi_inference::ensemble::EnsembleService;
+use divisi_inference::service::ModelService;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};

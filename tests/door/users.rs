@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use divisi::deployment::ModelSource;
+use divisi_engine::deployment::ModelSource;
 use serde_json::{Value, json};
 
 use crate::repository::{ENSEMBLE, Models, Served, chain, network};

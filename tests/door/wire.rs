@@ -7,6 +7,7 @@ use bytes::Bytes;
 use divisi_door::grpc::{WireFault, decoded_size};
 use divisi_door::limits::ServerLimits;
 use divisi_door::proto::inference as proto;
+use divisi_inference::bounds::RequestBounds;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
 use prost::Message;
@@ -17,8 +18,11 @@ use proto::{InferParameter, InferTensorContents, ModelInferRequest};
 /// As much as fits.
 fn unbounded() -> ServerLimits {
     ServerLimits {
-        tensors: usize::MAX,
-        rank: usize::MAX,
+        request: RequestBounds {
+            tensors: usize::MAX,
+            rank: usize::MAX,
+            ..RequestBounds::default()
+        },
         bodies: usize::MAX,
         ..ServerLimits::default()
     }
@@ -172,8 +176,11 @@ proptest! {
 #[test]
 fn more_entries_than_there_may_be_are_refused_by_their_list() {
     let limits = ServerLimits {
-        tensors: 3,
-        rank: 2,
+        request: RequestBounds {
+            tensors: 3,
+            rank: 2,
+            ..RequestBounds::default()
+        },
         ..ServerLimits::default()
     };
     let most = |message: &[u8]| decoded_size::<ModelInferRequest>(message, &limits);

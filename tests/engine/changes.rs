@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Cell, Footprints, Matrix};
-use divisi::changes::{
+use divisi_engine::changes::{
     Baseline, ChangeAction, ChangeEvent, ChangeMachine, ChangeOrigin, ChangeRefusal, ChangeStatus,
     ChangeWork, MarkKind, ProbationState, ReloadState, Terms,
 };
-use divisi::device::{DeviceIndex, Devices, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, PolicyKind};
-use divisi::metrics::{Distribution, LatencySummary, Reading};
-use divisi::serving::{
+use divisi_engine::serving::{
     ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, Setup,
 };
+use divisi_model::allocation::{Cell, Footprints, Matrix};
+use divisi_model::ensemble::{BatchSize, Ensemble, PolicyKind};
+use divisi_model::metrics::{Distribution, LatencySummary, Reading};
+use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 use proptest::prelude::*;
 
 use crate::common::{digits, everywhere, two_devices};

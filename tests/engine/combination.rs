@@ -1,8 +1,10 @@
 //! Rules: the answer is the same in any order; ties and weights are as said.
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, CombinationRule, RuleKind, Temperature, VoteWeight, label_of};
-use divisi::serving::{Answer, Part};
+use divisi_engine::serving::{Answer, Part};
+use divisi_model::ensemble::{
+    Combination, CombinationRule, RuleKind, Temperature, VoteWeight, label_of,
+};
+use divisi_runtime::device::MemberIndex;
 use proptest::prelude::*;
 
 const CLASSES: usize = 3;

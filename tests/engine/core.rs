@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
-use divisi::serving::{
+use divisi_engine::serving::{
     Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Finished, Next, PipelineIndex,
     Refused, RequestKey, Stamps, Transfer, Verdict, WorkerSpec,
 };
+use divisi_model::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use proptest::prelude::*;
 
 const MEMBERS: usize = 3;

@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::dataflow::{Dataflow, DataflowError, FlowStep, RowJoin, RowSet, StepIndex, StepWork};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
-use divisi::serving::{
+use divisi_engine::serving::{
     Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Finished, HostWork, Next,
     PipelineConfig, PipelineIndex, Stamps, StepStats, Transfer, WorkerSpec,
 };
+use divisi_model::dataflow::{
+    Dataflow, DataflowError, FlowStep, RowJoin, RowSet, StepIndex, StepWork,
+};
+use divisi_model::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use proptest::prelude::*;
 
 const MEMBERS: usize = 3;
@@ -444,7 +446,7 @@ proptest! {
         drive.gates = gates;
         drive.submit(samples);
         drive.advance_to(ms(at));
-        let key = divisi::serving::RequestKey(0);
+        let key = divisi_engine::serving::RequestKey(0);
         let failed = drive.core.fail(drive.now, key).len();
         let (ran, begun) = (drive.runs.len(), drive.begun_by_the_host());
         drive.advance_to(drive.now + ms(100_000));

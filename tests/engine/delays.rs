@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::catalogue::{Catalogue, Interface, NewEntry};
-use divisi::dataflow::{Dataflow, FlowStep, RowJoin, StepWork};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, MemberPolicy, MemberPrecision, PolicyKind, Wait};
-use divisi::serving::{
+use divisi_engine::serving::{
     Arrival, Core, CoreConfig, Discipline, DoorState, Next, PipelineConfig, PipelineIndex,
     WorkerSpec,
 };
+use divisi_model::catalogue::{Catalogue, Interface, NewEntry};
+use divisi_model::dataflow::{Dataflow, FlowStep, RowJoin, StepWork};
+use divisi_model::ensemble::{
+    BatchSize, Ensemble, MemberPolicy, MemberPrecision, PolicyKind, Wait,
+};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use crate::common::digits;
 

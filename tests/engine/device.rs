@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use divisi::device::{
+use divisi_engine::load::{Arrivals, LoadPattern};
+use divisi_model::metrics::{Latency, RateRing};
+use divisi_model::trace::{Span, SpanKind, SpanRing};
+use divisi_runtime::device::{
     DeviceError, DeviceIndex, Devices, Host, MemberIndex, NamedKind, format_bytes, parse_bytes,
 };
-use divisi::load::{Arrivals, LoadPattern};
-use divisi::metrics::{Latency, RateRing};
-use divisi::trace::{Span, SpanKind, SpanRing};
 
 fn host(cores: usize) -> Host {
     Host {

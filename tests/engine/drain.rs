@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use divisi::codes::Coded;
-use divisi::serving::{
+use divisi_engine::serving::{
     DoorState, DrainLimits, DrainWait, Engine, EngineOptions, Failure, Request, WorkLeft,
 };
+use divisi_model::codes::Coded;
 
 use crate::common::{digits, everywhere, fakes, two_devices};
 use crate::wait::wait_until;

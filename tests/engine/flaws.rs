@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use divisi::catalogue::{Catalogue, Interface, NewEntry};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, Ensemble, OutputKind, RuleKind, label_of};
-use divisi::serving::{
-    Detail, Engine, EngineOptions, Failure, Flaw, FlawKind, Flaws, NotFiniteMember, Refused,
-    Request,
+use divisi_engine::serving::{
+    Detail, Engine, EngineOptions, Failure, Flaw, FlawKind, Flaws, LogLevel, NotFiniteMember,
+    Refused, Request,
 };
-use divisi::session::{LiveSession, LogLevel};
+use divisi_model::catalogue::{Catalogue, Interface, NewEntry};
+use divisi_model::ensemble::{Combination, Ensemble, OutputKind, RuleKind, label_of};
+use divisi_runtime::device::MemberIndex;
 
-use crate::common::{everywhere, networks, set_combination, start, two_devices, until};
+use crate::common::{everywhere, networks, set_combination, start, two_devices};
 use crate::spoilt::{BAD, GOOD, Spoilt};
 
 /// A member whose only step is called as it is.
@@ -205,33 +204,6 @@ fn an_entry_that_may_have_them_takes_and_answers_them_and_others_do_neither() {
         // They are counted all the same.
         assert_ne!(engine.telemetry().observe().flaws[1], Flaws::default());
     }
-}
-
-#[test]
-fn a_session_shows_who_it_was_in_the_log_and_with_the_member() {
-    let (_folder, ensemble) = spoilt();
-    let factory = networks(&ensemble);
-    let engine = Arc::new(start(&ensemble, Arc::clone(&factory)));
-    let mut session = LiveSession::new(Arc::clone(&engine), factory, None);
-    for _ in 0..20 {
-        let outcome = engine.predict(Request::new(&BAD)).expect("let in");
-        assert!(outcome.is_err());
-    }
-    let seen = until(&mut session, |s| s.members[1].flaws.not_finite == 20);
-    assert!(seen.members[0].flaws.is_none());
-    assert_eq!(seen.counters.failed, 20);
-    let said = |l: &&divisi::session::LogEntry| l.text.contains("member `spoilt`");
-    let lines: Vec<_> = seen.log.iter().filter(said).collect();
-    let texts: Vec<&str> = lines.iter().map(|l| l.text.as_str()).collect();
-    assert_eq!(
-        texts,
-        [
-            "member `spoilt` answered NaN or infinities for 1 sample so far",
-            "member `spoilt` answered NaN or infinities for 10 samples so far",
-        ],
-        "the first, then ten times as many"
-    );
-    assert!(lines.iter().all(|l| l.level == LogLevel::Error));
 }
 
 #[test]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Footprints, Matrix};
-use divisi::catalogue::Demand;
-use divisi::compute::gpu::Precision;
-use divisi::device::gpu::FoundGpus;
-use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
-use divisi::ensemble::Ensemble;
-use divisi::search::{
+use divisi_engine::search::{
     Bounds, CacheKey, Control, Evaluator, Method, Score, SearchError, best_batch, evacuate, greedy,
     worst_fit,
 };
+use divisi_model::allocation::{Cell, Footprints, Matrix};
+use divisi_model::catalogue::Demand;
+use divisi_model::ensemble::Ensemble;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::gpu::FoundGpus;
+use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 
 use crate::common::{digits, frame, h100};
 

@@ -3,15 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use candle_core::{Device, Tensor};
-use divisi::allocation::{PoolBounds, SegmentTooLarge};
-use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_engine::serving::{
+    BuildError, Engine, EngineError, EngineOptions, PredictorFactory, Request,
+};
+use divisi_model::allocation::{PoolBounds, SegmentTooLarge};
+use divisi_model::ensemble::{
     Affine, BatchSize, ComputedMember, Ensemble, Files, Input, Member, NormalisationSteps,
     PerChannel, SampleValues, Samples, Transforms,
 };
-use divisi::network::Shape;
-use divisi::serving::{BuildError, Engine, EngineError, EngineOptions, PredictorFactory, Request};
+use divisi_runtime::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::network::Shape;
 use rayon::ThreadPool;
 
 use crate::common::{everywhere, fakes, networks, start, two_devices};

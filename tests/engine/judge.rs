@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use divisi::metrics::{LogHistogram, Reading};
-use divisi::session::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};
+use divisi_engine::changes::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};
+use divisi_model::metrics::{LogHistogram, Reading};
 
 const LASTS: Duration = Duration::from_secs(60);
 const SINCE: Duration = Duration::from_secs(100);

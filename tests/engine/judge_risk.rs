@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use divisi::metrics::Reading;
-use divisi::session::{Baseline, Judge, JudgeVerdict, Terms};
+use divisi_engine::changes::{Baseline, Judge, JudgeVerdict, Terms};
+use divisi_model::metrics::Reading;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use divisi::ensemble::{BatchSize, PolicyKind};
-use divisi::serving::{BatchId, Beside, Lanes, lane_sizes};
+use divisi_engine::serving::{BatchId, Beside, Lanes, lane_sizes};
+use divisi_model::ensemble::{BatchSize, PolicyKind};
 
 const ELASTIC: PolicyKind = PolicyKind::Elastic { max_inf: None };
 

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind};
-use divisi::load::{Generator, LoadPattern};
-use divisi::metrics::{Bucket, Latency, LatencySummary, LatencyTally, LogHistogram, WINDOW, stats};
-use divisi::serving::{
+use divisi_engine::load::{Generator, LoadPattern};
+use divisi_engine::serving::{
     Arrival, Core, CoreConfig, Discipline, DoorState, Next, Request, Stamps, WorkerSpec,
 };
+use divisi_model::ensemble::{BatchSize, MemberPrecision, PolicyKind};
+use divisi_model::metrics::{
+    Bucket, Latency, LatencySummary, LatencyTally, LogHistogram, WINDOW, stats,
+};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use proptest::prelude::*;
 
 use crate::common::{digits, fakes, start};

@@ -5,23 +5,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use divisi::compute::{
+use divisi_engine::serving::Request;
+use divisi_model::ensemble::{Ensemble, Files, Samples};
+use divisi_runtime::compute::{
     CpuPredictor, Family, LengthCost, Lowered, Predictor, VaryingNetwork, VaryingPredictor,
     host_rows, length_groups, read_rows, write_rows,
 };
-use divisi::ensemble::{Ensemble, Files, Samples};
-use divisi::network::Shape;
-use divisi::onnx::{OnnxModel, OnnxNetwork, VaryingModel};
-use divisi::serving::Request;
-use divisi::tensor::{DataType, Lengths, LengthsError, Signature, TensorValue};
+use divisi_runtime::network::Shape;
+use divisi_runtime::onnx::{OnnxModel, OnnxNetwork, VaryingModel};
+use divisi_runtime::tensor::{DataType, Lengths, LengthsError, Signature, TensorValue};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::common::{networks, start};
+use crate::place::root;
 
 /// An encoder of up to 16 tokens, with a mask.
-const ENCODER: &[u8] = include_bytes!("onnx_files/lengths.onnx");
+const ENCODER: &[u8] = include_bytes!("../runtime/onnx_files/lengths.onnx");
 
 const TENSORS: &str = r#"
 [[input.tensors]]
@@ -161,7 +162,7 @@ proptest! {
             prop_assert!(of.samples.iter().all(|&at| lengths[at] <= of.length));
             prop_assert!(of.samples.iter().any(|&at| lengths[at] == of.length));
         }
-        let total = |groups: &[divisi::compute::LengthGroup]| -> f64 {
+        let total = |groups: &[divisi_runtime::compute::LengthGroup]| -> f64 {
             let each = groups.iter().map(|g| group + (g.samples.len() * g.length) as f64);
             each.sum()
         };
@@ -235,7 +236,7 @@ fn read(folder: &Path, input: &str) -> Result<Ensemble, String> {
 
 #[test]
 fn a_network_whose_answers_depend_on_padding_is_not_padded() {
-    let model = include_bytes!("onnx_files/unmasked.onnx");
+    let model = include_bytes!("../runtime/onnx_files/unmasked.onnx");
     let model = || OnnxModel::from_bytes(model.to_vec()).expect("decodes");
     let lowered = |lengths: Lengths| {
         let open = model().open_lengths().expect("open");
@@ -249,7 +250,7 @@ fn a_network_whose_answers_depend_on_padding_is_not_padded() {
     lowered(Lengths::exact(8).expect("lengths")).expect("nothing is padded");
     // Alone, without a manifest that could say so, its lengths are exact by themselves.
     let [unmasked, encoder] = ["unmasked", "lengths"].map(|name| {
-        let file = PathBuf::from(format!("tests/engine/onnx_files/{name}.onnx"));
+        let file = PathBuf::from(format!("tests/runtime/onnx_files/{name}.onnx"));
         let ensemble = Ensemble::read(&Files::at(&file)).expect(name);
         ensemble.lengths.expect("a length varies")
     });
@@ -320,7 +321,7 @@ fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
 
 /// Writes a file of the tests' networks into a folder, and returns its path.
 fn model_in(folder: &Path, name: &str) -> PathBuf {
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/onnx_files");
+    let files = root().join("tests/runtime/onnx_files");
     fs::copy(files.join(name), folder.join(name)).expect("model");
     folder.join(name)
 }

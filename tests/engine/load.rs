@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::device::simulated::find_profile;
-use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files};
-use divisi::load::{Arrivals, LoadError, LoadPattern, usual_load};
+use crate::place::root;
+use divisi_engine::load::{Arrivals, LoadError, LoadPattern, usual_load};
+use divisi_model::ensemble::{Ensemble, Files};
+use divisi_runtime::device::simulated::find_profile;
+use divisi_runtime::device::{Devices, Host};
 
 fn parsed(text: &str) -> LoadPattern {
     text.parse().expect("a pattern")
@@ -127,9 +128,7 @@ fn what_is_no_recording_says_where_it_is_wrong() {
 #[test]
 fn the_usual_load_is_one_that_cores_can_serve() {
     let of = |name: &str| {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("sample_ensembles")
-            .join(name);
+        let folder = root().join("sample_ensembles").join(name);
         Ensemble::read(&Files::at(&folder)).expect("valid")
     };
     let cores = |count: usize| {

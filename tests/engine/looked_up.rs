@@ -5,18 +5,21 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::sync::Arc;
 
-use divisi::codes::{Code, Coded};
-use divisi::ensemble::{Ensemble, Files, Samples};
-use divisi::serving::Request;
-use divisi::tensor::{RowCheck, Signature, TensorSpec};
+use divisi_engine::serving::Request;
+use divisi_model::codes::{Code, Coded};
+use divisi_model::ensemble::{Ensemble, Files, Samples};
+use divisi_runtime::onnx::OnnxModel;
+use divisi_runtime::tensor::{RowCheck, Signature, TensorSpec};
 use serde_json::json;
 
 use crate::common::{networks, start};
 use crate::npy::npy;
-use crate::onnx::network;
+use crate::place::root;
 
 fn signature() -> Signature {
-    let network = network("looked_up.onnx", None).expect("a network");
+    let file = root().join("tests/runtime/onnx_files/looked_up.onnx");
+    let network = OnnxModel::open(&file).and_then(|model| model.network(None));
+    let network = network.expect("a network");
     network.graph.signature()
 }
 
@@ -103,7 +106,7 @@ fn a_value_is_refused_where_its_own_table_has_no_row() {
     }
 }
 
-const ENCODER: &[u8] = include_bytes!("onnx_files/lengths.onnx");
+const ENCODER: &[u8] = include_bytes!("../runtime/onnx_files/lengths.onnx");
 
 /// The encoder of 30 tokens and two types, for up to 16 tokens.
 fn encoder() -> Arc<Ensemble> {

@@ -5,16 +5,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use divisi::ensemble::samples::to_npy;
-use divisi::ensemble::{Ensemble, Files, Samples};
-use divisi::serving::Request;
-use divisi::tensor::{DataType, TensorSpec, TensorValue};
+use divisi_engine::serving::Request;
+use divisi_model::ensemble::samples::to_npy;
+use divisi_model::ensemble::{Ensemble, Files, Samples};
+use divisi_runtime::tensor::{DataType, TensorSpec, TensorValue};
 use serde_json::{Value, json};
 
 use crate::common::{networks, start};
 
 /// The encoder for six tokens, whose answer ONNX Runtime knows.
-const ENCODER: &[u8] = include_bytes!("onnx_files/encoder.onnx");
+const ENCODER: &[u8] = include_bytes!("../runtime/onnx_files/encoder.onnx");
 
 const TENSORS: &str = r#"
 [[input.tensors]]
@@ -49,7 +49,7 @@ fn read(folder: &Path, manifest: &str) -> Result<Ensemble, String> {
 
 /// The rows of `ids`, `mask` and `types` that ONNX Runtime answered, and its answers.
 fn known() -> (Vec<Vec<f32>>, Vec<f32>) {
-    let text = include_str!("onnx_files/encoder.json");
+    let text = include_str!("../runtime/onnx_files/encoder.json");
     let answers: Value = serde_json::from_str(text).expect("answers");
     let rows = |name: &str| serde_json::from_value::<Vec<Vec<f32>>>(answers[name].clone());
     (rows("x").expect("rows"), rows("y").expect("rows").concat())
@@ -197,7 +197,7 @@ fn files_that_hold_no_such_tensors_are_refused_with_the_reason() {
 #[test]
 fn an_array_without_a_name_is_the_only_tensor_and_no_one_of_several() {
     let folder = tempfile::tempdir().expect("folder");
-    let model = include_bytes!("onnx_files/sides.onnx");
+    let model = include_bytes!("../runtime/onnx_files/sides.onnx");
     fs::write(folder.path().join("sides.onnx"), model).expect("model");
     let manifest = "name = \"m\"\nclasses = 3\n[[input.tensors]]\nname = \"x\"\n\
                     datatype = \"FP32\"\nshape = [3, 1, 2]\n[[members]]\nname = \"m\"\n\
@@ -246,7 +246,7 @@ fn a_network_of_several_tensors_is_refused_where_one_is_expected() {
     let folder = tempfile::tempdir().expect("folder");
     fs::write(
         folder.path().join("two.onnx"),
-        include_bytes!("onnx_files/two.onnx"),
+        include_bytes!("../runtime/onnx_files/two.onnx"),
     )
     .expect("model");
     let end = "[[members]]\nname = \"m\"\nnetwork = { file = \"two.onnx\" }\n";

@@ -1,17 +1,18 @@
 //! Networks that end in a softmax or a sigmoid: no second one flattens their answers.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use divisi::ensemble::{Ensemble, Files, MemberRemark, OutputKind};
-use divisi::serving::Request;
+use divisi_engine::serving::Request;
+use divisi_model::ensemble::{Ensemble, Files, MemberRemark, OutputKind};
 use serde_json::Value;
 
 use crate::common::{networks, start};
+use crate::place::root;
 
 fn files() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/onnx_files")
+    root().join("tests/runtime/onnx_files")
 }
 
 /// Reads an ensemble of one file, with these answers and more fields of its member.

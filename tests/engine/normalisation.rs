@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use candle_core::{Device, Tensor};
-use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_engine::serving::{BuildError, PredictorFactory, Request};
+use divisi_model::ensemble::{
     BatchSize, ComputedMember, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel,
 };
-use divisi::network::Shape;
-use divisi::serving::{BuildError, PredictorFactory, Request};
+use divisi_runtime::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::network::Shape;
 use proptest::prelude::*;
 use rayon::ThreadPool;
 

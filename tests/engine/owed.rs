@@ -3,12 +3,12 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind};
-use divisi::serving::{
+use divisi_engine::serving::{
     Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps,
     Verdict, WorkerSpec,
 };
+use divisi_model::ensemble::{BatchSize, MemberPrecision, PolicyKind};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 const SEGMENT: usize = 16;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Frame, Matrix};
-use divisi::device::simulated::{DeviceJob, Executor, Kernel, Law, OpWork, find_profile};
-use divisi::device::{DeviceIndex, Devices, MemberIndex};
-use divisi::ensemble::{Ensemble, Files, PolicyKind};
-use divisi::load::LoadPattern;
-use divisi::profile::Costs;
-use divisi::simulation::{Scenario, Simulation, SimulationReport, Workload};
-use divisi::trace::SpanKind;
+use divisi_engine::load::LoadPattern;
+use divisi_engine::simulation::{Scenario, Simulation, SimulationReport, Workload};
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::ensemble::{Ensemble, Files, PolicyKind};
+use divisi_model::profile::Costs;
+use divisi_model::trace::SpanKind;
+use divisi_runtime::device::simulated::{DeviceJob, Executor, Kernel, Law, OpWork, find_profile};
+use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 
 /// A Titan RTX whose convolutions are called directly, as Ebird's experiments do it:
 /// without a framework, a launch takes microseconds.

@@ -2,21 +2,21 @@
 //! Conche, section IV.B).
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use divisi::allocation::{Frame, Matrix};
-use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
-use divisi::ensemble::{Ensemble, Files, PolicyKind};
-use divisi::profile::Costs;
-use divisi::search::{Control, Method, SearchJob};
-use divisi::serving::FakeFactory;
-use divisi::simulation::{Scenario, Simulation, Workload};
-use divisi::trace::SpanKind;
+use crate::place::root;
+use divisi_engine::search::{Control, Method, SearchJob};
+use divisi_engine::serving::FakeFactory;
+use divisi_engine::simulation::{Scenario, Simulation, Workload};
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::ensemble::{Ensemble, Files, PolicyKind};
+use divisi_model::profile::Costs;
+use divisi_model::trace::SpanKind;
+use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 
 fn sample(name: &str) -> Arc<Ensemble> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let folder = root();
     let files = Files::at(&folder.join("sample_ensembles").join(name));
     Arc::new(Ensemble::read(&files).expect("valid"))
 }
@@ -32,7 +32,7 @@ fn named(name: &str) -> Devices {
 /// IMN4 on so many V100s and a CPU, which is the last device. A GPU has 4 GiB here, too
 /// few for all four networks, as one was in Table I.
 fn imn4_on(gpus: usize) -> (Arc<Ensemble>, Devices) {
-    let built_in = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets/devices/v100.toml");
+    let built_in = root().join("assets/devices/v100.toml");
     let v100 = fs::read_to_string(built_in).expect("a profile");
     static FILES: AtomicUsize = AtomicUsize::new(0);
     let number = FILES.fetch_add(1, Ordering::Relaxed);

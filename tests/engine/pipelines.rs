@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::Matrix;
-use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
-use divisi::device::simulated::find_profile;
-use divisi::device::{Devices, MemberIndex};
-use divisi::ensemble::{
+use divisi_engine::serving::{
+    BuildError, Engine, EngineOptions, Failure, FakeFactory, PredictorFactory, Request,
+};
+use divisi_engine::simulation::{Scenario, Workload, simulate};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::{
     AnswerKind, AnswerWidth, BatchSize, BoxCount, ComputedMember, Ensemble, Files, PolicyKind,
     Threshold,
 };
-use divisi::pipeline::StepCondition;
-use divisi::profile::Costs;
-use divisi::serving::{
-    BuildError, Engine, EngineOptions, Failure, FakeFactory, PredictorFactory, Request,
-};
-use divisi::simulation::{Scenario, Workload, simulate};
+use divisi_model::pipeline::StepCondition;
+use divisi_model::profile::Costs;
+use divisi_runtime::compute::{Predictor, host_rows, read_rows, write_rows};
+use divisi_runtime::device::simulated::find_profile;
+use divisi_runtime::device::{Devices, MemberIndex};
 use proptest::prelude::*;
 use rayon::ThreadPool;
 
@@ -235,7 +235,7 @@ impl Predictor for Hangs {
         _rows: usize,
         _input: &candle_core::Tensor,
         _output: &candle_core::Tensor,
-    ) -> Result<(), divisi::compute::ComputeError> {
+    ) -> Result<(), divisi_runtime::compute::ComputeError> {
         std::thread::sleep(HANGS);
         Ok(())
     }
@@ -365,7 +365,7 @@ fn a_model_that_answers_nan_fails_the_request_by_its_name() {
             _rows: usize,
             _input: &candle_core::Tensor,
             output: &candle_core::Tensor,
-        ) -> Result<(), divisi::compute::ComputeError> {
+        ) -> Result<(), divisi_runtime::compute::ComputeError> {
             write_rows(output, |rows| rows.fill(f32::NAN))
         }
     }

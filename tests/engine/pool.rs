@@ -1,6 +1,6 @@
 //! The pool: slots are taken and freed exactly when due.
 
-use divisi::serving::{PoolIndex, Slice};
+use divisi_engine::serving::{PoolIndex, Slice};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]

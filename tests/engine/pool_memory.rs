@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize};
-use divisi::catalogue::{Catalogue, Interface, NewEntry};
-use divisi::device::{DeviceIndex, Devices, Host};
-use divisi::search::{evacuate, worst_fit};
-use divisi::serving::{Engine, EngineError, EngineOptions};
+use divisi_engine::search::{evacuate, worst_fit};
+use divisi_engine::serving::{Engine, EngineError, EngineOptions};
+use divisi_model::allocation::{Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize};
+use divisi_model::catalogue::{Catalogue, Interface, NewEntry};
+use divisi_runtime::device::{DeviceIndex, Devices, Host};
 
 use crate::common::{digits, everywhere, fakes};
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Footprints};
-use divisi::compute::CpuPrecision;
-use divisi::compute::gpu::Precision;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, Files, Member, MemberPrecision, label_of};
-use divisi::serving::Request;
+use divisi_engine::serving::Request;
+use divisi_model::allocation::{Cell, Footprints};
+use divisi_model::ensemble::{BatchSize, Ensemble, Files, Member, MemberPrecision, label_of};
+use divisi_runtime::compute::CpuPrecision;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use crate::common::{digits, networks, start, two_devices};
 use crate::folder::Folder;

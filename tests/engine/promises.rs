@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use divisi::allocation::Cell;
-use divisi::device::simulated::find_profile;
-use divisi::device::{DeviceIndex, Devices, MemberIndex};
-use divisi::ensemble::{AnswerFloats, BatchSize, CombinationRule};
-use divisi::serving::{
+use divisi_engine::serving::{
     ApplyError, Engine, EngineOptions, Failure, NetworkFactory, NoFallback, PlanError,
     PredictorFactory, Request, ReserveError, Settlements,
 };
+use divisi_model::allocation::Cell;
+use divisi_model::ensemble::{AnswerFloats, BatchSize, CombinationRule};
+use divisi_runtime::device::simulated::find_profile;
+use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 
 use crate::common::{digits, everywhere, fakes, reload, set_combination, start, two_devices};
 use crate::wait::wait_until;
@@ -193,7 +193,7 @@ fn who_measures_is_asked_to_leave_where_a_device_is_lost() {
         asked.recv().expect("asked");
         drop(reserved);
     });
-    let fallback = |running: &divisi::allocation::Matrix| {
+    let fallback = |running: &divisi_model::allocation::Matrix| {
         let mut fallback = running.clone();
         for member in MemberIndex::all(running.frame().members.len()) {
             let cell = Cell {

@@ -6,16 +6,16 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::dataflow::Dataflow;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{
-    BatchSize, Ensemble, Files, MemberPrecision, PolicyKind, QueuePolicy, QueueTimeout, Queueing,
-    QueueingError, TimeoutAction, Wait,
-};
-use divisi::serving::{
+use divisi_engine::serving::{
     Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, LevelStats, Next,
     PipelineConfig, PipelineIndex, Refused, RequestKey, Stamps, WorkerSpec,
 };
+use divisi_model::dataflow::Dataflow;
+use divisi_model::ensemble::{
+    BatchSize, Ensemble, Files, MemberPrecision, PolicyKind, QueuePolicy, QueueTimeout, Queueing,
+    QueueingError, TimeoutAction, Wait,
+};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use proptest::prelude::*;
 
 const DEVICE: DeviceIndex = DeviceIndex::new(0);

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::compute::{Predictor, write_rows};
-use divisi::dataflow::{
+use divisi_engine::serving::{BuildError, Engine, Failure, PredictorFactory, Request};
+use divisi_model::dataflow::{
     Dataflow, FlowStep, PartProgress, RowJoin, RowSet, StepIndex, StepReport, StepWork,
 };
-use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
-use divisi::metrics::LatencySplit;
-use divisi::serving::{BuildError, Engine, Failure, PredictorFactory, Request};
+use divisi_model::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
+use divisi_model::metrics::LatencySplit;
+use divisi_runtime::compute::{Predictor, write_rows};
+use divisi_runtime::device::MemberIndex;
 use rayon::ThreadPool;
 
 use crate::common::start;
@@ -57,7 +57,7 @@ impl Predictor for Answers {
         _rows: usize,
         _input: &candle_core::Tensor,
         output: &candle_core::Tensor,
-    ) -> Result<(), divisi::compute::ComputeError> {
+    ) -> Result<(), divisi_runtime::compute::ComputeError> {
         write_rows(output, |rows| match *self {
             Answers::Value(value) => rows.fill(value),
             Answers::First(first, value) => {

@@ -1,19 +1,19 @@
 //! Large requests stay where they were received, and are answered as those are whose samples are
 //! copied to the pool.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use divisi::ensemble::{Ensemble, Files, SampleValues, SharedMemory};
-use divisi::serving::{Refused, Request, SharedSamples};
+use divisi_engine::serving::{Refused, Request, SharedSamples};
+use divisi_model::ensemble::{Ensemble, Files, SampleValues, SharedMemory};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::common::{networks, start};
+use crate::place::root;
 use crate::wait::wait_until;
 
 fn sample(name: &str) -> Arc<Ensemble> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles");
+    let folder = root().join("sample_ensembles");
     Arc::new(Ensemble::read(&Files::at(&folder.join(name))).expect("a sample ensemble"))
 }
 

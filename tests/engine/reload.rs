@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Footprints, Matrix};
-use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberPrecision};
-use divisi::serving::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
+use divisi_engine::serving::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
+use divisi_model::allocation::{Cell, Footprints, Matrix};
+use divisi_model::ensemble::{BatchSize, MemberPrecision};
+use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 use proptest::prelude::*;
 
 use crate::common::{digits, frame};

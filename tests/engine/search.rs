@@ -3,14 +3,14 @@
 use std::fs;
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Footprints, Frame, Matrix};
-use divisi::catalogue::Demand;
-use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
-use divisi::ensemble::Ensemble;
-use divisi::search::{
+use divisi_engine::search::{
     Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Method, Score,
     SearchError, SearchResult, Ties, greedy, greedy_by, worst_fit,
 };
+use divisi_model::allocation::{Cell, Footprints, Frame, Matrix};
+use divisi_model::catalogue::Demand;
+use divisi_model::ensemble::Ensemble;
+use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 use proptest::prelude::*;
 
 use crate::common::{digits, frame, two_devices};
@@ -252,7 +252,7 @@ fn iterations_grow_with_devices_beyond_members() {
     let frame = Arc::new(Frame {
         devices: (0..20).map(|d| format!("d{d}")).collect(),
         members: vec!["m".into()],
-        batch_sizes: divisi::ensemble::BatchSizes::default(),
+        batch_sizes: divisi_model::ensemble::BatchSizes::default(),
     });
     let mut rows = vec![vec![0]; 20];
     rows[0][0] = 8;

@@ -1,19 +1,21 @@
 //! No matrix exceeds the bounds that are said of all, whatever the batching policy: seen by
 //! serving random matrices on random devices in virtual time.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use divisi::allocation::{Footprints, Frame, Matrix};
-use divisi::device::Devices;
-use divisi::device::simulated::{DeviceClass, DeviceProfile, Law, find_profile};
-use divisi::ensemble::{BatchSizes, Ensemble, Files, PolicyKind};
-use divisi::profile::Costs;
-use divisi::search::{Control, Doubt, Gap, Method, Score, SearchJob, SearchResult, VirtualBench};
-use divisi::simulation::{Scenario, SimulationReport, Workload, simulate};
+use divisi_engine::search::{
+    Control, Doubt, Gap, Method, Score, SearchJob, SearchResult, VirtualBench,
+};
+use divisi_engine::simulation::{Scenario, SimulationReport, Workload, simulate};
+use divisi_model::allocation::{Footprints, Frame, Matrix};
+use divisi_model::ensemble::{BatchSizes, Ensemble, Files, PolicyKind};
+use divisi_model::profile::Costs;
+use divisi_runtime::device::Devices;
+use divisi_runtime::device::simulated::{DeviceClass, DeviceProfile, Law, find_profile};
 use proptest::prelude::*;
 
 use crate::common::{digits, fakes};
+use crate::place::root;
 
 /// Every policy, by the name that the command line has for it.
 const POLICIES: [&str; 8] = [
@@ -170,7 +172,7 @@ proptest! {
 }
 
 pub fn imn1(policy_name: &str) -> Arc<Ensemble> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/imn1");
+    let folder = root().join("sample_ensembles/imn1");
     let mut ensemble = Ensemble::read(&Files::at(&folder)).expect("imn1 is valid");
     ensemble.policy = policy(policy_name);
     Arc::new(ensemble)

@@ -2,39 +2,21 @@
 //! goal, or saying what comes closest; profiles kept.
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Footprints, Frame};
-use divisi::catalogue::Catalogue;
-use divisi::device::simulated::find_profile;
-use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
-use divisi::ensemble::{Ensemble, Files};
-use divisi::profile::Costs;
-use divisi::search::profiling::Profiler;
-use divisi::search::{
+use divisi_engine::search::profiling::Profiler;
+use divisi_engine::search::{
     Algorithm, Bounds, Cache, Control, Doubt, Evaluator, EvaluatorKind, Gap, Goal, Method,
     Objective, SearchError, SearchJob, SearchResult, VirtualBench,
 };
+use divisi_model::allocation::{Footprints, Frame};
+use divisi_model::catalogue::Catalogue;
+use divisi_model::ensemble::Ensemble;
+use divisi_model::profile::Costs;
+use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 
-use crate::common::{digits, fakes, two_devices};
-
-pub fn imn4() -> Arc<Ensemble> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/imn4");
-    Arc::new(Ensemble::read(&Files::at(&folder)).expect("imn4 is valid"))
-}
-
-/// Two small networks: simulating a run of them takes milliseconds.
-pub fn small() -> Arc<Ensemble> {
-    let mut ensemble = Ensemble::clone(&digits());
-    ensemble.members = [1, 3].map(|m| Arc::clone(&ensemble.members[m])).to_vec();
-    Arc::new(ensemble)
-}
-
-pub fn v100s(count: usize) -> Devices {
-    Devices::simulated(&find_profile("v100").expect("built in"), count)
-}
+use crate::common::{digits, fakes, imn4, small, two_devices, v100s};
 
 pub fn search(
     ensemble: &Arc<Ensemble>,

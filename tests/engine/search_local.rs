@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use divisi::allocation::{Cell, Footprints, Frame, Matrix};
-use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
-use divisi::device::{DeviceIndex, Devices, MemberIndex};
-use divisi::ensemble::{BatchSize, BatchSizes, Ensemble};
-use divisi::profile::Costs;
-use divisi::search::local::{EntryEdit, LocalSearch, MemoryBudget, Position};
-use divisi::search::model::{Batching, Limits, ModelEvaluator, Rates};
-use divisi::search::{Control, Evaluator, worst_fit};
+use divisi_engine::search::local::{EntryEdit, LocalSearch, MemoryBudget, Position};
+use divisi_engine::search::model::{Batching, Limits, ModelEvaluator, Rates};
+use divisi_engine::search::{Control, Evaluator, worst_fit};
+use divisi_model::allocation::{Cell, Footprints, Frame, Matrix};
+use divisi_model::ensemble::{BatchSize, BatchSizes, Ensemble};
+use divisi_model::profile::Costs;
+use divisi_runtime::device::simulated::{DeviceClass, DeviceProfile, find_profile};
+use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 use proptest::prelude::*;
 
 use crate::common::digits;

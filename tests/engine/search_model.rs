@@ -1,8 +1,8 @@
 //! The linear program: its solutions can be done, are proved best by their prices,
 //! and equal another method's; changes from a solution equal solving anew.
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::search::model::{LinearProgram, WorkerRate};
+use divisi_engine::search::model::{LinearProgram, WorkerRate};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use proptest::prelude::*;
 
 /// A random linear program: times from a few values, so that many vertices coincide.

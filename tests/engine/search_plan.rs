@@ -4,16 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Footprints, Frame, Matrix};
-use divisi::device::simulated::find_profile;
-use divisi::ensemble::Ensemble;
-use divisi::profile::Costs;
-use divisi::search::{
+use divisi_engine::search::{
     Control, FleetDevice, LatencyRun, Method, PlanOrder, SearchError, VirtualBench, plan,
 };
+use divisi_model::allocation::{Footprints, Frame, Matrix};
+use divisi_model::ensemble::Ensemble;
+use divisi_model::profile::Costs;
+use divisi_runtime::device::simulated::find_profile;
 
+use crate::common::{imn4, small, v100s};
 use crate::search_bounds::{imn1, policy};
-use crate::search_goals::{imn4, search, small, v100s};
+use crate::search_goals::search;
 
 /// Returns an order for a rate that two V100s and a half could serve at most.
 fn order(most: usize, p99: Option<Duration>) -> PlanOrder {
@@ -51,7 +52,7 @@ fn a_plan_is_the_fewest_devices_that_meet_the_goal() {
     let planned = plan(&order(fewer, Some(p99)), &control).expect("plans");
     assert!(planned.answer.is_none(), "one device less does not do");
     for offer in &planned.pareto {
-        let beats = |other: &&divisi::search::Offer| {
+        let beats = |other: &&divisi_engine::search::Offer| {
             other.counts < offer.counts
                 && other.throughput > offer.throughput
                 && other.latency.map(|l| l.p99) < offer.latency.map(|l| l.p99)

@@ -1,11 +1,11 @@
 //! The choice of precisions against its definition, on small random cases.
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, MemberPrecision, RuleKind, label_of};
-use divisi::search::precisions::{
+use divisi_engine::search::precisions::{
     AccuracyLoss, ENOUGH_SAMPLES, FASTER, MemberVariant, PrecisionChoice, UnevenAnswers,
     VariantAnswers, VariantFate, choose_precisions,
 };
+use divisi_model::ensemble::{Combination, MemberPrecision, RuleKind, label_of};
+use divisi_runtime::device::MemberIndex;
 use proptest::prelude::*;
 
 const PRECISIONS: [&str; 3] = ["f32", "bf16", "int8"];

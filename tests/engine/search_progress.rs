@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Footprints, Frame, Matrix};
-use divisi::device::Devices;
-use divisi::device::simulated::find_profile;
-use divisi::ensemble::Ensemble;
-use divisi::search::{
+use divisi_engine::search::{
     Algorithm, Bounds, Control, Evaluator, EvaluatorKind, Goal, Method, Score, SearchError,
     SearchJob, SearchProgress, greedy, worst_fit,
 };
+use divisi_model::allocation::{Footprints, Frame, Matrix};
+use divisi_model::ensemble::Ensemble;
+use divisi_runtime::device::Devices;
+use divisi_runtime::device::simulated::find_profile;
 use proptest::prelude::*;
 
 use crate::common::{digits, fakes, frame, two_devices};
@@ -24,9 +24,10 @@ impl Evaluator for Busy {
     }
 
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
-        let worker = |(cell, size): (divisi::allocation::Cell, divisi::ensemble::BatchSize)| {
-            100.0 + (cell.device.get() * size.get()) as f64 / 10.0
-        };
+        let worker = |(cell, size): (
+            divisi_model::allocation::Cell,
+            divisi_model::ensemble::BatchSize,
+        )| { 100.0 + (cell.device.get() * size.get()) as f64 / 10.0 };
         Ok(Score::exact(matrix.workers().map(worker).sum()))
     }
 }

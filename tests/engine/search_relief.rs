@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Footprints, Matrix};
-use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
-use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
-use divisi::profile::Costs;
-use divisi::search::model::Batching;
-use divisi::search::{evacuate, propose_move};
+use divisi_engine::search::model::Batching;
+use divisi_engine::search::{evacuate, propose_move};
+use divisi_model::allocation::{Cell, Footprints, Matrix};
+use divisi_model::profile::Costs;
+use divisi_runtime::device::simulated::{DeviceClass, DeviceProfile, find_profile};
+use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 use proptest::prelude::*;
 
 use crate::common::{digits, frame};

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Footprints, Matrix};
-use divisi::metrics::stats::{mean_and_error, t95};
-use divisi::search::{
+use divisi_engine::search::{
     Bounds, Comparison, Control, Doubt, Evaluator, Score, SearchError, SearchResult, confirm,
     greedy, worst_fit,
 };
+use divisi_model::allocation::{Footprints, Matrix};
+use divisi_model::metrics::stats::{mean_and_error, t95};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use candle_core::Tensor;
-use divisi::allocation::{Cell, DoesNotFit, Matrix};
-use divisi::compute::{ComputeError, FakePredictor, Predictor};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, ComputedMember, PolicyKind, Wait};
-use divisi::serving::{
+use divisi_engine::serving::{
     BuildError, DoorState, Engine, EngineError, EngineOptions, Failure, PredictorFactory, Refused,
     Request,
 };
+use divisi_model::allocation::{Cell, DoesNotFit, Matrix};
+use divisi_model::ensemble::{BatchSize, ComputedMember, PolicyKind, Wait};
+use divisi_runtime::compute::{ComputeError, FakePredictor, Predictor};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use rayon::ThreadPool;
 
 use crate::common::{
@@ -71,7 +71,7 @@ fn fakes_combine_to_what_the_rule_says() {
         .expect("admitted")
         .expect("answered");
     let rows: Vec<_> = (0..6)
-        .map(|m| divisi::compute::constant_row(MemberIndex::new(m), 10))
+        .map(|m| divisi_runtime::compute::constant_row(MemberIndex::new(m), 10))
         .collect();
     for row in answer.rows() {
         for (class, score) in row.iter().enumerate() {
@@ -395,11 +395,11 @@ fn samples_that_are_not_numbers_or_of_another_shape_are_refused() {
 #[test]
 fn a_matrix_that_does_not_fit_stops_the_start_with_member_need_and_room() {
     let ensemble = digits();
-    let host = divisi::device::Host {
+    let host = divisi_runtime::device::Host {
         cores: vec![0, 1],
         memory_bytes: 6 << 20,
     };
-    let devices = divisi::device::Devices::default_of(&host);
+    let devices = divisi_runtime::device::Devices::default_of(&host);
     let matrix = everywhere(&ensemble, &devices);
     let error = Engine::start(
         Arc::clone(&ensemble),

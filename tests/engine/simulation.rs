@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Frame, Matrix};
-use divisi::device::simulated::find_profile;
-use divisi::device::{DeviceIndex, Devices};
-use divisi::ensemble::{Ensemble, PolicyKind};
-use divisi::load::LoadPattern;
-use divisi::profile::Costs;
-use divisi::simulation::{
+use divisi_engine::load::LoadPattern;
+use divisi_engine::simulation::{
     Incident, Scenario, Simulation, SimulationError, SimulationReport, Workload, simulate,
 };
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::ensemble::{Ensemble, PolicyKind};
+use divisi_model::profile::Costs;
+use divisi_runtime::device::simulated::find_profile;
+use divisi_runtime::device::{DeviceIndex, Devices};
 
 use super::common::digits;
 

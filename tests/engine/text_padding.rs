@@ -2,27 +2,28 @@
 //! or not its answers depend on the padding.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Ensemble, Files, MemberRemark, OutputKind, RuleKind, Samples};
-use divisi::serving::Request;
+use divisi_engine::serving::Request;
+use divisi_model::ensemble::{Ensemble, Files, MemberRemark, OutputKind, RuleKind, Samples};
+use divisi_runtime::device::MemberIndex;
 use serde_json::{Value, json};
 
 use crate::common::{networks, start};
+use crate::place::root;
 
 /// The tokens of the longest text.
 const LENGTH: usize = 48;
 
 fn files() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/onnx_files")
+    root().join("tests/runtime/onnx_files")
 }
 
 /// Reads an ensemble of these files of `onnx_files`, with more fields in its table of texts.
 fn read(members: &[&str], fields: &str) -> Result<Ensemble, String> {
     let folder = tempfile::tempdir().expect("folder");
-    let snippets = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/snippets");
+    let snippets = root().join("sample_ensembles/snippets");
     let copy = |from: PathBuf, to: &str| fs::copy(from, folder.path().join(to)).expect("copies");
     copy(snippets.join("tokenizer.json"), "tokenizer.json");
     let mut manifest = format!(

@@ -1,24 +1,24 @@
 //! Answers for each token of texts: as many as a text has tokens.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_engine::serving::Request;
+use divisi_model::ensemble::{
     Ensemble, Files, Measure, MeasureTally, MemberEvaluation, SampleTarget, Samples,
 };
-use divisi::serving::Request;
+use divisi_runtime::device::MemberIndex;
 
 use crate::common::{networks, start};
+use crate::place::root;
 
 /// Reads the tagger of texts, whose tokens have the class of their id modulo 3, with `input` in
 /// the manifest's table of the input.
 fn tagger(input: &str) -> Result<Ensemble, String> {
     let folder = tempfile::tempdir().expect("folder");
-    let of = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let of = root();
     let files = [
-        ("tests/engine/onnx_files/tagger.onnx", "tagger.onnx"),
+        ("tests/runtime/onnx_files/tagger.onnx", "tagger.onnx"),
         ("sample_ensembles/snippets/tokenizer.json", "tokenizer.json"),
     ];
     for (from, to) in files {
@@ -152,8 +152,8 @@ fn only_the_tokens_of_a_text_are_measured() {
 #[test]
 fn answers_of_another_length_than_texts_are_refused() {
     let folder = tempfile::tempdir().expect("folder");
-    let of = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let model = of.join("tests/engine/onnx_files/tagger.onnx");
+    let of = root();
+    let model = of.join("tests/runtime/onnx_files/tagger.onnx");
     fs::copy(model, folder.path().join("tagger.onnx")).expect("copied");
     let tensor = |name: &str| {
         format!("[[input.tensors]]\nname = \"{name}\"\ndatatype = \"INT64\"\nshape = [-1]\n")

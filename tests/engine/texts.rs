@@ -1,23 +1,24 @@
 //! Samples that are texts: tokens, files of texts, manifests, and tokenizers that are damaged.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use divisi::ensemble::samples::{TextError, TextTokenizer};
-use divisi::ensemble::{Ensemble, Files, RuleKind, Samples};
-use divisi::serving::Request;
-use divisi::tensor::Lengths;
+use divisi_engine::serving::Request;
+use divisi_model::ensemble::samples::{TextError, TextTokenizer};
+use divisi_model::ensemble::{Ensemble, Files, RuleKind, Samples};
+use divisi_runtime::tensor::Lengths;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::common::{networks, start};
+use crate::place::root;
 
 /// The tokens of a sample of the ensemble.
 const LENGTH: usize = 48;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/snippets")
+    root().join("sample_ensembles/snippets")
 }
 
 fn snippets() -> Ensemble {
@@ -260,10 +261,10 @@ fn the_networks_answer_texts_as_onnx_runtime_does() {
     ];
     let samples = Samples::of_texts(texts, &ensemble.sample_form()).expect("reads");
     for (at, member) in ensemble.member_names().iter().enumerate() {
-        let index = divisi::device::MemberIndex::new(at);
+        let index = divisi_runtime::device::MemberIndex::new(at);
         let mut alone = ensemble.only(index);
         let own = Arc::make_mut(&mut alone.members[0]);
-        own.outputs = divisi::ensemble::OutputKind::Values;
+        own.outputs = divisi_model::ensemble::OutputKind::Values;
         alone.rule = RuleKind::Average;
         let alone = Arc::new(alone);
         let engine = start(&alone, networks(&alone));
@@ -327,7 +328,7 @@ fn texts_have_their_own_lengths_where_a_mask_hides_what_is_padded() {
 #[test]
 fn texts_have_their_own_lengths_if_answers_depend_on_the_padding() {
     let folder = tempfile::tempdir().expect("folder");
-    let model = include_bytes!("onnx_files/unmasked.onnx");
+    let model = include_bytes!("../runtime/onnx_files/unmasked.onnx");
     fs::write(folder.path().join("mean.onnx"), model).expect("model");
     fs::write(folder.path().join("tokenizer.json"), tokenizer_json()).expect("tokenizer");
     let manifest = format!(

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
-use divisi::serving::{Arrival, Core, CoreConfig, Discipline, DoorState, Next, WorkerSpec};
+use divisi_engine::serving::{Arrival, Core, CoreConfig, Discipline, DoorState, Next, WorkerSpec};
+use divisi_model::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 const DEVICES: usize = 8;
 

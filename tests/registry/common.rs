@@ -3,8 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use divisi::compute::calibration::NetworkDigest;
-use divisi::ensemble::{Combination, RuleKind};
+use divisi_model::ensemble::{Combination, RuleKind};
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
 use divisi_modelless::quantities::{CostRate, DeviceShare};
 use divisi_modelless::variants::{
@@ -14,6 +13,7 @@ use divisi_modelless::variants::{
 use divisi_registry::records::{
     MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel, TaskInterface,
 };
+use divisi_runtime::compute::calibration::NetworkDigest;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, Ensemble, Files, RuleKind, VoteWeight, label_of};
-use divisi::serving::{Answer, Part};
+use divisi_engine::serving::{Answer, Part};
+use divisi_model::ensemble::{Combination, Ensemble, Files, RuleKind, VoteWeight, label_of};
 use divisi_registry::counts::{count_sub_ensembles, set_of, voters};
+use divisi_runtime::device::MemberIndex;
 use proptest::prelude::*;
 
 const CLASSES: usize = 10;
@@ -67,7 +67,7 @@ proptest! {
             let member = Arc::make_mut(member);
             let weight = VoteWeight::new(f64::from(weights[at])).expect("a weight");
             member.vote_weight = (Some(at) != silent).then_some(weight);
-            member.temperature = divisi::ensemble::Temperature::new(temperature).expect("one");
+            member.temperature = divisi_model::ensemble::Temperature::new(temperature).expect("one");
         }
         let whole = ensemble.combination();
         let counts = count_sub_ensembles(&ensemble, &rows, &labels).expect("counts");

@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use divisi::catalogue::Demand;
-use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files, Samples};
-use divisi::search::Control;
-use divisi::serving::NetworkFactory;
+use divisi_engine::search::Control;
+use divisi_engine::serving::NetworkFactory;
+use divisi_model::catalogue::Demand;
+use divisi_model::ensemble::{Ensemble, Files, Samples};
 use divisi_modelless::choice::TaskChoices;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::quantities::Accuracy;
@@ -16,6 +15,7 @@ use divisi_registry::profiles::DevicePrices;
 use divisi_registry::records::{RecordedSource, RegisteredModel};
 use divisi_registry::registration::{KindOfDevice, Registration, RegistrationError};
 use divisi_registry::store::{CatalogedTasks, PATIENCE, Store};
+use divisi_runtime::device::{Devices, Host};
 
 const ROWS: usize = 200;
 

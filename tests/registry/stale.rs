@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use divisi::ensemble::{Ensemble, Files, RuleKind};
-use divisi::network::Weights;
+use divisi_model::ensemble::{Ensemble, Files, RuleKind};
 use divisi_registry::records::{MemberRecord, ModelRecord, ProfileOrigin};
+use divisi_runtime::network::Weights;
 
 use crate::common::record;
 

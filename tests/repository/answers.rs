@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Frame, Matrix};
-use divisi::device::{Devices, Host};
-use divisi::serving::{Engine, EngineOptions, NetworkFactory, Request};
+use divisi_engine::serving::{Engine, EngineOptions, NetworkFactory, Request};
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_runtime::device::{Devices, Host};
 
 use crate::common::{Written, answer, model};
 

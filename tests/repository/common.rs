@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use divisi::compute::{host_rows, read_rows, write_rows};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSize, Ensemble};
-use divisi::serving::{NetworkFactory, PredictorFactory};
+use divisi_engine::serving::{NetworkFactory, PredictorFactory};
+use divisi_model::ensemble::{BatchSize, Ensemble};
 use divisi_repository::{LoadReport, LoadedModel, Repository, WantedModels};
+use divisi_runtime::compute::{host_rows, read_rows, write_rows};
+use divisi_runtime::device::MemberIndex;
 use tempfile::TempDir;
 
 /// A repository in a folder of its own, removed when dropped.
@@ -89,7 +89,7 @@ pub fn model(report: &LoadReport, name: &str) -> Arc<LoadedModel> {
 }
 
 /// `x FP32 [3]`, and so on.
-pub fn shown(specs: &[divisi::tensor::TensorSpec]) -> Vec<String> {
+pub fn shown(specs: &[divisi_runtime::tensor::TensorSpec]) -> Vec<String> {
     specs
         .iter()
         .map(|spec| format!("{} {spec}", spec.name))

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::ensemble::{QueuePolicy, QueueTimeout, Queueing, TimeoutAction};
+use divisi_model::ensemble::{QueuePolicy, QueueTimeout, Queueing, TimeoutAction};
 use divisi_repository::LoadFault;
 use divisi_repository::config::{
     DynamicBatching, InstanceGroup, InstancePlace, ModelConfig, WarmupData,

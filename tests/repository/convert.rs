@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use divisi::ensemble::{Ensemble, Files};
+use divisi_model::ensemble::{Ensemble, Files};
 use divisi_repository::Repository;
 use divisi_repository::convert::{
     ConvertError, Converted, NetworkFiles, manifests_to_triton, to_manifests, to_triton,

@@ -1,6 +1,6 @@
 //! How long requests wait for others where models are served together.
 
-use divisi::ensemble::PolicyKind;
+use divisi_model::ensemble::PolicyKind;
 
 use crate::common::{Written, model};
 

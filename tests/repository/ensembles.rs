@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use divisi::ensemble::MemberPrecision;
+use divisi_model::ensemble::MemberPrecision;
 use divisi_repository::{ModelRows, WantedModels};
 
 use crate::common::{Written, model, shown};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use divisi::ensemble::{Ensemble, Files};
+use divisi_model::ensemble::{Ensemble, Files};
 use divisi_repository::convert::{NetworkFiles, manifests_to_triton, to_manifests, to_triton};
 
 use crate::common::{Written, model, networks};

@@ -1,6 +1,6 @@
 //! The requests of `model_warmup`: how many there are, of which samples.
 
-use divisi::catalogue::WarmupRequest;
+use divisi_model::catalogue::WarmupRequest;
 
 use crate::common::Written;
 

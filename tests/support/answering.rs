@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use divisi::ensemble::{Ensemble, Files, Member};
-use divisi::network::Weights;
+use divisi_model::ensemble::{Ensemble, Files, Member};
+use divisi_runtime::network::Weights;
 
 use crate::folder::Folder;
 

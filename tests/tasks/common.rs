@@ -5,10 +5,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::deployment::{Deployment, DeploymentStart, ModelsRead};
-use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files, QueuePolicy, Queueing};
-use divisi::serving::EngineOptions;
+use divisi_engine::deployment::{Deployment, DeploymentStart, ModelsRead};
+use divisi_engine::serving::EngineOptions;
+use divisi_model::ensemble::{Ensemble, Files, QueuePolicy, Queueing};
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
 use divisi_modelless::quantities::{CostRate, DeviceShare};
 use divisi_modelless::variants::{
@@ -20,6 +19,7 @@ use divisi_registry::records::{
     TaskInterface,
 };
 use divisi_registry::store::StoreContents;
+use divisi_runtime::device::{Devices, Host};
 use divisi_tasks::routing::{LiveRouter, TaskRouter};
 use divisi_tasks::served::{ServedTasks, ServedTasksError};
 

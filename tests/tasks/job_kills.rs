@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use divisi::ensemble::{Ensemble, Samples};
+use divisi_model::ensemble::{Ensemble, Samples};
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
 use divisi_modelless::policies::PolicyChoice;

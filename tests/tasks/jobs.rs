@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use divisi::ensemble::{Ensemble, Samples};
-use divisi::session::TaskScaling;
+use divisi_model::ensemble::{Ensemble, Samples};
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::quantities::Accuracy;
 use divisi_registry::records::{JobEnd, JobRecord};
+use divisi_session::TaskScaling;
 use divisi_tasks::jobs::{JobBoard, JobOutput, JobOutputError, LiveJobs, PostedJob};
 use divisi_tasks::scaling::LiveScaling;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use divisi::load::{Generator, LoadSamples};
+use divisi_engine::load::{Generator, LoadSamples};
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::quantities::Accuracy;
 use divisi_modelless::variants::VariantIndex;

@@ -10,7 +10,6 @@ mod probation;
 mod routing;
 mod scaling;
 mod served;
-mod service;
 #[path = "../support/wait.rs"]
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod wait;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::device::DeviceIndex;
-use divisi::ensemble::Ensemble;
+use divisi_model::ensemble::Ensemble;
 use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
 use divisi_modelless::quantities::Accuracy;
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
+use divisi_runtime::device::DeviceIndex;
 use divisi_tasks::routing::{RoutedQuery, RoutingError, TaskRouter, alone};
 use divisi_tasks::served::{RunningVariant, TaskQuery};
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use divisi::catalogue::Catalogue;
-use divisi::codes::Code;
-use divisi::device::{DeviceIndex, Devices, MemberIndex};
-use divisi::load::{Generator, LoadSamples};
-use divisi::session::{Command, LiveSession, Session, TaskScaling};
+use divisi_engine::load::{Generator, LoadSamples};
+use divisi_model::catalogue::Catalogue;
+use divisi_model::codes::Code;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::policies::{PolicyChoice, TaskDemand};
 use divisi_modelless::quantities::{Accuracy, QueryCost, QueryRate};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
+use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
+use divisi_session::{Command, LiveSession, Session, TaskScaling};
 use divisi_tasks::routing::GoalChooser;
 use divisi_tasks::scaling::{
     BusyGroups, GroupSeen, HostedModels, LiveScaling, VariantScaler, WorkerCounts,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::catalogue::Catalogue;
-use divisi::device::DeviceIndex;
-use divisi::ensemble::RuleKind;
-use divisi::serving::EngineOptions;
+use divisi_engine::serving::EngineOptions;
+use divisi_model::catalogue::Catalogue;
+use divisi_model::ensemble::RuleKind;
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantPrecision};
+use divisi_runtime::device::DeviceIndex;
 use divisi_tasks::served::{ServedTasksError, TaskQuery};
 
 use crate::common::{

@@ -6,10 +6,11 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use divisi::{reading, user_folders};
+use divisi_model::user_folders;
+use divisi_runtime::reading;
 use thiserror::Error;
 
-use divisi::replace::replace_file;
+use divisi_model::replace::replace_file;
 
 /// Why a file was not read, written or chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -2,7 +2,7 @@
 //! heads, over embeddings of tokens.
 
 use anyhow::Result;
-use divisi::network::{
+use divisi_runtime::network::{
     Activation, Dims, Graph, GraphBuilder, GraphError, NodeId, Op, Shape, TensorOp,
 };
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use candle_core::{DType, Device, Tensor};
-use divisi::compute::{CpuKernels, CpuPredictor, Family, FootprintModel, Lowered, Predictor};
-use divisi::device::{pin_current_thread, thread_pool};
-use divisi::network::builders::{Builder, Published};
-use divisi::network::{Graph, Shape, Weights};
-use divisi::onnx::OnnxModel;
+use divisi_runtime::compute::{
+    CpuKernels, CpuPredictor, Family, FootprintModel, Lowered, Predictor,
+};
+use divisi_runtime::device::{pin_current_thread, thread_pool};
+use divisi_runtime::network::builders::{Builder, Published};
+use divisi_runtime::network::{Graph, Shape, Weights};
+use divisi_runtime::onnx::OnnxModel;
 
 use crate::ask::{Describe, Load, Source};
 use crate::encoder;

@@ -10,10 +10,10 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use divisi::lock::Leaf;
+use divisi_runtime::lock::Leaf;
 
-use crate::protocol::{ModelId, NamedTensor, WireTensor};
-use crate::service::{Gauge, InferenceAnswer, InferenceRequest};
+use divisi_inference::protocol::{ModelId, NamedTensor, WireTensor};
+use divisi_inference::service::{Gauge, InferenceAnswer, InferenceRequest};
 
 pub use machine::CacheMachine;
 

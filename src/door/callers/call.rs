@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use divisi::lock::Leaf;
+use divisi_runtime::lock::Leaf;
 
-use crate::error::ErrorKind;
-use crate::service::ModelDescription;
+use divisi_inference::error::ErrorKind;
+use divisi_inference::service::ModelDescription;
 
 use super::Callers;
 use super::who::CallerName;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::error::ErrorKind;
+use divisi_inference::error::ErrorKind;
 
 use super::counts::CallFigures;
 use super::models::{ModelLedger, ModelSeen};

@@ -20,10 +20,10 @@ pub use who::{CallerName, RATE_MOMENTS};
 use std::sync::Arc;
 use std::time::Instant;
 
-use divisi::lock::Leaf;
+use divisi_runtime::lock::Leaf;
 
-use crate::error::ErrorKind;
-use crate::service::{Gauge, ModelDescription};
+use divisi_inference::error::ErrorKind;
+use divisi_inference::service::{Gauge, ModelDescription};
 
 /// Counts the calls of a server, from all its threads.
 pub(crate) struct Callers {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::error::ErrorKind;
+use divisi_inference::error::ErrorKind;
 
 use super::counts::CallFigures;
 use super::moments::MOMENT;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::error::ErrorKind;
+use divisi_inference::error::ErrorKind;
 
 use super::moments::MomentCounts;
 

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use divisi::serving::StepRun;
+use divisi_engine::serving::StepRun;
 
-use crate::service::{InferenceTimes, ModelDescription};
+use divisi_inference::service::{InferenceTimes, ModelDescription};
 
 use super::trace_context::SpanContext;
 

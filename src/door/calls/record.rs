@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use divisi::lock::Leaf;
+use divisi_runtime::lock::Leaf;
 
 use crate::callers::CountedCall;
-use crate::error::{ErrorKind, ServiceError, shortened};
-use crate::service::{InferenceTimes, ModelDescription};
+use divisi_inference::error::{ErrorKind, ServiceError, shortened};
+use divisi_inference::service::{InferenceTimes, ModelDescription};
 
 use super::finished::{FinishedCall, HTTP};
 use super::recorder::CallRecorder;

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::callers::{Callers, CountedCall};
-use crate::error::ServiceError;
-use crate::service::Gauge;
+use divisi_inference::error::ServiceError;
+use divisi_inference::service::Gauge;
 
 use super::access::AccessLog;
 use super::finished::FinishedCall;

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use divisi::tensor::DataType;
+use divisi_runtime::tensor::DataType;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::error::ServiceError;
 use crate::limits::ServerLimits;
-use crate::protocol::{NamedTensor, WireTensor};
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::{NamedTensor, WireTensor};
 
 pub use address::{AddressError, ServerAddress};
 pub(crate) use connection::client_config;
@@ -316,7 +316,8 @@ impl HttpClient {
             let short = || ServiceError::bad(format!("output `{name}` is cut off"));
             let bytes = (size <= tail.len()).then(|| tail.split_to(size));
             let bytes = bytes.ok_or_else(short)?;
-            let tensor = WireTensor::new(&name, output.datatype, dims, bytes, &self.limits)?;
+            let tensor =
+                WireTensor::new(&name, output.datatype, dims, bytes, &self.limits.request)?;
             Ok(NamedTensor { name, tensor })
         };
         let outputs = read.outputs.into_iter().map(tensor);

@@ -1,13 +1,13 @@
 //! The configuration of a model, as the published interface file has it.
 
-use divisi::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
-use divisi::ensemble::{QueuePolicy, Queueing, TimeoutAction};
-use divisi::tensor::{DataType, TensorSpec};
+use divisi_model::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
+use divisi_model::ensemble::{QueuePolicy, Queueing, TimeoutAction};
+use divisi_runtime::tensor::{DataType, TensorSpec};
 
 use crate::proto::inference as proto;
 use crate::proto::inference::model_config::SchedulingChoice;
 use crate::proto::inference::model_queue_policy::TimeoutAction as TimeoutActionMessage;
-use crate::service::ModelDescription;
+use divisi_inference::service::ModelDescription;
 
 use super::{backend, fixed_rows, platform, shape, written};
 

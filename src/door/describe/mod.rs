@@ -3,10 +3,10 @@
 mod config;
 mod written;
 
-use divisi::tensor::{DataType, TensorSpec};
+use divisi_runtime::tensor::{DataType, TensorSpec};
 
-use crate::protocol::ModelId;
-use crate::service::ModelDescription;
+use divisi_inference::protocol::ModelId;
+use divisi_inference::service::ModelDescription;
 
 pub(crate) use config::config;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use divisi::catalogue::{
+use divisi_model::catalogue::{
     ConfiguredTensor, EntryConfig, InstanceGroup, InstancePlace, TensorFormat, VersionPolicy,
     Warmup, WarmupData, WarmupInput,
 };

@@ -6,27 +6,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use divisi::deployment::ModelOverride;
+use divisi_engine::deployment::ModelOverride;
 
 use crate::background::Background;
 use crate::cache::{CacheLook, ResponseCache};
 use crate::calls::{CallRecord, CallRecorder};
 use crate::describe;
-use crate::error::{ErrorKind, ServiceError};
 use crate::keys::{KeyRole, Keys};
 use crate::limits::{Allowance, ServerLimits};
 use crate::metrics::{CacheUse, ModelStatistics, Tallies, exposition};
 use crate::options::ServerOptions;
 use crate::proto::inference::{ModelConfig, ModelResponseCache};
-use crate::protocol::{
+use crate::regions::{RegionStatus, Regions, ReservedPart};
+use crate::tls::TlsFiles;
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::{
     CallOutput, InferenceCall, InferenceReply, ModelId, NamedTensor, ReplyOutput, ReplyPlace,
     classified,
 };
-use crate::regions::{RegionStatus, Regions, ReservedPart};
-use crate::service::{
+use divisi_inference::service::{
     InferenceAnswer, InferenceRequest, InferenceTimes, ModelDescription, ModelService,
 };
-use crate::tls::TlsFiles;
 
 use ready::ReadyRequest;
 

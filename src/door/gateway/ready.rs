@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::limits::{AllowanceShare, no_memory};
 use crate::metrics::Tallies;
-use crate::protocol::{CallInput, InferenceCall, InputSource, NamedTensor, WireTensor};
 use crate::regions::ReservedPart;
-use crate::service::{InferenceRequest, ModelDescription};
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::{CallInput, InferenceCall, InputSource, NamedTensor, WireTensor};
+use divisi_inference::service::{InferenceRequest, ModelDescription};
 
 use super::Gateway;
 
@@ -94,7 +94,7 @@ impl Gateway {
             return Err(ServiceError::new(ErrorKind::TooLarge, message));
         }
         let (name, dims) = (&input.name, &input.dims);
-        WireTensor::check(name, input.data_type, dims, part.size, &self.limits)?;
+        WireTensor::check(name, input.data_type, dims, part.size, &self.limits.request)?;
         match room.take(part.size) {
             true => Ok(room),
             false => Err(no_memory()),
@@ -107,7 +107,7 @@ impl Gateway {
             InputSource::Region(part) => self.regions.read(part, room)?.into(),
         };
         let (name, dims) = (input.name.clone(), input.dims.clone());
-        let tensor = WireTensor::new(&name, input.data_type, dims, bytes, &self.limits)?;
+        let tensor = WireTensor::new(&name, input.data_type, dims, bytes, &self.limits.request)?;
         Ok(NamedTensor { name, tensor })
     }
 }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use divisi::lock::Leaf;
+use divisi_runtime::lock::Leaf;
 use hyper::body::{Body, Frame};
 use tonic::Status;
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::limits::{AllowanceShare, ServerLimits};
 use crate::net::{PaceLimit, WaitedBody};
 use crate::packing::{Encoding, Unpacker};
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 use super::gather::{GatheredMessage, MessageBounds, MessageGatherer, PREFIX};
 use super::packed::PACKED;
+use super::status::status;
 
 /// Where the body of a call leaves a message for whoever decodes it. tonic would copy it into memory
 /// that it takes by the length that is claimed; so it is told of an empty message, and what
@@ -102,7 +103,7 @@ impl CallBody {
         match (&self.to, self.kind, message.bytes) {
             // Of a call with one message the rest is not waited for; a stream goes on.
             (MessagesTo::Tonic, _, Err(error)) | (_, BodyKind::Unary, Err(error)) => {
-                Err(error.into())
+                Err(status(error))
             }
             (MessagesTo::Slot(slot), _, bytes) => {
                 slot.put(GatheredMessage { bytes, ..message });
@@ -168,7 +169,7 @@ impl CallBody {
     /// Waits for more, as long as there is time.
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         match self.kind == BodyKind::Unary || self.gatherer.is_within() {
-            true => (self.limit.poll_wait(context)).map(|error| Some(Err(error.into()))),
+            true => (self.limit.poll_wait(context)).map(|error| Some(Err(status(error)))),
             false => Poll::Pending,
         }
     }

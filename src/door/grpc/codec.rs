@@ -9,8 +9,8 @@ use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder};
 use tonic_prost::ProstEncoder;
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::limits::{AllowanceShare, ServerLimits, no_memory};
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 use super::body::MessageSlot;
 use super::gather::GatheredMessage;

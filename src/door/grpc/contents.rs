@@ -1,11 +1,11 @@
 //! Tensors with their values in fields of their type.
 
 use bytes::Bytes;
-use divisi::tensor::DataType;
+use divisi_runtime::tensor::DataType;
 
-use crate::error::ServiceError;
 use crate::proto::inference::InferTensorContents;
-use crate::protocol::{ElementFault, ElementSink, beyond_range};
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::{ElementFault, ElementSink, beyond_range};
 
 /// Returns the values of a tensor as bytes.
 ///

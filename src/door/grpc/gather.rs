@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use tonic::Status;
 
-use crate::error::ServiceError;
 use crate::limits::{Allowance, AllowanceShare, no_memory};
-use crate::protocol::GrowingBytes;
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::GrowingBytes;
 
 /// The bytes before a message: whether it is compressed, and its length.
 pub(super) const PREFIX: usize = 5;

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::vec::IntoIter;
 
 use bytes::Bytes;
-use divisi::tensor::DataType;
+use divisi_runtime::tensor::DataType;
 use prost::Message;
 
-use crate::error::ServiceError;
-use crate::limits::ServerLimits;
 use crate::proto::inference::infer_parameter::ParameterChoice;
 use crate::proto::inference::model_infer_request::InferInputTensor;
 use crate::proto::inference::model_infer_response::InferOutputTensor;
 use crate::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
-use crate::protocol::{
+use divisi_inference::bounds::RequestBounds;
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::{
     ByteRope, CallInput, CallOutput, CallParameters, InferenceCall, InferenceReply, ModelId,
     ParameterValue, ReplyOutput, ReplyPlace,
 };
@@ -58,7 +58,7 @@ impl RequestNames {
 /// It was, or [`read_call`] refuses it.
 pub(super) fn read_received(
     read: Result<ModelInferRequest, RefusedMessage>,
-    limits: &ServerLimits,
+    limits: &RequestBounds,
 ) -> Result<InferenceCall, ServiceError> {
     read.map_or_else(
         |refused| Err(refused.error),
@@ -72,7 +72,7 @@ pub(super) fn read_received(
 /// It is wrong or beyond a bound.
 pub fn read_call(
     request: ModelInferRequest,
-    limits: &ServerLimits,
+    limits: &RequestBounds,
 ) -> Result<InferenceCall, ServiceError> {
     let model = ModelId::new(request.model_name, request.model_version);
     let mut call = InferenceCall::new(model, request.id, &parameters(request.parameters))?;
@@ -117,7 +117,7 @@ impl RawContents {
 fn input(
     tensor: InferInputTensor,
     raw: &mut RawContents,
-    limits: &ServerLimits,
+    limits: &RequestBounds,
 ) -> Result<CallInput, ServiceError> {
     let (name, contents) = (tensor.name, tensor.contents);
     let wrong = |why: String| ServiceError::bad(format!("input `{name}`: {why}"));

@@ -60,7 +60,7 @@ impl CallEncoding {
 
 fn unknown(name: &str) -> Status {
     let message = format!("header `grpc-encoding`: expected one of {KNOWN}, found `{name}`");
-    let mut status = Status::unimplemented(crate::error::shortened(message));
+    let mut status = Status::unimplemented(divisi_inference::error::shortened(message));
     let known = tonic::metadata::MetadataValue::from_static(KNOWN);
     status.metadata_mut().insert("grpc-accept-encoding", known);
     status

@@ -17,7 +17,6 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 
 use crate::calls::{CallRecord, GRPC};
-use crate::error::ErrorKind;
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
@@ -26,9 +25,11 @@ use crate::net::{
     WaitedBody, secured, too_many_connections,
 };
 use crate::tls::TlsProtocol;
+use divisi_inference::error::ErrorKind;
 
 use super::answer::AnswerBody;
 use super::calls::GrpcCalls;
+use super::status::status;
 
 /// Bytes of a call that may come before any of them is taken.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -96,7 +97,7 @@ async fn serve_on(
         async move {
             if let Err(error) = allowed {
                 record.fails(error.kind().grpc().into(), &error);
-                let refused = Status::from(error).into_http();
+                let refused = status(error).into_http();
                 return Ok::<_, Infallible>(AnswerBody::watch(refused, under_way));
             }
             let answer = calls.answer(request, needed).await?;

@@ -3,26 +3,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use divisi::deployment::ModelOverride;
+use divisi_engine::deployment::ModelOverride;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::calls::CallRecord;
 use crate::describe::{EXTENSIONS, VERSION};
-use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::proto::health::health_check_response::ServingStatus;
 use crate::proto::health::health_server::Health;
 use crate::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use crate::proto::inference as proto;
 use crate::proto::inference::grpc_inference_service_server::GrpcInferenceService;
-use crate::protocol::{LoadParameter, ModelId, load_parameters};
 use crate::regions::RegionStatus;
-use crate::service::ModelState;
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::{LoadParameter, ModelId, load_parameters};
+use divisi_inference::service::ModelState;
 
 use super::answer::HeldBytes;
 use super::codec::ReceivedMessage;
 use super::infer::{RequestNames, read_received, write_reply};
-use super::status::deadline;
+use super::status::{deadline, status};
 use super::stream::{AnswerStream, SentKey};
 use super::views;
 
@@ -35,7 +35,7 @@ type Answered<T> = Result<Response<T>, Status>;
 
 fn unsupported<T>(what: &str) -> Answered<T> {
     let message = format!("{what}: not supported");
-    Err(ServiceError::unsupported(message).into())
+    Err(status(ServiceError::unsupported(message)))
 }
 
 /// Returns the model that is asked, or `None` if all are.
@@ -94,10 +94,12 @@ impl GrpcService {
         let within = deadline(request.metadata());
         let ReceivedMessage { read, held } = request.into_inner();
         let names = RequestNames::of(&read);
-        let read = within.and_then(|within| Ok((within, read_received(read, &self.0.limits)?)));
-        let (within, call) =
-            read.inspect_err(|error| self.0.count_refusal(&names.model(), error, &record))?;
-        let reply = self.0.infer(call, within, &record).await?;
+        let read =
+            within.and_then(|within| Ok((within, read_received(read, &self.0.limits.request)?)));
+        let (within, call) = read
+            .inspect_err(|error| self.0.count_refusal(&names.model(), error, &record))
+            .map_err(status)?;
+        let reply = self.0.infer(call, within, &record).await.map_err(status)?;
         let mut response = Response::new(write_reply(reply));
         response.extensions_mut().insert(HeldBytes::new(held));
         Ok(response)
@@ -117,9 +119,12 @@ impl GrpcService {
         request: Request<ReceivedMessage<proto::RepositoryModelLoadRequest>>,
     ) -> Answered<proto::RepositoryModelLoadResponse> {
         let ReceivedMessage { read, held } = request.into_inner();
-        let asked = read.map_err(|refused| refused.error)?;
-        let by = load(asked.parameters, self.0.load_files)?;
-        self.0.load(asked.model_name, by, held).await?;
+        let asked = read.map_err(|refused| refused.error).map_err(status)?;
+        let by = load(asked.parameters, self.0.load_files).map_err(status)?;
+        self.0
+            .load(asked.model_name, by, held)
+            .await
+            .map_err(status)?;
         Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 }
@@ -150,7 +155,7 @@ impl GrpcInferenceService for GrpcService {
         // One that there is not is not ready, as clients of Triton expect.
         let ready = match self.0.service.state(&model) {
             Err(error) if error.kind() == ErrorKind::NotFound => false,
-            state => state? == ModelState::Ready,
+            state => state.map_err(status)? == ModelState::Ready,
         };
         Ok(Response::new(proto::ModelReadyResponse { ready }))
     }
@@ -172,7 +177,7 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::ModelMetadataResponse> {
         let asked = request.into_inner();
         let asked = ModelId::new(asked.name, asked.version);
-        let model = self.0.service.describe(&asked)?;
+        let model = self.0.service.describe(&asked).map_err(status)?;
         Ok(Response::new(views::metadata(&model, &asked)))
     }
 
@@ -182,7 +187,7 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::ModelConfigResponse> {
         let asked = request.into_inner();
         let model = ModelId::new(asked.name, asked.version);
-        let config = Some(self.0.config(&model)?);
+        let config = Some(self.0.config(&model).map_err(status)?);
         Ok(Response::new(proto::ModelConfigResponse { config }))
     }
 
@@ -191,7 +196,10 @@ impl GrpcInferenceService for GrpcService {
         request: Request<proto::ModelStatisticsRequest>,
     ) -> Answered<proto::ModelStatisticsResponse> {
         let asked = request.into_inner();
-        let all = self.0.statistics(one(asked.name, asked.version).as_ref())?;
+        let all = self
+            .0
+            .statistics(one(asked.name, asked.version).as_ref())
+            .map_err(status)?;
         let model_stats = all.iter().map(views::statistics).collect();
         Ok(Response::new(proto::ModelStatisticsResponse {
             model_stats,
@@ -220,8 +228,11 @@ impl GrpcInferenceService for GrpcService {
         request: Request<proto::RepositoryModelUnloadRequest>,
     ) -> Answered<proto::RepositoryModelUnloadResponse> {
         let asked = request.into_inner();
-        let dependents = dependents(&asked.parameters)?;
-        self.0.unload(asked.model_name, dependents).await?;
+        let dependents = dependents(&asked.parameters).map_err(status)?;
+        self.0
+            .unload(asked.model_name, dependents)
+            .await
+            .map_err(status)?;
         Ok(Response::new(proto::RepositoryModelUnloadResponse {}))
     }
 
@@ -229,7 +240,11 @@ impl GrpcInferenceService for GrpcService {
         &self,
         request: Request<proto::SystemSharedMemoryStatusRequest>,
     ) -> Answered<proto::SystemSharedMemoryStatusResponse> {
-        let all = self.0.regions().status(&request.into_inner().name)?;
+        let all = self
+            .0
+            .regions()
+            .status(&request.into_inner().name)
+            .map_err(status)?;
         Ok(Response::new(views::regions(all)))
     }
 
@@ -238,12 +253,14 @@ impl GrpcInferenceService for GrpcService {
         request: Request<proto::SystemSharedMemoryRegisterRequest>,
     ) -> Answered<proto::SystemSharedMemoryRegisterResponse> {
         let asked = request.into_inner();
-        self.0.register(RegionStatus {
-            name: asked.name,
-            key: asked.key,
-            offset: asked.offset,
-            size: asked.byte_size,
-        })?;
+        self.0
+            .register(RegionStatus {
+                name: asked.name,
+                key: asked.key,
+                offset: asked.offset,
+                size: asked.byte_size,
+            })
+            .map_err(status)?;
         Ok(Response::new(proto::SystemSharedMemoryRegisterResponse {}))
     }
 
@@ -304,7 +321,7 @@ impl Health for GrpcService {
             "" | "inference.GRPCInferenceService" => self.0.is_ready(),
             unknown => {
                 let message = format!("no service `{unknown}` is served");
-                return Err(ServiceError::new(ErrorKind::NotFound, message).into());
+                return Err(status(ServiceError::new(ErrorKind::NotFound, message)));
             }
         };
         let status = match ready {

@@ -5,13 +5,12 @@ use std::time::Duration;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
-use crate::error::{ErrorKind, ServiceError};
+use divisi_inference::error::{ErrorKind, ServiceError};
 
-impl From<ServiceError> for Status {
-    fn from(error: ServiceError) -> Self {
-        let code = Code::from_i32(i32::from(error.kind().grpc()));
-        Status::new(code, error.to_string())
-    }
+/// Returns an error as gRPC reports it.
+pub(super) fn status(error: ServiceError) -> Status {
+    let code = Code::from_i32(i32::from(error.kind().grpc()));
+    Status::new(code, error.to_string())
 }
 
 /// Returns the deadline that a client sets for a call.

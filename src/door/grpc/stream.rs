@@ -12,15 +12,16 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
 use crate::calls::CallRecord;
-use crate::error::{ServiceError, shortened};
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::AllowanceShare;
 use crate::proto::inference::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
-use crate::protocol::ParameterValue;
+use divisi_inference::error::{ServiceError, shortened};
+use divisi_inference::protocol::ParameterValue;
 
 use super::codec::{ReceivedMessage, RefusedMessage};
 use super::infer::{RequestNames, parameter, read_received, write_reply};
+use super::status::status;
 
 /// The name of a request of a stream, in records.
 const REQUEST: &str = "ModelStreamInfer request";
@@ -138,7 +139,7 @@ fn begin(
         Ok(()) => tokio::spawn(answer(Arc::clone(gateway), request, record)),
         Err(error) => {
             record.fails(error.kind().grpc().into(), &error);
-            tokio::spawn(ready(Status::from(error).into()))
+            tokio::spawn(ready(status(error).into()))
         }
     }
 }
@@ -194,7 +195,7 @@ async fn answered(
     names: &RequestNames,
     record: &CallRecord,
 ) -> Result<ModelInferResponse, ServiceError> {
-    let call = read_received(read, &gateway.limits)
+    let call = read_received(read, &gateway.limits.request)
         .inspect_err(|error| gateway.count_refusal(&names.model(), error, record))?;
     Ok(write_reply(gateway.infer(call, None, record).await?))
 }

@@ -1,14 +1,14 @@
 //! Descriptions of servers and models, as messages.
 
-use divisi::tensor::TensorSpec;
+use divisi_runtime::tensor::TensorSpec;
 
 use crate::describe::{platform, rows, shape, versions};
 use crate::metrics::{BatchStatistics, ModelStatistics, TimedCount};
 use crate::proto::inference as proto;
 use crate::proto::inference::model_metadata_response::TensorMetadata;
-use crate::protocol::ModelId;
 use crate::regions::RegionStatus;
-use crate::service::ModelDescription;
+use divisi_inference::protocol::ModelId;
+use divisi_inference::service::ModelDescription;
 
 /// Returns the metadata of a model that was asked for as `asked`.
 pub(super) fn metadata(model: &ModelDescription, asked: &ModelId) -> proto::ModelMetadataResponse {

@@ -3,18 +3,18 @@
 use std::fmt;
 
 use bytes::Bytes;
-use divisi::deployment::ModelOverride;
+use divisi_engine::deployment::ModelOverride;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::CallRecord;
-use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::net::WaitedBody;
-use crate::protocol::{CallParameters, LoadParameter, ParameterValue, load_parameters};
 use crate::regions::RegionStatus;
-use crate::service::ModelState;
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::{CallParameters, LoadParameter, ParameterValue, load_parameters};
+use divisi_inference::service::ModelState;
 
 use super::body::{ChunkedBody, HeldBody, gather};
 use super::config::config;

@@ -9,11 +9,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::{AllowanceShare, no_memory};
 use crate::net::{PaceLimit, RequestUnderWay, WaitedBody};
-use crate::protocol::{ByteRope, RopeGatherer};
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::{ByteRope, RopeGatherer};
 
 /// The body of an answer: pieces that are sent as they are.
 #[derive(Default)]

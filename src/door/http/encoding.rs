@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap};
 
-use crate::error::ServiceError;
 use crate::gateway::Gateway;
 use crate::packing::{Encoding, PIECE, Packer, Unpacker, WORTH};
+use divisi_inference::error::ServiceError;
 
 use super::body::{HeldBody, too_large};
 

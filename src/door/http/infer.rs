@@ -6,13 +6,13 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response};
 
 use crate::calls::CallRecord;
-use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::{AllowanceShare, no_memory};
 use crate::net::WaitedBody;
 use crate::packing::Encoding;
-use crate::protocol::json::{JsonReply, read_call, write_reply};
-use crate::protocol::{ByteRope, InferenceCall, ModelId};
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::json::{JsonReply, read_call, write_reply};
+use divisi_inference::protocol::{ByteRope, InferenceCall, ModelId};
 
 use super::body::{ChunkedBody, HeldBody, gather};
 use super::encoding::{of_answer, of_request, packed, unpacked};
@@ -66,11 +66,14 @@ async fn read(
     let length = json_length(headers)?;
     if length == Some(0) && all > 0 {
         let described = gateway.service.describe(&model)?;
-        return Ok((read_raw(model, &described, bytes, &gateway.limits)?, held));
+        return Ok((
+            read_raw(model, &described, bytes, &gateway.limits.request)?,
+            held,
+        ));
     }
     let (head, tail) = parted(gateway, length, bytes)?;
     let behind = tail.len();
-    let limits = gateway.limits;
+    let limits = gateway.limits.request;
     // What is read is held as long as somebody reads it, also where nobody waits any more.
     let reading = move || Ok((read_call(model, &head, tail, &limits)?, held));
     let (call, mut held) = gateway.background.run(all - behind, reading).await?;

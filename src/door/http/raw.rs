@@ -1,9 +1,11 @@
 //! Raw requests: a body that is the values of a model's one input, and nothing else.
 
-use crate::error::ServiceError;
-use crate::limits::ServerLimits;
-use crate::protocol::{ByteRope, CallInput, CallParameters, InferenceCall, InputSource, ModelId};
-use crate::service::ModelDescription;
+use divisi_inference::bounds::RequestBounds;
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::{
+    ByteRope, CallInput, CallParameters, InferenceCall, InputSource, ModelId,
+};
+use divisi_inference::service::ModelDescription;
 
 /// Reads a request whose body is the input of one sample. The outputs are sent as binary data, too.
 ///
@@ -13,7 +15,7 @@ pub(super) fn read_raw(
     model: ModelId,
     described: &ModelDescription,
     body: ByteRope,
-    limits: &ServerLimits,
+    limits: &RequestBounds,
 ) -> Result<InferenceCall, ServiceError> {
     let [input] = &described.signature.inputs[..] else {
         let found = described.signature.inputs.len();

@@ -3,9 +3,9 @@
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::keys::KeyRole;
-use crate::protocol::ModelId;
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::ModelId;
 
 use super::serve::HttpScope;
 

@@ -14,13 +14,13 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::calls::HTTP;
-use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::net::{
     AcceptedConnection, CONNECTION, Ending, ExpectedBytes, Phase, Presence, TimedIo, Unread,
     WaitedBody, is_unread, secured, too_many_connections,
 };
 use crate::tls::TlsProtocol;
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 use super::answer::{answer, error_response};
 use super::body::ChunkedBody;

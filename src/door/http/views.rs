@@ -1,13 +1,13 @@
 //! The answers in JSON, as the protocol has them.
 
-use divisi::tensor::TensorSpec;
+use divisi_runtime::tensor::TensorSpec;
 use serde::Serialize;
 
 use crate::describe::{EXTENSIONS, VERSION, platform, rows, shape, versions};
 use crate::metrics::{BatchStatistics, ModelStatistics, TimedCount};
-use crate::protocol::ModelId;
 use crate::regions::RegionStatus;
-use crate::service::{ListedModel, ModelDescription};
+use divisi_inference::protocol::ModelId;
+use divisi_inference::service::{ListedModel, ModelDescription};
 
 #[derive(Serialize)]
 pub(super) struct ErrorView {

@@ -9,7 +9,7 @@ use bytes::{Buf, Bytes};
 use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::error::{ErrorKind, ServiceError};
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 use super::answer::error_bytes;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use divisi::lock::Leaf;
-use divisi::serving::StepRun;
+use divisi_engine::serving::StepRun;
+use divisi_runtime::lock::Leaf;
 
 use super::timed::TimedCount;
 

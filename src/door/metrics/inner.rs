@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::serving::StepRun;
+use divisi_engine::serving::StepRun;
 
 /// The parts of a time: each moment counts once, whatever runs beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn by_kind(mut marks: Vec<(Duration, usize, isize)>, first: Duration) -> [Durati
 
 #[cfg(test)]
 mod tests {
-    use divisi::dataflow::StepIndex;
+    use divisi_model::dataflow::StepIndex;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::service::Gauge;
+use divisi_inference::service::Gauge;
 
 use super::tally::ModelStatistics;
 use super::timed::TimedCount;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use divisi::lock::SharedLeaf;
-use divisi::serving::StepRun;
+use divisi_engine::serving::StepRun;
+use divisi_runtime::lock::SharedLeaf;
 
-use crate::error::{ErrorKind, ServiceError};
-use crate::protocol::ModelId;
-use crate::service::{InferenceAnswer, ModelDescription, RunCounter};
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::ModelId;
+use divisi_inference::service::{InferenceAnswer, ModelDescription, RunCounter};
 
 use super::batches::{BatchStatistics, BatchTally};
 use super::inner::InnerTimes;

@@ -12,8 +12,8 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::notices::Notices;
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 use super::ending::Ending;
 use super::presence::{OpenConnections, Presence};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::error::{ErrorKind, ServiceError};
 use crate::limits::ServerLimits;
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 /// The pace of a body. A state machine without clock; its times count from the beginning of the body.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::lock::Leaf;
+use divisi_runtime::lock::Leaf;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 

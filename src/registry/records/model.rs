@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use divisi::compute::calibration::{Calibration, NetworkDigest};
-use divisi::ensemble::{Combination, Ensemble, Member};
-use divisi::network::Shape;
+use divisi_model::ensemble::{Combination, Ensemble, Member};
 use divisi_modelless::variants::{PricedDevice, Variant};
+use divisi_runtime::compute::calibration::{Calibration, NetworkDigest};
+use divisi_runtime::network::Shape;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

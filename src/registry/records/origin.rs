@@ -1,7 +1,7 @@
 //! The program and the machine that profiles were measured by.
 
-use divisi::compute::kernels_in_use;
-use divisi::search::processor;
+use divisi_engine::search::processor;
+use divisi_runtime::compute::kernels_in_use;
 use serde::{Deserialize, Serialize};
 
 /// The program and the machine that profiles were measured by.

@@ -1,6 +1,6 @@
 //! Whether the profiles of an ensemble still hold.
 
-use divisi::ensemble::Ensemble;
+use divisi_model::ensemble::Ensemble;
 use thiserror::Error;
 
 use super::model::{MemberRecord, ModelRecord, RecordedSource};

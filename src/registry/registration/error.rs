@@ -1,10 +1,10 @@
 //! Why an ensemble cannot be registered.
 
-use divisi::device::DeviceError;
-use divisi::search::precisions::AccuracyLossError;
-use divisi::search::{AskedError, SearchError};
+use divisi_engine::search::precisions::AccuracyLossError;
+use divisi_engine::search::{AskedError, SearchError};
 use divisi_modelless::quantities::QuantityError;
 use divisi_modelless::variants::VariantProfileError;
+use divisi_runtime::device::DeviceError;
 use thiserror::Error;
 
 use crate::counts::CountError;

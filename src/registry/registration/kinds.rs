@@ -1,8 +1,8 @@
 //! Kinds of devices: devices that are alike, with their price.
 
-use divisi::device::{Computation, Device, DeviceKind, Devices, Host};
-use divisi::search::precisions::AccuracyLossError;
+use divisi_engine::search::precisions::AccuracyLossError;
 use divisi_modelless::variants::{PricedDevice, VariantPrecision};
+use divisi_runtime::device::{Computation, Device, DeviceKind, Devices, Host};
 
 use super::error::RegistrationError;
 use crate::profiles::DevicePrices;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::Cell;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, MemberPrecision};
-use divisi::search::precisions::{MeasuredMembers, PrecisionTrial};
-use divisi::search::profiling::WorkerProfile;
+use divisi_engine::search::precisions::{MeasuredMembers, PrecisionTrial};
+use divisi_engine::search::profiling::WorkerProfile;
+use divisi_model::allocation::Cell;
+use divisi_model::ensemble::{BatchSize, Ensemble, MemberPrecision};
 use divisi_modelless::variants::VariantPrecision;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::Registration;
 use super::error::RegistrationError;

@@ -8,11 +8,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use divisi::catalogue::Demand;
-use divisi::ensemble::{Ensemble, Samples};
-use divisi::search::precisions::{AccuracyLossError, PrecisionTrial};
-use divisi::search::{Cache, Control};
-use divisi::serving::PredictorFactory;
+use divisi_engine::search::precisions::{AccuracyLossError, PrecisionTrial};
+use divisi_engine::search::{Cache, Control};
+use divisi_engine::serving::PredictorFactory;
+use divisi_model::catalogue::Demand;
+use divisi_model::ensemble::{Ensemble, Samples};
 use divisi_modelless::accuracy::MemberSet;
 use divisi_modelless::variants::{
     DeviceKindIndex, ModelIndex, PricedDevice, Variant, VariantPrecision,

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::ensemble::Queueing;
+use divisi_model::ensemble::Queueing;
 
-pub use divisi::catalogue::{
+pub use divisi_model::catalogue::{
     InstanceGroup, InstancePlace, TensorFormat, VersionPolicy, Warmup, WarmupData, WarmupInput,
 };
 pub use tensors::TensorConfig;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use divisi::ensemble::{QueuePolicy, QueueTimeout, Queueing, QueueingError, TimeoutAction};
+use divisi_model::ensemble::{QueuePolicy, QueueTimeout, Queueing, QueueingError, TimeoutAction};
 
 use crate::text_format::TextFault;
 

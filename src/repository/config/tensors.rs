@@ -1,7 +1,7 @@
 //! The tensors of a model, as its configuration says them.
 
-use divisi::catalogue::TensorFormat;
-use divisi::tensor::DataType;
+use divisi_model::catalogue::TensorFormat;
+use divisi_runtime::tensor::DataType;
 
 use crate::text_format::{TextFault, shown};
 

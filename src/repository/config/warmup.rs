@@ -1,6 +1,6 @@
 //! Requests that are run before others are let in.
 
-use divisi::catalogue::{Warmup, WarmupData, WarmupInput};
+use divisi_model::catalogue::{Warmup, WarmupData, WarmupInput};
 
 use crate::text_format::TextFault;
 

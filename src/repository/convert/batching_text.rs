@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use divisi::ensemble::{BatchSizes, QueuePolicy, Queueing, TimeoutAction};
+use divisi_model::ensemble::{BatchSizes, QueuePolicy, Queueing, TimeoutAction};
 
 use crate::batch::ModelRows;
 use crate::steps::SIZES;

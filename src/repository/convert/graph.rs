@@ -1,8 +1,8 @@
 //! A pipeline whose steps are models as an ensemble.
 
-use divisi::ensemble::Ensemble;
-use divisi::pipeline::{Pipeline, StepRole};
-use divisi::tensor::TensorSpec;
+use divisi_model::ensemble::Ensemble;
+use divisi_model::pipeline::{Pipeline, StepRole};
+use divisi_runtime::tensor::TensorSpec;
 
 use crate::batch::ModelRows;
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use divisi::ensemble::{BatchSizes, Ensemble, PolicyKind};
-use divisi::pipeline::{StepSpec, WorkSpec};
-use divisi::tensor::{Dimension, Signature, TensorSpec};
+use divisi_model::ensemble::{BatchSizes, Ensemble, PolicyKind};
+use divisi_model::pipeline::{StepSpec, WorkSpec};
+use divisi_runtime::tensor::{Dimension, Signature, TensorSpec};
 
 use crate::loaded::PipelinePart;
 

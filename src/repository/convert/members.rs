@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use divisi::ensemble::{Ensemble, Files, Normalisation};
-use divisi::onnx::{OnnxModel, OnnxNetwork};
-use divisi::tensor::Signature;
+use divisi_model::ensemble::{Ensemble, Files, Normalisation};
+use divisi_runtime::onnx::{OnnxModel, OnnxNetwork};
+use divisi_runtime::tensor::Signature;
 
 use crate::batch::ModelRows;
 

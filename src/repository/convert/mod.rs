@@ -16,7 +16,7 @@ mod written;
 use std::io;
 use std::path::PathBuf;
 
-use divisi::ensemble::EnsembleError;
+use divisi_model::ensemble::EnsembleError;
 use thiserror::Error;
 
 use crate::error::RepositoryError;

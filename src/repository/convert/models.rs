@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use divisi::ensemble::{BatchSizes, Queueing};
-use divisi::tensor::{Signature, TensorSpec};
-use divisi::words::counted;
+use divisi_model::ensemble::{BatchSizes, Queueing};
+use divisi_runtime::tensor::{Signature, TensorSpec};
+use divisi_runtime::words::counted;
 
 use crate::batch::ModelRows;
 use crate::config::NETWORK_PARAMETER;

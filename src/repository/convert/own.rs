@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use divisi::ensemble::{Ensemble, Files};
-use divisi::onnx::OnnxModel;
-use divisi::reading;
+use divisi_model::ensemble::{Ensemble, Files};
+use divisi_runtime::onnx::OnnxModel;
+use divisi_runtime::reading;
 
 use crate::folder::MOST_TEXT;
 use crate::manifest_files::{NamedFile, named};

@@ -1,6 +1,6 @@
 //! How requests wait, as a manifest says it.
 
-use divisi::ensemble::{QueuePolicy, Queueing, TimeoutAction};
+use divisi_model::ensemble::{QueuePolicy, Queueing, TimeoutAction};
 
 /// Returns the table `queue` of a manifest.
 pub(super) fn table(queueing: &Queueing) -> toml::Table {

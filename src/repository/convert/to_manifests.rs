@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use divisi::ensemble::{Ensemble, EnsembleError, Files, Member};
-use divisi::onnx::OnnxModel;
-use divisi::pipeline::WorkSpec;
-use divisi::tensor::{Dimension, TensorSpec};
+use divisi_model::ensemble::{Ensemble, EnsembleError, Files, Member};
+use divisi_model::pipeline::WorkSpec;
+use divisi_runtime::onnx::OnnxModel;
+use divisi_runtime::tensor::{Dimension, TensorSpec};
 
 use crate::folder::CONFIG;
 use crate::loaded::{LoadReport, LoadedModel, ModelOrigin, PipelinePart};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use divisi::ensemble::{Ensemble, Files, PolicyKind};
+use divisi_model::ensemble::{Ensemble, Files, PolicyKind};
 
 use crate::repository::Repository;
 

@@ -1,6 +1,6 @@
 //! The text of a `config.pbtxt`.
 
-use divisi::tensor::{DataType, TensorSpec};
+use divisi_runtime::tensor::{DataType, TensorSpec};
 
 use crate::batch::ModelRows;
 

@@ -9,8 +9,8 @@ mod weights;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use divisi::ensemble::{Ensemble, Member};
-use divisi::tensor::Signature;
+use divisi_model::ensemble::{Ensemble, Member};
+use divisi_runtime::tensor::Signature;
 
 use crate::batch::ModelRows;
 use crate::config::ModelConfig;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use divisi::ensemble::{Ensemble, Files};
-use divisi::network::{Graph, Weights};
-use divisi::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
-use divisi::tensor::Signature;
+use divisi_model::ensemble::{Ensemble, Files};
+use divisi_runtime::network::{Graph, Weights};
+use divisi_runtime::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
+use divisi_runtime::tensor::Signature;
 
 use crate::config::{MOST_LENGTH_PARAMETER, ModelConfig, TensorConfig};
 use crate::error::LoadFault;

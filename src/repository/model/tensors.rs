@@ -1,6 +1,6 @@
 //! The tensors of a model, as the configuration says them and as its network has them.
 
-use divisi::tensor::{Dimension, Signature, TensorSpec};
+use divisi_runtime::tensor::{Dimension, Signature, TensorSpec};
 
 use crate::batch::ModelRows;
 use crate::config::{ModelConfig, TensorConfig};

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use divisi::network::builders::Builder;
-use divisi::network::file::LayersFile;
-use divisi::network::{Graph, Shape, Weights};
-use divisi::tensor::{DataType, Dimension, Signature, TensorSpec};
+use divisi_runtime::network::builders::Builder;
+use divisi_runtime::network::file::LayersFile;
+use divisi_runtime::network::{Graph, Shape, Weights};
+use divisi_runtime::tensor::{DataType, Dimension, Signature, TensorSpec};
 
 use crate::config::{ModelConfig, NETWORK_PARAMETER, TensorConfig};
 use crate::error::LoadFault;
@@ -154,7 +154,7 @@ fn table(written: &str) -> Result<toml::Table, String> {
         return Ok(toml::Table::from_iter([("builder".to_owned(), name)]));
     }
     let parsed = toml::from_str::<toml::Table>(&format!("network = {written}"));
-    let parsed = parsed.map_err(|error| divisi::words::plain(error.message()))?;
+    let parsed = parsed.map_err(|error| divisi_runtime::words::plain(error.message()))?;
     match parsed.get("network") {
         Some(toml::Value::Table(table)) if parsed.len() == 1 => Ok(table.clone()),
         _ => Err("expected a table as in a manifest".into()),
@@ -167,7 +167,7 @@ fn layers(path: &Path, shape: Shape, place: &ConfigPlace<'_>) -> Result<Graph, L
     let text = place.folder.text(&file)?;
     let failed = |why: String| place.folder.failed(&file, &why);
     let parsed = toml::from_str::<LayersFile>(&text);
-    let parsed = parsed.map_err(|error| failed(divisi::words::plain(error.message())))?;
+    let parsed = parsed.map_err(|error| failed(divisi_runtime::words::plain(error.message())))?;
     parsed.build(shape).map_err(|fault| LoadFault::Line {
         file: place.folder.shown(&file),
         line: 1 + text[..fault.offset.min(text.len())].matches('\n').count(),

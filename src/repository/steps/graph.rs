@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use divisi::pipeline::PipelineError;
-use divisi::tensor::{Lengths, TensorSpec};
+use divisi_model::pipeline::PipelineError;
+use divisi_runtime::tensor::{Lengths, TensorSpec};
 
 use crate::batch::ModelRows;
 use crate::config::{MOST_LENGTH_PARAMETER, ModelConfig, StepConfig, TensorConfig};

@@ -6,10 +6,10 @@ mod shapes;
 
 use std::sync::Arc;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{AssembledError, BatchSizes, Ensemble, Member, PolicyKind, Wait};
-use divisi::pipeline::{Pipeline, PipelineError, StepSpec, WorkSpec};
-use divisi::tensor::{Lengths, Signature, TensorSpec};
+use divisi_model::ensemble::{AssembledError, BatchSizes, Ensemble, Member, PolicyKind, Wait};
+use divisi_model::pipeline::{Pipeline, PipelineError, StepSpec, WorkSpec};
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::tensor::{Lengths, Signature, TensorSpec};
 use thiserror::Error;
 
 use crate::batch::ModelRows;

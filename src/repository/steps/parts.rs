@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::Member;
-use divisi::pipeline::{StepSpec, WorkSpec};
-use divisi::tensor::{Signature, TensorSpec};
+use divisi_model::ensemble::Member;
+use divisi_model::pipeline::{StepSpec, WorkSpec};
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::tensor::{Signature, TensorSpec};
 
 use crate::config::StepConfig;
 use crate::loaded::PipelinePart;

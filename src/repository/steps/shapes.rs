@@ -1,6 +1,6 @@
 //! The rows of an ensemble, and what its tensors are of a row.
 
-use divisi::tensor::{Dimension, TensorSpec};
+use divisi_runtime::tensor::{Dimension, TensorSpec};
 
 use crate::batch::ModelRows;
 use crate::config::{ModelConfig, TensorConfig};

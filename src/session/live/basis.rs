@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::allocation::{Cell, Footprints};
-use crate::catalogue::Catalogue;
-use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::MemberPrecision;
-use crate::metrics::stats::median;
-use crate::profile::{CellCost, Costs, Learnt};
-use crate::search::profiling::Profiler;
-use crate::search::{Cache, Control};
-use crate::serving::{Engine, PredictorFactory};
-use crate::session::Setup;
+use crate::Setup;
+use divisi_engine::search::profiling::Profiler;
+use divisi_engine::search::{Cache, Control};
+use divisi_engine::serving::{Engine, PredictorFactory};
+use divisi_model::allocation::{Cell, Footprints};
+use divisi_model::catalogue::Catalogue;
+use divisi_model::ensemble::MemberPrecision;
+use divisi_model::metrics::stats::median;
+use divisi_model::profile::{CellCost, Costs, Learnt};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 /// How good a basis is; a better one replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

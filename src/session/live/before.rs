@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::deployment::{Generation, HandoverObserver};
-use crate::lock::Leaf;
-use crate::serving::{Engine, Observed};
-use crate::session::Counters;
+use crate::Counters;
+use divisi_engine::deployment::{Generation, HandoverObserver};
+use divisi_engine::serving::{Engine, Observed};
+use divisi_runtime::lock::Leaf;
 
 /// Adds up the counters of engines that follow one another.
 #[derive(Default)]

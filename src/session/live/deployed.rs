@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::changes::{ChangeRefusal, Terms};
-use crate::deployment::{CatalogueChange, Deployment, Handover};
-use crate::session::{Refusal, SessionRefusal};
+use crate::{Refusal, SessionRefusal};
+use divisi_engine::changes::{ChangeRefusal, Terms};
+use divisi_engine::deployment::{CatalogueChange, Deployment, Handover};
 
 use super::{LiveSession, load};
 

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use crate::allocation::{Cell, Matrix};
-use crate::compute::gpu::Precision;
-use crate::device::DeviceIndex;
-use crate::device::gpu::{Gauges, Usage};
-use crate::search::model::Batching;
-use crate::search::propose_move;
-use crate::serving::{DoorState, Engine, Observed, WorkerStats};
-use crate::session::{GpuView, Health, LogLevel, MarkKind, Proposal, Refusal, SessionRefusal};
+use crate::{GpuView, Health, LogLevel, MarkKind, Proposal, Refusal, SessionRefusal};
+use divisi_engine::search::model::Batching;
+use divisi_engine::search::propose_move;
+use divisi_engine::serving::{DoorState, Engine, Observed, WorkerStats};
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::DeviceIndex;
+use divisi_runtime::device::gpu::{Gauges, Usage};
 
 use super::engine_session::EngineSession;
 

@@ -1,6 +1,6 @@
 //! Requests that were answered and refused outside the engine that a session watches.
 
-use crate::session::{Counters, Total};
+use crate::{Counters, Total};
 
 /// Requests that are counted outside the engine that runs.
 #[derive(Clone, Debug, Default)]

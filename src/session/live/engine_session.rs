@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::catalogue::{Demand, Mix, NamedMix};
-use crate::changes::{BringBack, ChangeJournal, ChangeOrigin, Changes, PastChanges};
-use crate::device::MemberIndex;
-use crate::ensemble::{Ensemble, PrecisionRemark};
-use crate::load::{LoadPattern, LoadSamples};
-use crate::metrics::Growth;
-use crate::search::Cache;
-use crate::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
-use crate::trace::Span;
+use divisi_engine::changes::{BringBack, ChangeJournal, ChangeOrigin, Changes, PastChanges};
+use divisi_engine::load::{LoadPattern, LoadSamples};
+use divisi_engine::search::Cache;
+use divisi_engine::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
+use divisi_model::catalogue::{Demand, Mix, NamedMix};
+use divisi_model::ensemble::{Ensemble, PrecisionRemark};
+use divisi_model::metrics::Growth;
+use divisi_model::trace::Span;
+use divisi_runtime::device::MemberIndex;
 
-use crate::session::{
+use crate::{
     Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, SearchOrder,
     Session, SessionRefusal, Setup, Snapshot, Target,
 };

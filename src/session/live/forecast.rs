@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocation::Matrix;
-use crate::device::MemberIndex;
-use crate::ensemble::MemberPrecision;
-use crate::profile::{Costs, Learnt};
-use crate::search::Cache;
-use crate::search::model::{Batching, ModelEvaluator, Rates};
-use crate::serving::{Engine, Observed, PredictorFactory, WorkerId, WorkerSpec};
-use crate::session::{Prediction, Setup};
+use crate::{Prediction, Setup};
+use divisi_engine::search::Cache;
+use divisi_engine::search::model::{Batching, ModelEvaluator, Rates};
+use divisi_engine::serving::{Engine, Observed, PredictorFactory, WorkerId, WorkerSpec};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::MemberPrecision;
+use divisi_model::profile::{Costs, Learnt};
+use divisi_runtime::device::MemberIndex;
 
 use super::basis::{Basis, CostSources, Grade, NoBasis};
 

@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::catalogue::NamedMix;
-use crate::ensemble::AnswerKind;
-use crate::load::{EntryChooser, Generator, LoadPattern, LoadSamples, LoadTally, MissingSamples};
-use crate::lock::Ranked;
-use crate::serving::{Engine, LoadRank, LogTarget, PipelineIndex, UntracedLine};
-use crate::session::{AnswerQuality, LoadView, LogLevel, SessionRefusal};
+use crate::{AnswerQuality, LoadView, LogLevel, SessionRefusal};
+use divisi_engine::load::{
+    EntryChooser, Generator, LoadPattern, LoadSamples, LoadTally, MissingSamples,
+};
+use divisi_engine::serving::{Engine, LogTarget, PipelineIndex, UntracedLine};
+use divisi_model::catalogue::NamedMix;
+use divisi_model::ensemble::AnswerKind;
+use divisi_runtime::lock::{LockRank, Ranked};
 
 use super::log::Log;
 
@@ -43,6 +45,15 @@ pub(super) struct HandedLoad {
 
 /// A load that the session and a search's watcher share.
 pub(super) type SharedLoad = Ranked<LoadRank, Load>;
+
+/// The rank of the built-in load: its lock is held while the engine's are taken.
+#[derive(Debug)]
+pub(super) enum LoadRank {}
+
+impl LockRank for LoadRank {
+    const ORDER: u8 = 10;
+    const NAME: &'static str = "the built-in load";
+}
 
 /// How often it is looked whether a search still measures.
 const LOOK: Duration = Duration::from_millis(100);

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::serving::{EngineEvent, Leaf, LogTarget, UntracedLine};
-use crate::session::{LogEntry, LogLevel};
-use crate::words::one_line;
+use crate::{LogEntry, LogLevel};
+use divisi_engine::serving::{EngineEvent, LogTarget, UntracedLine};
+use divisi_runtime::lock::Leaf;
+use divisi_runtime::words::one_line;
 
 /// Older lines are forgotten.
 const LOG_LINES: usize = 500;

@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::changes::BringBack;
-use crate::deployment::{CatalogueChange, Deployment, Generation};
-use crate::load::EntryChooser;
-use crate::search::Cache;
-use crate::serving::{Engine, LogTarget, PredictorFactory};
-use crate::trace::Span;
+use divisi_engine::changes::BringBack;
+use divisi_engine::deployment::{CatalogueChange, Deployment, Generation};
+use divisi_engine::load::EntryChooser;
+use divisi_engine::search::Cache;
+use divisi_engine::serving::{Engine, LogTarget, PredictorFactory};
+use divisi_model::trace::Span;
 
 use super::{
     CatalogueView, ClientDoor, Command, DoorAddress, DoorView, EditPreview, LogLevel, Refusal,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use crate::changes::Terms;
-use crate::deployment::{
+use crate::{ModelChangeState, ModelChangeView, ModelsChanged, Refusal, SessionRefusal};
+use divisi_engine::changes::Terms;
+use divisi_engine::deployment::{
     Applied, CatalogueChange, CataloguePlan, Deployment, DeploymentError, Handover,
 };
-use crate::serving::Leaf;
-use crate::session::{ModelChangeState, ModelChangeView, ModelsChanged, Refusal, SessionRefusal};
+use divisi_runtime::lock::Leaf;
 
 /// Tells the log how a change ended.
 pub(super) type TellOutcome = Box<dyn Fn(&CatalogueChange, &ModelChangeState) + Send>;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::catalogue::{Catalogue, CatalogueEntry};
-use crate::deployment::{CatalogueChange, LoadState, ModelStatus};
-use crate::serving::{Engine, EntryStats};
-use crate::session::{
+use crate::{
     CatalogueView, LogLevel, ModelCallers, ModelChangeState, ModelFigures, ModelKind,
     ModelsChanged, VariantView,
 };
+use divisi_engine::deployment::{CatalogueChange, LoadState, ModelStatus};
+use divisi_engine::serving::{Engine, EntryStats};
+use divisi_model::catalogue::{Catalogue, CatalogueEntry};
 
 /// Returns the models that are served, then those that are not.
 pub(super) fn views(

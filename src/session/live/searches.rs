@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::catalogue::Demand;
-use crate::device::{Devices, ThreadPriority, set_current_thread_priority};
-use crate::profile::Costs;
-use crate::search::{
+use crate::{LogLevel, Refusal, SearchState, SearchView, SessionRefusal};
+use divisi_engine::search::{
     Algorithm, Cache, Control, Method, SearchError, SearchJob, SearchOutcome, SearchProgress,
     SearchResult,
 };
-use crate::serving::{Engine, Leaf, LogTarget, PredictorFactory, Reservation};
-use crate::session::{LogLevel, Refusal, SearchState, SearchView, SessionRefusal};
+use divisi_engine::serving::{Engine, LogTarget, PredictorFactory, Reservation};
+use divisi_model::catalogue::Demand;
+use divisi_model::profile::Costs;
+use divisi_runtime::device::{Devices, ThreadPriority, set_current_thread_priority};
+use divisi_runtime::lock::Leaf;
 
 use super::log::Log;
 

@@ -1,10 +1,10 @@
 //! The spans of one engine after another: numbers of batches and requests go on, and columns are those of
 //! the engine that runs.
 
-use crate::deployment::Generation;
-use crate::device::MemberIndex;
-use crate::session::Session;
-use crate::trace::Span;
+use crate::Session;
+use divisi_engine::deployment::Generation;
+use divisi_model::trace::Span;
+use divisi_runtime::device::MemberIndex;
 
 use super::engine_session::EngineSession;
 

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocation::{Cell, Matrix};
-use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::{Ensemble, MemberFigures, MemberPrecision};
-use crate::metrics::LatencyView;
-use crate::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, WorkerStats};
-use crate::session::{
+use crate::{
     AnswerQuality, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
     MemberView, ReloadState, ReloadView, Setup, Snapshot, ThroughputView, Total,
 };
+use divisi_engine::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, WorkerStats};
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::ensemble::{Ensemble, MemberFigures, MemberPrecision};
+use divisi_model::metrics::LatencyView;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::before;
 use super::devices::INTERFERED;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::Snapshot;
-use crate::session::wire::{Delta, Differ, SpanBatch, WireError, allowance, encode, take_within};
+use crate::Snapshot;
+use crate::wire::{Delta, Differ, SpanBatch, WireError, allowance, encode, take_within};
 
 /// Bytes of a block's head.
 pub(super) const HEAD: usize = 36;

@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::reading;
-use crate::session::wire::{Format, HELLO, WireError, read_hello};
+use crate::wire::{Format, HELLO, WireError, read_hello};
+use divisi_runtime::reading;
 
 use super::block::{HEAD, Head, MARK, Records};
 
@@ -149,12 +149,12 @@ impl RecordingReader {
     }
 
     /// Bytes of the file.
-    pub(in crate::session) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
     /// Counts records that were decoded of a block.
-    pub(in crate::session) fn count(&mut self, records: &Records) {
+    pub(crate) fn count(&mut self, records: &Records) {
         self.decoded.records += records.read();
     }
 
@@ -169,24 +169,24 @@ impl RecordingReader {
     }
 
     /// How many blocks it has.
-    pub(in crate::session) fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
     /// The times of a block's first and last records.
-    pub(in crate::session) fn times(&self, block: usize) -> (Duration, Duration) {
+    pub(crate) fn times(&self, block: usize) -> (Duration, Duration) {
         let head = &self.blocks[block].head;
         (head.from, head.until)
     }
 
     /// The last block that begins at `at` or before, or the first of all.
-    pub(in crate::session) fn block_at(&self, at: Duration) -> usize {
+    pub(crate) fn block_at(&self, at: Duration) -> usize {
         let after = self.blocks.partition_point(|b| b.head.from <= at);
         after.saturating_sub(1)
     }
 
     /// The records of a block, which are decoded as they are taken.
-    pub(in crate::session) fn read(&mut self, block: usize) -> Result<Records, WireError> {
+    pub(crate) fn read(&mut self, block: usize) -> Result<Records, WireError> {
         let place = self.blocks[block];
         let mut packed = vec![0; place.head.packed as usize];
         let read = self.file.seek(SeekFrom::Start(place.offset));

@@ -10,16 +10,16 @@ mod writer;
 
 pub use file::{Decoded, RecordingReader};
 
-pub(in crate::session) use block::{Record, Records};
+pub(crate) use block::{Record, Records};
 
 use std::path::Path;
 use std::time::Duration;
 
-use crate::session::{
+use crate::{
     Audience, Command, EditPreview, RecordingView, Refusal, Session, SessionRefusal, Setup,
     Snapshot,
 };
-use crate::trace::Span;
+use divisi_model::trace::Span;
 
 use writer::RecordingWriter;
 

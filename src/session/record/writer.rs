@@ -10,10 +10,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::serving::Leaf;
-use crate::session::wire::{Format, SpanBatch, hello};
-use crate::session::{RecordingView, Snapshot};
-use crate::trace::Span;
+use crate::wire::{Format, SpanBatch, hello};
+use crate::{RecordingView, Snapshot};
+use divisi_model::trace::Span;
+use divisi_runtime::lock::Leaf;
 
 use super::block::Blocks;
 use super::file::create;

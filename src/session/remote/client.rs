@@ -9,11 +9,11 @@ use std::sync::{Arc, Condvar};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::load::{Arrivals, LoadPattern};
-use crate::serving::Leaf;
-use crate::session::wire::{Format, HELLO, WireError, checked, hello, read_hello};
-use crate::session::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
-use crate::trace::Span;
+use crate::wire::{Format, HELLO, WireError, checked, hello, read_hello};
+use crate::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
+use divisi_engine::load::{Arrivals, LoadPattern};
+use divisi_model::trace::Span;
+use divisi_runtime::lock::Leaf;
 
 use super::message::{Ask, Join, Message, NEWS, Reply, Request, receive, send};
 use super::socket::connect;

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::serving::{LogTarget, UntracedLine};
-use crate::session::wire::{Delta, Differ, SpanBatch};
-use crate::session::{Audience, Command, LogEntry, LogLevel, Refusal, Session, Snapshot};
-use crate::trace::Span;
+use crate::wire::{Delta, Differ, SpanBatch};
+use crate::{Audience, Command, LogEntry, LogLevel, Refusal, Session, Snapshot};
+use divisi_engine::serving::{LogTarget, UntracedLine};
+use divisi_model::trace::Span;
 
 use super::listener::{Event, accept};
 use super::message::{Ask, Message, ReceivedRequest, Reply, frame};

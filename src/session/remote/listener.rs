@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::serving::Leaf;
-use crate::session::wire::{Format, HELLO, hello, read_hello};
+use crate::wire::{Format, HELLO, hello, read_hello};
+use divisi_runtime::lock::Leaf;
 
 use super::message::{Join, Message, REQUEST, ReceivedRequest, receive, receive_bytes, send};
 use super::socket::BoundSocket;

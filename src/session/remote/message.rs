@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::session::wire::{Delta, SpanBatch, WireError, decode, decode_first, encode};
-use crate::session::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
+use crate::wire::{Delta, SpanBatch, WireError, decode, decode_first, encode};
+use crate::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
 
 use super::RemoteRefusal;
 

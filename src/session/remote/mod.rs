@@ -35,8 +35,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::codes::{Code, Coded};
-use crate::load::LoadError;
+use divisi_engine::load::LoadError;
+use divisi_model::codes::{Code, Coded};
 
 use super::wire::WireError;
 

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::user_folders;
+use divisi_model::user_folders;
 
 /// Why there is no socket to serve on or to join.
 #[derive(Debug, Error)]

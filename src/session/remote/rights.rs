@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::load::LoadPattern;
-use crate::session::{Audience, Command, Refusal};
+use crate::{Audience, Command, Refusal};
+use divisi_engine::load::LoadPattern;
 
 use super::RemoteRefusal;
 use super::message::{Ask, Join};

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
-use crate::serving::Leaf;
-use crate::session::Audience;
+use crate::Audience;
+use divisi_runtime::lock::Leaf;
 
 use super::message::Join;
 

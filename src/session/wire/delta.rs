@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::allocation::{Cell, Matrix};
-use crate::session::{SearchView, Snapshot};
+use crate::{SearchView, Snapshot};
+use divisi_model::allocation::{Cell, Matrix};
 
 use super::{WireError, decode, encode};
 
@@ -220,7 +220,7 @@ fn shift<T: PartialEq>(old: &[T], new: &[T]) -> usize {
 }
 
 /// A whole snapshot that was read, if its parts fit together.
-pub(in crate::session) fn checked(shown: Snapshot) -> Result<Snapshot, WireError> {
+pub(crate) fn checked(shown: Snapshot) -> Result<Snapshot, WireError> {
     check(&shown).map(|()| shown)
 }
 

@@ -15,11 +15,11 @@ mod counted;
 mod delta;
 mod spans;
 
-pub(in crate::session) use delta::checked;
+pub(crate) use delta::checked;
 pub use delta::{Delta, Differ};
 pub use spans::SpanBatch;
 
-pub(in crate::session) use budget::{allowance, take_within};
+pub(crate) use budget::{allowance, take_within};
 
 use std::cmp::Ordering;
 
@@ -102,9 +102,7 @@ pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, WireError> {
 ///
 /// # Errors
 /// They begin with no such value.
-pub(in crate::session) fn decode_first<T: DeserializeOwned>(
-    bytes: &[u8],
-) -> Result<(T, &[u8]), WireError> {
+pub(crate) fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WireError> {
     take_within(bytes, allowance(bytes.len()))
 }
 

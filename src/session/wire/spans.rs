@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::{DeviceIndex, MemberIndex};
-use crate::trace::{Span, SpanKind, StepPlace};
+use divisi_model::trace::{Span, SpanKind, StepPlace};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::WireError;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::ensemble::{Ensemble, Samples};
+use divisi_model::ensemble::{Ensemble, Samples};
 use divisi_registry::records::JobRecord;
 
 /// A job with its number.

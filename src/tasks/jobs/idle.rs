@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Frame, Matrix, PoolBounds};
-use divisi::catalogue::Catalogue;
-use divisi::deployment::Generation;
-use divisi::device::{Devices, Ledger, ThreadPriority};
-use divisi::ensemble::BatchSize;
-use divisi::serving::{Engine, EngineError, EngineOptions};
+use divisi_engine::deployment::Generation;
+use divisi_engine::serving::{Engine, EngineError, EngineOptions};
+use divisi_model::allocation::{Cell, Frame, Matrix, PoolBounds};
+use divisi_model::catalogue::Catalogue;
+use divisi_model::ensemble::BatchSize;
 use divisi_modelless::variants::VariantIndex;
+use divisi_runtime::device::{Devices, Ledger, ThreadPriority};
 
 use crate::served::ServedTasks;
 

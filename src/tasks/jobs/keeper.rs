@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use divisi::device::{ThreadPriority, set_current_thread_priority};
 use divisi_modelless::jobs::JobProgress;
+use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
 
 use super::board::{JobBoard, PostedJob};
 
@@ -104,7 +104,7 @@ fn keep(board: &dyn JobBoard, job: &PostedJob, output: &File) -> Result<(), NotK
 
 #[cfg(test)]
 mod tests {
-    use divisi::ensemble::{Ensemble, Samples};
+    use divisi_model::ensemble::{Ensemble, Samples};
     use divisi_modelless::goals::QueryGoals;
     use divisi_registry::records::JobRecord;
 

@@ -7,10 +7,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use divisi::device::{ThreadPriority, set_current_thread_priority};
-use divisi::serving::Engine;
+use divisi_engine::serving::Engine;
 use divisi_modelless::jobs::{DeviceOutlook, JobStep};
 use divisi_modelless::variants::VariantIndex;
+use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
 
 use super::chosen;
 use super::idle::IdleTime;

@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use divisi::device::{ThreadPriority, set_current_thread_priority};
-use divisi::lock::Leaf;
-use divisi::session::{JobView, Refusal, ScalingView, TaskScaling};
 use divisi_modelless::variants::VariantIndex;
 use divisi_registry::records::JobEnd;
+use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
+use divisi_runtime::lock::Leaf;
+use divisi_session::{JobView, Refusal, ScalingView, TaskScaling};
 
 use super::board::{JobBoard, PostedJob};
 use super::chosen;

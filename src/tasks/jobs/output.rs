@@ -5,8 +5,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use divisi::ensemble::label_of;
-use divisi::words::csv_field;
+use divisi_model::ensemble::label_of;
+use divisi_runtime::words::csv_field;
 use thiserror::Error;
 
 /// A file of answers that cannot be written, or be gone on with.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use divisi::ensemble::Samples;
-use divisi::serving::{Engine, Outcome, PipelineIndex, Refused, Request};
+use divisi_engine::serving::{Engine, Outcome, PipelineIndex, Refused, Request};
+use divisi_model::ensemble::Samples;
 use divisi_modelless::jobs::{JobProgress, JobRules, OfflineJob};
 use divisi_modelless::variants::TaskIndex;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use divisi::load::{ChosenEntry, EntryChooser};
+use divisi_engine::load::{ChosenEntry, EntryChooser};
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::variants::TaskIndex;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::device::DeviceIndex;
+use divisi_runtime::device::DeviceIndex;
 
 use super::due_work::{DueTime, DueWork, nanoseconds};
 use super::level_work::LevelWork;

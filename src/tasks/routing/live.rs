@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use divisi::deployment::Deployment;
+use divisi_engine::deployment::Deployment;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::variants::TaskIndex;
 

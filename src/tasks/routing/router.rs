@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use divisi::lock::Leaf;
 use divisi_modelless::choice::ChosenVariant;
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
+use divisi_runtime::lock::Leaf;
 
 use super::backlog::QueryPlace;
 use super::error::RoutingError;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::Matrix;
+use divisi_model::allocation::Matrix;
 use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices};
 use divisi_modelless::goals::{LatencyGoal, MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex};

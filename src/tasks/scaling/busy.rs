@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use divisi::catalogue::Catalogue;
-use divisi::device::{DeviceIndex, MemberIndex};
+use divisi_model::catalogue::Catalogue;
 use divisi_modelless::variants::VariantIndex;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use crate::served::ServedTasks;
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use divisi::session::PolicyOutcome;
 use divisi_modelless::demands::QueryStream;
 use divisi_modelless::fleet::{FleetRecord, FleetScenario, QueryArrival, WorkerKind, simulate};
 use divisi_modelless::jobs::JobRules;
@@ -11,6 +10,7 @@ use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::quantities::{COST_QUERIES, CostRate};
 use divisi_modelless::states::StateThresholds;
 use divisi_modelless::variants::Variant;
+use divisi_session::PolicyOutcome;
 
 use super::planned::{OBJECTIVE, PlannedVariants, RULES};
 use crate::routing::AskedQueries;

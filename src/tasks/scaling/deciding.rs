@@ -5,13 +5,13 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use divisi::allocation::Matrix;
-use divisi::deployment::{Generation, HandoverObserver};
-use divisi::device::{ThreadPriority, set_current_thread_priority};
-use divisi::session::ScalingChange;
+use divisi_engine::deployment::{Generation, HandoverObserver};
+use divisi_model::allocation::Matrix;
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::states::VariantState;
+use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
+use divisi_session::ScalingChange;
 
 use super::busy::{BusyGroups, GroupSeen, WorkerCounts};
 use super::comparison::WINDOW;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use divisi::deployment::{Generation, HandoverObserver};
-use divisi::lock::Leaf;
+use divisi_engine::deployment::{Generation, HandoverObserver};
+use divisi_runtime::lock::Leaf;
 
 use crate::routing::TaskRouter;
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Frame, InvalidMatrix, Matrix};
-use divisi::catalogue::{Catalogue, CatalogueError, NewEntry};
-use divisi::device::{DeviceIndex, Devices};
-use divisi::ensemble::{BatchSize, Member};
+use divisi_model::allocation::{Cell, Frame, InvalidMatrix, Matrix};
+use divisi_model::catalogue::{Catalogue, CatalogueError, NewEntry};
+use divisi_model::ensemble::{BatchSize, Member};
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::variants::VariantIndex;
+use divisi_runtime::device::{DeviceIndex, Devices};
 use thiserror::Error;
 
 use crate::served::ServedTasks;

@@ -4,10 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-use divisi::lock::Leaf;
-use divisi::session::{PolicyComparison, Refusal, ScalingView, SessionRefusal, TaskScaling};
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::variants::VariantIndex;
+use divisi_runtime::lock::Leaf;
+use divisi_session::{PolicyComparison, Refusal, ScalingView, SessionRefusal, TaskScaling};
 
 use super::comparison::{PolicyTrial, WINDOW};
 use super::deciding::ScalingThread;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use divisi::changes::{Baseline, Judge, JudgeVerdict, Terms};
-use divisi::metrics::Reading;
+use divisi_engine::changes::{Baseline, Judge, JudgeVerdict, Terms};
+use divisi_model::metrics::Reading;
 use divisi_modelless::placement::HostedInstances;
 
 use super::barred::BarredChanges;

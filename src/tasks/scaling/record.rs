@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use divisi::session::{
-    ConsideredView, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskView, UnreachableView,
-};
 use divisi_modelless::demands::MEAN_INTERVALS;
 use divisi_modelless::placement::HostedInstances;
+use divisi_session::{
+    ConsideredView, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskView, UnreachableView,
+};
 
 use super::words;
 use crate::routing::{StreamInterval, UnreachableTally};

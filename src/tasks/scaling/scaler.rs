@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::device::Devices;
 use divisi_modelless::placement::{DeviceSlot, HostedInstances, InstanceChange};
 use divisi_modelless::policies::{
     Policy, PolicyChoice, PolicyDecision, Situation, TaskDemand, WatchedVariant,
@@ -12,6 +11,7 @@ use divisi_modelless::quantities::QueryRate;
 use divisi_modelless::states::{StateThresholds, VariantObservation, VariantState, VariantWatch};
 use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 use divisi_registry::registration::kind_name;
+use divisi_runtime::device::Devices;
 
 use super::busy::GroupSeen;
 use super::planned::{HOLD_OFF, OBJECTIVE, PlannedVariants, RULES};

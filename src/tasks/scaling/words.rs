@@ -1,12 +1,12 @@
 //! Decisions, goals and changes in words.
 
-use divisi::session::{ConsideredView, LoadedVariant};
 use divisi_modelless::goals::{ChoicePreference, QueryGoals};
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
 use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::VariantIndex;
+use divisi_session::{ConsideredView, LoadedVariant};
 
 use super::scaler::VariantScaler;
 use crate::served::ServedTasks;

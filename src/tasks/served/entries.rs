@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use divisi::catalogue::{Interface, NewEntry};
-use divisi::device::MemberIndex;
-use divisi::ensemble::Ensemble;
+use divisi_model::catalogue::{Interface, NewEntry};
+use divisi_model::ensemble::Ensemble;
 use divisi_modelless::variants::{
     ModelIndex, TaskIndex, Variant, VariantCatalog, VariantPrecision,
 };
 use divisi_registry::counts::{set_of, voters};
 use divisi_registry::records::RegisteredModel;
 use divisi_registry::registration::member_precision;
+use divisi_runtime::device::MemberIndex;
 
 use super::OpenedTask;
 use super::group::{VariantGroup, groups};

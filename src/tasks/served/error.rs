@@ -1,7 +1,7 @@
 //! Why tasks cannot be served.
 
-use divisi::allocation::SegmentTooLarge;
-use divisi::catalogue::CatalogueError;
+use divisi_model::allocation::SegmentTooLarge;
+use divisi_model::catalogue::CatalogueError;
 use divisi_modelless::variants::CatalogError;
 use divisi_registry::records::StaleProfile;
 use divisi_registry::store::StoreError;
@@ -47,7 +47,7 @@ pub enum ServedTasksError {
     Pools(#[from] SegmentTooLarge),
     /// No matrix fits the memory.
     #[error(transparent)]
-    Placement(#[from] divisi::search::SearchError),
+    Placement(#[from] divisi_engine::search::SearchError),
 }
 
 impl ServedTasksError {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Cell, Footprints, Frame, Matrix, PoolSize};
-use divisi::catalogue::Catalogue;
-use divisi::device::{Device, DeviceIndex, Devices};
-use divisi::ensemble::BatchSize;
-use divisi::search::worst_fit;
-use divisi::serving::EngineOptions;
+use divisi_engine::search::worst_fit;
+use divisi_engine::serving::EngineOptions;
+use divisi_model::allocation::{Cell, Footprints, Frame, Matrix, PoolSize};
+use divisi_model::catalogue::Catalogue;
+use divisi_model::ensemble::BatchSize;
+use divisi_runtime::device::{Device, DeviceIndex, Devices};
 
 use super::{ServedTasks, ServedTasksError, VariantGroup};
 

@@ -10,13 +10,13 @@ mod urgency;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use divisi::catalogue::NewEntry;
-use divisi::device::Devices;
-use divisi::ensemble::Ensemble;
+use divisi_model::catalogue::NewEntry;
+use divisi_model::ensemble::Ensemble;
 use divisi_modelless::variants::{TaskIndex, Variant, VariantCatalog, VariantIndex};
 use divisi_registry::records::{RecordedSource, RegisteredModel, StaleProfile};
 use divisi_registry::registration::kind_name;
 use divisi_registry::store::{CatalogedTasks, StoreContents};
+use divisi_runtime::device::Devices;
 
 pub use error::ServedTasksError;
 pub use group::VariantGroup;

@@ -1,10 +1,10 @@
 //! The variants that run by a matrix.
 
-use divisi::allocation::Matrix;
-use divisi::catalogue::Catalogue;
-use divisi::device::{Device, DeviceIndex, Devices, MemberIndex};
+use divisi_model::allocation::Matrix;
+use divisi_model::catalogue::Catalogue;
 use divisi_modelless::variants::VariantIndex;
 use divisi_registry::registration::kind_name;
+use divisi_runtime::device::{Device, DeviceIndex, Devices, MemberIndex};
 
 use super::{ServedTasks, VariantGroup};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use divisi::ensemble::{QueuePolicy, Queueing};
+use divisi_model::ensemble::{QueuePolicy, Queueing};
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::variants::TaskIndex;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use divisi::lock::Leaf;
-use divisi_door::service::ModelDescription;
+use divisi_inference::service::ModelDescription;
+use divisi_runtime::lock::Leaf;
 
 use super::names::VERSION;
 

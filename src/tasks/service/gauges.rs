@@ -1,6 +1,6 @@
 //! The figures of tasks in `/metrics`.
 
-use divisi_door::service::Gauge;
+use divisi_inference::service::Gauge;
 use divisi_modelless::goals::{ChoicePreference, QueryGoals};
 use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::variants::VariantIndex;

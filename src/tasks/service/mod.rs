@@ -7,15 +7,15 @@ mod names;
 use std::sync::Arc;
 use std::time::Instant;
 
-use divisi::catalogue::InstanceGroup;
-use divisi::deployment::ModelOverride;
-use divisi_door::ensemble::EnsembleService;
-use divisi_door::error::{ErrorKind, ServiceError};
-use divisi_door::protocol::{ModelId, ParameterValue, RequestGoals};
-use divisi_door::service::{
+use divisi_engine::deployment::ModelOverride;
+use divisi_inference::ensemble::EnsembleService;
+use divisi_inference::error::{ErrorKind, ServiceError};
+use divisi_inference::protocol::{ModelId, ParameterValue, RequestGoals};
+use divisi_inference::service::{
     Gauge, InferenceAnswer, InferenceFuture, InferenceRequest, ListedModel, ModelDescription,
     ModelService, ModelState,
 };
+use divisi_model::catalogue::InstanceGroup;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::quantities::COST_QUERIES;
 

@@ -1,7 +1,7 @@
 //! Which task a request asks.
 
-use divisi_door::error::ServiceError;
-use divisi_door::protocol::{ModelId, RequestGoals};
+use divisi_inference::error::ServiceError;
+use divisi_inference::protocol::{ModelId, RequestGoals};
 use divisi_modelless::variants::{ModelIndex, TaskIndex};
 
 use crate::served::{ServedTasks, VariantGroup};

@@ -1,10 +1,10 @@
 //! Average precision of boxes against its definition, and targets that are boxes.
 
-use divisi::ensemble::{
+use divisi_model::ensemble::{
     AnswerKind, Corners, Measure, MeasureTally, SampleForm, SampleTarget, Samples, ScoredBox,
     TargetBox, Targets,
 };
-use divisi::network::Shape;
+use divisi_runtime::network::Shape;
 use proptest::prelude::*;
 
 use super::boxes::{boxes, found};

@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_model::ensemble::{
     AnswerKind, AnswerWidth, BoxCount, Combination, Corners, OutputKind, RuleKind, ScoredBox,
     Threshold, VoteWeight,
 };
+use divisi_runtime::device::MemberIndex;
 use proptest::prelude::*;
 
 use super::Exported;

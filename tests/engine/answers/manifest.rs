@@ -1,7 +1,7 @@
 //! The kind of answers as manifests write it, and what is wrong with it.
 
-use divisi::ensemble::{AnswerKind, AnswerWidth, OutputKind};
-use divisi::network::Shape;
+use divisi_model::ensemble::{AnswerKind, AnswerWidth, OutputKind};
+use divisi_runtime::network::Shape;
 
 use super::{directions, labels, values};
 use crate::answering::{Answering, manifest};

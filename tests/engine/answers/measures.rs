@@ -1,6 +1,6 @@
 //! Figures of answers against targets, worked out by hand.
 
-use divisi::ensemble::{AnswerKind, AnswerWidth, Measure, MeasureTally, SampleTarget};
+use divisi_model::ensemble::{AnswerKind, AnswerWidth, Measure, MeasureTally, SampleTarget};
 
 use super::{directions, is_near, labels, values};
 

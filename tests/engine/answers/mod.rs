@@ -13,12 +13,13 @@ mod weighed;
 
 use std::sync::Arc;
 
-use divisi::ensemble::{
+use divisi_engine::serving::Request;
+use divisi_model::ensemble::{
     AnswerKind, AnswerWidth, Ensemble, Files, MaskSide, TagScheme, Threshold, TokenCount,
 };
-use divisi::serving::Request;
 
 use crate::common::{networks, start};
+use crate::place::root;
 
 /// So many values.
 fn values(count: u32) -> AnswerKind {
@@ -73,17 +74,14 @@ impl Exported {
     /// Members of files, each with more lines, whose ensemble has this input.
     fn new(answers: &str, input: &str, members: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let files = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/engine/answers/onnx_files"
-        );
+        let files = root().join("tests/engine/answers/onnx_files");
         let mut text = format!(
             "name = \"exported\"\nanswers = {answers}\nbatch_sizes = [1, 8]\n\
              segment_size = 4\ninput = {input}\n"
         );
         for (number, (file, rest)) in members.iter().enumerate() {
             let name = format!("{file}.onnx");
-            let from = std::path::Path::new(files).join(&name);
+            let from = files.join(&name);
             std::fs::copy(from, folder.path().join(&name)).expect("copies");
             text += &format!(
                 "[[members]]\nname = \"m{number}\"\nnetwork = {{ file = \"{name}\" }}\n{rest}\n"

@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::samples::{IGNORED, to_npy};
-use divisi::ensemble::{
+use divisi_engine::serving::Request;
+use divisi_model::ensemble::samples::{IGNORED, to_npy};
+use divisi_model::ensemble::{
     AnswerKind, Combination, Measure, MeasureTally, OutputKind, RuleKind, SampleForm, SampleTarget,
     Samples, TagScheme, Targets, VoteWeight,
 };
-use divisi::network::Shape;
-use divisi::serving::Request;
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::network::Shape;
 use proptest::prelude::*;
 
 use super::{Exported, is_near, masks, tokens};

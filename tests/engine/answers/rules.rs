@@ -1,10 +1,10 @@
 //! Rules for values and labels: the same in any order, and what is worked out by hand.
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_engine::serving::{Answer, Part};
+use divisi_model::ensemble::{
     AnswerKind, Combination, OutputKind, RuleKind, TagScheme, Temperature, VoteWeight,
 };
-use divisi::serving::{Answer, Part};
+use divisi_runtime::device::MemberIndex;
 use proptest::prelude::*;
 
 use super::{directions, is_near, labels, masks, tokens, values};

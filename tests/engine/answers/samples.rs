@@ -1,7 +1,7 @@
 //! Files of samples with targets that are rows: values, labels, and what is wrong with them.
 
-use divisi::ensemble::{AnswerKind, SampleForm, Samples, Targets};
-use divisi::network::Shape;
+use divisi_model::ensemble::{AnswerKind, SampleForm, Samples, Targets};
+use divisi_runtime::network::Shape;
 
 use super::{labels, values};
 use crate::npy::npy;

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use divisi::ensemble::{AnswerKind, SampleForm, Samples, Targets};
-use divisi::network::Shape;
+use divisi_model::ensemble::{AnswerKind, SampleForm, Samples, Targets};
+use divisi_runtime::network::Shape;
 use zip::CompressionMethod;
 
 use super::{labels, values};
 use crate::npy::npy;
-use crate::samples_packed::archive;
+use crate::npz::archive;
 
 fn names() -> Vec<String> {
     vec!["sea".into(), "sky".into()]

@@ -1,10 +1,10 @@
 //! Members of ensembles of values and labels weighed, against what is worked out by hand.
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_model::ensemble::{
     AnswerKind, Combination, Measure, MemberEvaluation, MemberFigures, OutputKind, RuleKind,
     SampleTarget,
 };
+use divisi_runtime::device::MemberIndex;
 
 use super::{directions, is_near, labels, values};
 

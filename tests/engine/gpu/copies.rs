@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use divisi::serving::Request;
+use divisi_engine::serving::Request;
 
-use super::{Bed, SIZE, assert_same, rows};
 use crate::common::set_policy;
+use crate::gpu_bed::{Bed, SIZE, assert_same, rows};
 use crate::wait::wait_until;
 
 /// Bytes of a sample of digits.

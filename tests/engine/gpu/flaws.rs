@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, RuleKind};
-use divisi::serving::{Detail, Failure, FlawKind, Request};
+use divisi_engine::serving::{Detail, Failure, FlawKind, Request};
+use divisi_model::ensemble::{Combination, RuleKind};
+use divisi_runtime::device::MemberIndex;
 
-use super::Bed;
 use crate::common::set_combination;
 use crate::flaws::not_finite;
+use crate::gpu_bed::Bed;
 use crate::spoilt::{BAD, GOOD, Spoilt};
 
 #[test]

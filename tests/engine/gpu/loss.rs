@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, channel};
 
-use divisi::device::DeviceIndex;
-use divisi::serving::{Engine, Failure, Loss, LossReason, NoFallback, Request};
+use divisi_engine::serving::{Engine, Failure, Loss, LossReason, NoFallback, Request};
+use divisi_runtime::device::DeviceIndex;
 
-use super::soft::{SoftGpu, lock};
-use super::{Bed, SIZE, assert_same, info, rows};
 use crate::common::{reload, set_policy};
+use crate::gpu_bed::soft::{SoftGpu, lock};
+use crate::gpu_bed::{Bed, SIZE, assert_same, info, rows};
 use crate::wait::wait_until;
 
 fn listen(engine: &Engine) -> Receiver<Loss> {

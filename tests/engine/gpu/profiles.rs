@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use divisi::allocation::Footprints;
-use divisi::catalogue::Catalogue;
-use divisi::compute::gpu::Precision;
-use divisi::device::DeviceIndex;
-use divisi::ensemble::Ensemble;
-use divisi::profile::Costs;
-use divisi::search::model::{Batching, ModelEvaluator};
-use divisi::search::profiling::Profiler;
-use divisi::search::{BenchEvaluator, Cache, Control, Evaluator, worst_fit};
+use divisi_engine::search::model::{Batching, ModelEvaluator};
+use divisi_engine::search::profiling::Profiler;
+use divisi_engine::search::{BenchEvaluator, Cache, Control, Evaluator, worst_fit};
+use divisi_model::allocation::Footprints;
+use divisi_model::catalogue::Catalogue;
+use divisi_model::ensemble::Ensemble;
+use divisi_model::profile::Costs;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::DeviceIndex;
 
-use super::{Bed, SIZE, frame};
+use crate::common::frame;
+use crate::gpu_bed::{Bed, SIZE};
 use crate::wait::wait_until;
 
 fn profiled(bed: &Bed, ensemble: &Ensemble, cache: Option<&Cache>) -> (Costs, usize) {

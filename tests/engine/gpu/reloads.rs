@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use divisi::allocation::Matrix;
-use divisi::ensemble::BatchSize;
-use divisi::serving::{Engine, EngineOptions, Request};
+use divisi_engine::serving::{Engine, EngineOptions, Request};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::BatchSize;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Bed, SIZE, assert_same, rows};
 use crate::common::{reload, set_policy};
+use crate::gpu_bed::{Bed, SIZE, assert_same, rows};
 use crate::wait::{wait_for, wait_until};
 
 const RELOADS: usize = 200;
@@ -33,7 +33,7 @@ fn two_hundred_random_reloads_lose_nothing_answer_nothing_twice_and_leak_nothing
                 let sample = &bed.samples()[64 * first..64 * (first + 8)];
                 let right = expected[first..first + 8].to_vec();
                 let (answered, different) = (Arc::clone(&answered), Arc::clone(&different));
-                let reply = move |outcome: divisi::serving::Outcome| {
+                let reply = move |outcome: divisi_engine::serving::Outcome| {
                     let answer = outcome.expect("answered");
                     let same = answer
                         .rows()

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use divisi::serving::Request;
+use divisi_engine::serving::Request;
 
-use super::programs::WEIGHTS;
-use super::{Bed, assert_same, rows};
 use crate::common::{reload, set_policy};
+use crate::gpu_bed::programs::WEIGHTS;
+use crate::gpu_bed::{Bed, assert_same, rows};
 use crate::normalisation::{images, plainly};
 use crate::wait::wait_until;
 

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::serving::{Engine, EngineEvent, Request};
+use divisi_engine::serving::{Engine, EngineEvent, Request};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::soft::{SoftGpu, lock};
-use super::{Bed, SIZE, info};
 use crate::common::{reload, set_combination, set_policy};
+use crate::gpu_bed::soft::{SoftGpu, lock};
+use crate::gpu_bed::{Bed, SIZE, info};
 use crate::promises::Panics;
 use crate::wait::{wait_for, wait_until};
 
@@ -58,7 +58,7 @@ fn whatever_happens_to_gpus_every_request_is_answered_exactly_once() {
     assert_eq!(books.promised, sent.load(Ordering::Acquire));
     assert_eq!(books.kept, books.promised, "{books:?}");
     assert_eq!((books.twice, books.dropped), (0, 0), "{books:?}");
-    assert_eq!(crate::locks::broken(), [""; 0]);
+    assert_eq!(divisi_runtime::lock::violations(), [""; 0]);
     let events = engine.telemetry().take_events();
     let panicked = |e: &&(Duration, EngineEvent)| e.1.text().contains("panics");
     assert!(events.iter().filter(panicked).count() > 0, "{events:?}");

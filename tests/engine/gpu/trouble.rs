@@ -1,11 +1,11 @@
 //! Batches that fail, and workers that are built again.
 
-use divisi::device::MemberIndex;
-use divisi::serving::{Failure, Request};
+use divisi_engine::serving::{Failure, Request};
+use divisi_runtime::device::MemberIndex;
 
-use super::soft::lock;
-use super::{Bed, SIZE, assert_same, rows};
 use crate::common::set_policy;
+use crate::gpu_bed::soft::lock;
+use crate::gpu_bed::{Bed, SIZE, assert_same, rows};
 
 #[test]
 fn a_batch_that_fails_or_panics_fails_alone_and_its_worker_is_built_again() {
@@ -32,7 +32,7 @@ fn lanes_that_cannot_be_made_fail_their_batch_and_the_door_stays_open() {
     let matrix = bed.matrix(&[0, 1], SIZE);
     let engine = bed.try_start(&matrix).expect("starts");
     let state = &bed.gpu().state;
-    *lock(&state.refusal) = Some(divisi::device::gpu::GpuError::OutOfMemory(1));
+    *lock(&state.refusal) = Some(divisi_runtime::device::gpu::GpuError::OutOfMemory(1));
     set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
     for _ in 0..10 {
         let answered = engine.predict(Request::new(bed.samples())).expect("let in");

@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::catalogue::NamedMix;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberPrecision, MemberPrecisionError, PolicyKind};
-use divisi::session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
+use divisi_model::catalogue::NamedMix;
+use divisi_model::ensemble::{BatchSize, MemberPrecision, MemberPrecisionError, PolicyKind};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
 
 use crate::config::time;
 

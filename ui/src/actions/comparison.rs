@@ -1,7 +1,7 @@
 //! The comparison of what is staged with what runs, as lines.
 
-use divisi::allocation::WorkerChange;
-use divisi::session::{EditPreview, Prediction, Snapshot};
+use divisi_model::allocation::WorkerChange;
+use divisi_session::{EditPreview, Prediction, Snapshot};
 
 use super::lines::{LineError, LineFront, LineWords, Said};
 use crate::text::{format, status as words};

@@ -1,9 +1,9 @@
 //! Staging: changes of one entry, of whole rows and columns, each one step to undo.
 
-use divisi::allocation::{Cell, InvalidMatrix, Matrix};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::BatchSize;
-use divisi::session::{Arranged, Arrangement, Refusal, Setup};
+use divisi_model::allocation::{Cell, InvalidMatrix, Matrix};
+use divisi_model::ensemble::BatchSize;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{Arranged, Arrangement, Refusal, Setup};
 
 use crate::dialogs::{Confirm, ConfirmedAction, Dialog};
 use crate::layout::Panel;

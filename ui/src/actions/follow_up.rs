@@ -1,6 +1,6 @@
 //! The work that a command of the screen leaves to be done, made of a dialog or of effects.
 
-use divisi::session::Command;
+use divisi_session::Command;
 
 use crate::dialogs::Dialog;
 use crate::model::Effect;

@@ -1,9 +1,9 @@
 //! The actions of commands as lines: words in, lines out.
 
-use divisi::allocation::{Cell, InvalidMatrix};
-use divisi::deployment::{CatalogueChange, Handover};
-use divisi::ensemble::PolicyKind;
-use divisi::session::{Command, Session, Setup, Slowdown, Snapshot, Terms};
+use divisi_engine::deployment::{CatalogueChange, Handover};
+use divisi_model::allocation::{Cell, InvalidMatrix};
+use divisi_model::ensemble::PolicyKind;
+use divisi_session::{Command, Session, Setup, Slowdown, Snapshot, Terms};
 use thiserror::Error;
 
 use super::arguments::{

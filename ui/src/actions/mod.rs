@@ -17,7 +17,7 @@ mod staged;
 pub(crate) mod streams;
 mod table;
 
-use divisi::session::Command;
+use divisi_session::Command;
 
 use crate::commands::{Binding, CommandInfo, LineForm, NotNow};
 use crate::model::{Effect, Model};

@@ -1,10 +1,10 @@
 //! Moving among panels, layouts and scopes, a member's vote, help and palette, and how things
 //! look: themes, what was configured, pictures of the screen.
 
-use divisi::allocation::Cell;
-use divisi::deployment::CatalogueChange;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::session::Command;
+use divisi_engine::deployment::CatalogueChange;
+use divisi_model::allocation::Cell;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::Command;
 use ratatui::layout::{Position, Rect};
 
 use super::follow_up::FollowUp;

@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::device::DeviceIndex;
-use divisi::session::{Command, DeviceView, Pace, Play, Playback};
-use divisi::words::counted;
+use divisi_runtime::device::DeviceIndex;
+use divisi_runtime::words::counted;
+use divisi_session::{Command, DeviceView, Pace, Play, Playback};
 
 use super::follow_up::FollowUp;
 use crate::config::HangUp;

@@ -1,9 +1,9 @@
 //! Staged, compared, applied: whatever changes how an ensemble is served goes this way. What
 //! lines and the demonstration ask of the session is made here too.
 
-use divisi::allocation::Matrix;
-use divisi::ensemble::PolicyKind;
-use divisi::session::{Command, LoadPattern, SearchState, Setup, SetupFile, Snapshot, Terms};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::PolicyKind;
+use divisi_session::{Command, LoadPattern, SearchState, Setup, SetupFile, Snapshot, Terms};
 
 use super::follow_up::FollowUp;
 use crate::dialogs::{

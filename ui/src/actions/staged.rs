@@ -1,9 +1,9 @@
 //! The changes that lines have staged so far, over the settings that run.
 
-use divisi::allocation::{Cell, InvalidMatrix, Matrix};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSize, MemberPrecision};
-use divisi::session::Setup;
+use divisi_model::allocation::{Cell, InvalidMatrix, Matrix};
+use divisi_model::ensemble::{BatchSize, MemberPrecision};
+use divisi_runtime::device::MemberIndex;
+use divisi_session::Setup;
 
 /// A matrix and precisions that are not applied yet.
 #[derive(Clone, Debug, Default, PartialEq)]

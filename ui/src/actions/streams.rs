@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use divisi::trace::{Span, SpanKind, TraceNames, chrome};
+use divisi_model::trace::{Span, SpanKind, TraceNames, chrome};
 use ratatui::layout::Rect;
 
 use crate::dialogs;

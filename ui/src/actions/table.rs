@@ -8,7 +8,7 @@
     reason = "a row stays one line: what returns nothing converts into no effect"
 )]
 
-use divisi::session::Command;
+use divisi_session::Command;
 
 use super::follow_up::FollowUp;
 use super::lines::{self, LineError, LineFront, LineWords};

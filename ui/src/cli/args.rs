@@ -5,20 +5,12 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use divisi::catalogue::NamedMix;
-use divisi::device::parse_bytes;
-use divisi::ensemble::{ImageLayout, MemberPrecision};
-use divisi::load::{LoadPattern, PatternError};
-use divisi::network::Shape;
-
-/// The load that a console or a server starts with.
-#[derive(Clone, Debug)]
-pub(crate) enum StartLoad {
-    None,
-    /// As suits the ensemble and its devices.
-    Usual,
-    Pattern(LoadPattern),
-}
+use divisi_engine::load::PatternError;
+use divisi_model::catalogue::NamedMix;
+use divisi_model::ensemble::{ImageLayout, MemberPrecision};
+use divisi_runtime::device::parse_bytes;
+use divisi_runtime::network::Shape;
+use divisi_server::{DeviceChoice, ModelControl, ModelSelection, StartLoad};
 
 pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
     match text {
@@ -51,6 +43,32 @@ pub(crate) struct ServingTarget {
     /// Memory of the host that serving may take at most, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<u64>,
+}
+
+impl ServingTarget {
+    /// Returns the devices.
+    pub(crate) fn device_choice(&self) -> DeviceChoice {
+        DeviceChoice {
+            names: self.devices.clone(),
+            memory: self.memory,
+        }
+    }
+
+    /// Returns it as a selection of models, with more beside it.
+    pub(crate) fn selection(
+        &self,
+        more: &[PathBuf],
+        control: Option<ModelControl>,
+    ) -> ModelSelection {
+        ModelSelection {
+            first: self.ensemble.clone(),
+            shape: self.shape,
+            more: more.to_vec(),
+            control,
+            precision: self.precision,
+            devices: self.device_choice(),
+        }
+    }
 }
 
 /// More models beside the first, and how much of each is asked.

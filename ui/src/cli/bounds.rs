@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use divisi::device::parse_bytes;
 use divisi_door::limits::ServerLimits;
+use divisi_runtime::device::parse_bytes;
 
 use super::args::{at_least_one, parse_seconds};
 

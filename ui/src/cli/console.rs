@@ -14,21 +14,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use divisi::codes::Code;
-use divisi::session::remote::{BoundSocket, Hub, PlaceError};
-use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
-use divisi::trace::Span;
-use divisi::user_folders;
+use divisi_model::codes::Code;
+use divisi_model::trace::Span;
+use divisi_model::user_folders;
+use divisi_server::{Server, StartLoad};
+use divisi_session::record::Recorder;
+use divisi_session::remote::{BoundSocket, Hub, PlaceError};
+use divisi_session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
 use rustix::process::{Pid, Signal, getppid, kill_process, setsid};
 
 use divisi_door::notices::Notices;
 
-use super::args::{StartLoad, parse_start_load};
+use super::args::parse_start_load;
 use super::companion::{parent, run_in_child};
 use super::listen::ConsoleAddresses;
 use super::serve::log_to_stderr;
 use super::signals;
-use super::start::{self, DisplayMode, OwnSession};
+use super::start::{self, DisplayMode};
 use super::tasks::NamedModels;
 use crate::config::time;
 
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let load = args.load.clone();
     let addresses = args.addresses.options(Notices::default())?;
-    let (session, _) = start::session(&args.models, matrix, load, record, addresses)?;
+    let Server { session, .. } = start::server(&args.models, matrix, load, record, addresses)?;
     let kept = KeptServing::default();
     let parting = ConsoleSession {
         session: Some(session),
@@ -105,19 +107,19 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
 }
 
 /// The part that outlives the console: a socket to serve at, and the session.
-type KeptServing = Arc<Mutex<(Option<BoundSocket>, Option<OwnSession>)>>;
+type KeptServing = Arc<Mutex<(Option<BoundSocket>, Option<Recorder<LiveSession>>)>>;
 
 /// The session of the console. At the end it is handed over if that was asked for;
 /// otherwise it is shut down, and a message says what is still under way.
 struct ConsoleSession {
-    session: Option<OwnSession>,
+    session: Option<Recorder<LiveSession>>,
     /// Whether the console may offer to hand it over.
     may_stay: bool,
     kept: KeptServing,
 }
 
 impl ConsoleSession {
-    fn own(&mut self) -> Result<&mut OwnSession, Refusal> {
+    fn own(&mut self) -> Result<&mut Recorder<LiveSession>, Refusal> {
         let gone = || Refusal::new(Code::ServerGone, "the session is gone");
         self.session.as_mut().ok_or_else(gone)
     }
@@ -215,7 +217,7 @@ impl Drop for ConsoleSession {
 
 /// Serves `session` at `door` in the background until it is stopped. `parent` is the
 /// process that waits for this one.
-fn go_on(session: OwnSession, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
+fn go_on(session: Recorder<LiveSession>, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
     let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     let text = format!(

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use divisi::words::counted;
 use divisi_repository::Repository;
 use divisi_repository::convert::{
     Converted, NetworkFiles, manifests_to_triton, to_manifests, to_triton,
 };
+use divisi_runtime::words::counted;
+use divisi_server::ensemble_files;
 
-use super::open::files;
 use super::output::print;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
             };
             to_manifests(&Repository::open(&args.from)?, &args.out, files)?
         }
-        (false, Some(ConvertedForm::Triton)) => to_triton(&files(&args.from)?, &args.out)?,
+        (false, Some(ConvertedForm::Triton)) => to_triton(&ensemble_files(&args.from)?, &args.out)?,
         (true, Some(ConvertedForm::Triton)) => {
             manifests_to_triton(&Repository::open(&args.from)?, &args.out)?
         }

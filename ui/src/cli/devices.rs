@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use divisi::compute::{Family, FamilySummary};
-use divisi::device::gpu::{self, FoundGpus, Gauges, GpuError, GpuInfo, find_gpus};
-use divisi::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
-use divisi::device::{Devices, Host, NamedKind, format_bytes};
+use divisi_runtime::compute::{Family, FamilySummary};
+use divisi_runtime::device::gpu::{self, FoundGpus, Gauges, GpuError, GpuInfo, find_gpus};
+use divisi_runtime::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
+use divisi_runtime::device::{Devices, Host, NamedKind, format_bytes};
 use serde::Serialize;
 
 use super::args::OutputFormat;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Command, ValueEnum};
-use divisi::pipeline::HostStep;
+use divisi_model::pipeline::HostStep;
 
 use super::man;
 use super::output::print;

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
-use divisi::trace::Span;
+use divisi_model::trace::Span;
+use divisi_session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 
 /// The thread that panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,17 +1,17 @@
 //! The addresses at which others ask over the network, as options of commands.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use divisi::device::parse_bytes;
 use divisi_door::keys::Keys;
 use divisi_door::notices::Notices;
 use divisi_door::tls::TlsFiles;
 use divisi_door::{Addresses, ServerOptions};
+use divisi_runtime::device::parse_bytes;
 
 use super::bounds::BoundOptions;
 use super::calls::CallOptions;
@@ -150,17 +150,6 @@ impl ConsoleAddresses {
             grpc: self.grpc.and_then(ListenAddress::at),
             ..self.door.options(notices)?
         })
-    }
-}
-
-/// Returns the options with the addresses at which Triton's clients expect a server.
-pub(crate) fn usual_addresses(options: ServerOptions) -> ServerOptions {
-    let here = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    ServerOptions {
-        http: here(8000),
-        grpc: here(8001),
-        metrics: here(8002),
-        ..options
     }
 }
 

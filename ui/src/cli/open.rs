@@ -1,24 +1,22 @@
 //! Opens what the command line names: an ensemble, its devices, a matrix, an engine.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use divisi::allocation::{Footprints, Frame, Matrix};
-use divisi::catalogue::Demand;
-use divisi::compute::gpu::Precision;
-use divisi::device::gpu::find_gpus;
-use divisi::device::{DeviceIndex, Devices, Host};
-use divisi::ensemble::{Ensemble, Files, MemberPrecision, SampleForm, Samples};
-use divisi::search::worst_fit;
-use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
-use divisi::session::record::RecordingReader;
-use divisi::words::one_line;
-use divisi_repository::Repository;
+use anyhow::{Context, Result, anyhow, bail};
+use divisi_engine::search::worst_fit;
+use divisi_engine::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
+use divisi_model::allocation::{Footprints, Frame, Matrix};
+use divisi_model::catalogue::Demand;
+use divisi_model::ensemble::{Ensemble, MemberPrecision, PolicyKind, SampleForm, Samples};
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::{DeviceIndex, Devices};
+use divisi_runtime::words::one_line;
 
-use super::args::{SampleFiles, ServingTarget};
-use super::matrix_file::matrix_in;
+use divisi_server::{FoundDevices, ServedModels, matrix_in};
+
+use super::args::{MoreModels, SampleFiles, ServingTarget};
 
 /// An ensemble, or several, and the devices that serve them.
 pub(crate) struct OpenedEnsemble {
@@ -34,7 +32,7 @@ pub(crate) struct OpenedEnsemble {
 
 /// Reads the ensemble and finds its devices.
 pub(crate) fn open(target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let ensemble = Ensemble::read(&files_of(target)?)?;
+    let ensemble = Ensemble::read(&target.selection(&[], None).files()?)?;
     with_devices(ensemble, target)
 }
 
@@ -49,14 +47,14 @@ pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result
 
 /// The same for who tells the remarks on precisions otherwise.
 pub(crate) fn open_unremarked(target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let ensemble = Ensemble::read(&files_of(target)?)?;
+    let ensemble = Ensemble::read(&target.selection(&[], None).files()?)?;
     let opened = quietly(ensemble, target)?;
     say(&opened.notices);
     Ok(opened)
 }
 
 fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let (devices, notices) = devices_for(&ensemble.devices, target)?;
+    let FoundDevices { devices, notices } = target.device_choice().find(&ensemble.devices)?;
     if let Some(precision) = target.precision {
         ensemble.compute_in(precision);
     }
@@ -66,24 +64,33 @@ fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsem
     })
 }
 
-/// Returns the devices of a command line, or those of these names, or all of the machine; with remarks
-/// for the operator.
-pub(super) fn devices_for(
-    of_manifest: &[String],
+/// Reads the ensembles, or the repository, of a command line and finds their devices; `policy` and
+/// `segment` replace theirs.
+pub(super) fn open_all(
     target: &ServingTarget,
-) -> Result<(Devices, Vec<String>)> {
-    let mut host = Host::discover();
-    if let Some(bytes) = target.memory {
-        host = host.with_memory(bytes);
+    more: &MoreModels,
+    policy: Option<PolicyKind>,
+    segment: Option<usize>,
+) -> Result<OpenedEnsemble> {
+    let models = ServedModels::read(&target.selection(&more.more, None))?;
+    if models.is_empty() {
+        let path = target.ensemble.display();
+        bail!("{path}: expected an ensemble, a network or a repository, found no model");
     }
-    let names = match target.devices.is_empty() {
-        true => of_manifest,
-        false => &target.devices,
-    };
-    Ok(match names.is_empty() {
-        true => Devices::of_machine(&host, find_gpus()),
-        false => (Devices::named(names, &host)?, Vec::new()),
-    })
+    let demand = models.demand(more.mix.as_ref())?;
+    let all = demand.models();
+    if let Some(policy) = policy {
+        let fits = policy.check(&all.batch_sizes);
+        fits.map_err(|why| anyhow!("--policy: {why}"))?;
+    }
+    let (policy, segment) = (
+        policy.unwrap_or(all.policy),
+        segment.unwrap_or(all.segment_size),
+    );
+    say(&models.notices);
+    let opened = OpenedEnsemble::of(demand.under(policy, segment), models.devices().clone());
+    say(&opened.remarks());
+    Ok(opened)
 }
 
 /// Prints notices on standard error.
@@ -91,56 +98,6 @@ pub(super) fn say(notices: &[String]) {
     for notice in notices {
         let _ = writeln!(io::stderr(), "divisi: {}", one_line(notice));
     }
-}
-
-/// Returns the files of the ensemble that a command names.
-pub(crate) fn files_of(target: &ServingTarget) -> Result<Files> {
-    let files = files(&target.ensemble)?;
-    let Some(shape) = target.shape else {
-        return Ok(files);
-    };
-    let shaped = files.shaped(shape);
-    shaped.context("--shape: expected an .onnx file alone; a manifest has `shape` in its [input]")
-}
-
-/// Returns the files at `path`, or those of the built-in ensemble of that name.
-pub(crate) fn files(path: &Path) -> Result<Files> {
-    let name = path.to_str().unwrap_or_default();
-    match built_in(name) {
-        Some(files) if !path.exists() => Ok(files),
-        _ if path.is_file() && Samples::check_name(name).is_ok() => bail!(
-            "{name}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
-             file of samples; `divisi predict ENSEMBLE --input {name}` answers them"
-        ),
-        _ if path.is_file() && RecordingReader::is_one(path) => bail!(
-            "{name}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
-             recording; `divisi replay {name}` plays it"
-        ),
-        _ if Repository::is_at(path) => bail!(
-            "{name}: expected one ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
-             repository of models; name one of them, such as {}",
-            one_of(path).display()
-        ),
-        _ if path.is_dir() && !MANIFESTS.iter().any(|m| path.join(m).exists()) => bail!(
-            "{name}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
-             folder without {}",
-            MANIFESTS.join(" or ")
-        ),
-        _ => Ok(Files::at(path)),
-    }
-}
-
-/// The manifests of which a folder of an ensemble has one.
-const MANIFESTS: [&str; 2] = ["ensemble.toml", "pipeline.toml"];
-
-/// Returns what names one model of a repository by itself.
-fn one_of(repository: &Path) -> PathBuf {
-    let opened = Repository::open(repository);
-    let names = opened.and_then(|repository| repository.names());
-    let folders = names.unwrap_or_default().into_iter();
-    let files = folders.map(|name| repository.join(name).join("1").join("model.onnx"));
-    let mut files = files.filter(|file| file.is_file());
-    files.next().unwrap_or_else(|| "MODEL/1/model.onnx".into())
 }
 
 impl OpenedEnsemble {
@@ -278,80 +235,4 @@ pub(super) fn read_samples(
     };
     let targeted = samples.targeted_by_file(path, &form);
     targeted.with_context(|| path.display().to_string())
-}
-
-macro_rules! embedded {
-    ($ensemble:literal: $($file:literal),* $(,)?) => {
-        ($ensemble, &[$((
-            $file,
-            include_bytes!(concat!(
-                env!("CARGO_MANIFEST_DIR"), "/../sample_ensembles/", $ensemble, "/", $file
-            )).as_slice(),
-        )),*])
-    };
-}
-
-/// The name of an ensemble, and its files with their bytes.
-type EmbeddedEnsemble = (&'static str, &'static [(&'static str, &'static [u8])]);
-
-static SAMPLES: &[EmbeddedEnsemble] = &[
-    embedded![
-        "digits":
-        "ensemble.toml",
-        "digits.csv",
-        "mlp.safetensors",
-        "cnn-s.safetensors",
-        "cnn-m.safetensors",
-        "res-s.safetensors",
-        "res-m.safetensors",
-        "dense.safetensors",
-    ],
-    embedded![
-        "snippets":
-        "ensemble.toml",
-        "tokenizer.json",
-        "test.csv",
-        "mean.onnx",
-        "conv.onnx",
-        "attention.onnx",
-    ],
-    embedded![
-        "digits-onnx":
-        "ensemble.toml",
-        "../digits/digits.csv",
-        "mlp.onnx",
-        "cnn-s.onnx",
-        "res-s.onnx",
-        "dense.onnx",
-    ],
-    embedded![
-        "digits-cascade":
-        "pipeline.toml",
-        "../digits/digits.csv",
-        "../digits/cnn-s.safetensors",
-        "../digits/cnn-m.safetensors",
-        "../digits/res-m.safetensors",
-        "../digits/dense.safetensors",
-    ],
-    embedded![
-        "drawings":
-        "ensemble.toml",
-        "images/ball.jpg",
-        "images/boat.jpg",
-        "images/fish.png",
-        "images/house.jpg",
-        "images/mountains.png",
-        "images/tree.png",
-    ],
-    embedded!["imn1": "ensemble.toml"],
-    embedded!["imn4": "ensemble.toml"],
-    embedded!["imn12": "ensemble.toml"],
-    embedded!["fos14": "ensemble.toml"],
-    embedded!["cif36": "ensemble.toml"],
-];
-
-/// Returns the built-in ensemble called `name`.
-fn built_in(name: &str) -> Option<Files> {
-    let sample = SAMPLES.iter().find(|(known, _)| *known == name);
-    sample.map(|(name, files)| Files::Embedded { name, files })
 }

@@ -8,12 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use divisi::allocation::Matrix;
-use divisi::device::Devices;
-use divisi::device::gpu::GpuInfo;
-use divisi::ensemble::Samples;
-use divisi::replace::{PreparedFile, replace_file};
-use divisi::serving::Flaws;
+use divisi_engine::serving::Flaws;
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::Samples;
+use divisi_model::replace::{PreparedFile, replace_file};
+use divisi_runtime::device::Devices;
+use divisi_runtime::device::gpu::GpuInfo;
 use serde::Serialize;
 
 /// A device in a report.

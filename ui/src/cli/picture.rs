@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use divisi_door::ServerOptions;
+use divisi_server::{Server, StartLoad};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::args::{ServingTarget, parse_start_load};
 use super::start;
 use super::tasks::NamedModels;
 use crate::commands::Key;
@@ -138,7 +139,7 @@ fn serving(args: &PictureArgs) -> Result<Console> {
     if let Some(theme) = &args.theme {
         settings.choose(theme)?;
     }
-    let (session, _) = start::session(
+    let Server { session, .. } = start::server(
         &NamedModels::of(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),

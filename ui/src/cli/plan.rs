@@ -6,22 +6,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use divisi::allocation::MatrixFile;
-use divisi::catalogue::{Catalogue, Demand, NamedMix};
-use divisi::device::simulated::find_profile;
-use divisi::ensemble::{Files, PolicyKind};
-use divisi::search::{
+use divisi_engine::search::{
     Control, EvaluationError, FleetDevice, Offer, PlanOrder, Planned, SearchError, plan,
 };
+use divisi_model::allocation::MatrixFile;
+use divisi_model::catalogue::{Catalogue, Demand, NamedMix};
+use divisi_model::ensemble::{Files, PolicyKind};
+use divisi_runtime::device::simulated::find_profile;
+use divisi_server::{FileSource, demand, ensemble_files};
 use serde::Serialize;
 
 use super::args::{OutputFormat, at_least_one, parse_millis, parse_rate, parse_spare};
 use super::devices::bare;
-use super::models::demand;
-use super::open::files;
 use super::output::{OutputFile, ProgressLine, matrix_table, print, print_json};
 use super::signals;
-use super::sources::FileSource;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlanArgs {
@@ -156,7 +154,9 @@ fn write(output: Option<&OutputFile>, order: &PlanOrder, planned: &Planned) -> R
 /// Reads the ensembles, and how much of each is asked.
 fn asked(args: &PlanArgs) -> Result<Demand> {
     let all = std::iter::once(&args.ensemble).chain(&args.more);
-    let all: Vec<Files> = all.map(|path| files(path)).collect::<Result<_>>()?;
+    let all: Vec<Files> = all
+        .map(|path| ensemble_files(path))
+        .collect::<Result<_, _>>()?;
     let (_, entries) = FileSource::open(all, None)?;
     let name = entries[0].name.clone();
     let asked = demand(Arc::new(Catalogue::new(&name, entries)?), args.mix.as_ref())?;

@@ -5,15 +5,16 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use divisi::session::Session;
-use divisi::session::remote::{
+use divisi_server::{Server, StartLoad};
+use divisi_session::Session;
+use divisi_session::remote::{
     self, BoundSocket, Hub, LogSink, RemoteSession, ServerName, Viewer, names, path_of,
 };
 
-use divisi::words::one_line;
 use divisi_door::notices::Notices;
+use divisi_runtime::words::one_line;
 
-use super::args::{StartLoad, parse_start_load};
+use super::args::parse_start_load;
 use super::listen::{ServerAddresses, lines};
 use super::output::print;
 use super::tasks::NamedModels;
@@ -43,7 +44,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let load = args.load.clone();
     let addresses = args.addresses.options(Notices::to(tell))?;
-    let (mut session, door) = start::session(&args.models, matrix, load, record, addresses)?;
+    let Server { mut session, door } =
+        start::server(&args.models, matrix, load, record, addresses)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),

@@ -3,106 +3,40 @@
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use divisi::deployment::Deployment;
-use divisi::ensemble::PrecisionRemark;
-use divisi::search::Cache;
-use divisi::session::record::Recorder;
-use divisi::session::remote::ServerName;
-use divisi::session::replay::ReplaySession;
-use divisi::session::{ClientDoor, Command, LiveSession, Session};
 use divisi_door::ServerOptions;
-use divisi_tasks::jobs::LiveJobs;
-use divisi_tasks::routing::{GoalChooser, LiveRouter};
-use divisi_tasks::scaling::LiveScaling;
+use divisi_server::{ServeOptions, Server, StartLoad};
+use divisi_session::Session;
+use divisi_session::remote::ServerName;
+use divisi_session::replay::ReplaySession;
 
-use super::args::{ServingTarget, StartLoad};
-use super::door::OperatedDoor;
+use super::args::ServingTarget;
 use super::goals::LoadGoals;
-use super::jobs::StoredJobs;
-use super::models::ModelsToServe;
 use super::register;
 use super::store::StoreArgs;
 use super::tasks::{NamedModels, TaskArgs};
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
 
-/// The live session of this process, which can be recorded.
-pub(crate) type OwnSession = Recorder<LiveSession>;
-
 /// Serves the ensemble, and more beside it, and starts the initial load.
-pub(crate) fn session(
+pub(crate) fn server(
     named: &NamedModels,
     matrix: Option<&Path>,
     load: StartLoad,
     record: Option<&Path>,
     door: ServerOptions,
-) -> Result<(OwnSession, Arc<OperatedDoor>)> {
-    if let Some(path) = record.filter(|p| p.exists()) {
-        bail!("--record {}: it exists already", path.display());
-    }
-    let models = ModelsToServe::named(named)?;
-    let router = models.router();
-    let NamedModels {
-        target,
-        more,
-        control,
-        ..
-    } = named;
-    let pattern = match load {
-        StartLoad::None => None,
-        StartLoad::Usual => Some(models.usual_load(more.mix.as_ref())?),
-        StartLoad::Pattern(pattern) => Some(pattern),
+) -> Result<Server> {
+    let options = ServeOptions {
+        matrix: matrix.map(Path::to_owned),
+        load,
+        mix: named.more.mix.clone(),
+        record: record.map(Path::to_owned),
+        door,
+        tasks: named.task_options(),
     };
-    let pattern = pattern.filter(|_| more.mix.is_some() || models.has_samples());
-    let notices = models.notices.clone();
-    let deployment = Arc::new(models.deploy(matrix, target.precision)?);
-    control.follow(&deployment)?;
-    let remarks = remarks(&deployment);
-    let live = |router| Arc::new(LiveRouter::new(Arc::clone(&deployment), router));
-    let tasks = router.map(live);
-    let door = Arc::new(OperatedDoor::new(&deployment, tasks.clone(), door)?);
-    let mut session = LiveSession::of_deployment(deployment, Cache::of_user());
-    if let Some(router) = tasks {
-        let scaling = LiveScaling::start(Arc::clone(&router), named.tasks.scaling())?;
-        let board = StoredJobs::of(named.tasks.store());
-        let scaling = LiveJobs::start(scaling, Arc::new(board))?;
-        let chooser = GoalChooser::new(router, &named.goals.of_load());
-        session = session
-            .with_chooser(Arc::new(chooser))
-            .with_scaling(scaling);
-    }
-    let session = session.with_door(Arc::clone(&door) as Arc<dyn ClientDoor>);
-    let warnings = notices.iter().chain(&remarks);
-    warnings.for_each(|warning| session.warn(warning));
-    let mut session = Recorder::new(session);
-    if let Some(path) = record {
-        session.command(Command::StartRecording(path.to_owned()))?;
-    }
-    if let Some(mix) = &more.mix {
-        let set = session.command(Command::SetMix(Some(mix.clone())));
-        set.map_err(|why| anyhow!("--mix: {why}"))?;
-    }
-    if let Some(pattern) = pattern {
-        session.command(Command::StartLoad(pattern))?;
-    }
-    Ok((session, door))
-}
-
-/// Returns the remarks on precisions that the devices do not multiply, and on members whose answers
-/// depend on how they are run.
-fn remarks(deployment: &Deployment) -> Vec<String> {
-    let engine = &deployment.running().engine;
-    let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
-    let precisions = PrecisionRemark::all(engine.precisions(), devices, of_all);
-    let precisions = precisions.iter().map(ToString::to_string);
-    let members = engine.ensemble().member_remarks();
-    precisions
-        .chain(members.iter().map(ToString::to_string))
-        .collect()
+    Ok(Server::start(named.read()?, options)?)
 }
 
 /// How a session is shown.
@@ -228,14 +162,14 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         }),
         ..options(false, !args.no_mouse)
     };
-    let (session, _) = session(
+    let server = server(
         &named,
         None,
         StartLoad::None,
         None,
         ServerOptions::default(),
     )?;
-    show(Box::new(session), options, DisplayMode::Screen, None)
+    show(Box::new(server.session), options, DisplayMode::Screen, None)
 }
 
 fn target(ensemble: &str, devices: Vec<String>) -> ServingTarget {

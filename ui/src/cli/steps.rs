@@ -1,7 +1,7 @@
 //! `divisi steps`: the kinds of steps that the host runs in pipelines.
 
 use anyhow::Result;
-use divisi::pipeline::{HostStep, HostStepKind};
+use divisi_model::pipeline::{HostStep, HostStepKind};
 
 use super::args::OutputFormat;
 use super::output::{columns, print, print_json};

@@ -1,16 +1,13 @@
 //! Tasks that a command line names, in place of an ensemble.
 
-use std::sync::Arc;
-
-use anyhow::Result;
-use divisi::device::Devices;
+use anyhow::{Result, bail};
 use divisi_modelless::policies::PolicyChoice;
-use divisi_tasks::served::ServedTasks;
+use divisi_server::{ServedModels, TaskOptions, TaskSelection};
 
 use super::args::{MoreModels, ServingTarget};
+use super::control::ControlArgs;
 use super::goals::LoadGoals;
-use super::models::ModelControl;
-use super::store::{StoreArgs, read_again};
+use super::store::StoreArgs;
 
 /// Tasks that are served in place of an ensemble.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -47,19 +44,9 @@ impl TaskArgs {
         self.scaling.is_some()
     }
 
-    /// Returns the policy by which variants are loaded.
-    pub(super) fn scaling(&self) -> PolicyChoice {
-        self.scaling.unwrap_or(PolicyChoice::Static)
-    }
-
     /// Whether tasks are named.
     pub(super) fn is_set(&self) -> bool {
         !self.task.is_empty()
-    }
-
-    /// Returns the store that they are in.
-    pub(super) fn store(&self) -> &StoreArgs {
-        &self.store
     }
 
     /// Returns the name of all tasks together.
@@ -67,11 +54,13 @@ impl TaskArgs {
         self.task.join("+")
     }
 
-    /// Opens the tasks, for these devices.
-    pub(super) fn open(&self, devices: &Devices) -> Result<Arc<ServedTasks>> {
-        let contents = self.store.read()?;
-        let opened = ServedTasks::open(&contents, &self.task, devices, read_again);
-        Ok(Arc::new(opened?))
+    /// Returns the tasks, to be served on the devices of a target.
+    pub(super) fn selection(&self, target: &ServingTarget) -> TaskSelection {
+        TaskSelection {
+            names: self.task.clone(),
+            store: self.store.place(),
+            devices: target.device_choice(),
+        }
     }
 }
 
@@ -83,7 +72,7 @@ pub(crate) struct NamedModels {
     #[command(flatten)]
     pub more: MoreModels,
     #[command(flatten)]
-    pub control: ModelControl,
+    pub control: ControlArgs,
     #[command(flatten)]
     pub tasks: TaskArgs,
     #[command(flatten)]
@@ -96,9 +85,46 @@ impl NamedModels {
         NamedModels {
             target: target.clone(),
             more: MoreModels::default(),
-            control: ModelControl::default(),
+            control: ControlArgs::default(),
             tasks: TaskArgs::default(),
             goals: LoadGoals::default(),
+        }
+    }
+
+    /// Reads the models.
+    pub(crate) fn read(&self) -> Result<ServedModels> {
+        match self.tasks.is_set() {
+            true => self.read_tasks(),
+            // What is given beside an ensemble waives what clap requires.
+            false if self.tasks.has_scaling() => {
+                bail!("--scaling: expected with --task, whose variants are loaded by it")
+            }
+            false if !self.goals.of_load().is_empty() => {
+                bail!("--goals: expected with --task, whose variants are asked by them")
+            }
+            false => {
+                let control = self.control.control()?;
+                let selection = self.target.selection(&self.more.more, control);
+                Ok(ServedModels::read(&selection)?)
+            }
+        }
+    }
+
+    fn read_tasks(&self) -> Result<ServedModels> {
+        if !self.more.more.is_empty() || self.control.is_set() {
+            bail!("--task: tasks are served alone; expected no other models beside them");
+        }
+        let selection = self.tasks.selection(&self.target);
+        Ok(ServedModels::of_tasks(&selection)?)
+    }
+
+    /// Returns how tasks are served.
+    pub(crate) fn task_options(&self) -> TaskOptions {
+        let usual = TaskOptions::default();
+        TaskOptions {
+            scaling: self.tasks.scaling.unwrap_or(usual.scaling),
+            goals: self.goals.of_load(),
+            store: self.tasks.store.place(),
         }
     }
 }

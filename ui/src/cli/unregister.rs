@@ -1,7 +1,7 @@
 //! `divisi unregister`: a task is forgotten.
 
 use anyhow::{Context, Result};
-use divisi::words::counted;
+use divisi_runtime::words::counted;
 
 use super::output::print;
 use super::store::StoreArgs;
@@ -16,10 +16,14 @@ pub(crate) struct UnregisterArgs {
 }
 
 pub(crate) fn run(args: &UnregisterArgs) -> Result<()> {
-    let context = || args.store.name();
+    let context = || args.store.place().name();
     // What is not there is not made to be told so.
-    args.store.read()?.task(&args.task).with_context(context)?;
-    let store = args.store.open()?;
+    args.store
+        .place()
+        .read()?
+        .task(&args.task)
+        .with_context(context)?;
+    let store = args.store.place().open()?;
     let forgotten = store.unregister(&args.task).with_context(context)?;
     let jobs = store.contents().with_context(context)?.jobs;
     let waiting = jobs

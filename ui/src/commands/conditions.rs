@@ -1,7 +1,7 @@
 //! When commands can be done, and why not.
 
-use divisi::device::MemberIndex;
-use divisi::session::{DeviceView, ProbationState, SearchState, Snapshot};
+use divisi_runtime::device::MemberIndex;
+use divisi_session::{DeviceView, ProbationState, SearchState, Snapshot};
 use thiserror::Error;
 
 /// The state that decides whether a command can be done, whatever its subject.

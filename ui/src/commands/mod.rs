@@ -10,9 +10,9 @@ mod keys;
 mod lines;
 mod table;
 
-use divisi::allocation::Cell;
-use divisi::device::MemberIndex;
-use divisi::session::{DeviceView, Snapshot};
+use divisi_model::allocation::Cell;
+use divisi_runtime::device::MemberIndex;
+use divisi_session::{DeviceView, Snapshot};
 
 use crate::layout::Panel;
 

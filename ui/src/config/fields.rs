@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use divisi::session::Terms;
-use divisi::words;
+use divisi_runtime::words;
+use divisi_session::Terms;
 use toml::de::DeTable;
 
 use super::source::{ConfigError, ConfigSource, unknown};

@@ -6,8 +6,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use divisi::replace::replace_file;
-use divisi::{reading, user_folders, words};
+use divisi_model::replace::replace_file;
+use divisi_model::user_folders;
+use divisi_runtime::{reading, words};
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use thiserror::Error;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use crossterm::event::Event as Input;
-use divisi::session::Session;
+use divisi_session::Session;
 use rustix::process::{self, Signal as Kill};
 use tokio::time::{sleep, sleep_until};
 

@@ -1,7 +1,7 @@
 //! The console without its terminal: a session, a model, what ties them, and the effects that
 //! concern the session or files, done.
 
-use divisi::session::{Session, Snapshot, arrange};
+use divisi_session::{Session, Snapshot, arrange};
 use ratatui::buffer::Buffer;
 
 use super::state::ConsoleState;

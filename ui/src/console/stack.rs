@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Error, anyhow};
 use crossterm::event::KeyEvent;
-use divisi::session::{Command, Setup, SetupFile, Terms};
+use divisi_session::{Command, Setup, SetupFile, Terms};
 
 use super::state::ConsoleState;
 use crate::actions;

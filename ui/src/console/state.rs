@@ -2,7 +2,7 @@
 
 use std::mem::{Discriminant, discriminant};
 
-use divisi::session::Snapshot;
+use divisi_session::Snapshot;
 
 use crate::actions::{self, FollowUp};
 use crate::commands::{Binding, Key};

@@ -20,7 +20,7 @@ use crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen,
 };
 use crossterm::{execute, queue};
-use divisi::user_folders;
+use divisi_model::user_folders;
 use ratatui::Terminal;
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::layout::Rect;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use divisi::deployment::CatalogueChange;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::session::{
+use divisi_engine::deployment::CatalogueChange;
+use divisi_model::trace::Span;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{
     Command, EditPreview, ModelChangeState, ModelChangeView, Play, Refusal, ReloadState,
     ReloadView, Setup,
 };
-use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
 use super::stack;

@@ -12,7 +12,7 @@ mod words;
 
 use std::time::Duration;
 
-use divisi::session::Snapshot;
+use divisi_session::Snapshot;
 
 use crate::actions;
 use crate::layout::Panel;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use DemoStep::{Conclude, Do, Gauge, Look, Note, Say};
 use Given::{Apply, Clear, Load, Policy, Search};
-use divisi::ensemble::PolicyKind;
+use divisi_model::ensemble::PolicyKind;
 
 use super::script::{DemoLoad, DemoPlan, DemoScene, DemoStep, DemoWatch, Given};
 use super::words::{BEFORE, ChangeWords, Conclusion, DIGITS, FOUND, SIMULATED, StageWords};

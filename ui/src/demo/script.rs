@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::allocation::{Cell, InvalidMatrix, Matrix};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind};
-use divisi::search::Bounds;
-use divisi::session::{Command, LoadPattern, ReloadState, SearchOrder, SearchState, Snapshot};
+use divisi_engine::search::Bounds;
+use divisi_model::allocation::{Cell, InvalidMatrix, Matrix};
+use divisi_model::ensemble::{BatchSize, PolicyKind};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{Command, LoadPattern, ReloadState, SearchOrder, SearchState, Snapshot};
 use thiserror::Error;
 
 use super::words::Conclusion;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use DemoStep::{Conclude, Do, Look, Say};
-use divisi::session::{PolicyOutcome, ScalingView, Snapshot};
 use divisi_modelless::quantities::significant;
+use divisi_session::{PolicyOutcome, ScalingView, Snapshot};
 
 use super::script::{DemoLoad, DemoScene, DemoStep, DemoWatch, Given};
 use super::words::Conclusion;

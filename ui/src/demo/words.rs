@@ -1,8 +1,8 @@
 //! The captions for each stage and the load that it is given; and the outcome of a scene, in
 //! words made from what was measured in it.
 
-use divisi::ensemble::{PolicyKind, Wait};
-use divisi::session::Snapshot;
+use divisi_model::ensemble::{PolicyKind, Wait};
+use divisi_session::Snapshot;
 
 use super::tasks;
 use crate::model::{Comparison, DemoState, Figure, FigureNote};

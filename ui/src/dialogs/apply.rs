@@ -2,7 +2,7 @@
 //! `g`; then the steps of the reload while it runs.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use divisi::session::{Command, EditPreview, Refusal, ReloadState, ReloadView, Setup};
+use divisi_session::{Command, EditPreview, Refusal, ReloadState, ReloadView, Setup};
 
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};

@@ -1,11 +1,11 @@
 //! How members are combined: the rule, a weight and a temperature for each, and who votes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_model::ensemble::{
     AnswerKind, Combination, CombinationError, RuleKind, Temperature, VoteWeight,
 };
-use divisi::ranged::OutOfRange;
+use divisi_model::ranged::OutOfRange;
+use divisi_runtime::device::MemberIndex;
 use thiserror::Error;
 
 use super::{DialogBody, DialogReply, field};

@@ -2,7 +2,7 @@
 //! leaving is asked, never decided silently.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use divisi::session::Command;
+use divisi_session::Command;
 
 use super::{DialogBody, DialogReply};
 use crate::config::HangUp;

@@ -2,8 +2,8 @@
 //! a few words.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::ensemble::PolicyError;
-use divisi::search::MethodError;
+use divisi_engine::search::MethodError;
+use divisi_model::ensemble::PolicyError;
 use thiserror::Error;
 
 /// A field with what stands in it.

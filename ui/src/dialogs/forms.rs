@@ -7,7 +7,7 @@ use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
-use divisi::device::DeviceIndex;
+use divisi_runtime::device::DeviceIndex;
 
 /// One thing that can be chosen.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! The setups that ran, when and how they did; any of them can be brought back.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use divisi::allocation::Difference;
-use divisi::session::{HistoryEntry, SettingChange, Setup, Snapshot};
+use divisi_model::allocation::Difference;
+use divisi_session::{HistoryEntry, SettingChange, Setup, Snapshot};
 
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};

@@ -24,7 +24,7 @@ pub(crate) use picker::{Picker, Purpose};
 pub(crate) use screen::{PanelList, Themes};
 
 use crossterm::event::KeyEvent;
-use divisi::session::{Command, EditPreview, Refusal, Setup, Terms};
+use divisi_session::{Command, EditPreview, Refusal, Setup, Terms};
 
 use crate::commands::Binding;
 use crate::look::Painter;

@@ -2,8 +2,8 @@
 //! engine ended first by `f`, where both do not fit beside each other.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use divisi::deployment::{CataloguePreview, Handover, MemoryChange};
-use divisi::session::{Command, ModelChangeState, ModelChangeView};
+use divisi_engine::deployment::{CataloguePreview, Handover, MemoryChange};
+use divisi_session::{Command, ModelChangeState, ModelChangeView};
 
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use divisi::session::{Command, Session, Terms};
-use divisi::words::one_line;
+use divisi_runtime::words::one_line;
+use divisi_session::{Command, Session, Terms};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};

@@ -1,7 +1,7 @@
 //! News of tasks: the policy, the changes that it made, and jobs that came or are over.
 
-use divisi::session::{JobView, ScalingChange, ScalingView};
 use divisi_modelless::quantities::significant;
+use divisi_session::{JobView, ScalingChange, ScalingView};
 
 use crate::text::format;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use divisi::session::{
+use divisi_session::{
     LogEntry, ModelChangeState, Probation, ProbationState, ReloadState, SearchState, SearchView,
     Snapshot,
 };

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use divisi::session::Counters;
+use divisi_session::Counters;
 
 use super::figures::{CounterLook, FigureNote};
 

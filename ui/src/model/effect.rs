@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::session::{Arranged, Arrangement, Command, EditPreview, Refusal, Setup, Snapshot};
-use divisi::trace::Span;
+use divisi_model::trace::Span;
+use divisi_session::{Arranged, Arrangement, Command, EditPreview, Refusal, Setup, Snapshot};
 
 use crossterm::event::{KeyEvent, MouseEvent};
 

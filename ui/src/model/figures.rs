@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use divisi::metrics::Bucket;
-use divisi::session::{Counters, LoadPattern, Snapshot};
+use divisi_model::metrics::Bucket;
+use divisi_session::{Counters, LoadPattern, Snapshot};
 
 use crate::text::format;
 

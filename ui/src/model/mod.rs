@@ -17,9 +17,9 @@ pub(crate) use refusal_sign::RefusalSign;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::allocation::{Cell, Matrix};
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::session::{SearchState, Setup, Snapshot, Terms};
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::{SearchState, Setup, Snapshot, Terms};
 use ratatui::layout::Rect;
 
 use crate::commands::{Binding, KeyContext, NotNow, ShownState};
@@ -310,9 +310,9 @@ impl Default for Remembered {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Setting {
     /// How workers form batches.
-    Policy(divisi::ensemble::PolicyKind),
+    Policy(divisi_model::ensemble::PolicyKind),
     /// How members are combined.
-    Combination(divisi::ensemble::Combination),
+    Combination(divisi_model::ensemble::Combination),
     /// Samples in a segment at most.
     SegmentSize(usize),
 }

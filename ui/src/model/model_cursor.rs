@@ -1,7 +1,7 @@
 //! The model that is looked at, by name and version: its place changes when models come and go.
 
-use divisi::catalogue::Version;
-use divisi::session::CatalogueView;
+use divisi_model::catalogue::Version;
+use divisi_session::CatalogueView;
 
 /// The cursor in the list of models.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

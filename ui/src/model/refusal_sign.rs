@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{ModelChangeView, Snapshot};
+use divisi_session::{ModelChangeView, Snapshot};
 
 /// How long the sign stays where nobody takes it away; the log says it on.
 const STAYS: Duration = Duration::from_secs(60);

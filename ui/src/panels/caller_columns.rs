@@ -1,7 +1,7 @@
 //! The figures of a caller as columns. Names go first: where there is little room, heads do without
 //! their times, and then figures are left out.
 
-use divisi::session::CallerFigures;
+use divisi_session::CallerFigures;
 
 use super::callers::per_second;
 use crate::look::Role;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{CallerFigures, CallerView};
+use divisi_session::{CallerFigures, CallerView};
 
 use super::caller_columns::{CallerColumn, CallerColumns};
 use crate::look::{Painter, Role};

@@ -1,7 +1,7 @@
 //! Keys as hints name them, from the table of commands, and the footer: a message, a reload's
 //! step, or the keys of now.
 
-use divisi::session::ReloadState;
+use divisi_session::ReloadState;
 
 use crate::commands::{BINDINGS, Binding, CommandInfo, QUIT};
 use crate::look::{Painter, Role};

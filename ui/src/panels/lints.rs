@@ -1,7 +1,7 @@
 //! Lints: whatever is worth acting on, and which key shows it or changes it.
 
-use divisi::allocation::Cell;
-use divisi::session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
+use divisi_model::allocation::Cell;
+use divisi_session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
 
 use super::keys::{self, Hint};
 use crate::commands as c;

@@ -1,6 +1,6 @@
 //! The program's own log, newest last. With the whole screen it shows all of each text.
 
-use divisi::session::LogEntry;
+use divisi_session::LogEntry;
 
 use super::areas::arrange;
 use super::frame::headed;

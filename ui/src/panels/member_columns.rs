@@ -1,8 +1,8 @@
 //! The columns of the members' panel: their heads, which of them suit the answers, and which
 //! fit.
 
-use divisi::ensemble::{AnswerKind, Quality, TagScheme};
-use divisi::session::{MemberContribution, MemberView};
+use divisi_model::ensemble::{AnswerKind, Quality, TagScheme};
+use divisi_session::{MemberContribution, MemberView};
 
 use crate::look::Role;
 use crate::model::Model;

@@ -1,9 +1,9 @@
 //! The contribution of each member to the ensemble, and whether it votes. Of the columns the
 //! weightier come first, as many as fit.
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::AnswerKind;
-use divisi::session::{MemberContribution, MemberView};
+use divisi_model::ensemble::AnswerKind;
+use divisi_runtime::device::MemberIndex;
+use divisi_session::{MemberContribution, MemberView};
 
 use super::frame::headed;
 use super::keys;

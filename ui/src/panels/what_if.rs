@@ -1,8 +1,8 @@
 //! The changes that a setup would make, in words: for the comparison, under a matrix that is being
 //! edited, and as a proposal.
 
-use divisi::allocation::{Difference, EntryChange, Matrix, WorkerChange};
-use divisi::session::{DeviceView, EditPreview, Proposal, Snapshot};
+use divisi_model::allocation::{Difference, EntryChange, Matrix, WorkerChange};
+use divisi_session::{DeviceView, EditPreview, Proposal, Snapshot};
 
 use crate::look::Role;
 use crate::model::Model;

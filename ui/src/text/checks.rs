@@ -1,6 +1,6 @@
 //! How the limits of a probation stand, in words.
 
-use divisi::session::{Check, Limited};
+use divisi_session::{Check, Limited};
 
 use super::format;
 

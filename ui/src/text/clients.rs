@@ -1,6 +1,6 @@
 //! Clients over the network in words: where they are listened to, who asks, and which model.
 
-use divisi::session::{CallerFigures, ModelCallers, Snapshot};
+use divisi_session::{CallerFigures, ModelCallers, Snapshot};
 
 use super::format;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use divisi::ensemble::{Measure, Quality};
+use divisi_model::ensemble::{Measure, Quality};
 
-pub use divisi::words::{format_bytes as bytes, grouped};
+pub use divisi_runtime::words::{format_bytes as bytes, grouped};
 use ratatui::text::Span;
 
 /// At most four characters: `812`, `4.8k`, `48k`, `1.2M`.

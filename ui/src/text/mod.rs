@@ -7,7 +7,7 @@ pub(crate) mod status;
 
 pub(crate) use status::{load_words, measured_window};
 
-use divisi::session::{Health, LogLevel, Lost, Snapshot};
+use divisi_session::{Health, LogLevel, Lost, Snapshot};
 
 /// How an ensemble is served at this moment, whatever happened before.
 #[derive(Clone, Copy, Debug, PartialEq)]

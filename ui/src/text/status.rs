@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use divisi::allocation::Cell;
-use divisi::compute::CpuPrecision;
-use divisi::deployment::CataloguePreview;
-use divisi::device::DeviceIndex;
-use divisi::device::gpu::Gauges;
-use divisi::ensemble::MemberPrecision;
-use divisi::metrics::WINDOW;
-use divisi::session::{
+use divisi_engine::deployment::CataloguePreview;
+use divisi_model::allocation::Cell;
+use divisi_model::ensemble::MemberPrecision;
+use divisi_model::metrics::WINDOW;
+use divisi_runtime::compute::CpuPrecision;
+use divisi_runtime::device::DeviceIndex;
+use divisi_runtime::device::gpu::Gauges;
+use divisi_session::{
     DeviceView, GpuView, LoadView, MemberView, ModelChangeView, ProbationState, SettingChange,
     Snapshot,
 };

@@ -1,9 +1,9 @@
 //! Staged changes of what serves: a copy, its history, and what is being typed.
 
-use divisi::allocation::{Cell, Matrix};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSize, MemberPrecision};
-use divisi::session::{EditPreview, Refusal, Setup};
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::ensemble::{BatchSize, MemberPrecision};
+use divisi_runtime::device::MemberIndex;
+use divisi_session::{EditPreview, Refusal, Setup};
 
 /// A setup being edited. Only valid matrices are ever staged.
 #[derive(Clone, Debug)]

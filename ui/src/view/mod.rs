@@ -7,10 +7,10 @@ pub(crate) use edit::{SetupEdit, TakenWorker};
 
 use std::time::Duration;
 
-use divisi::allocation::Cell;
-use divisi::device::MemberIndex;
-use divisi::session::{LatencyView, Snapshot};
-use divisi::trace::Span;
+use divisi_model::allocation::Cell;
+use divisi_model::trace::Span;
+use divisi_runtime::device::MemberIndex;
+use divisi_session::{LatencyView, Snapshot};
 
 use timeline::RowKey;
 

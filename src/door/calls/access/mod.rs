@@ -15,10 +15,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use divisi::lock::Leaf;
+use divisi_runtime::lock::Leaf;
 
 use crate::notices::Notices;
-use crate::service::Gauge;
+use divisi_inference::service::Gauge;
 
 use super::FinishedCall;
 

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
 use crate::notices::Notices;
-use crate::service::Gauge;
+use divisi_inference::service::Gauge;
 
 use super::FinishedCall;
 

@@ -114,11 +114,11 @@ const fn parameters(number: u32) -> WireField {
 }
 
 fn tensors(limits: &ServerLimits) -> usize {
-    limits.tensors
+    limits.request.tensors
 }
 
 fn rank(limits: &ServerLimits) -> usize {
-    limits.rank
+    limits.request.rank
 }
 
 /// Those of `InferTensorContents`.

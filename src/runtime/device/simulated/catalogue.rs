@@ -21,13 +21,10 @@ use crate::reading;
 use crate::words::{self, parse_bytes};
 
 const BUILT_IN: [(&str, &str); 4] = [
-    ("v100", include_str!("../../../../assets/devices/v100.toml")),
-    (
-        "titan-rtx",
-        include_str!("../../../../assets/devices/titan-rtx.toml"),
-    ),
-    ("h200", include_str!("../../../../assets/devices/h200.toml")),
-    ("cpu", include_str!("../../../../assets/devices/cpu.toml")),
+    ("v100", include_str!("profiles/v100.toml")),
+    ("titan-rtx", include_str!("profiles/titan-rtx.toml")),
+    ("h200", include_str!("profiles/h200.toml")),
+    ("cpu", include_str!("profiles/cpu.toml")),
 ];
 
 /// Returns the names of the built-in profiles.

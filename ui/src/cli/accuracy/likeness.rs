@@ -1,8 +1,8 @@
 //! Answers beside those in float32: how many are the same, and how far they differ.
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Ensemble, OwnAnswers, label_of};
-use divisi::serving::Answer;
+use divisi_engine::serving::Answer;
+use divisi_model::ensemble::{Ensemble, OwnAnswers, label_of};
+use divisi_runtime::device::MemberIndex;
 use serde::Serialize;
 
 use crate::cli::output::columns;

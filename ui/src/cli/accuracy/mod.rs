@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_engine::load::{Until, saturate_for};
+use divisi_engine::serving::{Answer, Detail, Flaws, Part};
+use divisi_model::ensemble::{
     AnswerKind, Combination, CombinationRule, Ensemble, Measure, MeasureTally, MemberPrecision,
     OwnAnswers, Quality, RuleKind, SampleTarget, Samples,
 };
-use divisi::load::{Until, saturate_for};
-use divisi::serving::{Answer, Detail, Flaws, Part};
+use divisi_runtime::device::MemberIndex;
 use serde::Serialize;
 
 use self::precisions::PrecisionsReport;

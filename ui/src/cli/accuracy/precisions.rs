@@ -1,9 +1,9 @@
 //! `divisi accuracy --precisions`: what each of several precisions costs, beside float32.
 
 use anyhow::Result;
-use divisi::compute::CpuPrecision;
-use divisi::compute::gpu::Precision;
-use divisi::ensemble::{MemberPrecision, Samples};
+use divisi_model::ensemble::{MemberPrecision, Samples};
+use divisi_runtime::compute::CpuPrecision;
+use divisi_runtime::compute::gpu::Precision;
 use serde::Serialize;
 
 use super::likeness::{AnswerRows, LikenessCount, LikenessReport};

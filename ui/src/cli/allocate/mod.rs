@@ -8,20 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use divisi::allocation::{Matrix, MatrixFile};
-use divisi::ensemble::PolicyKind;
-use divisi::load::LoadSamples;
-use divisi::search::{
+use divisi_engine::load::LoadSamples;
+use divisi_engine::search::{
     Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method,
     Objective, Score, SearchError, SearchJob, SearchResult,
 };
-use divisi::session::SetupFile;
+use divisi_model::allocation::{Matrix, MatrixFile};
+use divisi_model::ensemble::PolicyKind;
+use divisi_session::SetupFile;
 
 use super::args::{
     MoreModels, OutputFormat, ServingTarget, at_least_one, parse_millis, parse_rate, parse_spare,
 };
-use super::models::open_all;
-use super::open::OpenedEnsemble;
+use super::open::{OpenedEnsemble, open_all};
 use super::output::{OutputFile, ProgressLine, device_rows, print, print_json};
 use super::signals;
 use precisions::{LossArgs, PrecisionsChosen};
@@ -337,7 +336,7 @@ fn method(args: &AllocateArgs, opened: &OpenedEnsemble, seed: u64) -> Method {
 fn watched(
     job: &SearchJob,
     control: &Arc<Control>,
-) -> Result<divisi::search::SearchOutcome, SearchError> {
+) -> Result<divisi_engine::search::SearchOutcome, SearchError> {
     let far = || {
         let p = control.progress();
         let text = match (p.profiles, p.neighbours) {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use divisi::ensemble::Samples;
-use divisi::search::precisions::{
+use divisi_engine::search::precisions::{
     AccuracyLoss, PrecisionChoice, PrecisionTrial, RightAnswers, VariantFate, VariantReport,
 };
-use divisi::search::{Cache, Control, EvaluationError, SearchError};
+use divisi_engine::search::{Cache, Control, EvaluationError, SearchError};
+use divisi_model::ensemble::Samples;
 use serde::Serialize;
 
 use crate::cli::accuracy::without_targets;

@@ -1,9 +1,9 @@
 //! The report of a search, as text and as JSON.
 
-use divisi::allocation::Matrix;
-use divisi::compute::gpu::Precision;
-use divisi::metrics::stats;
-use divisi::search::{Algorithm, Comparison, EntryLatency, LoadedLatency};
+use divisi_engine::search::{Algorithm, Comparison, EntryLatency, LoadedLatency};
+use divisi_model::allocation::Matrix;
+use divisi_model::metrics::stats;
+use divisi_runtime::compute::gpu::Precision;
 use serde::Serialize;
 
 use super::precisions::PrecisionsChosen;

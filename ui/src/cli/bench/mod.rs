@@ -14,18 +14,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use divisi::allocation::Matrix;
-use divisi::compute::constant_row;
-use divisi::device::MemberIndex;
-use divisi::ensemble::{Ensemble, PolicyKind, Samples};
-use divisi::load::{Generator, LoadPattern, LoadSamples, Until, saturate, saturate_mix};
-use divisi::profile::Costs;
-use divisi::serving::{Answer, Engine, FakeFactory, PipelineIndex, PredictorFactory};
-use divisi::simulation::{Scenario, Simulation, Workload};
+use divisi_engine::load::{Generator, LoadPattern, LoadSamples, Until, saturate, saturate_mix};
+use divisi_engine::serving::{Answer, Engine, FakeFactory, PipelineIndex, PredictorFactory};
+use divisi_engine::simulation::{Scenario, Simulation, Workload};
+use divisi_model::allocation::Matrix;
+use divisi_model::ensemble::{Ensemble, PolicyKind, Samples};
+use divisi_model::profile::Costs;
+use divisi_runtime::compute::constant_row;
+use divisi_runtime::device::MemberIndex;
 
 use super::args::{MoreModels, OutputFormat, ServingTarget, at_least_one};
-use super::models::open_all;
-use super::open::OpenedEnsemble;
+use super::open::{OpenedEnsemble, open_all};
 use super::output::{FlawedMember, ProgressLine, print, print_json, refuse_flawed};
 use super::signals;
 use report::{BenchFigures, BenchReport, text};

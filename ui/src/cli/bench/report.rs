@@ -1,11 +1,11 @@
 //! The report of a benchmark.
 
-use divisi::allocation::Matrix;
-use divisi::compute::gpu::Precision;
-use divisi::load::LoadPattern;
-use divisi::metrics::{LatencySummary, SplitMeans, stats};
-use divisi::search::Doubt;
-use divisi::words::counted;
+use divisi_engine::load::LoadPattern;
+use divisi_engine::search::Doubt;
+use divisi_model::allocation::Matrix;
+use divisi_model::metrics::{LatencySummary, SplitMeans, stats};
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::words::counted;
 use serde::Serialize;
 
 use super::BenchArgs;

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use divisi::compute::calibration::is_weighted;
-use divisi::compute::{CpuKernels, CpuLowering, CpuPrecision, Family, layers_in_bytes};
-use divisi::ensemble::Member;
-use divisi::words::counted;
+use divisi_model::ensemble::Member;
+use divisi_runtime::compute::calibration::is_weighted;
+use divisi_runtime::compute::{CpuKernels, CpuLowering, CpuPrecision, Family, layers_in_bytes};
+use divisi_runtime::words::counted;
 use serde::Serialize;
 
 /// The origin of a member's ranges in int8.

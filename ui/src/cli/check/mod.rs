@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use divisi::allocation::{Cell, Footprints};
-use divisi::compute::OwnScales;
-use divisi::compute::gpu::Precision;
-use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, AnswerKind, Member, Normalisation, OutputKind};
-use divisi::network::{Probabilities, WeightsNote};
-use divisi::search::worst_fit;
-use divisi::tensor::{Lengths, TensorSpec};
-use divisi::words::counted;
+use divisi_engine::search::worst_fit;
+use divisi_model::allocation::{Cell, Footprints};
+use divisi_model::ensemble::{Affine, AnswerKind, Member, Normalisation, OutputKind};
 use divisi_repository::Repository;
+use divisi_runtime::compute::OwnScales;
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::{DeviceIndex, MemberIndex, format_bytes};
+use divisi_runtime::network::{Probabilities, WeightsNote};
+use divisi_runtime::tensor::{Lengths, TensorSpec};
+use divisi_runtime::words::counted;
+use divisi_server::is_empty_folder;
 use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
-use super::models::is_empty_folder;
-use super::open::{OpenedEnsemble, files_of, open_unremarked};
+use super::open::{OpenedEnsemble, open_unremarked};
 use super::output::{DeviceRow, device_rows, matrix_table, print, print_json};
 use calibrated::CalibratedSummary;
 use pipeline::PipelineSummary;
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         return repository::run(&args.target, args.format);
     }
     let (folder, opened) = (
-        files_of(&args.target)?.folder(),
+        args.target.selection(&[], None).files()?.folder(),
         open_unremarked(&args.target)?,
     );
     for member in &opened.ensemble.members {

@@ -1,10 +1,10 @@
 //! The steps of a pipeline, in a report.
 
-use divisi::dataflow::{FlowStep, RowJoin};
-use divisi::ensemble::Ensemble;
-use divisi::pipeline::{LONGEST_WAIT, Pipeline, PipelineStep, StepRole, TensorSource};
-use divisi::tensor::TensorSpec;
-use divisi::words::counted;
+use divisi_model::dataflow::{FlowStep, RowJoin};
+use divisi_model::ensemble::Ensemble;
+use divisi_model::pipeline::{LONGEST_WAIT, Pipeline, PipelineStep, StepRole, TensorSource};
+use divisi_runtime::tensor::TensorSpec;
+use divisi_runtime::words::counted;
 use serde::Serialize;
 
 use crate::cli::output::columns;

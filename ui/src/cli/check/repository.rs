@@ -3,18 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use divisi::deployment::instance_remarks;
-use divisi::device::Devices;
-use divisi::tensor::TensorSpec;
-use divisi::words::{counted, one_line};
-use divisi_door::ensemble::signature;
+use divisi_engine::deployment::instance_remarks;
+use divisi_inference::ensemble::signature;
 use divisi_repository::{
     LoadFailure, LoadReport, LoadedModel, ModelRows, Repository, WantedModels,
 };
+use divisi_runtime::device::Devices;
+use divisi_runtime::tensor::TensorSpec;
+use divisi_runtime::words::{counted, one_line};
 use serde::Serialize;
 
 use crate::cli::args::{OutputFormat, ServingTarget};
-use crate::cli::open::devices_for;
 use crate::cli::output::{columns, print, print_json};
 
 use super::pipeline::PipelineSummary;
@@ -55,7 +54,7 @@ pub(super) fn run(target: &ServingTarget, format: OutputFormat) -> Result<()> {
     let path = &target.ensemble;
     let repository = Repository::open(path)?.computed_in(target.precision);
     let loaded = repository.load(WantedModels::All, &[])?;
-    let (devices, _) = devices_for(&[], target)?;
+    let devices = target.device_choice().find(&[])?.devices;
     let report = RepositoryReport::new(path, &loaded, &devices);
     match format {
         OutputFormat::Json => print_json(&report)?,

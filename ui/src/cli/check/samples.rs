@@ -1,6 +1,6 @@
 //! Samples in the report: how texts become such, and those that an ensemble names.
 
-use divisi::ensemble::Ensemble;
+use divisi_model::ensemble::Ensemble;
 use serde::Serialize;
 
 use crate::cli::output::cut_line;

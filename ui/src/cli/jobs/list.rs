@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
-use divisi::words::one_line;
 use divisi_registry::records::{JobEnd, JobRecord};
-use serde_json::{Value, json};
+use divisi_runtime::words::one_line;
+use divisi_server::{job_json, job_state};
+use serde_json::Value;
 
 use crate::cli::args::OutputFormat;
 use crate::cli::output::{print, print_json};
@@ -26,9 +27,9 @@ pub(crate) fn run(args: &JobsArgs) -> Result<()> {
     if let Some(number) = args.cancel {
         return cancel(args, number);
     }
-    let jobs = args.store.read()?.jobs;
+    let jobs = args.store.place().read()?.jobs;
     if args.format == OutputFormat::Json {
-        let all: Vec<Value> = jobs.iter().map(|(n, job)| told(*n, job)).collect();
+        let all: Vec<Value> = jobs.iter().map(|(n, job)| job_json(*n, job)).collect();
         return print_json(&all);
     }
     if jobs.is_empty() {
@@ -53,39 +54,9 @@ fn row(number: u64, job: &JobRecord) -> String {
         job.task,
         job.progress.written,
         job.progress.rows,
-        state_name(job).replace('-', " "),
+        job_state(job).replace('-', " "),
         job.output
     )
-}
-
-/// Returns the state as programs are told it: one of five words.
-fn state_name(job: &JobRecord) -> &'static str {
-    match (&job.end, job.progress.written) {
-        (Some(JobEnd::Done), _) => "done",
-        (Some(JobEnd::Failed(_)), _) => "failed",
-        (Some(JobEnd::Cancelled), _) => "cancelled",
-        (None, 0) => "waits",
-        (None, _) => "under-way",
-    }
-}
-
-/// Returns a job as programs are told it.
-pub(super) fn told(number: u64, job: &JobRecord) -> Value {
-    let reason = match &job.end {
-        Some(JobEnd::Failed(why)) => Some(why),
-        _ => None,
-    };
-    json!({
-        "job": number,
-        "task": job.task,
-        "input": job.input,
-        "output": job.output,
-        "rows": job.progress.rows,
-        "written": job.progress.written,
-        "state": state_name(job),
-        "reason": reason,
-        "submitted_at": job.submitted_at,
-    })
 }
 
 /// Returns a job that is not over.
@@ -101,14 +72,17 @@ fn open_job(mut jobs: BTreeMap<u64, JobRecord>, number: u64) -> Result<JobRecord
 
 fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
     // A store that is not there is not made to be told so.
-    open_job(args.store.read()?.jobs, number)?;
+    open_job(args.store.place().read()?.jobs, number)?;
     // Nobody else writes it while it is open: the job may have ended since.
-    let store = args.store.open()?;
-    let jobs = store.contents().with_context(|| args.store.name())?.jobs;
+    let store = args.store.place().open()?;
+    let jobs = store
+        .contents()
+        .with_context(|| args.store.place().name())?
+        .jobs;
     let mut job = open_job(jobs, number)?;
     job.end = Some(JobEnd::Cancelled);
     let kept = store.keep_job(number, &job);
-    kept.with_context(|| args.store.name())?;
+    kept.with_context(|| args.store.place().name())?;
     print(&format!(
         "job {number} is cancelled; a server that runs it writes what it has answered, and stops: \
          `divisi jobs` tells how many rows"

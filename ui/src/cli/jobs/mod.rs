@@ -1,10 +1,8 @@
 //! `divisi submit` and `divisi jobs`: files of rows that nobody waits for, answered in the gaps that
 //! queries leave a server of their task.
 
-mod board;
 mod list;
 mod submit;
 
-pub(super) use board::StoredJobs;
 pub(crate) use list::{JobsArgs, run as list};
 pub(crate) use submit::{SubmitArgs, run as submit};

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use divisi::words::counted;
 use divisi_door::client::Webhook;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
 use divisi_registry::records::{JobRecord, RegisteredModel};
+use divisi_runtime::words::counted;
+use divisi_server::TaskStore;
 
 use crate::cli::args::SampleFiles;
 use crate::cli::goals::JobGoalArgs;
 use crate::cli::open::read_samples;
 use crate::cli::output::print;
-use crate::cli::store::{StoreArgs, read_again};
+use crate::cli::store::StoreArgs;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SubmitArgs {
@@ -52,10 +53,10 @@ fn parse_notified(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
     let goals = args.goals.goals();
-    let contents = args.store.read()?;
+    let contents = args.store.place().read()?;
     let models = contents
         .task(&args.task)
-        .with_context(|| args.store.name())?;
+        .with_context(|| args.store.place().name())?;
     check_goals(&args.task, models, &goals)?;
     let rows = rows(args, models)?;
     let (input, output) = (whole(&args.input)?, new_file(&args.output)?);
@@ -82,8 +83,8 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
 }
 
 fn handed_over(args: &SubmitArgs, record: &JobRecord) -> Result<u64> {
-    let number = args.store.open()?.submit(record);
-    number.with_context(|| args.store.name())
+    let number = args.store.place().open()?.submit(record);
+    number.with_context(|| args.store.place().name())
 }
 
 /// Refuses goals that no variant meets.
@@ -103,7 +104,7 @@ fn rows(args: &SubmitArgs, models: &[RegisteredModel]) -> Result<u64> {
     let Some(model) = models.first() else {
         bail!("task `{}`: it has no ensemble", args.task);
     };
-    let ensemble = model.record.read_again(read_again);
+    let ensemble = model.record.read_again(TaskStore::read_again);
     let ensemble = ensemble.with_context(|| format!("task `{}`", args.task))?;
     let form = ensemble.sample_form();
     let samples = read_samples(&args.input, &SampleFiles::default(), form)?;

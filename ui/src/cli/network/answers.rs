@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use divisi::ensemble::Samples;
-use divisi::ensemble::samples::to_npy;
-use divisi::network::Graph;
-use divisi::tensor::{DataType, Dimension, Signature, TensorValue, WrittenOutputs, WrittenTensor};
+use divisi_model::ensemble::Samples;
+use divisi_model::ensemble::samples::to_npy;
+use divisi_runtime::network::Graph;
+use divisi_runtime::tensor::{
+    DataType, Dimension, Signature, TensorValue, WrittenOutputs, WrittenTensor,
+};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use divisi::device::format_bytes;
-use divisi::ensemble::Samples;
-use divisi::metrics::stats::median;
-use divisi::network::{Graph, Shape};
+use divisi_model::ensemble::Samples;
+use divisi_model::metrics::stats::median;
+use divisi_runtime::device::format_bytes;
+use divisi_runtime::network::{Graph, Shape};
 use serde::Serialize;
 
 use super::chosen::{

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use divisi::compute::gpu::{Precision, lower};
-use divisi::compute::{
+use divisi_engine::serving::GpuRunner;
+use divisi_model::ensemble::{MemberPrecision, PrecisionRemark};
+use divisi_runtime::compute::gpu::{Precision, lower};
+use divisi_runtime::compute::{
     ComputeError, CpuKernels, CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor,
     VaryingNetwork, VaryingPredictor, host_rows, read_rows, write_rows,
 };
-use divisi::device::gpu::{Gpu, open};
-use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
-use divisi::ensemble::{MemberPrecision, PrecisionRemark};
-use divisi::network::builders::{Builder, Published};
-use divisi::network::file::LayersFile;
-use divisi::network::{Graph, NetworkByLength, Shape, Weights};
-use divisi::onnx::{OnnxError, OnnxModel, OnnxNetwork};
-use divisi::serving::GpuRunner;
-use divisi::{reading, words};
+use divisi_runtime::device::gpu::{Gpu, open};
+use divisi_runtime::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
+use divisi_runtime::network::builders::{Builder, Published};
+use divisi_runtime::network::file::LayersFile;
+use divisi_runtime::network::{Graph, NetworkByLength, Shape, Weights};
+use divisi_runtime::onnx::{OnnxError, OnnxModel, OnnxNetwork};
+use divisi_runtime::{reading, words};
 
 use crate::cli::args::{at_least_one, parse_precision, parse_shape};
 

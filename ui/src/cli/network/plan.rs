@@ -1,8 +1,8 @@
 //! The steps of a network's plan in `divisi network show --plan`.
 
-use divisi::compute::{PlannedCost, kernels_in_use, planned_steps};
-use divisi::network::Graph;
-use divisi::words::one_line;
+use divisi_runtime::compute::{PlannedCost, kernels_in_use, planned_steps};
+use divisi_runtime::network::Graph;
+use divisi_runtime::words::one_line;
 use serde::Serialize;
 
 /// The method of operations without a kernel of Divisi's.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use divisi::ensemble::Samples;
+use divisi_model::ensemble::Samples;
 use serde::Serialize;
 
 use super::answers::AnswerFile;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use divisi::ensemble::{SampleForm, Samples};
-use divisi::network::Graph;
-use divisi::tensor::RowCheck;
+use divisi_model::ensemble::{SampleForm, Samples};
+use divisi_runtime::network::Graph;
+use divisi_runtime::tensor::RowCheck;
 
 /// Reads a file of samples for a network: of named tensors where it takes several, others than
 /// float32 or some of varying length, or where the file holds requests.

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use divisi::compute::footprint;
-use divisi::device::format_bytes;
-use divisi::network::builders::{Builder, Published};
-use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
-use divisi::tensor::{Signature, TensorSpec};
-use divisi::words::one_line;
+use divisi_runtime::compute::footprint;
+use divisi_runtime::device::format_bytes;
+use divisi_runtime::network::builders::{Builder, Published};
+use divisi_runtime::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
+use divisi_runtime::tensor::{Signature, TensorSpec};
+use divisi_runtime::words::one_line;
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
@@ -110,7 +110,7 @@ struct NetworkReport<'a> {
     graph: &'a Graph,
 }
 
-/// A parameter and how its synthetic values are made (`divisi::network::Filling`).
+/// A parameter and how its synthetic values are made (`divisi_runtime::network::Filling`).
 #[derive(Serialize)]
 struct TensorRow {
     name: String,

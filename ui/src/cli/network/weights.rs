@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use divisi::network::Weights;
+use divisi_runtime::network::Weights;
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};

@@ -1,6 +1,6 @@
 //! One answer as it is kept and reported.
 
-use divisi::ensemble::{AnswerKind, Corners, ScoredBox, label_of};
+use divisi_model::ensemble::{AnswerKind, Corners, ScoredBox, label_of};
 use serde::{Serialize, Serializer};
 
 /// The mark of a token that the sample does not have.

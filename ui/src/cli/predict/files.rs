@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use divisi::ensemble::AnswerKind;
-use divisi::ensemble::samples::to_mask_png;
+use divisi_model::ensemble::AnswerKind;
+use divisi_model::ensemble::samples::to_mask_png;
 
 use super::answer::class_of;
 use super::report::{AnswersReport, PredictedAnswers};

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use divisi::ensemble::Samples;
-use divisi::load::{Until, saturate_for};
-use divisi::serving::Detail;
+use divisi_engine::load::{Until, saturate_for};
+use divisi_engine::serving::Detail;
+use divisi_model::ensemble::Samples;
 
 use divisi_door::client::ServerAddress;
 

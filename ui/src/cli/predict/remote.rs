@@ -1,10 +1,10 @@
 //! Answers of a server that serves the ensemble, over HTTP.
 
 use anyhow::{Context, Result, bail, ensure};
-use divisi::ensemble::{Ensemble, Samples};
-use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
 use divisi_door::client::{ClientOptions, HttpClient, ServerAddress};
-use divisi_door::protocol::{NamedTensor, WireTensor};
+use divisi_inference::protocol::{NamedTensor, WireTensor};
+use divisi_model::ensemble::{Ensemble, Samples};
+use divisi_runtime::tensor::{DataType, Signature, TensorSpec, TensorValue};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ fn in_order(outputs: &mut [NamedTensor], ensemble: &Ensemble) {
 /// Reads rows as named tensors: the inputs of an ensemble are the outputs of a signature.
 fn tensors(
     outputs: Vec<TensorSpec>,
-    lengths: Option<divisi::tensor::Lengths>,
+    lengths: Option<divisi_runtime::tensor::Lengths>,
     rows: &[f32],
     count: usize,
 ) -> Result<Vec<NamedTensor>> {

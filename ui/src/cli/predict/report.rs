@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_engine::serving::{Answer, Flaws};
+use divisi_model::ensemble::{
     AnswerKind, Ensemble, Measure, MeasureTally, Member, OwnAnswers, Quality, Samples, Targets,
 };
-use divisi::serving::{Answer, Flaws};
+use divisi_runtime::device::MemberIndex;
 use serde::Serialize;
 
 use super::answer::{AnswerNames, ReportedAnswer, keep};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::samples::{to_npy, to_npy_classes};
-use divisi::ensemble::{AnswerKind, BoxRows, label_of};
-use divisi::words::csv_field;
+use divisi_model::ensemble::samples::{to_npy, to_npy_classes};
+use divisi_model::ensemble::{AnswerKind, BoxRows, label_of};
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::words::csv_field;
 
 use super::answer::class_of;
 use super::report::PredictedAnswers;

@@ -1,18 +1,19 @@
 //! Samples that a variant of a task answers.
 
 use anyhow::{Result, bail};
-use divisi::ensemble::Ensemble;
+use divisi_model::ensemble::Ensemble;
+use divisi_server::FoundDevices;
 use divisi_tasks::routing::alone;
 
 use super::PredictArgs;
-use crate::cli::open::{OpenedEnsemble, devices_for, say};
+use crate::cli::open::{OpenedEnsemble, say};
 
 /// Opens the variant of a task that answers queries of such goals by themselves, or, where a server is
 /// asked, the ensemble whose samples it takes.
 pub(super) fn open(args: &PredictArgs) -> Result<OpenedEnsemble> {
-    let (devices, notices) = devices_for(&[], &args.target)?;
+    let FoundDevices { devices, notices } = args.target.device_choice().find(&[])?;
     say(&notices);
-    let tasks = args.tasks.open(&devices)?;
+    let tasks = args.tasks.selection(&args.target).open(&devices)?;
     let mut named = tasks.names();
     let (Some((task, _)), None) = (named.next(), named.next()) else {
         bail!("--task: expected one task, found {}", args.tasks.name());

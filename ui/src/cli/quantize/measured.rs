@@ -1,10 +1,10 @@
 //! The answers of a member in bytes, beside those in float32.
 
 use anyhow::Result;
-use divisi::compute::calibration::{
+use divisi_model::ensemble::{MeasureTally, Quality, label_of};
+use divisi_runtime::compute::calibration::{
     CalibratedNetwork, ComparedAnswers, SignalAndNoise, is_weighted,
 };
-use divisi::ensemble::{MeasureTally, Quality, label_of};
 
 use super::model::{QuantizedMember, QuantizedModel, SpreadRows};
 

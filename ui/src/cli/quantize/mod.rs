@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use divisi::compute::calibration::{
+use divisi_runtime::compute::calibration::{
     CalibrationError, CalibrationOptions, KeptLayers, Percentile, RangeMethod, calibrate,
 };
-use divisi::network::Shape;
+use divisi_runtime::network::Shape;
 
 use super::args::{OutputFormat, SampleFiles, at_least_one, parse_shape};
 use super::output::{ProgressLine, print, print_json};

@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use divisi::compute::calibration::CalibrationRows;
-use divisi::compute::{OwnScales, probabilities};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{
+use divisi_model::ensemble::{
     AnswerKind, AnswerWidth, Ensemble, Input, OutputKind, OwnAnswers, SampleForm, Samples,
     Temperature,
 };
-use divisi::network::{Graph, Probabilities, Shape, Weights};
+use divisi_runtime::compute::calibration::CalibrationRows;
+use divisi_runtime::compute::{OwnScales, probabilities};
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::network::{Graph, Probabilities, Shape, Weights};
+use divisi_server::ensemble_files;
 
 use super::QuantizeArgs;
 use crate::cli::network::chosen::layers;
-use crate::cli::open::{files, read_samples};
+use crate::cli::open::read_samples;
 
 /// The networks of an ensemble, or one alone.
 pub(super) struct QuantizedModel {
@@ -51,7 +52,7 @@ impl QuantizedModel {
     }
 
     fn of_ensemble(args: &QuantizeArgs) -> Result<Self> {
-        let mut files = files(&args.model)?;
+        let mut files = ensemble_files(&args.model)?;
         if let Some(shape) = args.shape {
             let shaped = files.shaped(shape);
             files = shaped.context("--shape: expected an .onnx file alone, or --weights")?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use divisi::replace::PreparedFile;
+use divisi_model::replace::PreparedFile;
 
 use super::QuantizeArgs;
 use super::model::QuantizedModel;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use divisi::compute::calibration::RangeMethod;
-use divisi::ensemble::{Quality, Samples};
-use divisi::words::counted;
+use divisi_model::ensemble::{Quality, Samples};
+use divisi_runtime::compute::calibration::RangeMethod;
+use divisi_runtime::words::counted;
 use serde::Serialize;
 
 use super::measured::MeasuredMember;

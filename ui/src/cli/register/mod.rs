@@ -7,20 +7,21 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use divisi::device::Host;
-use divisi::ensemble::Samples;
-use divisi::search::{Cache, Control};
+use divisi_engine::search::{Cache, Control};
+use divisi_model::ensemble::Samples;
 use divisi_modelless::variants::VariantPrecision;
 use divisi_registry::profiles::DevicePrices;
 use divisi_registry::records::RegisteredModel;
 use divisi_registry::registration::{KindOfDevice, Registration};
+use divisi_runtime::device::Host;
+use divisi_server::TaskStore;
 
 use super::accuracy::without_targets;
 use super::args::{OutputFormat, SampleFiles, ServingTarget, at_least_one};
 use super::open::{OpenedEnsemble, open};
 use super::output::{ProgressLine, print, print_json};
 use super::signals;
-use super::store::{StoreArgs, recorded};
+use super::store::StoreArgs;
 use report::RegistrationReport;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -120,7 +121,7 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
 
 fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationReport> {
     // A store that cannot be used is told of before anything is measured.
-    args.store.read()?;
+    args.store.place().read()?;
     let opened = open(&args.target)?;
     let samples = samples(args, &opened)?;
     let prices = args.price.unwrap_or_default();
@@ -137,14 +138,14 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
     };
     registration.check()?;
     let model = measured(&registration, args)?;
-    let written = args.store.open()?.register(&args.task, &model);
-    written.with_context(|| args.store.name())?;
+    let written = args.store.place().open()?.register(&args.task, &model);
+    written.with_context(|| args.store.place().name())?;
     Ok(RegistrationReport::of(&args.task, &model, &registration))
 }
 
 /// Measures in a thread of its own, and shows its progress.
 fn measured(registration: &Registration<'_>, args: &RegisterArgs) -> Result<RegisteredModel> {
-    let source = recorded(&args.target.ensemble, args.target.shape);
+    let source = TaskStore::recorded(&args.target.ensemble, args.target.shape);
     let far = || {
         let (known, needed) = registration.control.progress().profiles;
         format!("{known}/{needed} members profiled in one precision after another")

@@ -1,9 +1,9 @@
 //! The report of a registration.
 
-use divisi::words::{counted, grouped};
 use divisi_modelless::variants::Variant;
 use divisi_registry::records::RegisteredModel;
 use divisi_registry::registration::Registration;
+use divisi_runtime::words::{counted, grouped};
 use serde::Serialize;
 
 use crate::cli::output::columns;

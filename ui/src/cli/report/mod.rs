@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use divisi::reading;
-use divisi::session::record::RecordingReader;
-use divisi::session::replay::ReplaySession;
-use divisi::session::wire::HELLO;
-use divisi::session::{LatencyView, Session, Snapshot};
 use divisi_door::ServerOptions;
+use divisi_runtime::reading;
+use divisi_server::{Server, StartLoad};
+use divisi_session::record::RecordingReader;
+use divisi_session::replay::ReplaySession;
+use divisi_session::wire::HELLO;
+use divisi_session::{LatencyView, Session, Snapshot};
 
-use super::args::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
+use super::args::{ServingTarget, parse_seconds, parse_start_load};
 use super::output::{print, print_json};
 use super::tasks::NamedModels;
 use super::{serve, signals, start};
@@ -109,7 +110,7 @@ fn manifest_like(target: &Path) -> Result<()> {
 
 fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
-    let (mut session, _) = start::session(
+    let Server { mut session, .. } = start::server(
         &NamedModels::of(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),

@@ -1,6 +1,6 @@
 //! Tasks in a report: how their goals are met, what is loaded for them and why, and their offline jobs.
 
-use divisi::session::{ScalingChange, ScalingView};
+use divisi_session::{ScalingChange, ScalingView};
 
 use super::text::{percent, section, table};
 

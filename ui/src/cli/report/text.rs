@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use divisi::ensemble::{AnswerKind, Measure, Quality};
-use divisi::metrics::LatencySummary;
-use divisi::session::{DeviceView, LatencyView, Snapshot};
+use divisi_model::ensemble::{AnswerKind, Measure, Quality};
+use divisi_model::metrics::LatencySummary;
+use divisi_session::{DeviceView, LatencyView, Snapshot};
 
 use super::tasks;
 use crate::cli::output::matrix_table;

@@ -12,11 +12,12 @@ use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::Variant;
 use divisi_registry::records::{RegisteredModel, StaleProfile};
 use divisi_registry::store::StoreContents;
+use divisi_server::TaskStore;
 use serde::Serialize;
 
 use super::goals::GoalArgs;
 use super::output::{print, print_json};
-use super::store::{StoreArgs, stale};
+use super::store::StoreArgs;
 use chosen::ChosenReport;
 pub(super) use table::{ListedVariant, cells, heads};
 
@@ -76,7 +77,7 @@ struct StaleModel {
 }
 
 pub(crate) fn run(args: &VariantsArgs) -> Result<()> {
-    let contents = args.store.read()?;
+    let contents = args.store.place().read()?;
     let goals = args.goals.goals();
     let report = VariantsReport::of(&contents, args, &goals)?;
     match args.format {
@@ -130,7 +131,7 @@ fn shown<'a>(contents: &'a StoreContents, task: Option<&'a str>) -> Result<Vec<S
         models.iter().map(move |model| ShownModel {
             task,
             model,
-            stale: stale(model),
+            stale: TaskStore::stale(model),
         })
     });
     Ok(models.collect())

@@ -1,10 +1,10 @@
 //! Variants as a table, as JSON and as CSV.
 
 use anyhow::Result;
-use divisi::device::format_bytes;
 use divisi_modelless::quantities::{COST_QUERIES, significant};
 use divisi_modelless::variants::Variant;
 use divisi_registry::records::{RegisteredModel, StaleProfile};
+use divisi_runtime::device::format_bytes;
 use serde::Serialize;
 
 use super::alone;

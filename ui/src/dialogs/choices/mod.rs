@@ -8,9 +8,9 @@ mod serving;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use divisi::catalogue::NamedMix;
-use divisi::device::DeviceIndex;
-use divisi::session::{Command, DeviceView, SetupFile, Slowdown, Target, Terms};
+use divisi_model::catalogue::NamedMix;
+use divisi_runtime::device::DeviceIndex;
+use divisi_session::{Command, DeviceView, SetupFile, Slowdown, Target, Terms};
 
 use super::DialogReply;
 use super::field::{FormError, FormField};

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-use divisi::search::{Bounds, EvaluatorKind, Goal};
-use divisi::session::{Command, SearchKind, SearchOrder};
+use divisi_engine::search::{Bounds, EvaluatorKind, Goal};
+use divisi_session::{Command, SearchKind, SearchOrder};
 
 use super::{Form, FormChoice, FormError, FormField, FormKind, optional, whole};
 

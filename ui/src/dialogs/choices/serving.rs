@@ -1,7 +1,7 @@
 //! The built-in load and the batching policy, as the text that the engine's own parsers read.
 
-use divisi::ensemble::PolicyKind;
-use divisi::session::{Command, LoadPattern};
+use divisi_model::ensemble::PolicyKind;
+use divisi_session::{Command, LoadPattern};
 
 use super::{Form, FormChoice, FormError, FormField, FormKind};
 use crate::model::Setting;

@@ -1,7 +1,7 @@
 //! Where the columns and rows of the matrix are, for the room there is.
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::session::DeviceView;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::DeviceView;
 
 use super::{precisions, words};
 use crate::model::Model;

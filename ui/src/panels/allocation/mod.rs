@@ -7,9 +7,9 @@ mod words;
 
 pub(super) use geometry::rows_needed;
 
-use divisi::allocation::Cell;
-use divisi::device::DeviceIndex;
-use divisi::ensemble::BatchSize;
+use divisi_model::allocation::Cell;
+use divisi_model::ensemble::BatchSize;
+use divisi_runtime::device::DeviceIndex;
 use ratatui::layout::{Position, Rect};
 
 use super::frame::headed;

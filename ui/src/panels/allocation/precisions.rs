@@ -1,8 +1,8 @@
 //! The row "in" under the matrix: the numbers that each member is computed in.
 
-use divisi::device::MemberIndex;
-use divisi::ensemble::MemberPrecision;
-use divisi::session::MemberView;
+use divisi_model::ensemble::MemberPrecision;
+use divisi_runtime::device::MemberIndex;
+use divisi_session::MemberView;
 
 use super::geometry::MatrixColumns;
 use crate::look::{Painter, Role};

@@ -1,8 +1,8 @@
 //! The state of a device, at the right of its row: how busy, how full, or gone; under it how a
 //! GPU is doing, as its driver says.
 
-use divisi::device::gpu::Gauges;
-use divisi::session::{DeviceView, GpuView};
+use divisi_runtime::device::gpu::Gauges;
+use divisi_session::{DeviceView, GpuView};
 
 use super::geometry::{MatrixColumns, Side};
 use super::words::StyledText;

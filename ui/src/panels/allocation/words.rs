@@ -1,9 +1,9 @@
 //! Under the matrix: queues and rates of members, then what there is to say; while it is edited,
 //! what is staged would bring.
 
-use divisi::allocation::Difference;
-use divisi::ensemble::PolicyKind;
-use divisi::session::{
+use divisi_model::allocation::Difference;
+use divisi_model::ensemble::PolicyKind;
+use divisi_session::{
     DeviceView, EntryView, MemberView, ProbationState, ReloadState, SettingChange,
 };
 

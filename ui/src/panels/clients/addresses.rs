@@ -1,6 +1,6 @@
 //! Where clients are listened to: on a line, or on several where they do not fit.
 
-use divisi::session::{DoorAddress, DoorView};
+use divisi_session::{DoorAddress, DoorView};
 
 use crate::look::{Painter, Role};
 use crate::text::format;

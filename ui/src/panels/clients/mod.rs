@@ -4,7 +4,7 @@
 mod addresses;
 mod refusals;
 
-use divisi::session::DoorView;
+use divisi_session::DoorView;
 
 use super::callers::CallerRows;
 use super::frame::headed;

@@ -1,6 +1,6 @@
 //! Refusals and failures: a row a reason, with how often in each moment of the last minute.
 
-use divisi::session::{DoorView, RefusalCount};
+use divisi_session::{DoorView, RefusalCount};
 
 use crate::look::{Painter, Role, bar};
 use crate::text::format;

@@ -1,6 +1,6 @@
 //! Where clients over the network are listened to, in the header.
 
-use divisi::session::{DoorAddress, DoorView};
+use divisi_session::{DoorAddress, DoorView};
 
 use super::{HeaderGroup, taken, wide};
 use crate::look::Role;

@@ -7,8 +7,8 @@ pub(super) use signs::watching;
 
 use std::time::Duration;
 
-use divisi::session::{Lost, Snapshot};
-use divisi::words::counted;
+use divisi_runtime::words::counted;
+use divisi_session::{Lost, Snapshot};
 
 use crate::look::{Painter, Role};
 use crate::model::Model;

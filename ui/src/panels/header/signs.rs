@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{Probation, ProbationState, Terms};
+use divisi_session::{Probation, ProbationState, Terms};
 
 use crate::commands::TAKE_EDITING;
 use crate::look::Role;

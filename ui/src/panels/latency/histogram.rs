@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use divisi::metrics::{Bucket, LatencySummary};
-use divisi::session::{Distribution, Target};
+use divisi_model::metrics::{Bucket, LatencySummary};
+use divisi_session::{Distribution, Target};
 
 use crate::look::{Painter, Role};
 use crate::text::format;

@@ -5,7 +5,7 @@ mod histogram;
 mod split;
 mod table;
 
-use divisi::session::{Distribution, LatencyView};
+use divisi_session::{Distribution, LatencyView};
 
 use super::frame::headed;
 use super::keys;

@@ -1,6 +1,6 @@
 //! Where the mean latency went: a stacked bar, and its parts in milliseconds.
 
-use divisi::metrics::SplitMeans;
+use divisi_model::metrics::SplitMeans;
 
 use crate::look::{Painter, Role};
 use crate::text::format;

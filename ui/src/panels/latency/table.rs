@@ -1,8 +1,8 @@
 //! Percentiles in fixed columns: lately, since the last reload, before it, and the change;
 //! then the target, and how many requests miss it.
 
-use divisi::metrics::LatencySummary;
-use divisi::session::{Distribution, LatencyView, Target};
+use divisi_model::metrics::LatencySummary;
+use divisi_session::{Distribution, LatencyView, Target};
 
 use super::histogram::SHARES;
 use crate::look::{Painter, Role};

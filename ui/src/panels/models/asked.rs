@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{CatalogueView, DoorView, ModelCallers};
+use divisi_session::{CatalogueView, DoorView, ModelCallers};
 
 use crate::look::{Painter, Role};
 use crate::model::Model;

@@ -1,7 +1,7 @@
 //! The figures of a model as columns.
 
-use divisi::metrics::LatencySummary;
-use divisi::session::{CatalogueView, RunningBatches, VariantView};
+use divisi_model::metrics::LatencySummary;
+use divisi_session::{CatalogueView, RunningBatches, VariantView};
 
 use divisi_modelless::quantities::significant;
 

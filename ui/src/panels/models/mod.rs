@@ -8,7 +8,7 @@ mod words;
 
 use std::ops::Range;
 
-use divisi::session::{CatalogueView, ModelKind};
+use divisi_session::{CatalogueView, ModelKind};
 
 use super::frame::{headed, hidden, inner, note_with_hidden};
 use crate::layout::Panel;

@@ -1,6 +1,6 @@
 //! The columns of the screen that names and versions of models take.
 
-use divisi::session::CatalogueView;
+use divisi_session::CatalogueView;
 
 use crate::text::format;
 

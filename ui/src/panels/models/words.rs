@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{CatalogueView, ModelChangeView, Refusal, VariantView};
+use divisi_session::{CatalogueView, ModelChangeView, Refusal, VariantView};
 
 use divisi_modelless::quantities::significant;
 

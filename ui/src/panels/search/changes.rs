@@ -1,11 +1,11 @@
 //! Changes that the search tried and took: this iteration's neighbours over the matrix (which
 //! change would help where), and the steps taken.
 
-use divisi::allocation::Cell;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::BatchSize;
-use divisi::search::{Accepted, Tried};
-use divisi::session::SearchView;
+use divisi_engine::search::{Accepted, Tried};
+use divisi_model::allocation::Cell;
+use divisi_model::ensemble::BatchSize;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_session::SearchView;
 
 use crate::look::{Painter, Role};
 use crate::model::Model;

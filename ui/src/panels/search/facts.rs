@@ -1,10 +1,10 @@
 //! The search in numbers and words: how far it is and what the best scores; what it is for and
 //! how near it is, what the best changes, how it went.
 
-use divisi::allocation::{Difference, Matrix};
-use divisi::ensemble::BatchSize;
-use divisi::search::EvaluatorKind;
-use divisi::session::{SearchState, SearchView};
+use divisi_engine::search::EvaluatorKind;
+use divisi_model::allocation::{Difference, Matrix};
+use divisi_model::ensemble::BatchSize;
+use divisi_session::{SearchState, SearchView};
 
 use super::changes::Heat;
 use crate::look::{Painter, Role};

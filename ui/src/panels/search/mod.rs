@@ -3,7 +3,7 @@
 mod changes;
 mod facts;
 
-use divisi::session::{SearchState, SearchView};
+use divisi_session::{SearchState, SearchView};
 
 use super::frame::headed;
 use super::keys;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::serving::{GraphStep, GraphWork};
+use divisi_engine::serving::{GraphStep, GraphWork};
 
 use crate::look::Role;
 use crate::text::format;

@@ -4,7 +4,7 @@
 mod columns;
 mod rails;
 
-use divisi::serving::{GraphStep, StepGraph};
+use divisi_engine::serving::{GraphStep, StepGraph};
 
 use super::frame::{headed, hidden, note_with_hidden};
 use crate::layout::Panel;

@@ -1,7 +1,7 @@
 //! A graph of steps as rows of signs: a lane for each result that a later step reads, and on each
 //! row the lanes that its step reads.
 
-use divisi::serving::StepGraph;
+use divisi_engine::serving::StepGraph;
 
 /// A row: its step, and the signs before its name, each with whether the critical path goes there.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{Mark, MarkKind};
+use divisi_session::{Mark, MarkKind};
 
 use super::view::StreamsView;
 use crate::look::{Painter, Role};

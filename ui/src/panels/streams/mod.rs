@@ -9,7 +9,7 @@ mod view;
 pub(crate) use rows::StreamRow;
 pub(crate) use view::StreamsView;
 
-use divisi::trace::Span;
+use divisi_model::trace::Span;
 
 use super::frame::framed;
 use crate::layout::Panel;

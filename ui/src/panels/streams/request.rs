@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use divisi::serving::StepGraph;
-use divisi::trace::{Span, SpanKind};
+use divisi_engine::serving::StepGraph;
+use divisi_model::trace::{Span, SpanKind};
 
 use super::axis;
 use super::spans::work_name;

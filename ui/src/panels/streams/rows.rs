@@ -8,10 +8,10 @@
 
 use std::cmp::Reverse;
 
-use divisi::allocation::Cell;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::BatchSize;
-use divisi::serving::lane_sizes;
+use divisi_engine::serving::lane_sizes;
+use divisi_model::allocation::Cell;
+use divisi_model::ensemble::BatchSize;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use crate::model::Model;
 use crate::text::format;

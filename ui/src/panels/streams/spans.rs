@@ -1,8 +1,8 @@
 //! The signs for the steps of a batch, their legend, and the span under the cursor
 //! in words.
 
-use divisi::serving::GraphStep;
-use divisi::trace::{Span, SpanKind};
+use divisi_engine::serving::GraphStep;
+use divisi_model::trace::{Span, SpanKind};
 
 use super::{axis, request};
 use crate::look::{EIGHTHS, Painter, Role};

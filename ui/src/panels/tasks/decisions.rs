@@ -1,6 +1,6 @@
 //! The decisions of a policy, and what it did not do and why.
 
-use divisi::session::{ScalingChange, ScalingView};
+use divisi_session::{ScalingChange, ScalingView};
 
 use super::{TaskLine, heading, row, wrapped};
 use crate::look::Role;

@@ -1,7 +1,7 @@
 //! How the goals of a task's queries are met, second by second.
 
-use divisi::session::{GoalSecond, StreamView, TaskView};
 use divisi_modelless::quantities::significant;
+use divisi_session::{GoalSecond, StreamView, TaskView};
 
 use super::{TaskLine, row, wrapped};
 use crate::look::Role;

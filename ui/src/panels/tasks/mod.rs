@@ -5,7 +5,7 @@ mod decisions;
 mod goals;
 mod policies;
 
-use divisi::session::{JobView, ScalingView};
+use divisi_session::{JobView, ScalingView};
 
 use super::frame::{headed, hidden, inner, note_with_hidden};
 use crate::layout::Panel;

@@ -1,7 +1,7 @@
 //! The policy that decides, and what others would have done.
 
-use divisi::session::{PolicyOutcome, ScalingView};
 use divisi_modelless::quantities::significant;
+use divisi_session::{PolicyOutcome, ScalingView};
 
 use super::{TaskLine, heading, row, wrapped};
 use crate::commands::{COMPARE_POLICIES, SCALING};

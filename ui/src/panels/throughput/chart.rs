@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use divisi::session::{Mark, MarkKind};
+use divisi_session::{Mark, MarkKind};
 
 use crate::look::{Dots, Painter, Role};
 use crate::model::Model;

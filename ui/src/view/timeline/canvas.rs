@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use divisi::trace::SpanKind;
+use divisi_model::trace::SpanKind;
 
 use super::grid::{TimeWindow, TimelineRows};
 use super::history::{PackedSpan, SpanHistory, nanos};

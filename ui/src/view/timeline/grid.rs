@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use divisi::allocation::Cell;
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::trace::{Span, SpanKind};
+use divisi_model::allocation::Cell;
+use divisi_model::trace::{Span, SpanKind};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::history::nanos;
 

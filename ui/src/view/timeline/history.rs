@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::trace::{Span, SpanKind, StepPlace};
+use divisi_model::trace::{Span, SpanKind, StepPlace};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 /// Spans in a chunk.
 const CHUNK: usize = 1024;

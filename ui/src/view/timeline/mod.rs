@@ -11,8 +11,8 @@ use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
-use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::trace::{Span, SpanKind};
+use divisi_model::trace::{Span, SpanKind};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use history::{PackedSpan, SpanHistory};
 

@@ -1,0 +1,230 @@
+//! One limit: what is counted, and when there is more of it than chance brings.
+
+use divisi_model::metrics::{LogHistogram, Reading, stats};
+
+use super::judge::{Baseline, Check, Judge, Limited, Terms};
+
+/// A limit of a probation, as a share of what is counted.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    /// The quantity that is limited.
+    pub what: Limited,
+    /// For p99: the latency, in microseconds, above which a request counts as a hit.
+    edge: u64,
+    /// The value before the change and the limit: microseconds for p99, shares otherwise.
+    baseline: Option<f64>,
+    limit: f64,
+    /// The largest allowed share of hits, including the uncertainty of the baseline.
+    allowed: f64,
+    /// The overdispersion of hits: how many of them count as one, since they cluster.
+    dispersion: f64,
+    /// The probability of a false alarm while the probation runs, and again at its end.
+    risk: f64,
+    /// The sample size that the test needs.
+    needed: u64,
+}
+
+/// The share of requests above p99, by its definition.
+const ABOVE_P99: f64 = 0.01;
+
+/// The smallest excess over the allowed share that the test is sized to detect.
+const FOUND: f64 = 0.01;
+/// The same for failures and accuracy, relative to the allowed share, where that is more.
+const FOUND_AGAIN: f64 = 0.5;
+
+/// The fewest pieces and hits that the dispersion is estimated from.
+const PIECES: usize = 5;
+const HITS: u64 = 5;
+
+/// Returns the limits of `terms`. Those of p99 and accuracy need enough requests or labelled
+/// samples in the baseline to compare with, and are left out otherwise.
+pub(super) fn limits(terms: &Terms, before: &Baseline) -> Vec<Limit> {
+    let asked = [terms.p99, terms.failures, terms.accuracy];
+    let asked = asked.iter().flatten().count().max(1);
+    // A third each for the baseline, the looks meanwhile and the end.
+    let risk = Judge::RISK / asked as f64 / 3.0;
+    let whole = &before.whole;
+    let requests = whole.answered + whole.failed + whole.refused;
+    let p99 = terms.p99.filter(|_| whole.answered >= Judge::LEAST);
+    let failures = terms.failures;
+    let accuracy = terms.accuracy.filter(|_| whole.labelled >= Judge::LEAST);
+    let limits = [
+        p99.map(|factor| slower(factor, before, risk)),
+        failures.map(|more| failing(more, before, requests, risk)),
+        accuracy.map(|less| less_right(less, before, risk)),
+    ];
+    limits.into_iter().flatten().collect()
+}
+
+fn slower(factor: f64, before: &Baseline, risk: f64) -> Limit {
+    let latency = &before.whole.latency;
+    let [p99] = latency.quantiles([0.99]);
+    let edge = LogHistogram::edge((p99 as f64 * factor).ceil() as u64);
+    let draft = Limit {
+        edge,
+        ..Limit::draft(Limited::P99, Some(p99 as f64), edge as f64, risk)
+    };
+    let draft = draft.spread_as(before);
+    let bound = draft.bound(before, risk);
+    draft.allowing(bound.max(ABOVE_P99))
+}
+
+fn failing(more: f64, before: &Baseline, requests: u64, risk: f64) -> Limit {
+    let known = requests >= Judge::LEAST;
+    let failed = before.whole.failed + before.whole.refused;
+    let share = known.then(|| failed as f64 / requests as f64);
+    let limit = (share.unwrap_or(0.0) + more).min(1.0);
+    let draft = Limit::draft(Limited::Failures, share, limit, risk).spread_as(before);
+    // Without a baseline, the allowed rise alone is the limit.
+    let bound = if known {
+        draft.bound(before, risk)
+    } else {
+        0.0
+    };
+    draft.allowing(bound + more)
+}
+
+fn less_right(less: f64, before: &Baseline, risk: f64) -> Limit {
+    let accuracy = before.whole.right as f64 / before.whole.labelled as f64;
+    let limit = (accuracy - less).max(0.0);
+    let draft = Limit::draft(Limited::Accuracy, Some(accuracy), limit, risk).spread_as(before);
+    let bound = draft.bound(before, risk);
+    draft.allowing(bound + less)
+}
+
+impl Limit {
+    fn draft(what: Limited, baseline: Option<f64>, limit: f64, risk: f64) -> Self {
+        Limit {
+            what,
+            edge: 0,
+            baseline,
+            limit,
+            allowed: 1.0,
+            dispersion: 1.0,
+            risk,
+            needed: 0,
+        }
+    }
+
+    /// Returns the number of hits beyond the limit, and the number counted in all.
+    fn count(&self, of: &Reading) -> (u64, u64) {
+        match self.what {
+            Limited::P99 => (of.latency.above(self.edge), of.latency.count()),
+            Limited::Failures => {
+                let failed = of.failed + of.refused;
+                (failed, of.answered + failed)
+            }
+            Limited::Accuracy => (of.labelled.saturating_sub(of.right), of.labelled),
+        }
+    }
+
+    /// Sets the dispersion: by how much the counts of pieces vary more than by chance, which
+    /// they do where hits cluster (Pearson's statistic over its degrees of freedom).
+    fn spread_as(mut self, before: &Baseline) -> Self {
+        let counts = before.pieces.iter().map(|piece| self.count(piece));
+        let counts: Vec<(u64, u64)> = counts.filter(|(_, of)| *of > 0).collect();
+        let all = |pick: fn(&(u64, u64)) -> u64| counts.iter().map(pick).sum::<u64>();
+        let (hits, of) = (all(|c| c.0), all(|c| c.1));
+        if counts.len() < PIECES || hits < HITS || hits == of {
+            return self;
+        }
+        let share = hits as f64 / of as f64;
+        let terms = counts.iter().map(|(k, n)| {
+            let expected = *n as f64 * share;
+            (*k as f64 - expected).powi(2) / (expected * (1.0 - share))
+        });
+        self.dispersion = (terms.sum::<f64>() / (counts.len() - 1) as f64).max(1.0);
+        self
+    }
+
+    /// Returns the upper confidence bound, at `risk`, of the share of hits in the baseline.
+    fn bound(&self, before: &Baseline, risk: f64) -> f64 {
+        let (hit, of) = self.effective(self.count(&before.whole));
+        stats::share_at_most(hit, of, risk)
+    }
+
+    /// Sets the allowed share of hits, and the sample size that follows from it.
+    fn allowing(mut self, allowed: f64) -> Self {
+        self.allowed = allowed.min(1.0);
+        let more = match self.what {
+            Limited::P99 => FOUND,
+            Limited::Failures | Limited::Accuracy => FOUND.max(self.allowed * FOUND_AGAIN),
+        };
+        let found = (self.allowed + more).min(1.0);
+        let enough = stats::enough(self.allowed, found, self.risk, Judge::POWER);
+        let needed = enough.map_or(f64::MAX, |n| n as f64 * self.dispersion);
+        self.needed = needed as u64;
+        self
+    }
+
+    /// Divides counts by the dispersion.
+    fn effective(&self, (hit, of): (u64, u64)) -> (u64, u64) {
+        let fewer = |n: u64| (n as f64 / self.dispersion).round() as u64;
+        (fewer(hit), fewer(of))
+    }
+
+    /// Whether the limit is exceeded by a test that stays valid however often it is made while
+    /// the probation runs.
+    pub(super) fn is_passed_meanwhile(&self, after: &Reading) -> bool {
+        let (hit, of) = self.count(after);
+        let (hit, of) = (hit as f64 / self.dispersion, of as f64 / self.dispersion);
+        stats::evidence(hit, of, self.allowed) >= 1.0 / self.risk
+    }
+
+    /// Whether the limit is exceeded by more than chance, tested once at the end.
+    pub(super) fn is_passed_at_the_end(&self, after: &Reading) -> bool {
+        let (hit, of) = self.effective(self.count(after));
+        stats::at_least(hit, of, self.allowed) <= self.risk || self.is_passed_meanwhile(after)
+    }
+
+    /// Returns how the limit stands.
+    pub(super) fn check(&self, after: &Reading) -> Check {
+        let (beyond, counted) = self.count(after);
+        let share = beyond as f64 / counted.max(1) as f64;
+        let value = match self.what {
+            Limited::P99 => after.latency.quantiles([0.99])[0] as f64,
+            Limited::Failures => share,
+            Limited::Accuracy => 1.0 - share,
+        };
+        Check {
+            what: self.what,
+            value: (counted > 0).then_some(value),
+            limit: self.limit,
+            baseline: self.baseline,
+            beyond,
+            counted,
+            allowed: self.allowed,
+            missing: self.needed.saturating_sub(counted),
+        }
+    }
+
+    /// Returns the reason for rolling back, in words.
+    pub(super) fn why(&self, after: &Reading) -> String {
+        let check = self.check(after);
+        let (value, limit) = (check.value.unwrap_or_default(), self.limit);
+        let text = |value: f64| self.what.text(value);
+        let before = self.baseline.map_or("not known".into(), text);
+        let limit = text(limit);
+        let (asked, what) = match self.what {
+            // Latencies are counted in buckets: the limit is the edge above the one asked for.
+            Limited::P99 => (format!("judged at {limit}"), "are above it"),
+            Limited::Failures => (format!("at most {limit} was asked for"), "failed"),
+            Limited::Accuracy => (format!("at least {limit} was asked for"), "are wrong"),
+        };
+        format!(
+            "{} {}, {before} before, {asked}: {} of {} {what}, where {} may be by chance",
+            self.what.name(),
+            text(value),
+            check.beyond,
+            check.counted,
+            self.most(check.counted),
+        )
+    }
+
+    /// Returns the most hits among `counted` that are still within chance.
+    fn most(&self, counted: u64) -> u64 {
+        let (_, of) = self.effective((0, counted));
+        let most = stats::surprising(of, self.allowed, self.risk).saturating_sub(1);
+        (most as f64 * self.dispersion) as u64
+    }
+}

@@ -1,0 +1,95 @@
+//! The columns and the memory after a change of the models, before it is made.
+
+use serde::{Deserialize, Serialize};
+
+use divisi_model::allocation::Matrix;
+use divisi_model::catalogue::{Catalogue, CatalogueEntry};
+use divisi_runtime::device::MemberIndex;
+
+/// The changes that a change of the models would make.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CataloguePreview {
+    /// Models that come, with their versions.
+    pub came: Vec<String>,
+    /// Models that go.
+    pub went: Vec<String>,
+    /// Columns of the matrix that come.
+    pub columns_came: Vec<String>,
+    /// Columns that go.
+    pub columns_went: Vec<String>,
+    /// Columns that stay and get other places or batch sizes.
+    pub moved: Vec<String>,
+    /// The memory of each device.
+    pub memory: Vec<MemoryChange>,
+    /// Why old and new do not fit beside each other, if they do not: the old engine has to end
+    /// first.
+    pub not_beside: Option<String>,
+}
+
+/// The memory of a device in a change of the models, in bytes. Devices of one memory space say the
+/// same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryChange {
+    /// The device.
+    pub device: String,
+    /// Booked now.
+    pub now: u64,
+    /// Booked while old and new are beside each other, or `None` if they do not fit.
+    pub during: Option<u64>,
+    /// Booked once the change is made.
+    pub after: u64,
+    /// All of it.
+    pub bytes: u64,
+}
+
+impl CataloguePreview {
+    /// Compares the models and columns of two catalogues.
+    pub(super) fn between(
+        (old, old_matrix): (&Catalogue, &Matrix),
+        (new, new_matrix): (&Catalogue, &Matrix),
+    ) -> Self {
+        let predecessors = new.predecessors(old);
+        let (before, after) = (old_matrix.frame(), new_matrix.frame());
+        let went = MemberIndex::enumerate(&before.members)
+            .filter(|(column, _)| !predecessors.contains(&Some(*column)));
+        let columns = || MemberIndex::enumerate(&after.members).zip(&predecessors);
+        let came = columns().filter(|(_, before)| before.is_none());
+        let moved = columns().filter(|((column, _), before)| {
+            before.is_some_and(|b| places(old_matrix, b) != places(new_matrix, *column))
+        });
+        CataloguePreview {
+            came: beyond(new, old),
+            went: beyond(old, new),
+            columns_came: came.map(|((_, name), _)| name.clone()).collect(),
+            columns_went: went.map(|(_, name)| name.clone()).collect(),
+            moved: moved.map(|((_, name), _)| name.clone()).collect(),
+            ..CataloguePreview::default()
+        }
+    }
+}
+
+/// Returns the entries of a catalogue that the other has not, or has with another network.
+fn beyond(of: &Catalogue, other: &Catalogue) -> Vec<String> {
+    let same = |a: &CatalogueEntry, b: &CatalogueEntry| {
+        let (one, two) = (a.ensemble(), b.ensemble());
+        a.name() == b.name() && a.version() == b.version() && std::sync::Arc::ptr_eq(one, two)
+    };
+    let entries = of.entries().iter();
+    let beyond = entries.filter(|entry| !other.entries().iter().any(|known| same(entry, known)));
+    beyond
+        .map(|entry| format!("{} version {}", entry.name(), entry.version()))
+        .collect()
+}
+
+/// Returns the places and batch sizes of a column.
+fn places(matrix: &Matrix, column: MemberIndex) -> Vec<(String, usize)> {
+    let frame = matrix.frame();
+    let column = matrix.column(column);
+    let placed = column.filter_map(|(device, size)| Some((device, size?)));
+    placed
+        .map(|(device, size)| {
+            let device = frame.device(device).unwrap_or_default();
+            (device.to_owned(), size.get())
+        })
+        .collect()
+}

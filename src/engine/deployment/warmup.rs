@@ -1,0 +1,87 @@
+//! Requests that a new model is asked before it serves: one that does not answer them is not served.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::serving::{Engine, PipelineIndex, Request};
+use divisi_model::catalogue::{CatalogueEntry, NewEntry, WarmupRequest};
+
+use super::generation::Generation;
+use super::source::ModelsRead;
+
+/// The time for one request; a model that needs longer to wake up is not served.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Asks the models of a generation that were not served before. Returns those that did not answer,
+/// each with the reason.
+pub(super) fn warm_up(next: &Generation, before: &[NewEntry]) -> BTreeMap<String, String> {
+    let mut failed = BTreeMap::new();
+    for (number, entry) in next.catalogue.entries().iter().enumerate() {
+        let same = |old: &NewEntry| Arc::ptr_eq(&old.ensemble, entry.ensemble());
+        if before.iter().any(same) {
+            continue;
+        }
+        if let Err(why) = ask(&next.engine, PipelineIndex(number), entry) {
+            failed.insert(entry.name().to_owned(), why);
+        }
+    }
+    failed
+}
+
+fn ask(engine: &Engine, pipeline: PipelineIndex, entry: &CatalogueEntry) -> Result<(), String> {
+    let width = entry.ensemble().input.shape.elements();
+    let most = engine.telemetry().capacity_of(pipeline);
+    for warmup in entry.warmup().iter() {
+        let samples = (warmup.values.len() / width).max(1);
+        for _ in 0..warmup.count.get() {
+            let asked = ask_once(engine, pipeline, (warmup, most / samples));
+            asked.map_err(|why| format!("warm-up `{}`: {why}", warmup.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks for all rows of a warm-up, in requests that repeat its samples `most` times at most.
+fn ask_once(
+    engine: &Engine,
+    pipeline: PipelineIndex,
+    (warmup, most): (&WarmupRequest, usize),
+) -> Result<(), String> {
+    let mut left = warmup.rows.get();
+    while left > 0 {
+        let rows = left.min(most.max(1));
+        let values = warmup.values.repeat(rows);
+        let request = Request::new(&values).to(pipeline).within(LONGEST);
+        match engine.predict(request) {
+            Ok(Ok(_)) => left -= rows,
+            Ok(Err(failure)) => return Err(failure.to_string()),
+            Err(refused) => return Err(refused.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// Returns remarks on models that did not answer.
+pub(super) fn remarks(cold: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
+    let told = cold.iter();
+    told.map(|(name, why)| format!("model `{name}` is not served: {why}"))
+}
+
+/// Takes models out that did not answer, and those that use them.
+pub(super) fn refuse(read: &mut ModelsRead, mut failed: BTreeMap<String, String>) {
+    while !failed.is_empty() {
+        read.entries
+            .retain(|entry| !failed.contains_key(&entry.name));
+        let users = read.entries.iter().filter_map(|entry| {
+            let used = entry.interface.composing.iter();
+            let mut used = used.filter_map(|step| failed.get_key_value(&step.model));
+            let (model, why) = used.next()?;
+            let why = format!("model `{model}`, which it uses, is not served: {why}");
+            Some((entry.name.clone(), why))
+        });
+        let users: BTreeMap<String, String> = users.collect();
+        read.failures.append(&mut failed);
+        failed = users;
+    }
+}

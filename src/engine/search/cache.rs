@@ -1,0 +1,264 @@
+//! Results kept between runs, under a key made of all they depend on, in files that are
+//! trusted only whole: a text with its checksum, replaced in one step.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use divisi_model::allocation::{Frame, Matrix, MatrixFile};
+use divisi_model::catalogue::Demand;
+use divisi_model::ensemble::Samples;
+use divisi_model::replace::replace_file;
+use divisi_model::user_folders;
+use divisi_runtime::device::Devices;
+use divisi_runtime::reading;
+
+use super::evaluator::{Doubt, Score};
+use super::method::Method;
+use super::result::{Comparison, EntryLatency, LoadedLatency, SearchResult};
+
+/// Raised whenever the same search comes to something else than before.
+const RESULTS: u32 = 3;
+
+/// Names a result: everything that could change it goes in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheKey(String);
+
+impl CacheKey {
+    /// The key of a search by `method` on this machine.
+    pub fn new(demand: &Demand, devices: &Devices, method: &Method) -> Self {
+        let ensemble = demand.models();
+        let mut hash = Sha256::new();
+        let mut add = |text: String| {
+            hash.update(text.as_bytes());
+            hash.update([0]);
+        };
+        add(env!("CARGO_PKG_VERSION").into());
+        add(format!("results {RESULTS}"));
+        // An unoptimised build's figures say nothing about an optimised one.
+        add(format!("debug {}", cfg!(debug_assertions)));
+        add(processor());
+        add(divisi_runtime::compute::kernels_in_use());
+        add(format!("{devices:?} {method:?}"));
+        add(format!(
+            "{} {:?} {:?} {} {:?} {}",
+            ensemble.name,
+            ensemble.input,
+            ensemble.rule,
+            ensemble.segment_size,
+            ensemble.policy,
+            ensemble.batch_sizes
+        ));
+        if devices.has_gpu() {
+            add(format!("precision {}", ensemble.precision));
+        }
+        for member in &ensemble.members {
+            add(format!(
+                "{} {:?} {:?} {:?} {:?}",
+                member.name, member.graph, member.input, member.outputs, member.precision
+            ));
+            if let Some(calibration) = member.calibration() {
+                add(format!("{calibration:?}"));
+            }
+        }
+        let weights = ensemble.members.iter().map(|m| &m.weights);
+        for weights in weights {
+            match weights.seed() {
+                Some(seed) => hash.update(seed.to_le_bytes()),
+                None => weights
+                    .iter()
+                    .for_each(|(_, values)| add_values(&mut hash, values)),
+            }
+        }
+        if let Some(samples) = &ensemble.calibration {
+            add_samples(&mut hash, samples);
+        }
+        if demand.catalogue().single().is_none() || ensemble.pipeline.is_some() {
+            add_entries(&mut hash, demand);
+        }
+        CacheKey(hex(hash))
+    }
+}
+
+/// Adds how much of which entries is asked, and how their rows go.
+fn add_entries(hash: &mut Sha256, demand: &Demand) {
+    for (number, entry) in demand.catalogue().entries().iter().enumerate() {
+        let (name, ensemble) = (entry.name(), entry.ensemble());
+        let (share, flow) = (demand.mix().share(number), ensemble.dataflow());
+        let steps = (0..flow.steps().len()).map(|step| demand.step(number, step));
+        let steps: Vec<_> = steps.collect();
+        let columns = entry.columns();
+        hash.update(format!("{name} {share} {columns:?} {flow:?} {steps:?}"));
+        if let Some(samples) = &ensemble.calibration {
+            add_samples(hash, samples);
+        }
+    }
+}
+
+/// Samples that are hashed at once: those of another type are float32 only for so long.
+const PIECE: usize = 64;
+
+fn add_samples(hash: &mut Sha256, samples: &Samples) {
+    for first in (0..samples.len()).step_by(PIECE) {
+        let count = PIECE.min(samples.len() - first);
+        add_values(hash, &samples.rows(first, count));
+    }
+}
+
+fn add_values(hash: &mut Sha256, values: &[f32]) {
+    values.iter().for_each(|v| hash.update(v.to_le_bytes()));
+}
+
+/// A folder of results.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    key: String,
+    file: MatrixFile,
+    score: f64,
+    doubt: Doubt,
+    start_score: f64,
+    start_doubt: Doubt,
+    gain: Option<Comparison>,
+    evaluations: usize,
+    iterations: usize,
+    coverage: f64,
+    predicted: Option<f64>,
+    steady: Option<Score>,
+    bound: Option<f64>,
+    latency: Option<LoadedLatency>,
+    #[serde(default)]
+    by_entry: Vec<EntryLatency>,
+    shortfall: Option<String>,
+}
+
+impl Cache {
+    /// Returns the cache of the user, or `None` if there is no home.
+    pub fn of_user() -> Option<Self> {
+        user_folders::cache().map(|folder| Cache::at(&folder))
+    }
+
+    /// Returns a cache in `folder`.
+    pub fn at(folder: &Path) -> Self {
+        Cache {
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// Returns the folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn path(&self, key: &CacheKey) -> PathBuf {
+        self.folder.join(format!("{}.json", &key.0[..32]))
+    }
+
+    /// Returns a stored result, or `None` if there is none, or it is damaged or stale.
+    pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<SearchResult> {
+        let stored: Stored = read_checked(&self.path(key))?;
+        let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
+        let matrix: Matrix = stored.file.matrix_for(ensemble, frame).ok()?;
+        sane.then_some(SearchResult {
+            matrix,
+            score: stored.score,
+            doubt: stored.doubt,
+            start_score: stored.start_score,
+            start_doubt: stored.start_doubt,
+            gain: stored.gain,
+            evaluations: stored.evaluations,
+            iterations: stored.iterations,
+            coverage: stored.coverage,
+            predicted: stored.predicted,
+            steady: stored.steady,
+            bound: stored.bound,
+            latency: stored.latency,
+            by_entry: stored.by_entry,
+            shortfall: stored.shortfall,
+        })
+    }
+
+    /// Stores a result.
+    ///
+    /// # Errors
+    /// The disk is full or not writable; the search's result is not lost by that.
+    pub fn store(&self, key: &CacheKey, ensemble: &str, found: &SearchResult) -> io::Result<()> {
+        let stored = Stored {
+            key: key.0.clone(),
+            file: MatrixFile::new(ensemble, &found.matrix),
+            score: found.score,
+            doubt: found.doubt,
+            start_score: found.start_score,
+            start_doubt: found.start_doubt,
+            gain: found.gain,
+            evaluations: found.evaluations,
+            iterations: found.iterations,
+            coverage: found.coverage,
+            predicted: found.predicted,
+            steady: found.steady,
+            bound: found.bound,
+            latency: found.latency,
+            by_entry: found.by_entry.clone(),
+            shortfall: found.shortfall.clone(),
+        };
+        write_checked(&self.path(key), &stored)
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Sealed {
+    sum: String,
+    body: String,
+}
+
+impl Sealed {
+    fn new(body: String) -> Self {
+        let sum = hex(Sha256::new().chain_update(&body));
+        Sealed { sum, body }
+    }
+
+    fn open(self) -> Option<String> {
+        (Sealed::new(self.body.clone()).sum == self.sum).then_some(self.body)
+    }
+}
+
+/// Reads the value that was written to `path`, or returns `None` if there is none or it is
+/// damaged.
+pub(super) fn read_checked<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let bytes = reading::bytes(path).ok()?;
+    let checksummed: Sealed = serde_json::from_slice(&bytes).ok()?;
+    serde_json::from_str(&checksummed.open()?).ok()
+}
+
+/// Writes `value` beside `path` and renames, so that a reader never sees half.
+///
+/// # Errors
+/// The disk is full or not writable.
+pub(super) fn write_checked(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let checksummed = Sealed::new(serde_json::to_string(value)?);
+    let text = serde_json::to_string_pretty(&checksummed)?;
+    replace_file(path, text.as_bytes())
+}
+
+/// Returns a hash as hexadecimal text.
+pub(super) fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Returns the processor's name: results of another machine do not count here.
+pub fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find(|l| l.starts_with("model name"));
+    format!("{} {}", std::env::consts::ARCH, model.unwrap_or_default())
+}

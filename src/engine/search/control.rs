@@ -1,0 +1,191 @@
+//! A search seen and steered from outside: pause, cancel, progress.
+
+use std::sync::Condvar;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use divisi_runtime::lock::Leaf;
+
+use super::error::Stopped;
+use super::progress::SearchProgress;
+
+/// The control of a search, shared with those who watch and steer it.
+#[derive(Debug)]
+pub struct Control {
+    state: Leaf<ControlState>,
+    /// Beside the state, so that a measurement can watch it.
+    cancelled: AtomicBool,
+    changed: Condvar,
+    started: Instant,
+}
+
+#[derive(Debug)]
+struct ControlState {
+    paused: bool,
+    /// The search has come to a place where it waits.
+    waiting: bool,
+    progress: SearchProgress,
+    phase: SearchPhase,
+}
+
+/// A part of a search in which evaluations take about as long as each other.
+#[derive(Clone, Copy, Debug)]
+struct SearchPhase {
+    /// Later by as much as was waited since.
+    started: Instant,
+    /// Evaluations and climbs before it.
+    evaluations: usize,
+    climbs: usize,
+    /// Iterations at most that visit as many neighbours as the one now.
+    iterations: usize,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        let started = Instant::now();
+        let phase = SearchPhase {
+            started,
+            evaluations: 0,
+            climbs: 0,
+            iterations: 0,
+        };
+        Control {
+            state: Leaf::new(ControlState {
+                paused: false,
+                waiting: false,
+                progress: SearchProgress::default(),
+                phase,
+            }),
+            cancelled: AtomicBool::new(false),
+            changed: Condvar::new(),
+            started,
+        }
+    }
+}
+
+impl Control {
+    /// Pauses or resumes; a measurement under way is finished first.
+    pub fn pause(&self, paused: bool) {
+        self.with(|state| state.paused = paused);
+        self.changed.notify_all();
+    }
+
+    /// Ends the search as soon as possible.
+    pub fn cancel(&self) {
+        // Under the lock, so that nobody begins to wait in between.
+        self.with(|_| self.cancelled.store(true, Ordering::Release));
+        self.changed.notify_all();
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Returns the flag that is set once it is cancelled.
+    pub fn cancelled(&self) -> &AtomicBool {
+        &self.cancelled
+    }
+
+    /// Resets the progress.
+    pub fn begin(&self) {
+        self.update(|progress| *progress = SearchProgress::default());
+    }
+
+    /// Whether it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.with(|state| state.paused)
+    }
+
+    /// Whether it is paused and has finished what it was measuring.
+    pub fn is_waiting(&self) -> bool {
+        self.with(|state| state.waiting)
+    }
+
+    /// Returns the progress.
+    pub fn progress(&self) -> SearchProgress {
+        self.with(|state| state.progress.clone())
+    }
+
+    /// Whether it occupies the devices now: it measures and does not wait.
+    pub fn is_measuring(&self) -> bool {
+        self.with(|state| state.progress.measuring && !state.waiting)
+    }
+
+    /// Returns the number of evaluations so far.
+    pub fn evaluations(&self) -> usize {
+        self.with(|state| state.progress.evaluations)
+    }
+
+    /// Evaluations from now on take another time than those before; there are at most
+    /// so many iterations of them, 0 where there are none.
+    pub(super) fn begin_phase(&self, iterations: usize) {
+        self.with(|state| {
+            state.phase = SearchPhase {
+                started: Instant::now(),
+                evaluations: state.progress.evaluations,
+                climbs: state.progress.climbs.0,
+                iterations,
+            };
+        });
+    }
+
+    /// Returns the time left at the pace of this phase, if the number of evaluations is
+    /// known. It is an upper bound: iterations end early if no neighbour is better.
+    pub fn left(&self) -> Option<Duration> {
+        self.with(|state| state.left())
+    }
+
+    /// Returns the time since the search began.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Waits while paused.
+    ///
+    /// # Errors
+    /// [`Stopped`] once cancelled.
+    pub fn checkpoint(&self) -> Result<(), Stopped> {
+        let mut state = self.state.lock();
+        let waiting = state.paused.then(Instant::now);
+        while state.paused && !self.is_cancelled() {
+            state.waiting = true;
+            state = state.wait(&self.changed);
+        }
+        state.waiting = false;
+        if let Some(since) = waiting {
+            state.phase.started += since.elapsed();
+        }
+        if self.is_cancelled() {
+            Err(Stopped)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Notes progress.
+    pub fn update(&self, change: impl FnOnce(&mut SearchProgress)) {
+        self.with(|state| change(&mut state.progress));
+    }
+
+    fn with<R>(&self, look: impl FnOnce(&mut ControlState) -> R) -> R {
+        look(&mut self.state.lock())
+    }
+}
+
+impl ControlState {
+    fn left(&self) -> Option<Duration> {
+        let (seen, phase) = (&self.progress, &self.phase);
+        let (ended, climbs) = seen.climbs;
+        let (done, left) = match ended < climbs {
+            true => (ended - phase.climbs.min(ended), climbs - ended),
+            false if seen.neighbours == 0 => return None,
+            false => (
+                seen.evaluations.saturating_sub(phase.evaluations),
+                seen.left(phase.iterations),
+            ),
+        };
+        let pace = (done > 0).then(|| phase.started.elapsed() / u32::try_from(done).unwrap_or(1));
+        pace.map(|each| each.mul_f64(left as f64))
+    }
+}

@@ -1,0 +1,337 @@
+//! A whole search as a person asks for it: algorithm, evaluator, cache.
+
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+
+use crate::load::LoadSamples;
+use crate::serving::{BuildError, PredictorFactory};
+use divisi_model::allocation::{Footprints, Frame, Matrix};
+use divisi_model::catalogue::Demand;
+use divisi_model::ensemble::{BatchSize, ComputedMember, Ensemble};
+use divisi_model::profile::Costs;
+use divisi_runtime::compute::Predictor;
+use divisi_runtime::compute::gpu::Program;
+use divisi_runtime::device::gpu::{Gpu, GpuInfo};
+use divisi_runtime::device::{Devices, Ledger, MemberIndex, NoRoom};
+
+use super::bench::BenchEvaluator;
+use super::cache::{Cache, CacheKey};
+use super::control::Control;
+use super::error::{AskedError, SearchError};
+use super::evaluator::{Doubt, Evaluator, Score};
+use super::greedy::greedy;
+use super::method::{Algorithm, EvaluatorKind, Method};
+use super::model_search;
+use super::placement::{best_batch, worst_fit};
+use super::progress::SearchProgress;
+use super::result::{SearchResult, confirm, measured};
+use super::virtual_bench::VirtualBench;
+
+/// A whole search: what it is for and what it works with.
+#[derive(Clone)]
+pub struct SearchJob {
+    /// The ensemble, or several with the shares in which they are asked.
+    pub demand: Demand,
+    /// The devices.
+    pub devices: Devices,
+    /// The same devices with the memory that measuring may take: less than all of it
+    /// where an engine serves on them already.
+    pub measured_on: Devices,
+    /// The frame of matrices.
+    pub frame: Arc<Frame>,
+    /// The factory of workers for real runs.
+    pub factory: Arc<dyn PredictorFactory>,
+    /// The method.
+    pub method: Method,
+    /// The cache of results and profiles.
+    pub cache: Option<Cache>,
+    /// Costs that a quiet search prefers to kept profiles if they are complete: those of
+    /// predictions, or learnt from serving.
+    pub known: Option<Arc<Costs>>,
+}
+
+/// The outcome of a job.
+#[derive(Clone, Debug)]
+pub struct SearchOutcome {
+    /// The result.
+    pub found: SearchResult,
+    /// Whether it was found by an earlier search and not measured again.
+    pub cached: bool,
+    /// Why it could not be stored, if it could not.
+    pub cache_error: Option<String>,
+}
+
+impl SearchJob {
+    /// Runs the search; what happens shows in `control`.
+    ///
+    /// # Errors
+    /// The method asks for what cannot be done, no matrix fits, a measurement failed, or the
+    /// search was cancelled.
+    pub fn run(&self, control: &Arc<Control>) -> Result<SearchOutcome, SearchError> {
+        self.method.check().map_err(AskedError::from)?;
+        let job = self.sparing_memory()?;
+        let name = &self.models().name;
+        let key = CacheKey::new(&self.demand, &job.memory_in_key(), &self.method);
+        // What serving has shown is different each time.
+        let cache = self.cache.as_ref().filter(|_| !job.is_quiet());
+        if let Some(found) = cache.and_then(|c| c.load(&key, name, &self.frame)) {
+            control.update(|p| show(p, &found));
+            return Ok(SearchOutcome {
+                found,
+                cached: true,
+                cache_error: None,
+            });
+        }
+        let found = job.search(control)?;
+        control.update(|p| show(p, &found));
+        let stored = cache.map(|c| c.store(&key, name, &found));
+        Ok(SearchOutcome {
+            found,
+            cached: false,
+            cache_error: stored.and_then(Result::err).map(|e| e.to_string()),
+        })
+    }
+
+    /// Measures the result of an earlier run of the job once more beside the start: the best
+    /// of several results is too good. The start stays unless it is slower for sure.
+    /// Figures that are exact or predicted stand as they are.
+    ///
+    /// # Errors
+    /// A run broke down, or the search was cancelled.
+    pub fn again(
+        &self,
+        found: SearchResult,
+        control: &Arc<Control>,
+    ) -> Result<SearchResult, SearchError> {
+        if matches!(found.doubt, Doubt::Exact | Doubt::Predicted) {
+            return Ok(found);
+        }
+        let job = self.sparing_memory()?;
+        let footprints = job.footprints(&job.devices);
+        let start = worst_fit(&job.frame, &job.devices, &footprints)?;
+        let costs = Arc::new(Costs::of_laws(job.models(), &job.devices));
+        let mut judge = job.judge(control, &costs)?;
+        if found.matrix != start {
+            return confirm(&start, found, judge.as_mut(), control);
+        }
+        let score = judge.score(&start, 0.0)?;
+        Ok(SearchResult {
+            score: score.samples_per_s,
+            doubt: score.doubt,
+            start_score: score.samples_per_s,
+            start_doubt: score.doubt,
+            evaluations: found.evaluations + 1,
+            ..found
+        })
+    }
+
+    /// The same job where what has to stay free is not there.
+    pub(super) fn sparing_memory(&self) -> Result<SearchJob, SearchError> {
+        let spare = self.method.goal.spare_memory;
+        Ok(SearchJob {
+            devices: sparing(&self.devices, spare)?,
+            measured_on: sparing(&self.measured_on, spare)?,
+            method: self.method.on(&self.devices),
+            ..self.clone()
+        })
+    }
+
+    /// Where even the largest matrix fits beside what serves, memory decides nothing
+    /// and results are good for any; else they belong to what was left. What is free on a
+    /// GPU differs a little each time.
+    fn memory_in_key(&self) -> Devices {
+        let largest = Some(self.frame.batch_sizes.largest());
+        let cells = self.frame.devices.len() * self.frame.members.len();
+        let fits = Matrix::new(Arc::clone(&self.frame), vec![largest; cells]).is_ok_and(|all| {
+            let footprints = self.footprints(&self.measured_on);
+            footprints.book(&all, &self.measured_on).is_ok()
+        });
+        match fits {
+            true => self.devices.with_whole_gpus(),
+            false => self.measured_on.clone(),
+        }
+    }
+
+    /// Returns the members of all entries side by side.
+    pub(super) fn models(&self) -> &Arc<Ensemble> {
+        self.demand.models()
+    }
+
+    /// Plans the memory of the members on `devices`, beside the pools.
+    pub(super) fn footprints(&self, devices: &Devices) -> Footprints {
+        Footprints::of_catalogue(self.demand.catalogue(), devices)
+    }
+
+    /// Whether every device is simulated, so that runs are in virtual time.
+    pub fn is_simulated(&self) -> bool {
+        self.devices.all_simulated()
+    }
+
+    /// Whether it must leave this machine's devices alone.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.method.quiet && !self.is_simulated()
+    }
+
+    fn search(&self, control: &Arc<Control>) -> Result<SearchResult, SearchError> {
+        if self.method.evaluator == EvaluatorKind::Model {
+            return model_search::search(self, control);
+        }
+        control.update(|p| p.measuring = !self.is_simulated());
+        let footprints = self.footprints(&self.devices);
+        let start = worst_fit(&self.frame, &self.devices, &footprints)?;
+        let costs = Arc::new(Costs::of_laws(self.models(), &self.devices));
+        let mut judge = self.judge(control, &costs)?;
+        match self.method.algorithm {
+            Algorithm::WorstFit => measured(&start, start.clone(), judge.as_mut(), control),
+            Algorithm::BestBatch => {
+                let (matrix, evaluations) = self.best_batch(&footprints, control)?;
+                let mut found = measured(&start, matrix, judge.as_mut(), control)?;
+                found.evaluations += evaluations;
+                Ok(found)
+            }
+            // Local was refused before: only the model is fast enough for it.
+            Algorithm::Greedy | Algorithm::Local => {
+                let bounds = self.method.bounds;
+                let found = greedy(start.clone(), bounds, judge.as_mut(), control)?;
+                confirm(&start, found, judge.as_mut(), control)
+            }
+        }
+    }
+
+    /// Best-batch's matrix by runs, and how many it took.
+    pub(super) fn best_batch(
+        &self,
+        footprints: &Footprints,
+        control: &Arc<Control>,
+    ) -> Result<(Matrix, usize), SearchError> {
+        let alone = |member: MemberIndex| {
+            if self.demand.asked_holder(member).is_none() {
+                return Ok(Box::new(NotAsked) as Box<dyn Evaluator>);
+            }
+            let demand = self.demand.only(member);
+            let first = self.measured_on.alone(self.devices.preferred()[0]);
+            let job = SearchJob {
+                frame: Frame::of(demand.models(), &first),
+                factory: Arc::new(OneMember {
+                    member,
+                    factory: Arc::clone(&self.factory),
+                }),
+                devices: first.clone(),
+                measured_on: first,
+                demand,
+                ..self.clone()
+            };
+            job.judge(
+                control,
+                &Arc::new(Costs::of_laws(job.models(), &job.devices)),
+            )
+        };
+        best_batch(&self.frame, &self.devices, footprints, alone, control)
+    }
+
+    /// Returns the evaluator by runs: real workers, or virtual time if no device is real.
+    pub(super) fn judge(
+        &self,
+        control: &Arc<Control>,
+        costs: &Arc<Costs>,
+    ) -> Result<Box<dyn Evaluator>, SearchError> {
+        if self.is_simulated() {
+            let footprints = self.footprints(&self.devices);
+            let (devices, costs) = (self.devices.clone(), Arc::clone(costs));
+            let demand = self.demand.clone();
+            return Ok(Box::new(VirtualBench::new(
+                demand, devices, footprints, costs,
+            )));
+        }
+        let catalogue = self.demand.catalogue();
+        let samples = LoadSamples::of(catalogue, self.demand.mix()).map_err(AskedError::from)?;
+        Ok(Box::new(BenchEvaluator::new(
+            catalogue,
+            self.measured_on.clone(),
+            Arc::clone(&self.factory),
+            samples,
+            Arc::clone(control),
+        )))
+    }
+}
+
+/// Evaluates the matrices of a member that nobody asks for: one is as good as another.
+struct NotAsked;
+
+impl Evaluator for NotAsked {
+    fn name(&self) -> &'static str {
+        "not asked"
+    }
+
+    fn score(&mut self, _: &Matrix, _: f64) -> Result<Score, SearchError> {
+        Ok(Score::NONE)
+    }
+}
+
+/// The devices with `spare` bytes of each memory taken.
+fn sparing(devices: &Devices, spare: u64) -> Result<Devices, AskedError> {
+    let mut ledger = Ledger::new(devices);
+    let mut spaces = Vec::new();
+    for (index, device) in devices.enumerate() {
+        // A device that is gone has none to spare.
+        let gone = devices.memory_bytes(index) == 0;
+        if spare == 0 || gone || spaces.contains(&device.space) {
+            continue;
+        }
+        spaces.push(device.space);
+        let refused = |room: NoRoom| AskedError::SpareMemory {
+            most: room.free,
+            device: device.name.clone(),
+            found: spare,
+        };
+        ledger.reserve(device.space, spare).map_err(refused)?;
+    }
+    Ok(devices.beside(&ledger))
+}
+
+fn show(progress: &mut SearchProgress, found: &SearchResult) {
+    progress.evaluations = progress.evaluations.max(found.evaluations);
+    progress.show(found);
+    progress.coverage = found.coverage;
+    progress.bound = found.bound;
+}
+
+/// Builds one member of an ensemble as if it were the only one.
+struct OneMember {
+    member: MemberIndex,
+    factory: Arc<dyn PredictorFactory>,
+}
+
+impl OneMember {
+    /// Returns the network among those of all members.
+    fn of_all(&self, network: ComputedMember) -> ComputedMember {
+        ComputedMember {
+            member: self.member,
+            ..network
+        }
+    }
+}
+
+impl PredictorFactory for OneMember {
+    fn build(
+        &self,
+        network: ComputedMember,
+        size: BatchSize,
+        pool: Option<Arc<ThreadPool>>,
+    ) -> Result<Box<dyn Predictor>, BuildError> {
+        self.factory.build(self.of_all(network), size, pool)
+    }
+
+    fn gpu(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, BuildError> {
+        self.factory.gpu(info)
+    }
+
+    fn program(
+        &self,
+        network: ComputedMember,
+        gpu: &Arc<dyn Gpu>,
+    ) -> Result<Arc<dyn Program>, BuildError> {
+        self.factory.program(self.of_all(network), gpu)
+    }
+}

@@ -1,0 +1,315 @@
+//! How a search is done, and what for: algorithm, evaluator, how far it goes, its goal.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::Rate;
+use divisi_model::ranged::{FieldOutOfRange, checked_when_read, within};
+use divisi_runtime::device::{Devices, format_bytes};
+
+use super::error::MethodError;
+use super::greedy::Bounds;
+
+/// The algorithms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Algorithm {
+    /// Worst-fit decreasing.
+    WorstFit,
+    /// The best batch size of each member alone.
+    BestBatch,
+    /// The paper's.
+    #[default]
+    Greedy,
+    /// Moves of one and two entries from several starts; only the model is fast enough.
+    Local,
+}
+
+impl Algorithm {
+    /// All of them, as a person is told about them.
+    pub const ALL: [Algorithm; 4] = [
+        Algorithm::WorstFit,
+        Algorithm::BestBatch,
+        Algorithm::Greedy,
+        Algorithm::Local,
+    ];
+
+    /// Whether it returns one matrix by a rule, which is scored and not improved.
+    pub fn is_rule(self) -> bool {
+        matches!(self, Algorithm::WorstFit | Algorithm::BestBatch)
+    }
+
+    /// Returns its name on the command line and the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::WorstFit => "worst-fit",
+            Algorithm::BestBatch => "best-batch",
+            Algorithm::Greedy => "greedy",
+            Algorithm::Local => "local",
+        }
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Algorithm::ALL.into_iter().find(|a| a.name() == text);
+        found.ok_or_else(|| {
+            format!("expected worst-fit, best-batch, greedy or local, found `{text}`")
+        })
+    }
+}
+
+/// The kind of evaluator that scores matrices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EvaluatorKind {
+    /// It runs: really, or in virtual time where every device is simulated.
+    #[default]
+    Bench,
+    /// Its throughput is predicted from profiles; the best few are run.
+    Model,
+}
+
+impl EvaluatorKind {
+    /// Returns its name on the command line and the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            EvaluatorKind::Bench => "bench",
+            EvaluatorKind::Model => "model",
+        }
+    }
+}
+
+impl FromStr for EvaluatorKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [EvaluatorKind::Bench, EvaluatorKind::Model]
+            .into_iter()
+            .find(|e| e.name() == text)
+            .ok_or_else(|| format!("expected bench or model, found `{text}`"))
+    }
+}
+
+/// Climbs after the first, where none are given.
+const RESTARTS: usize = 8;
+/// Matrices that are run at the end, where no number is given.
+const FINALISTS: usize = 3;
+
+/// Everything that decides what a search finds, given an ensemble and devices.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
+pub struct Method {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// The evaluator.
+    pub evaluator: EvaluatorKind,
+    /// Of greedy; its seed is every algorithm's.
+    pub bounds: Bounds,
+    /// Of local: climbs after the first.
+    pub restarts: usize,
+    /// Of `model`: the best so many are run; none of them at 0.
+    pub finalists: usize,
+    /// The goal.
+    pub goal: Goal,
+    /// Whether serving must not be disturbed: nothing is measured or run on this machine's
+    /// devices, and predictions have the lowest priority. It needs evaluator `model`.
+    #[serde(default)]
+    pub quiet: bool,
+}
+
+checked_when_read!(Method);
+
+impl Default for Method {
+    fn default() -> Self {
+        Method {
+            algorithm: Algorithm::default(),
+            evaluator: EvaluatorKind::default(),
+            bounds: Bounds::default(),
+            restarts: RESTARTS,
+            finalists: FINALISTS,
+            goal: Goal::default(),
+            quiet: false,
+        }
+    }
+}
+
+impl Method {
+    /// The quickest way to a good matrix: local search by the model.
+    pub fn quick() -> Self {
+        Method {
+            algorithm: Algorithm::Local,
+            evaluator: EvaluatorKind::Model,
+            bounds: Bounds {
+                max_neighs: usize::MAX,
+                ..Bounds::default()
+            },
+            ..Method::default()
+        }
+    }
+
+    /// Returns the method as it is followed on `devices`: a quiet one runs nothing on this
+    /// machine's.
+    #[must_use]
+    pub fn on(self, devices: &Devices) -> Self {
+        match self.quiet && !devices.all_simulated() {
+            true => Method {
+                finalists: 0,
+                ..self
+            },
+            false => self,
+        }
+    }
+
+    /// Whether it runs workers, for which there must be samples: a simulated device
+    /// needs none.
+    pub fn runs_on(&self, devices: &Devices) -> bool {
+        let finalists = self.on(devices).finalists;
+        let runs = self.evaluator == EvaluatorKind::Bench || finalists > 0;
+        runs && !devices.all_simulated()
+    }
+
+    /// Where scores come from, in words.
+    pub fn evaluator_on(&self, devices: &Devices) -> &'static str {
+        let virtually = devices.all_simulated();
+        match (self.evaluator, self.on(devices).finalists > 0) {
+            (EvaluatorKind::Bench, _) if virtually => "bench, simulated",
+            (EvaluatorKind::Bench, _) => "bench",
+            (EvaluatorKind::Model, false) => "model",
+            (EvaluatorKind::Model, true) if virtually => "model, then bench, simulated",
+            (EvaluatorKind::Model, true) => "model, then bench",
+        }
+    }
+
+    /// Climbs after the first, and matrices that are run at the end, at most.
+    pub const MOST_ROUNDS: usize = 100_000;
+
+    /// Checks its numbers, and that its parts go together.
+    ///
+    /// # Errors
+    /// A number is outside of its range, or a part needs evaluator `model`.
+    pub fn check(&self) -> Result<(), MethodError> {
+        for (field, found) in [
+            ("max_iter", self.bounds.max_iter),
+            ("restarts", self.restarts),
+            ("finalists", self.finalists),
+        ] {
+            if found > Self::MOST_ROUNDS {
+                return Err(MethodError::TooMany {
+                    field,
+                    most: Self::MOST_ROUNDS,
+                    found,
+                });
+            }
+        }
+        self.goal.check()?;
+        self.check_parts()
+    }
+
+    fn check_parts(&self) -> Result<(), MethodError> {
+        if self.evaluator == EvaluatorKind::Model {
+            return Ok(());
+        }
+        if self.quiet {
+            return Err(MethodError::NeedsModel("a quiet search".into()));
+        }
+        if self.algorithm == Algorithm::Local {
+            return Err(MethodError::NeedsModel("algorithm local".into()));
+        }
+        if self.goal.needs_latency() || self.goal.rate.is_some() {
+            return Err(MethodError::NeedsModel(format!("goal `{}`", self.goal)));
+        }
+        Ok(())
+    }
+}
+
+/// The figure that a search optimises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    /// Samples a second, whatever they wait.
+    #[default]
+    Throughput,
+    /// The 99th percentile of latency under load.
+    Latency,
+}
+
+impl Objective {
+    /// Returns its name on the command line and the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Objective::Throughput => "throughput",
+            Objective::Latency => "latency",
+        }
+    }
+}
+
+impl FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Objective::Throughput, Objective::Latency]
+            .into_iter()
+            .find(|o| o.name() == text)
+            .ok_or_else(|| format!("expected throughput or latency, found `{text}`"))
+    }
+}
+
+/// An objective and what has to hold beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// The figure to optimise.
+    pub objective: Objective,
+    /// 99 of 100 requests are answered within this time.
+    pub p99: Option<Duration>,
+    /// Requests of one sample a second that have to be served.
+    pub rate: Option<f64>,
+    /// Bytes that stay free in the memory of every device.
+    pub spare_memory: u64,
+}
+
+impl Goal {
+    /// Checks its numbers.
+    ///
+    /// # Errors
+    /// A number is outside of its range.
+    pub fn check(&self) -> Result<(), FieldOutOfRange> {
+        let day = Duration::from_secs(86_400);
+        if let Some(p99) = self.p99 {
+            within("p99", p99, Duration::from_nanos(1), day)?;
+        }
+        match self.rate {
+            Some(rate) => within("rate", rate, Rate::LEAST.get(), Rate::MOST.get()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether latencies matter, which only a simulation under load tells.
+    pub fn needs_latency(&self) -> bool {
+        self.objective == Objective::Latency || self.p99.is_some()
+    }
+
+    /// Whether it is the plain one: throughput and nothing else.
+    pub fn is_plain(&self) -> bool {
+        *self == Goal::default()
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.objective.name())?;
+        if let Some(p99) = self.p99 {
+            write!(f, ", p99 ≤ {} ms", p99.as_secs_f64() * 1e3)?;
+        }
+        if let Some(rate) = self.rate {
+            write!(f, ", {rate} samples/s")?;
+        }
+        if self.spare_memory > 0 {
+            write!(f, ", {} spare", format_bytes(self.spare_memory))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! A search by the model: profiles, an algorithm over predictions, a bound, and the
+//! best few run for real.
+
+use std::sync::Arc;
+
+use divisi_model::allocation::{Footprints, Frame, Matrix};
+use divisi_model::profile::{CellCost, Costs};
+use divisi_runtime::device::{Device, DeviceIndex, Devices, MemberIndex};
+
+use super::control::Control;
+use super::error::SearchError;
+use super::evaluator::{Evaluator, Score};
+use super::greedy::greedy;
+use super::job::SearchJob;
+use super::local::{LocalSearch, MemoryBudget, Position};
+use super::method::Algorithm;
+use super::model::{Batching, Limits, ModelEvaluator, Rates};
+use super::placement::{best_batch, worst_fit};
+use super::profiling::Profiler;
+use super::result::SearchResult;
+use super::under_load;
+use super::virtual_bench::VirtualBench;
+
+/// A search by the model: the job with all that is derived from it.
+pub(super) struct ModelSearch<'a> {
+    /// The job.
+    pub job: &'a SearchJob,
+    /// Its control.
+    pub control: &'a Arc<Control>,
+    /// The memory of workers.
+    pub footprints: Footprints,
+    /// The costs of batches.
+    pub costs: Arc<Costs>,
+    /// The rates of workers.
+    pub rates: Rates,
+    /// The memory of the devices.
+    pub budget: MemoryBudget,
+    /// The bounds of workers.
+    pub limits: Limits,
+    /// Samples a second that no matrix exceeds under the ensemble's policy.
+    pub bound: f64,
+}
+
+/// The result of an algorithm by predictions alone.
+pub(super) struct Candidates {
+    /// Distinct, the best predicted first.
+    pub matrices: Vec<Matrix>,
+    /// Matrices scored.
+    pub evaluations: usize,
+    /// Steps taken.
+    pub steps: usize,
+    /// Best-batch's matrix, where it is worth a last climb of its own.
+    pub second: Option<Matrix>,
+}
+
+impl Candidates {
+    fn new(matrices: Vec<Matrix>, evaluations: usize, steps: usize) -> Self {
+        Candidates {
+            matrices,
+            evaluations,
+            steps,
+            second: None,
+        }
+    }
+}
+
+/// Searches as `job` says.
+///
+/// # Errors
+/// No matrix fits, a measurement broke down, or the search was cancelled.
+pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchResult, SearchError> {
+    let modelled = ModelSearch::new(job, control)?;
+    let start = worst_fit(&job.frame, &job.devices, &modelled.footprints)?;
+    let candidates = modelled.candidates(&start)?;
+    let (evaluations, steps) = (candidates.evaluations, candidates.steps);
+    let goal = &job.method.goal;
+    let mut found = if goal.needs_latency() {
+        under_load::search(&modelled, &start, candidates.matrices)?
+    } else if job.method.algorithm.is_rule() {
+        modelled.figures(&candidates.matrices[0], &start)?
+    } else {
+        modelled.measured(&start, candidates)?
+    };
+    found.evaluations += evaluations;
+    found.iterations = steps;
+    found.bound = Some(modelled.bound);
+    let steady = modelled.steady(&found.matrix)?;
+    found.steady = Some(steady);
+    if let (None, Some(rate)) = (&found.shortfall, goal.rate) {
+        found.shortfall = under_load::too_slow(steady.samples_per_s, rate);
+    }
+    Ok(found)
+}
+
+impl<'a> ModelSearch<'a> {
+    /// Profiles what is not known and works out what follows from it.
+    pub(crate) fn new(job: &'a SearchJob, control: &'a Arc<Control>) -> Result<Self, SearchError> {
+        let footprints = job.footprints(&job.devices);
+        let profiler = Profiler {
+            catalogue: job.demand.catalogue(),
+            devices: &job.measured_on,
+            footprints: &footprints,
+            factory: job.factory.as_ref(),
+            cache: job.cache.as_ref(),
+            control,
+        };
+        let profiled = match job.is_quiet() {
+            true => profiler.without_measuring(job.known.as_deref())?,
+            false => profiler.costs()?,
+        };
+        control.update(|p| {
+            p.measuring = false;
+            p.profiled = profiled.measured;
+        });
+        let costs = profiled.costs;
+        let batching = Batching::of(job.models());
+        let rows = job.demand.by_member();
+        let rates = Rates::new(&job.frame, &job.devices, &costs, batching).demanding(&rows);
+        let budget = MemoryBudget::new(&job.frame, &job.devices, &footprints);
+        let limits = Limits::new(&job.frame, &job.devices, &costs, batching).demanding(&rows);
+        let bound = limits.bound(|cell, size| budget.fits_alone(cell, size));
+        control.update(|p| p.bound = Some(bound));
+        Ok(ModelSearch {
+            job,
+            control,
+            costs: Arc::new(costs),
+            footprints,
+            rates,
+            budget,
+            limits,
+            bound,
+        })
+    }
+
+    pub(super) fn model(&self) -> ModelEvaluator {
+        let (rates, footprints) = (self.rates.clone(), self.footprints.clone());
+        ModelEvaluator::by(rates, &self.job.devices, footprints)
+    }
+
+    /// Samples a second of a run of `matrix` as predicted.
+    pub(crate) fn predict(&self, matrix: &Matrix) -> f64 {
+        self.model().run(matrix)
+    }
+
+    /// Samples a second that `matrix` does not exceed in the long run.
+    pub(crate) fn at_most(&self, matrix: &Matrix) -> f64 {
+        self.limits.throughput(matrix)
+    }
+
+    /// Samples a second of `matrix` in the long run, as predicted.
+    pub(crate) fn throughput(&self, matrix: &Matrix) -> f64 {
+        self.model().throughput(matrix)
+    }
+
+    /// The same simulated, where every device is and anything is to be run.
+    fn steady(&self, matrix: &Matrix) -> Result<Score, SearchError> {
+        if self.job.is_simulated() && self.job.method.finalists > 0 {
+            return self.virtual_bench().pace(matrix);
+        }
+        Ok(Score::predicted(self.throughput(matrix)))
+    }
+
+    fn candidates(&self, start: &Matrix) -> Result<Candidates, SearchError> {
+        // Greedy says by itself where it sets out from.
+        if self.job.method.algorithm != Algorithm::Greedy {
+            let predicted = self.predict(start);
+            let predicted = Score::predicted(predicted);
+            self.control.update(|p| p.set_out(start, predicted));
+        }
+        match self.job.method.algorithm {
+            Algorithm::WorstFit => Ok(Candidates::new(vec![start.clone()], 1, 0)),
+            Algorithm::BestBatch => self.best_batch(),
+            Algorithm::Greedy => {
+                let bounds = self.job.method.bounds;
+                let found = greedy(start.clone(), bounds, &mut self.model(), self.control)?;
+                let (evaluations, steps) = (found.evaluations, found.iterations);
+                Ok(Candidates::new(vec![found.matrix], evaluations, steps))
+            }
+            Algorithm::Local => self.local_from_both(start),
+        }
+    }
+
+    fn best_batch(&self) -> Result<Candidates, SearchError> {
+        let job = self.job;
+        if job.is_simulated() {
+            // A run costs next to nothing, and the rule's matrix is the same with either
+            // evaluator.
+            let (matrix, runs) = job.best_batch(&self.footprints, self.control)?;
+            return Ok(Candidates::new(vec![matrix], runs, 0));
+        }
+        let alone = |member: MemberIndex| {
+            let preferred = job.devices.preferred()[0];
+            let (demand, first) = (job.demand.only(member), job.devices.alone(preferred));
+            let ensemble = demand.models();
+            let mut costs = Costs::of_laws(ensemble, &first);
+            if let CellCost::Measured(profile) = self.costs.cell(member, preferred) {
+                costs.set_measured(
+                    MemberIndex::new(0),
+                    DeviceIndex::new(0),
+                    Arc::clone(profile),
+                );
+            }
+            let frame = Frame::of(ensemble, &first);
+            let footprints = Footprints::of(ensemble, &first);
+            let batching = Batching::of(ensemble);
+            let model = ModelEvaluator::new(&frame, &first, footprints, &costs, batching)?;
+            Ok(Box::new(model) as Box<dyn Evaluator>)
+        };
+        let found = best_batch(
+            &job.frame,
+            &job.devices,
+            &self.footprints,
+            alone,
+            self.control,
+        );
+        let (matrix, evaluations) = found?;
+        Ok(Candidates::new(vec![matrix], evaluations, 0))
+    }
+
+    /// Local search from worst-fit's matrix, one climb from best-batch's, and that
+    /// itself: where batches are what counts the latter is the better start.
+    fn local_from_both(&self, start: &Matrix) -> Result<Candidates, SearchError> {
+        let restarts = self.job.method.restarts;
+        // One climb from the start, one after each restart, one from best-batch's matrix.
+        let climbs = 1 + restarts + usize::from(restarts > 0);
+        self.control.update(|p| p.climbs = (0, climbs));
+        self.control.begin_phase(0);
+        let mut all = self.local(start)?;
+        if self.job.method.restarts == 0 {
+            // One climb is asked for.
+            return Ok(all);
+        }
+        // It may fit where no member has its best batch, or not at all.
+        let shown = self.control.progress();
+        let best_batch = self.best_batch();
+        // What members alone came to is no score of a matrix.
+        self.control.update(|p| *p = shown);
+        let Ok(mut second) = best_batch else {
+            self.control.checkpoint()?;
+            self.control.update(|p| p.climbs.0 = climbs);
+            return Ok(all);
+        };
+        self.control.update(|p| p.evaluations += second.evaluations);
+        let other = second.matrices.swap_remove(0);
+        let mut position = Position::new(&self.rates, self.budget.clone(), &other);
+        let mut search = LocalSearch::new(self.control, &self.job.frame);
+        search.climb(&mut position)?;
+        all.evaluations += second.evaluations + search.evaluations;
+        all.steps += search.steps;
+        self.add(&mut all.matrices, position.matrix(&self.job.frame)?);
+        self.add(&mut all.matrices, other.clone());
+        let matrices = &mut all.matrices;
+        matrices.sort_by(|a, b| self.predict(b).total_cmp(&self.predict(a)));
+        all.second = matrices.contains(&other).then_some(other);
+        Ok(all)
+    }
+
+    /// Adds a matrix unless it is there but for the order of like devices.
+    fn add(&self, matrices: &mut Vec<Matrix>, matrix: Matrix) {
+        let devices = &self.job.devices;
+        let rows = canonical(&matrix, devices);
+        if !matrices.iter().any(|m| canonical(m, devices) == rows) {
+            matrices.push(matrix);
+        }
+    }
+
+    /// Local search from `start`.
+    pub(crate) fn local(&self, start: &Matrix) -> Result<Candidates, SearchError> {
+        let method = &self.job.method;
+        let mut position = Position::new(&self.rates, self.budget.clone(), start);
+        let mut search = LocalSearch::new(self.control, &self.job.frame);
+        let seed = method.bounds.seed;
+        let optima = search.climb_all(&mut position, method.restarts, seed)?;
+        let mut matrices: Vec<Matrix> = Vec::new();
+        for optimum in optima {
+            position.go_to(&optimum.entries);
+            self.add(&mut matrices, position.matrix(&self.job.frame)?);
+        }
+        let (evaluations, steps) = (search.evaluations, search.steps);
+        Ok(Candidates::new(matrices, evaluations, steps))
+    }
+
+    /// Runs in virtual time by the same costs.
+    pub(crate) fn virtual_bench(&self) -> VirtualBench {
+        let (demand, devices) = (self.job.demand.clone(), self.job.devices.clone());
+        let costs = Arc::clone(&self.costs);
+        VirtualBench::new(demand, devices, self.footprints.clone(), costs)
+    }
+}
+
+/// The matrix's rows with those of like devices in order: matrices that differ only in
+/// which of several like devices does what are one.
+fn canonical(matrix: &Matrix, devices: &Devices) -> Vec<Vec<usize>> {
+    let mut rows = matrix.rows();
+    let all: Vec<&Device> = devices.iter().collect();
+    for first in 0..rows.len() {
+        for other in first + 1..rows.len() {
+            if all[first].kind.is_like(&all[other].kind) && rows[other] > rows[first] {
+                rows.swap(first, other);
+            }
+        }
+    }
+    rows
+}

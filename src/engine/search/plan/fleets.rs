@@ -1,0 +1,253 @@
+//! The goal of a plan, the possible fleets, and the bounds that none of their matrices exceeds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::search::error::AskedError;
+use crate::search::model::{Batching, Limits, LinearProgram, WorkerRate};
+use divisi_model::allocation::Frame;
+use divisi_model::catalogue::Demand;
+use divisi_model::profile::Costs;
+use divisi_runtime::device::simulated::DeviceProfile;
+use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
+
+/// A kind of device that a fleet may consist of.
+#[derive(Clone, Debug)]
+pub struct FleetDevice {
+    /// A built-in profile's name, or a file.
+    pub name: String,
+    /// Its profile.
+    pub profile: Arc<DeviceProfile>,
+}
+
+/// An order for a plan.
+#[derive(Clone, Debug)]
+pub struct PlanOrder {
+    /// The ensemble to serve, or several with the shares in which they are asked.
+    pub demand: Demand,
+    /// The kinds of device that could be had.
+    pub kinds: Vec<FleetDevice>,
+    /// Devices at most, of all kinds together.
+    pub most: usize,
+    /// Samples a second that have to be served.
+    pub rate: f64,
+    /// The highest p99 that is allowed.
+    pub p99: Option<Duration>,
+    /// Bytes that must stay free in the memory of every device.
+    pub spare_memory: u64,
+    /// The seed of the search.
+    pub seed: u64,
+    /// Whether to go on beyond the answer, for a longer list of offers.
+    pub wide: bool,
+}
+
+/// More fleets than this are too many to look at.
+const MOST_FLEETS: u128 = 200_000;
+/// More devices than this are no fleet: as many as a list of devices may name.
+const MOST_DEVICES: usize = Devices::MOST;
+
+/// How many fleets of up to `most` devices of so many kinds there are; `None` beyond
+/// what is looked at.
+fn how_many(kinds: usize, most: usize) -> Option<u128> {
+    let mut count = 1;
+    for kind in 1..=kinds as u128 {
+        count = count * (most as u128 + kind) / kind;
+        if count > MOST_FLEETS {
+            return None;
+        }
+    }
+    (most <= MOST_DEVICES).then_some(count - 1)
+}
+
+/// Checks an order before its fleets are made.
+fn check(order: &PlanOrder) -> Result<(), AskedError> {
+    let (kinds, most) = (order.kinds.len(), order.most);
+    if kinds == 0 || most == 0 {
+        return Err(AskedError::NoFleet);
+    }
+    if how_many(kinds, most).is_some() {
+        return Ok(());
+    }
+    let fits = (1..=MOST_DEVICES)
+        .rev()
+        .find(|&n| how_many(kinds, n).is_some());
+    Err(match fits {
+        Some(fits) => AskedError::ManyDevices {
+            most: fits,
+            kinds,
+            found: most,
+        },
+        None => AskedError::ManyKinds(kinds),
+    })
+}
+
+/// Returns the fleets as counts of each kind, cheapest first.
+pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, AskedError> {
+    check(order)?;
+    let mut fleets = vec![Vec::new()];
+    for _ in &order.kinds {
+        let mut longer = Vec::new();
+        for fleet in &fleets {
+            let used: usize = fleet.iter().sum();
+            for count in 0..=order.most - used {
+                longer.push([fleet.as_slice(), &[count]].concat());
+            }
+        }
+        fleets = longer;
+    }
+    fleets.retain(|fleet| fleet.iter().sum::<usize>() > 0);
+    let cost = |fleet: &[usize]| price(order, fleet).unwrap_or(fleet.iter().sum::<usize>() as f64);
+    let devices = |fleet: &[usize]| fleet.iter().sum::<usize>();
+    fleets.sort_by(|a, b| {
+        let by_cost = cost(a).total_cmp(&cost(b));
+        by_cost.then(devices(a).cmp(&devices(b)))
+    });
+    Ok(fleets)
+}
+
+/// Returns the price of a fleet for an hour, if every kind's price is known.
+pub(super) fn price(order: &PlanOrder, counts: &[usize]) -> Option<f64> {
+    let kinds = order.kinds.iter().zip(counts);
+    let prices = kinds.map(|(kind, &count)| Some(kind.profile.price? * count as f64));
+    prices.sum()
+}
+
+/// Returns the devices of a fleet.
+pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, AskedError> {
+    let kinds = order.kinds.iter().zip(counts);
+    let kinds = kinds.filter(|(_, count)| **count > 0);
+    let names = kinds.map(|(kind, count)| format!("sim:{}*{count}", kind.name));
+    let names: Vec<String> = names.collect();
+    let nowhere = Host {
+        cores: Vec::new(),
+        memory_bytes: 0,
+    };
+    Ok(Devices::named(&names, &nowhere)?)
+}
+
+impl PlanOrder {
+    /// A fleet, so many of each kind, like `16 × v100 + 1 × cpu`.
+    pub fn in_words(&self, counts: &[usize]) -> String {
+        let kinds = self.kinds.iter().zip(counts).filter(|(_, n)| **n > 0);
+        let parts: Vec<String> = kinds
+            .map(|(kind, n)| format!("{n} × {}", kind.name))
+            .collect();
+        parts.join(" + ")
+    }
+}
+
+/// The bounds of one device of a kind.
+struct DeviceCeiling {
+    /// For each member, at any batch size.
+    workers: Vec<WorkerRate>,
+    /// Seconds of one sample of each member.
+    least: Vec<f64>,
+}
+
+/// The upper bounds of fleets.
+pub(super) struct Ceilings {
+    members: usize,
+    /// The members that decide how long requests take.
+    waited_for: Vec<MemberIndex>,
+    shares: Vec<DeviceCeiling>,
+}
+
+impl Ceilings {
+    /// Of fleets of an order's kinds.
+    pub(crate) fn new(order: &PlanOrder) -> Self {
+        let (models, rows) = (order.demand.models(), order.demand.by_member());
+        let kinds = DeviceIndex::enumerate(&order.kinds);
+        let share = kinds.map(|(number, kind)| {
+            let one = Devices::simulated(&kind.profile, 1);
+            let costs = Costs::of_laws(models, &one);
+            let frame = Frame::of(models, &one);
+            let limits = Limits::new(&frame, &one, &costs, Batching::of(models)).demanding(&rows);
+            let best = limits.best_workers(|_, _| true).into_iter();
+            let members = MemberIndex::all(models.members.len());
+            let alone = DeviceIndex::new(0);
+            DeviceCeiling {
+                workers: best
+                    .map(|w| WorkerRate {
+                        device: number,
+                        ..w
+                    })
+                    .collect(),
+                least: members.map(|m| costs.alone(m, alone, 1).latency).collect(),
+            }
+        });
+        Ceilings {
+            members: models.members.len(),
+            waited_for: order.demand.waited_for().collect(),
+            shares: share.collect(),
+        }
+    }
+
+    /// Whether no bound stands against a fleet.
+    pub(crate) fn allow(&self, order: &PlanOrder, counts: &[usize]) -> bool {
+        order.p99.is_none_or(|most| self.quickest(counts) <= most)
+            && self.throughput(counts) > order.rate
+    }
+
+    /// Samples a second at most: like devices are one, so many times as fast.
+    fn throughput(&self, counts: &[usize]) -> f64 {
+        let there = self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
+        let workers = there.flat_map(|(share, &count)| {
+            share.workers.iter().map(move |worker| WorkerRate {
+                seconds: worker.seconds / count as f64,
+                most: worker.most * count as f64,
+                ..*worker
+            })
+        });
+        let workers: Vec<WorkerRate> = workers.collect();
+        LinearProgram::new(self.members, self.shares.len(), &workers).throughput()
+    }
+
+    /// No request is answered in less: its slowest member on the quickest kind, alone.
+    fn quickest(&self, counts: &[usize]) -> Duration {
+        let there = || self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
+        let least = |member: MemberIndex| {
+            let kinds = there().map(|(share, _)| share.least[member]);
+            kinds.fold(f64::INFINITY, f64::min)
+        };
+        let members = self.waited_for.iter().copied();
+        let slowest = members.map(least).fold(0.0, f64::max);
+        Duration::try_from_secs_f64(slowest).unwrap_or(Duration::MAX)
+    }
+
+    /// Fleets by falling bound on throughput, of equals the cheapest first.
+    pub(crate) fn highest<'a>(&self, fleets: &'a [Vec<usize>]) -> Vec<&'a [usize]> {
+        let bounds = fleets.iter().map(|f| (self.throughput(f), f.as_slice()));
+        let mut bounds: Vec<_> = bounds.collect();
+        // Stable, so that of equals the cheapest comes first.
+        bounds.sort_by(|a, b| b.0.total_cmp(&a.0));
+        bounds.into_iter().map(|(_, fleet)| fleet).collect()
+    }
+
+    /// Returns the parts of an order that no fleet can reach, in words.
+    pub(crate) fn lacks(&self, order: &PlanOrder, fleets: &[Vec<usize>]) -> Vec<String> {
+        let mut lacks = Vec::new();
+        let highest = self.highest(fleets).into_iter().next();
+        if let Some(fleet) = highest.filter(|f| self.throughput(f) <= order.rate) {
+            lacks.push(format!(
+                "{} give at most {:.0} samples/s where {} are asked",
+                order.in_words(fleet),
+                self.throughput(fleet),
+                order.rate
+            ));
+        }
+        let quickest = fleets.iter().min_by_key(|f| self.quickest(f));
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        if let (Some(fleet), Some(most)) = (quickest, order.p99) {
+            let least = self.quickest(fleet);
+            if least > most {
+                lacks.push(format!(
+                    "no request is answered in less than {:.3} ms ({}, one sample) where p99 ≤ {} ms is asked",
+                    ms(least),
+                    order.in_words(fleet),
+                    ms(most)
+                ));
+            }
+        }
+        lacks
+    }
+}

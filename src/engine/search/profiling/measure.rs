@@ -1,0 +1,250 @@
+//! Measuring batches: every partition of a kind runs the same batches at the same
+//! time, as they will while serving, so that what they take from each other (memory
+//! bandwidth, shared caches, a core's turbo) is in the figure. A GPU is measured by itself:
+//! a lane of the batch size, from samples in host memory to answers there.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candle_core::Tensor;
+
+use crate::search::error::{EvaluationError, SearchError, Stopped};
+use crate::serving::{BuildError, GpuRunner};
+use divisi_model::ensemble::BatchSize;
+use divisi_model::metrics::stats::median;
+use divisi_runtime::compute::{ComputeError, Predictor, host_rows, write_rows};
+use divisi_runtime::device::gpu::GpuInfo;
+use divisi_runtime::device::{
+    Computation, DeviceIndex, MemberIndex, pin_current_thread, thread_pool,
+};
+
+use super::Profiler;
+
+/// Batches of one size are repeated until they took so long together: shorter runs
+/// measure the clock and the machine's interruptions.
+const LEAST_TIME: Duration = Duration::from_millis(6);
+/// And at least so often where they are short, so that one interruption does not count.
+const LEAST_RUNS: usize = 3;
+/// A size whose rows take so much longer than another's is measured again, and the less
+/// counts: it may be dearer, or something else may have had the core.
+const STANDS_OUT: f64 = 1.05;
+/// A batch longer than this is run once: it averages over interruptions by itself.
+const LONG: Duration = Duration::from_millis(8);
+
+/// `(rows, seconds)` of batches of `member` at each of `sizes`, largest first, with all
+/// of `devices` busy; the mean over them.
+pub(super) fn measure(
+    profiler: &Profiler<'_>,
+    member: MemberIndex,
+    devices: &[DeviceIndex],
+    sizes: &[usize],
+) -> Result<Vec<(usize, f64)>, SearchError> {
+    let still_measuring = AtomicUsize::new(devices.len());
+    let times = on_each(devices, |device| {
+        on_device(profiler, member, device, sizes, &still_measuring)
+    })?;
+    let mean = |i: usize| times.iter().map(|t| t[i]).sum::<f64>() / times.len() as f64;
+    let points = sizes.iter().enumerate();
+    Ok(points.map(|(i, rows)| (*rows, mean(i))).collect())
+}
+
+/// Does the same on all of `devices` at the same time, in a thread for each: a worker pins its own.
+pub(super) fn on_each<T: Send>(
+    devices: &[DeviceIndex],
+    work: impl Fn(DeviceIndex) -> Result<T, SearchError> + Sync,
+) -> Result<Vec<T>, SearchError> {
+    thread::scope(|scope| {
+        let work = &work;
+        let running = devices
+            .iter()
+            .map(|&device| scope.spawn(move || work(device)));
+        let running: Vec<_> = running.collect();
+        let joined = running.into_iter().map(|thread| {
+            let broken = |_| Err(EvaluationError::Panicked("a network").into());
+            thread.join().unwrap_or_else(broken)
+        });
+        joined.collect()
+    })
+}
+
+/// Seconds at each of `sizes` on one device; then keeps it busy until all are done.
+fn on_device(
+    profiler: &Profiler<'_>,
+    member: MemberIndex,
+    device: DeviceIndex,
+    sizes: &[usize],
+    still_measuring: &AtomicUsize,
+) -> Result<Vec<f64>, SearchError> {
+    let measured = catch_unwind(AssertUnwindSafe(|| {
+        let mut runner = ProfiledWorker::new(profiler, member, device, sizes[0])?;
+        let times = runner.times(profiler, sizes)?;
+        Ok::<_, SearchError>((runner, times))
+    }));
+    still_measuring.fetch_sub(1, Ordering::AcqRel);
+    let broken = |_| Err(EvaluationError::Panicked("a network").into());
+    let (mut runner, times) = measured.unwrap_or_else(broken)?;
+    let smallest = sizes[sizes.len() - 1];
+    while still_measuring.load(Ordering::Acquire) > 0 && !profiler.control.is_cancelled() {
+        runner.run(smallest)?;
+    }
+    Ok(times)
+}
+
+/// A worker without an engine around it.
+pub(super) enum ProfiledWorker {
+    Partition(Partition),
+    Gpu(Box<GpuRunner>),
+}
+
+/// One on a CPU partition.
+pub(super) struct Partition {
+    predictor: Box<dyn Predictor>,
+    input: Tensor,
+    output: Tensor,
+}
+
+impl ProfiledWorker {
+    pub(super) fn new(
+        profiler: &Profiler<'_>,
+        member: MemberIndex,
+        device: DeviceIndex,
+        largest: usize,
+    ) -> Result<Self, SearchError> {
+        match profiler.devices.get(device).kind.computation() {
+            Computation::Gpu(info) => on_gpu(profiler, member, info, largest)
+                .map(|runner| ProfiledWorker::Gpu(Box::new(runner)))
+                .map_err(SearchError::from),
+            Computation::Kernels(cores) => {
+                Partition::new(profiler, member, cores, largest).map(ProfiledWorker::Partition)
+            }
+            Computation::Law(profile) => {
+                Err(EvaluationError::FollowsLaw(profile.name.clone()).into())
+            }
+        }
+    }
+
+    pub(super) fn run(&mut self, rows: usize) -> Result<Duration, SearchError> {
+        let took = match self {
+            ProfiledWorker::Partition(partition) => partition.run(rows),
+            ProfiledWorker::Gpu(gpu) => gpu.run(rows),
+        };
+        Ok(took?)
+    }
+
+    fn times(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Vec<f64>, SearchError> {
+        // Not counted: it pays for cold memory and a sleeping core.
+        self.run(sizes[sizes.len() - 1])?;
+        let mut times = Vec::new();
+        for &rows in sizes {
+            if let ProfiledWorker::Gpu(_) = self {
+                // What suits a shape is looked for when it first comes.
+                self.run(rows)?;
+            }
+            times.push(self.time(rows)?);
+            if profiler.control.is_cancelled() {
+                return Err(Stopped.into());
+            }
+        }
+        let a_row = |(time, rows): (&f64, &usize)| time / *rows as f64;
+        let least = times.iter().zip(sizes).map(a_row).fold(f64::MAX, f64::min);
+        for (time, &rows) in times.iter_mut().zip(sizes) {
+            if *time > STANDS_OUT * least * rows as f64 {
+                *time = time.min(self.time(rows)?);
+            }
+        }
+        Ok(times)
+    }
+
+    /// Seconds of one batch: the median, since an interruption of one in three runs is
+    /// not one of every third batch while serving.
+    fn time(&mut self, rows: usize) -> Result<f64, SearchError> {
+        let (mut times, mut total) = (Vec::new(), Duration::ZERO);
+        loop {
+            let took = self.run(rows)?;
+            times.push(took.as_secs_f64());
+            total += took;
+            let steady = total >= LEAST_TIME && times.len() >= LEAST_RUNS;
+            if steady || took >= LONG {
+                return Ok(median(&times));
+            }
+        }
+    }
+}
+
+/// A lane on a GPU, with samples to run.
+fn on_gpu(
+    profiler: &Profiler<'_>,
+    member: MemberIndex,
+    info: &GpuInfo,
+    largest: usize,
+) -> Result<GpuRunner, BuildError> {
+    let gpu = profiler.factory.gpu(info)?;
+    let program = profiler
+        .factory
+        .program(profiler.models().network(member), &gpu)?;
+    let of = &profiler.models().members[member];
+    let (inputs, width) = (of.graph.input().elements(), of.row_width());
+    let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, width)?;
+    fill(profiler, member, runner.samples());
+    Ok(runner)
+}
+
+/// Fills rows of a member's input. Named tensors are those of calibration samples, evenly taken of
+/// all, since a network cannot take any number as an id or a length, and its time depends on the
+/// lengths.
+fn fill(profiler: &Profiler<'_>, member: MemberIndex, rows: &mut [f32]) {
+    let ensemble = profiler.holder(member);
+    let member = &profiler.models().members[member];
+    let (Some(_), Some(samples)) = (&ensemble.tensors, &ensemble.calibration) else {
+        return mix(rows);
+    };
+    let width = member.graph.input().elements();
+    let (count, all) = (rows.len() / width.max(1), samples.len());
+    for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+        let from = samples.row(if count < all { at * all / count } else { at });
+        member.input.convert(ensemble.input.shape, from.into(), row);
+    }
+}
+
+/// Samples that are no two alike.
+fn mix(rows: &mut [f32]) {
+    let mixed = |i: usize| (i.wrapping_mul(2_654_435_761) >> 8) % 1000;
+    let values = rows.iter_mut().enumerate();
+    values.for_each(|(i, value)| *value = mixed(i) as f32 / 1000.0);
+}
+
+impl Partition {
+    fn new(
+        profiler: &Profiler<'_>,
+        member: MemberIndex,
+        cores: &[usize],
+        largest: usize,
+    ) -> Result<Self, SearchError> {
+        pin_current_thread(cores);
+        let pool = thread_pool(cores, None)?;
+        let size = u32::try_from(largest).ok().and_then(BatchSize::new);
+        let size = size.unwrap_or(profiler.models().batch_sizes.smallest());
+        let network = profiler.models().network(member);
+        let built = profiler.factory.build(network, size, pool);
+        let of = &profiler.models().members[member];
+        let inputs = of.graph.input().elements();
+        let tensors = host_rows(largest, inputs).and_then(|input| {
+            write_rows(&input, |rows| fill(profiler, member, rows))?;
+            Ok((input, host_rows(largest, of.row_width())?))
+        });
+        let (input, output) = tensors?;
+        Ok(Partition {
+            predictor: built?,
+            input,
+            output,
+        })
+    }
+
+    fn run(&mut self, rows: usize) -> Result<Duration, ComputeError> {
+        let start = Instant::now();
+        self.predictor.predict(rows, &self.input, &self.output)?;
+        Ok(start.elapsed())
+    }
+}

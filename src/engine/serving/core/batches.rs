@@ -1,0 +1,214 @@
+//! Batches: from devices with room to finished requests.
+
+use std::time::Duration;
+
+use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
+use crate::serving::scheduler::{FinishedBatch, Pick, Start};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+
+use super::latencies::{Stamps, split};
+use super::rest::DeviceRest;
+use super::{Core, Owed, latencies};
+
+/// The core's answer to a device with room.
+#[derive(Clone, Debug)]
+pub enum Next<T> {
+    /// Run this batch.
+    Run(Batch<T>),
+    /// Copy these to the device's memory, in order; then tell [`Core::copied`]. It is
+    /// to be asked again at once.
+    Copy(Vec<Transfer>),
+    /// Sleep until this time (none: until woken).
+    Sleep(Option<Duration>),
+}
+
+/// A batch in execution.
+pub(super) struct RunningBatch {
+    /// The worker that runs it.
+    pub worker: WorkerId,
+    /// The index of the worker's device.
+    pub device: DeviceIndex,
+    /// The index of the worker's member.
+    pub member: MemberIndex,
+    /// Its samples.
+    pub ranges: Vec<Range>,
+    /// Whether its worker was given up: only its slots are still to be freed.
+    pub given_up: bool,
+    /// Whether its answers are being folded: nobody else may run its samples any more.
+    pub folding: bool,
+    /// Whether its device was lost meanwhile, with all that the device's memory held.
+    pub lost: bool,
+}
+
+impl<T: Clone> Core<T> {
+    /// A device has room: one that runs a batch at a time is free, one that runs them
+    /// side by side asks until it is told to sleep. [`Core::wake_others`] is to be called
+    /// each time.
+    pub fn next(&mut self, now: Duration, device: DeviceIndex) -> Next<T> {
+        self.rest[device] = DeviceRest::Awake;
+        let pick = self.scheduler.next(now, device);
+        // Who copies ahead looks at what others have to do.
+        self.held_back |= pick != Pick::Wait && self.policy().copies_ahead();
+        match pick {
+            Pick::Wait => Next::Sleep(self.lay_down(now, device)),
+            Pick::Copy(transfers) => Next::Copy(transfers),
+            Pick::Run(start) => Next::Run(self.place(start)),
+        }
+    }
+
+    /// A part was copied to a device's memory.
+    pub fn copied(&mut self, now: Duration, device: DeviceIndex, part: PartKey) {
+        if let Some(asked) = self.scheduler.copied(now, device, part) {
+            self.copies[device].copied(now, asked);
+        }
+    }
+
+    /// Where a part's samples lie in the pool, and what is kept with its request, while that is
+    /// under way.
+    pub fn place_of(&self, part: PartKey) -> Option<(Slice, T)> {
+        let entry = self.requests.get(&part.request)?;
+        let slice = entry.parts.get(part.part).map(|p| p.slice)?;
+        Some((slice, entry.payload.clone()))
+    }
+
+    /// A driver holds the memory of the parts that are copied to a device: from now on it
+    /// is told which of them leave.
+    pub fn record_departures(&mut self, device: DeviceIndex) {
+        self.scheduler.record_departures(device);
+    }
+
+    /// Parts that left a device since the last call: their memory is to be freed.
+    pub fn take_departed(&mut self, device: DeviceIndex) -> Vec<PartKey> {
+        self.scheduler.take_departed(device)
+    }
+
+    fn place(&mut self, start: Start) -> Batch<T> {
+        let worker = start.worker;
+        let first = start.ranges.first().map(|(range, _)| range);
+        let pipeline = first.and_then(|range| Some(self.requests.get(&range.request)?.pipeline));
+        let step = first.map(|range| range.step).unwrap_or_default();
+        let (requests, pipelines) = (&mut self.requests, &mut self.pipelines);
+        let ranges = start.ranges.iter();
+        let placed: Vec<Placed<T>> = ranges
+            .filter_map(|&(range, copied_for)| {
+                let entry = requests.get_mut(&range.request)?;
+                if !std::mem::replace(&mut entry.begun, true) {
+                    pipelines[entry.pipeline.0].waiting -= 1;
+                }
+                let part = entry.parts[range.part].slice;
+                Some(Placed {
+                    range,
+                    slice: Slice {
+                        extent: part.extent,
+                        slot: part.slot + range.first,
+                        len: range.len,
+                    },
+                    copied_for,
+                    payload: entry.payload.clone(),
+                })
+            })
+            .collect();
+        let running = RunningBatch {
+            worker: worker.id,
+            device: worker.device,
+            member: worker.member,
+            ranges: placed.iter().map(|p| p.range).collect(),
+            given_up: false,
+            folding: false,
+            lost: false,
+        };
+        if self.has_queues {
+            self.begin_requests(&running.ranges);
+        }
+        self.running.insert(start.id, running);
+        Batch {
+            id: start.id,
+            worker: worker.id,
+            device: worker.device,
+            member: worker.member,
+            size: worker.size,
+            lane: start.lane,
+            alive: start.alive,
+            samples: placed.iter().map(|p| p.range.len).sum(),
+            rows: start.rows,
+            of_step: (pipeline.unwrap_or_default(), step),
+            oldest: placed.first().map_or(Duration::ZERO, |p| p.range.arrived),
+            held_since: start.held_since,
+            in_pool: start.in_pool,
+            ranges: placed,
+        }
+    }
+
+    /// A batch was run and is about to be folded; false where its device was lost
+    /// before, so that others run its samples and its answers must be dropped.
+    pub fn fold(&mut self, batch: &Batch<T>) -> bool {
+        match self.running.get_mut(&batch.id) {
+            Some(running) => {
+                running.folding = true;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Ends a batch that was run and folded. Returns the requests that are complete: none
+    /// where its device was lost meanwhile: others run its samples then.
+    pub fn finish(&mut self, now: Duration, batch: &Batch<T>, stamps: Stamps) -> Owed<T> {
+        let mut owed = Owed::new(&self.dropped);
+        if !self.close_batch(now, batch) {
+            return owed;
+        }
+        let done = &mut self.member_done[batch.member];
+        done.samples.add(now, batch.samples as f64);
+        done.device += stamps.busy;
+        if let Some(tally) = self.tallies.get_mut(&batch.worker) {
+            tally.finished(now, batch, &stamps);
+            latencies::record(
+                now,
+                batch,
+                &stamps,
+                [&mut tally.latencies, &mut done.latencies],
+            );
+        }
+        let computed = stamps.computed.saturating_sub(stamps.copied);
+        let times = (stamps.started, computed);
+        for placed in &batch.ranges {
+            let split = || split(now, batch, placed, &stamps);
+            if let Some(finished) = self.ran(now, &placed.range, times, split) {
+                owed.push(finished);
+            }
+        }
+        owed
+    }
+
+    /// Takes a batch out of execution; false where it was not in it any more.
+    pub(super) fn close_batch(&mut self, now: Duration, batch: &Batch<T>) -> bool {
+        let Some(running) = self.running.remove(&batch.id) else {
+            return false;
+        };
+        let over = FinishedBatch {
+            device: batch.device,
+            member: batch.member,
+            worker: batch.worker,
+            batch: batch.id,
+            in_pool: batch.in_pool && !running.lost,
+            ranges: &running.ranges,
+        };
+        self.scheduler.finish(now, over);
+        true
+    }
+
+    /// Requests of the batches that a worker runs.
+    pub(super) fn running_requests(&mut self, worker: WorkerId) -> Vec<RequestKey> {
+        let mut requests: Vec<RequestKey> = Vec::new();
+        for running in self.running.values_mut() {
+            if running.worker == worker && !running.given_up {
+                running.given_up = true;
+                requests.extend(running.ranges.iter().map(|r| r.request));
+            }
+        }
+        requests.sort_unstable();
+        requests.dedup();
+        requests
+    }
+}

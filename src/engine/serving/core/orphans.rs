@@ -1,0 +1,68 @@
+//! Members without workers: the pipelines that use them take no requests until a reload brings one;
+//! others go on.
+
+use std::time::Duration;
+
+use crate::serving::batch::{PipelineIndex, RequestKey};
+use crate::serving::door::DoorState;
+use divisi_runtime::device::MemberIndex;
+
+use super::{Core, Owed};
+
+impl<T: Clone> Core<T> {
+    /// Returns a member without a worker whose pipelines take requests still, if there is one. While
+    /// a reload is under way there is none: its workers are coming.
+    pub fn new_orphan(&self) -> Option<MemberIndex> {
+        let mut members = MemberIndex::all(self.members);
+        members.find(|member| self.is_orphaned(*member) && !self.orphans.contains(member))
+    }
+
+    fn is_orphaned(&self, member: MemberIndex) -> bool {
+        !self.reloading && !self.scheduler.staying().any(|w| w.member == member)
+    }
+
+    /// Closes the pipelines of a member that has no worker left, and the door where none is left;
+    /// what waits for them fails.
+    pub fn close_orphaned(&mut self, now: Duration, member: MemberIndex, reason: &str) -> Owed<T> {
+        self.orphans.insert(member);
+        for served in &mut self.pipelines {
+            if served.flow.members().any(|of| of == member) {
+                served.closed.get_or_insert_with(|| reason.to_owned());
+            }
+        }
+        if self.pipelines.iter().all(|served| served.closed.is_some()) {
+            self.shut = true;
+            self.door.set(DoorState::Closed(reason.to_owned()));
+        }
+        let of_closed = self.requests.iter().filter(|(_, entry)| {
+            let served = &self.pipelines[entry.pipeline.0];
+            served.closed.is_some()
+        });
+        let mut keys: Vec<RequestKey> = of_closed.map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        self.fail_many(now, &keys)
+    }
+
+    /// Opens what was closed for want of workers, once there are some.
+    pub fn reopen_if_served(&mut self) {
+        let known = std::mem::take(&mut self.orphans);
+        let left = known.into_iter().filter(|member| self.is_orphaned(*member));
+        self.orphans = left.collect();
+        let orphans = &self.orphans;
+        for served in &mut self.pipelines {
+            if !served.flow.members().any(|of| orphans.contains(&of)) {
+                served.closed = None;
+            }
+        }
+        let any_open = self.pipelines.iter().any(|served| served.closed.is_none());
+        if self.shut && any_open {
+            self.shut = false;
+            self.door.set(DoorState::Open);
+        }
+    }
+
+    /// Returns why a pipeline takes no requests, if it takes none although the door is open.
+    pub fn closed(&self, pipeline: PipelineIndex) -> Option<&str> {
+        self.pipelines[pipeline.0].closed.as_deref()
+    }
+}

@@ -1,0 +1,339 @@
+//! Requests under way: admitted, queued step by step, over once every output is there.
+
+use std::ops;
+use std::time::Duration;
+
+use crate::serving::batch::{Range, RequestKey, Slice};
+use crate::serving::door::Refused;
+use crate::serving::order::SampleOrder;
+use divisi_model::dataflow::{Dataflow, PartProgress, RowSet, StepIndex, StepReport, StepWork};
+use divisi_model::metrics::LatencySplit;
+
+use super::Core;
+use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry, RequestTimers};
+use super::follow::Following;
+use super::owed::{Finished, Owed};
+use super::steps::{self, StepEnd};
+
+impl<T: Clone> Core<T> {
+    /// A request knocks. Its samples are to be written where the admission says, then
+    /// [`Core::enqueue`] is to be called.
+    ///
+    /// # Errors
+    /// [`Refused`], at once.
+    pub fn admit(
+        &mut self,
+        now: Duration,
+        arrival: Arrival,
+        payload: impl FnOnce(&[Slice]) -> T,
+    ) -> Result<Admission, Refused> {
+        let served = &mut self.pipelines[arrival.pipeline.0];
+        let samples = arrival.samples;
+        let (capacity, free) = (served.pool.capacity(), served.pool.available());
+        let turn = served.turn(&arrival);
+        self.door
+            .admit(samples, (capacity, free), || served.ahead(turn))?;
+        if let Some(reason) = &served.closed {
+            let refused = Refused::Closed(reason.clone());
+            self.door.count_refusal(&refused);
+            return Err(refused);
+        }
+        let queue = served.queue.as_mut();
+        if let Some(Err(refused)) = queue.map(|queue| queue.admit(arrival.priority)) {
+            self.door.count_refusal(&refused);
+            return Err(refused);
+        }
+        let full = Refused::Full { samples, free };
+        let parts = served.pool.allocate(samples).ok_or(full)?;
+        let wanted = match &arrival.outputs {
+            Some(outputs) => served.flow.wanted(outputs),
+            None => served.flow.all().clone(),
+        };
+        let request = RequestKey(self.next_request);
+        self.next_request += 1;
+        let waiting = served.queue.as_mut();
+        let waiting = waiting.map(|queue| queue.enter(now, arrival.priority, arrival.patience));
+        let entry = RequestEntry {
+            payload: payload(&parts),
+            pipeline: arrival.pipeline,
+            wanted,
+            parts: parts.iter().map(|&slice| PartEntry::new(slice)).collect(),
+            samples,
+            open: parts.len(),
+            held: parts.len(),
+            orders: ops::Range::default(),
+            waiting,
+            submitted: now,
+            due: arrival.due,
+            turn,
+            deadline: arrival.deadline,
+            late: Vec::new(),
+            begun: false,
+            over: false,
+        };
+        served.waiting += 1;
+        served.due.hold(turn, samples);
+        self.requests.insert(request, entry);
+        self.deadlines
+            .extend(arrival.deadline.map(|at| (at, request)));
+        let until = waiting.and_then(|waiting| waiting.until);
+        self.expiries.extend(until.map(|at| (at, request)));
+        self.live += 1;
+        Ok(Admission { request, parts })
+    }
+
+    /// The samples are written: the first steps may run.
+    pub fn enqueue(&mut self, now: Duration, request: RequestKey) {
+        let Some(entry) = self.requests.get_mut(&request) else {
+            return;
+        };
+        if entry.over {
+            // Given up while its samples were being written: nobody will read them.
+            drop(self.abandon(request));
+            return;
+        }
+        // It waits still, where its pipeline bounds that: no batch of it can have begun.
+        let (urgency, delayed) = entry
+            .waiting
+            .map_or((0, false), |waiting| (waiting.urgency, waiting.delayed));
+        let mut order = SampleOrder::new(urgency, delayed, entry.due, self.next_order);
+        self.next_order += entry.samples as u64;
+        entry.orders = order..order.plus(entry.samples);
+        let flow = &self.pipelines[entry.pipeline.0].flow;
+        let submitted = entry.submitted;
+        let waits = flow.waits().iter();
+        let ends = waits.map(|wait| (submitted.saturating_add(*wait), request));
+        self.patience.extend(ends);
+        let mut following = Following {
+            now,
+            flow,
+            scheduler: &mut self.scheduler,
+            host_work: &mut self.host_work,
+            tallies: &mut self.steps[entry.pipeline.0],
+        };
+        let (admission, report) = (now.saturating_sub(submitted), &mut self.report);
+        for part in 0..entry.parts.len() {
+            report.clear();
+            let place = &mut entry.parts[part];
+            let samples = place.slice.len;
+            let progress = PartProgress::begin(flow, &entry.wanted, samples, admission, report);
+            (place.order, place.progress) = (order, Some(progress));
+            order = order.plus(samples);
+            following.follow(entry, request, part, report);
+            debug_assert!(report.over.is_none(), "every part has something to run");
+        }
+    }
+
+    /// Samples of a range were run, from `started` on for `computed`; `split` is where their time
+    /// went since they were queued.
+    pub(super) fn ran(
+        &mut self,
+        now: Duration,
+        range: &Range,
+        (started, computed): (Duration, Duration),
+        split: impl Fn() -> LatencySplit,
+    ) -> Option<Finished<T>> {
+        let (place, len) = ((range.request, range.part), range.len);
+        let end = StepEnd {
+            step: range.step,
+            outstanding: len,
+            rows: len,
+            made: len,
+            waited: started.saturating_sub(range.arrived),
+            computed,
+        };
+        self.advance(now, place, Some(end), |part, flow, _, report| {
+            part.ran(flow, range.step, len, split, report);
+        })
+    }
+
+    /// The host has made the result of a step for `rows`. Returns the request, if it is complete.
+    pub fn made<P>(&mut self, now: Duration, work: &HostWork<P>, rows: RowSet) -> Owed<T> {
+        let mut owed = Owed::new(&self.dropped);
+        let place = (work.request, work.part);
+        let end = StepEnd {
+            step: work.step,
+            outstanding: 1,
+            rows: work.rows.count(work.samples),
+            made: rows.count(work.samples),
+            waited: work.started.saturating_sub(work.arrived),
+            computed: now.saturating_sub(work.started),
+        };
+        let finished = self.advance(now, place, Some(end), |part, flow, total, report| {
+            part.made(flow, work.step, rows, total, report);
+        });
+        finished.into_iter().for_each(|f| owed.push(f));
+        owed
+    }
+
+    /// Steps of the host's that are to be run now, in the order in which they became ready.
+    pub fn take_host_work(&mut self) -> Vec<HostWork<T>> {
+        std::mem::take(&mut self.host_work)
+    }
+
+    /// Lets quorums that waited long enough do without the steps that are late. Returns the
+    /// requests that are complete by it.
+    pub fn lose_patience(&mut self, now: Duration) -> Owed<T> {
+        let mut owed = Owed::new(&self.dropped);
+        while let Some(&(at, request)) = self.patience.first() {
+            if at > now {
+                break;
+            }
+            self.patience.pop_first();
+            let parts = self.requests.get(&request).map_or(0, |e| e.parts.len());
+            for part in 0..parts {
+                let place = (request, part);
+                let finished = self.advance(now, place, None, |part, flow, total, report| {
+                    part.lose_patience(flow, total, report);
+                });
+                finished.into_iter().for_each(|f| owed.push(f));
+            }
+        }
+        owed
+    }
+
+    /// Lets a part go on by an event, which ended some work, and does what follows. Returns the
+    /// request, if it is complete by it.
+    fn advance(
+        &mut self,
+        now: Duration,
+        (request, part): (RequestKey, usize),
+        end: Option<StepEnd>,
+        event: impl FnOnce(&mut PartProgress, &Dataflow, Duration, &mut StepReport),
+    ) -> Option<Finished<T>> {
+        let entry = self.requests.get_mut(&request)?;
+        let (report, flow) = (&mut self.report, &self.pipelines[entry.pipeline.0].flow);
+        let tallies = &mut self.steps[entry.pipeline.0];
+        let place = &mut entry.parts[part];
+        if let Some(mut end) = end {
+            place.outstanding -= end.outstanding;
+            let lacking = place.progress.as_ref().map(|part| part.lacking(end.step));
+            if entry.over || lacking.is_some_and(|lacking| lacking > 0) {
+                // What failed does not tell how many rows a step lets through.
+                end.made = end.rows;
+            }
+            tallies[end.step.get()].ended(now, &end);
+        }
+        report.clear();
+        if let Some(progress) = place.progress.as_mut().filter(|_| !entry.over) {
+            event(progress, flow, now.saturating_sub(entry.submitted), report);
+            let mut following = Following {
+                now,
+                flow,
+                scheduler: &mut self.scheduler,
+                host_work: &mut self.host_work,
+                tallies,
+            };
+            following.follow(entry, request, part, report);
+            let is_run = |step: &StepIndex| matches!(flow.step(*step).work, StepWork::Model { .. });
+            self.followed |= report.ready.iter().any(is_run);
+            entry.note_late(&report.late);
+        }
+        if report.unmet {
+            return self.fail_unmet(now, (request, part));
+        }
+        let complete = report.over.and_then(|split| {
+            entry.open -= 1;
+            entry.over |= entry.open == 0;
+            entry.over.then(|| entry.finished(now, request, split))
+        });
+        let is_idle = entry.parts[part].outstanding == 0;
+        if complete.is_some() {
+            let timers = entry.take_timers();
+            if let Some(progress) = &entry.parts[part].progress {
+                steps::count_chain(&mut self.steps[entry.pipeline.0], progress);
+            }
+            self.live -= 1;
+            self.forget_timers(request, timers);
+        }
+        if is_idle {
+            self.free_part(request, part);
+        }
+        complete
+    }
+
+    /// Counts samples of a request that nobody waits for as gone.
+    pub(super) fn discard(&mut self, range: &Range) {
+        if let Some(entry) = self.requests.get_mut(&range.request) {
+            entry.parts[range.part].outstanding -= range.len;
+            self.steps[entry.pipeline.0][range.step.get()].gave_up(range.len);
+            self.free_part(range.request, range.part);
+        }
+    }
+
+    /// Frees a part's slots once nobody reads or writes them any more, and forgets the request
+    /// with its last part.
+    pub(super) fn free_part(&mut self, request: RequestKey, part: usize) {
+        let Some(entry) = self.requests.get_mut(&request) else {
+            return;
+        };
+        let place = &mut entry.parts[part];
+        let over = entry.over
+            || place
+                .progress
+                .as_ref()
+                .is_some_and(PartProgress::is_complete);
+        if !over || !place.held || place.outstanding > 0 {
+            return;
+        }
+        place.held = false;
+        entry.held -= 1;
+        let (slice, held, parts) = (place.slice, entry.held, entry.parts.len());
+        let served = &mut self.pipelines[entry.pipeline.0];
+        served.release(entry.turn, slice);
+        if held == 0 {
+            let planes = served.flow.planes();
+            self.requests.remove(&request);
+            self.scheduler.forget(request, parts, planes);
+        }
+    }
+
+    pub(super) fn mark_failed(
+        &mut self,
+        now: Duration,
+        request: RequestKey,
+    ) -> Option<Finished<T>> {
+        let entry = self.requests.get_mut(&request).filter(|e| !e.over)?;
+        entry.over = true;
+        let finished = entry.finished(now, request, LatencySplit::default());
+        let timers = entry.take_timers();
+        self.live -= 1;
+        self.forget_timers(request, timers);
+        Some(finished)
+    }
+
+    /// Places of a request's samples in the order in which samples run.
+    pub(super) fn orders_of(&self, request: RequestKey) -> ops::Range<SampleOrder> {
+        let entry = self.requests.get(&request);
+        entry.map(|e| e.orders.clone()).unwrap_or_default()
+    }
+
+    /// Takes back a request whose samples were never queued; its payload, unless it was
+    /// answered before.
+    pub fn abandon(&mut self, request: RequestKey) -> Option<T> {
+        let mut entry = self.requests.remove(&request)?;
+        self.live -= usize::from(!entry.over);
+        self.forget_timers(request, entry.take_timers());
+        let served = &mut self.pipelines[entry.pipeline.0];
+        for part in entry.parts {
+            served.release(entry.turn, part.slice);
+        }
+        (!entry.over).then_some(entry.payload)
+    }
+
+    /// Nobody waits for a request any more, nor for its quorums.
+    fn forget_timers(&mut self, request: RequestKey, timers: RequestTimers) {
+        if let Some(at) = timers.deadline {
+            self.deadlines.remove(&(at, request));
+        }
+        let served = &mut self.pipelines[timers.pipeline.0];
+        served.waiting -= usize::from(timers.waited);
+        for wait in served.flow.waits() {
+            let at = timers.submitted.saturating_add(*wait);
+            self.patience.remove(&(at, request));
+        }
+        if let Some(waiting) = timers.waiting {
+            self.leave_queue(request, timers.pipeline, waiting);
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Plans and applies setups, while serving goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::serving::batch::WorkerId;
+use crate::serving::events::EngineEvent;
+use crate::serving::plan::{
+    ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits,
+};
+use crate::serving::reload::{Reload, ReloadAction, ReloadEvent};
+use crate::serving::scheduler::WorkerSpec;
+use crate::serving::setup::{SettingChange, Setup};
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::ensemble::{Combination, ComputedMember, MemberPrecision, PolicyKind};
+use divisi_runtime::device::DeviceIndex;
+
+use super::columns::RunningColumns;
+use super::drivers::DeviceFault;
+use super::engine::Engine;
+use super::promise::Failure;
+
+/// Takes the steps of a change as they are made.
+type Watch<'a> = &'a mut dyn FnMut(ApplyStep);
+
+impl Engine {
+    /// Returns what runs.
+    pub fn setup(&self) -> Setup {
+        let settings = self.settings();
+        let (matrix, precisions) = {
+            let columns = self.columns.lock();
+            (columns.matrix.clone(), columns.precisions.clone())
+        };
+        Setup {
+            matrix,
+            policy: settings.policy(),
+            combination: settings.combination(),
+            segment_size: settings.segment_size(),
+            precisions,
+        }
+    }
+
+    /// Works out what applying a setup would change, and moves nothing.
+    ///
+    /// # Errors
+    /// It cannot be applied: it does not fit, or belongs to something else.
+    pub fn plan(&self, to: &Setup) -> Result<Plan, PlanError> {
+        self.state.counters.plans.fetch_add(1, Ordering::Relaxed);
+        let limits = PlanLimits {
+            ensemble: &self.state.ensemble,
+            devices: &self.state.devices,
+            footprints: &self.footprints(),
+            most_segment: match self.catalogue().entries().is_empty() {
+                true => Setup::MOST_SEGMENT,
+                false => self.telemetry().capacity(),
+            },
+        };
+        Plan::new(self.plan_basis(), to, &limits)
+    }
+
+    fn plan_basis(&self) -> PlanBasis {
+        let setup = self.setup();
+        PlanBasis {
+            own_rule: self.state.has_own_rule(),
+            lost: self.faults().lost(),
+            retired: self.telemetry().retired(&setup.matrix),
+            left: self.reserve.left(),
+            setup,
+        }
+    }
+
+    /// Applies a plan while serving: the workers first, since only they can fail, then the
+    /// settings. Tells `watch` each step and returns the plan.
+    ///
+    /// # Errors
+    /// It is stale, or a worker does not start; what ran before serves.
+    pub fn apply(&self, plan: Plan, watch: Watch<'_>) -> Result<Plan, ApplyError> {
+        let _one_at_a_time = self.applying.lock();
+        if !plan.is_of(&self.plan_basis()) {
+            return Err(ApplyError::Stale);
+        }
+        self.carry_out(plan, watch)
+    }
+
+    /// Plans and applies a setup with no other change in between.
+    ///
+    /// # Errors
+    /// It cannot be applied, or a worker does not start; what ran before serves.
+    pub fn apply_setup(&self, to: &Setup, watch: Watch<'_>) -> Result<Plan, ApplyError> {
+        let _one_at_a_time = self.applying.lock();
+        self.carry_out(self.plan(to)?, watch)
+    }
+
+    /// Sets the settings of a plan at once and leaves the workers as they are. It does not
+    /// wait for a change under way.
+    pub fn adjust(&self, plan: &Plan) {
+        for change in plan.settings() {
+            self.set(change);
+        }
+    }
+
+    /// Lets a simulated device or a GPU disappear with everything on it, and moves to the
+    /// matrix that `fallback` returns for the one that ran. Batches it was running are
+    /// run by others; no request is lost by it, unless there is no fallback. Of a GPU that
+    /// was lost by itself ([`DeviceFaults::on_loss`]) only the workers are moved.
+    ///
+    /// # Errors
+    /// The device is a CPU partition or gone already, or there is no fallback: members that
+    /// had no other worker then have none, and the door is closed.
+    pub fn evacuate(
+        &self,
+        device: DeviceIndex,
+        fallback: &dyn Fn(&Matrix) -> Result<Matrix, NoFallback>,
+        watch: Watch<'_>,
+    ) -> Result<Plan, ApplyError> {
+        let _one_at_a_time = self.applying.lock();
+        let awaited = self.faults().begin_loss(device)?;
+        // Until the fallback is reached members may be without a worker.
+        let _open = OpenDoor::hold(self);
+        if !awaited {
+            self.faults().inject(device, DeviceFault::Lost)?;
+        }
+        // Its workers may need the memory that somebody measures in.
+        self.reserve.take_back(self.options.drain_limit);
+        let running = self.setup();
+        let matrix = fallback(&running.matrix)?;
+        let plan = self.plan(&running.with_matrix(matrix))?;
+        self.move_workers(&plan, watch)?;
+        Ok(plan)
+    }
+
+    fn carry_out(&self, plan: Plan, watch: Watch<'_>) -> Result<Plan, ApplyError> {
+        self.move_workers(&plan, watch)?;
+        for change in plan.settings() {
+            self.set(change);
+            watch(ApplyStep::Set(change.clone()));
+        }
+        Ok(plan)
+    }
+
+    fn set(&self, change: &SettingChange) {
+        match change {
+            SettingChange::Policy(_, policy) => self.follow_policy(*policy),
+            SettingChange::Combination(_, new) => self.state.combine_by(Combination::clone(new)),
+            // Workers compute so already.
+            SettingChange::Precision(..) => {}
+            SettingChange::Segment(_, size) => {
+                self.state.core().set_segment(*size);
+                self.state.wake();
+                self.state.poke_timer();
+            }
+        }
+    }
+
+    pub(super) fn follow_policy(&self, policy: PolicyKind) {
+        self.state.core().set_policy(self.state.now(), policy);
+        self.state.wake();
+        self.state.poke_timer();
+    }
+
+    fn move_workers(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
+        if !plan.reload().is_empty() {
+            let _open = OpenDoor::hold(self);
+            let _told = Recomputed::begin(self, plan);
+            self.reload(plan, watch)?;
+        }
+        *self.columns.lock() = RunningColumns {
+            matrix: plan.to().matrix.clone(),
+            precisions: plan.to().precisions.clone(),
+            footprints: Arc::new(plan.footprints().clone()),
+        };
+        Ok(())
+    }
+
+    fn reload(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
+        let (before, after) = (&plan.from().precisions, &plan.to().precisions);
+        // What drains early may share weights with what is then built.
+        let starts = plan.reload().starts.iter().map(|(cell, _)| ComputedMember {
+            member: cell.member,
+            precision: after[cell.member],
+        });
+        let _kept: Vec<_> = starts
+            .filter_map(|network| self.state.networks.factory.hold(network))
+            .collect();
+        let mut reload = Reload::new(plan.reload().clone());
+        let mut built = Vec::new();
+        let mut event = ReloadEvent::Start;
+        loop {
+            let action = reload.step(event);
+            if let Some(step) = ApplyStep::of(&action) {
+                watch(step);
+            }
+            event = match action {
+                ReloadAction::Done => return Ok(()),
+                ReloadAction::Failed(reason) => return Err(ApplyError::Worker(reason)),
+                action => self.act(action, (before, after), &mut built),
+            };
+        }
+    }
+
+    fn act(
+        &self,
+        action: ReloadAction,
+        (before, after): (&[MemberPrecision], &[MemberPrecision]),
+        built: &mut Vec<WorkerSpec>,
+    ) -> ReloadEvent {
+        match action {
+            ReloadAction::Drain(cell) => self.drain(cell, built),
+            ReloadAction::Build(cell, size) => {
+                let spec = self.new_spec(cell, size, after[cell.member]);
+                return self.build_new(spec, built);
+            }
+            ReloadAction::Activate => self.activate(built),
+            ReloadAction::Discard => {
+                for spec in built.drain(..) {
+                    self.state.remove_worker(spec.device, spec.id);
+                }
+            }
+            ReloadAction::Restore(cell, size) => {
+                let mut restored = Vec::new();
+                let spec = self.new_spec(cell, size, before[cell.member]);
+                let event = self.build_new(spec, &mut restored);
+                self.activate(&restored);
+                return event;
+            }
+            ReloadAction::Done | ReloadAction::Failed(_) => {}
+        }
+        ReloadEvent::Done
+    }
+
+    fn build_new(&self, spec: WorkerSpec, built: &mut Vec<WorkerSpec>) -> ReloadEvent {
+        if self.state.is_stopping() {
+            return ReloadEvent::Failed("the system is stopping".into());
+        }
+        match self.state.build_worker(spec) {
+            Ok(()) => {
+                built.push(spec);
+                ReloadEvent::Done
+            }
+            Err(error) => ReloadEvent::Failed(error.to_string()),
+        }
+    }
+
+    fn activate(&self, built: &[WorkerSpec]) {
+        {
+            let mut core = self.state.core();
+            for &spec in built {
+                core.add_worker(self.state.now(), spec);
+            }
+        }
+        self.state.wake();
+    }
+
+    /// Drains the workers at a cell that were not built by this reload.
+    fn drain(&self, cell: Cell, built: &[WorkerSpec]) {
+        let old: Vec<WorkerId> = {
+            let mut core = self.state.core();
+            let old: Vec<WorkerId> = core
+                .staying()
+                .filter(|s| s.device == cell.device && s.member == cell.member)
+                .map(|s| s.id)
+                .filter(|id| built.iter().all(|b| b.id != *id))
+                .collect();
+            for &id in &old {
+                core.drain_worker(id);
+            }
+            old
+        };
+        // What they had taken but not started is for others now.
+        self.state.wake();
+        for id in old {
+            self.await_drained(id);
+            let now = self.state.now();
+            let stuck = self.state.core().remove_worker(now, id);
+            let reason = "its worker was stopped and did not finish in time";
+            self.state
+                .deliver_failures(stuck, &Failure::Worker(reason.into()));
+            self.state.remove_worker(cell.device, id);
+        }
+        self.state.wake();
+    }
+
+    fn await_drained(&self, id: WorkerId) {
+        let limit = Instant::now() + self.options.drain_limit;
+        while !self.state.core().is_drained(id) {
+            if Instant::now() >= limit || self.state.is_stopping() {
+                self.state
+                    .emit(EngineEvent::WorkerNotDrained { worker: id });
+                return;
+            }
+            thread::park_timeout(Duration::from_micros(200));
+        }
+    }
+}
+
+/// Counts the beginning of a change of members' numbers and, when it is dropped, its end: between
+/// both requests are answered in either.
+struct Recomputed<'a>(&'a Engine);
+
+impl<'a> Recomputed<'a> {
+    /// Begins, if a plan changes any.
+    fn begin(engine: &'a Engine, plan: &Plan) -> Option<Self> {
+        let changes = plan.from().precisions != plan.to().precisions;
+        changes.then(|| {
+            let told = Recomputed(engine);
+            told.count();
+            told
+        })
+    }
+
+    fn count(&self) {
+        let changes = &self.0.state.counters.recomputed;
+        changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Recomputed<'_> {
+    fn drop(&mut self) {
+        self.count();
+    }
+}
+
+/// Keeps the door open while members may be without a worker. Dropping it looks who serves.
+struct OpenDoor<'a>(&'a Engine);
+
+impl<'a> OpenDoor<'a> {
+    fn hold(engine: &'a Engine) -> Self {
+        engine.state.core().set_reloading(true);
+        OpenDoor(engine)
+    }
+}
+
+impl Drop for OpenDoor<'_> {
+    fn drop(&mut self) {
+        let state = &self.0.state;
+        // A GPU may have been lost meanwhile whose workers are still to be moved.
+        let awaited = state.losses.are_awaited();
+        state.core().set_reloading(awaited);
+        // Where even an old worker did not start again, its member has nobody left.
+        state.close_if_orphaned();
+        state.core().reopen_if_served();
+    }
+}

@@ -1,0 +1,106 @@
+//! An open GPU together with the host that it serves: what its threads work with.
+
+use std::sync::Arc;
+
+use crate::serving::batch::Slice;
+use divisi_runtime::compute::ComputeError;
+use divisi_runtime::device::gpu::{GpuError, HostSlice, PinnedBlock};
+
+use super::super::super::factory::BuildError;
+use super::super::super::request::{LiveBatch, RequestData};
+use super::super::driver::{BatchError, DriverHost, LossCause};
+use super::context::GpuContext;
+use super::slot::GpuSlot;
+
+/// See the module's text.
+#[derive(Clone)]
+pub(super) struct ServingGpu {
+    pub slot: Arc<GpuSlot>,
+    pub context: Arc<GpuContext>,
+    pub host: Arc<dyn DriverHost>,
+}
+
+impl ServingGpu {
+    /// It stopped working. Known already, nothing happens.
+    pub(super) fn lose(&self, reason: &GpuError) {
+        if self.host.is_stopping() || !self.context.lose(reason.clone()) {
+            return;
+        }
+        self.close_as(LossCause::Failed(reason.clone().into()), reason);
+    }
+
+    /// Takes it away from those that use it, although it works.
+    pub(super) fn take_away(&self) {
+        let reason = GpuError::Lost("it was taken away".into());
+        if self.context.lose(reason.clone()) {
+            self.close_as(LossCause::TakenAway(Some(reason.clone().into())), &reason);
+        }
+    }
+
+    fn close_as(&self, cause: LossCause, reason: &GpuError) {
+        let close = &mut || self.slot.close(&self.context, reason);
+        self.host.lost(self.slot.device, cause, close);
+    }
+
+    /// A batch was not answered; the dispatcher says what becomes of its worker.
+    pub(super) fn fail(&self, batch: LiveBatch, why: BatchError) {
+        self.context.add_failed(batch, why);
+        self.slot.waker.wake();
+    }
+
+    /// Returns samples of a request's pool where a copy engine can read them: where they lie,
+    /// or copied once more where the pool's memory could not be locked.
+    ///
+    /// # Errors
+    /// No memory could be locked for the copy either.
+    pub(super) fn host_slice(
+        &self,
+        request: &RequestData,
+        slice: Slice,
+        transform: usize,
+    ) -> Result<HostSlice, GpuError> {
+        let storage = &request.served.storage;
+        if let Some(there) = storage.host_slice(slice, transform) {
+            return Ok(there);
+        }
+        let floats = slice.len * storage.width(transform);
+        let mut block: PinnedBlock = self.context.gpu.pinned(floats)?;
+        storage.read_as(slice, transform, block.values_mut());
+        Ok(block.slice(0, floats))
+    }
+}
+
+impl ServingGpu {
+    /// Returns results of a request's steps, as a plane has them, where a copy engine can read them.
+    ///
+    /// # Errors
+    /// No memory could be locked for them.
+    pub(super) fn gathered(
+        &self,
+        request: &RequestData,
+        (part, first): (usize, usize),
+        len: usize,
+        plane: usize,
+    ) -> Result<HostSlice, GpuError> {
+        let floats = len * request.gathered_width(plane);
+        let mut block: PinnedBlock = self.context.gpu.pinned(floats)?;
+        request.gather((part, first), plane, block.values_mut());
+        Ok(block.slice(0, floats))
+    }
+}
+
+/// Returns why a GPU is lost, if that is what `error` says.
+pub(super) fn loss_in(error: &ComputeError) -> Option<&GpuError> {
+    match error {
+        ComputeError::Gpu(reason) if reason.is_lost() => Some(reason),
+        _ => None,
+    }
+}
+
+/// The same of a worker that could not be built.
+pub(super) fn loss_in_build(error: &BuildError) -> Option<&GpuError> {
+    match error {
+        BuildError::Compute(error) => loss_in(error),
+        _ => None,
+    }
+}

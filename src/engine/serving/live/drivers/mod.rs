@@ -1,0 +1,164 @@
+//! Devices, each driven through one trait: [`DeviceDriver`] for whoever runs batches,
+//! [`DriverHost`] for the engine that it serves. A room for each kind of device; no other
+//! room knows how one is driven.
+
+mod driver;
+mod gpu;
+mod partition;
+mod simulated;
+mod thread;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rayon::ThreadPoolBuildError;
+use thiserror::Error;
+
+use crate::serving::batch::WorkerId;
+use crate::serving::scheduler::{Discipline, WorkerSpec};
+use divisi_model::profile::Costs;
+use divisi_runtime::device::{Device, DeviceIndex, DeviceKind, Devices, ThreadPriority};
+
+use super::factory::BuildError;
+
+pub(crate) use driver::{
+    BatchError, Completed, DeviceDriver, DeviceFault, DriverHost, DriverTurn, LossCause,
+    ServedNetworks,
+};
+pub use driver::{DeviceCapabilities, DeviceVitals, LossReason};
+pub use gpu::GpuRunner;
+pub(crate) use thread::spin;
+
+use driver::NoSuchFault;
+use gpu::GpuSlot;
+use partition::PartitionDriver;
+use simulated::SimulatedDriver;
+
+/// Why a device cannot be driven.
+#[derive(Debug, Error)]
+pub enum DriverError {
+    /// The device cannot be used.
+    #[error("`{device}` cannot be used: {reason}")]
+    Device {
+        /// Its name.
+        device: String,
+        /// Why not.
+        reason: Box<BuildError>,
+    },
+    /// The system has no threads left.
+    #[error("a thread could not be started: {0}")]
+    Threads(ThreadPoolBuildError),
+}
+
+impl From<ThreadPoolBuildError> for DriverError {
+    fn from(error: ThreadPoolBuildError) -> Self {
+        DriverError::Threads(error)
+    }
+}
+
+/// Opens a driver for each device; the threads of partitions have a priority.
+///
+/// # Errors
+/// A device cannot be used: none is then.
+pub(crate) fn open(
+    networks: &ServedNetworks,
+    devices: &Devices,
+    costs: &Arc<Costs>,
+    priority: Option<ThreadPriority>,
+) -> Result<Vec<Arc<dyn DeviceDriver>>, DriverError> {
+    let each = devices.enumerate();
+    each.map(|(index, device)| {
+        let has_memory = devices.memory_bytes(index) > 0;
+        open_one(networks, (costs, priority), index, device, has_memory)
+    })
+    .collect()
+}
+
+fn open_one(
+    networks: &ServedNetworks,
+    (costs, priority): (&Arc<Costs>, Option<ThreadPriority>),
+    index: DeviceIndex,
+    device: &Device,
+    has_memory: bool,
+) -> Result<Arc<dyn DeviceDriver>, DriverError> {
+    let name = &device.name;
+    Ok(match &device.kind {
+        DeviceKind::Cpu { cores } => {
+            let threads = (&cores[..], priority);
+            Arc::new(PartitionDriver::new(index, name, threads, networks)?)
+        }
+        // One without memory is gone, as those that search say: nobody is placed there.
+        DeviceKind::Gpu { .. } if !has_memory => Arc::new(AbsentDriver::new(index)),
+        DeviceKind::Gpu { info } => {
+            let slot = GpuSlot::open(index, name, info, networks);
+            Arc::new(slot.map_err(|reason| DriverError::Device {
+                device: name.clone(),
+                reason: Box::new(reason),
+            })?)
+        }
+        DeviceKind::Simulated { .. } => {
+            let discipline = Discipline::of(&device.kind);
+            let members = networks.ensemble.members.iter();
+            let widths = members.map(|member| member.row_width()).collect();
+            Arc::new(SimulatedDriver::new(index, name, discipline, costs, widths))
+        }
+    })
+}
+
+/// Stands in for a GPU that has no memory to offer: nobody is placed there, so there is nothing
+/// to do.
+struct AbsentDriver {
+    device: DeviceIndex,
+}
+
+impl AbsentDriver {
+    /// For `device`.
+    fn new(device: DeviceIndex) -> Self {
+        AbsentDriver { device }
+    }
+}
+
+impl DeviceDriver for AbsentDriver {
+    fn capabilities(&self) -> DeviceCapabilities {
+        DeviceCapabilities {
+            discipline: Discipline::GPU,
+            keeps_samples: false,
+            computes: true,
+            may_fail: true,
+            faults_on_demand: false,
+        }
+    }
+
+    fn start(self: Arc<Self>, _host: &Arc<dyn DriverHost>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wake(&self) {}
+
+    fn build(
+        self: Arc<Self>,
+        _host: &Arc<dyn DriverHost>,
+        _spec: WorkerSpec,
+    ) -> Result<(), BuildError> {
+        Err(BuildError::Gone)
+    }
+
+    fn remove(&self, _worker: WorkerId) {}
+
+    fn inject(
+        self: Arc<Self>,
+        host: &Arc<dyn DriverHost>,
+        fault: DeviceFault,
+    ) -> Result<(), NoSuchFault> {
+        match fault {
+            DeviceFault::Slowed(_) => Err(NoSuchFault),
+            DeviceFault::Lost => {
+                host.lost(self.device, LossCause::TakenAway(None), &mut || {});
+                Ok(())
+            }
+        }
+    }
+
+    fn stop(&self, _limit: Duration) {}
+}

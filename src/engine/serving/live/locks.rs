@@ -1,0 +1,47 @@
+//! The order of the engine's locks: which may be taken under which.
+//!
+//! A thread takes locks of ascending rank only; debug builds check it
+//! ([`Ranked`](divisi_runtime::lock::Ranked)). The locks of changes and of sessions have their places in
+//! the same order. A [`Leaf`] comes last: nothing is taken under it.
+
+use divisi_runtime::lock::LockRank;
+
+pub(crate) use divisi_runtime::lock::{Leaf, SharedLeaf};
+
+macro_rules! ranks {
+    ($($order:literal $rank:ident $name:literal)*) => {
+        $(
+            #[doc = concat!("The rank of ", $name, ".")]
+            #[derive(Debug)]
+            pub(crate) enum $rank {}
+
+            impl LockRank for $rank {
+                const ORDER: u8 = $order;
+                const NAME: &'static str = $name;
+            }
+        )*
+    };
+}
+
+ranks! {
+    5 DeploymentRank "a change of the models that are served"
+    // 10 is the built-in load's: `src/session/live/load.rs`.
+    20 ApplyingRank "a change of what runs"
+    30 MachineRank "the machine of changes"
+    40 ReservationRank "memory that is lent"
+    50 GpuDrivingRank "whoever starts batches on a GPU"
+    55 GpuWorkersRank "the workers on a GPU"
+    56 GpuLanesRank "the lanes of a worker on a GPU"
+    57 GpuCopierRank "the copier of a GPU"
+    60 GpuMakingRank "whoever makes lanes on a GPU"
+    62 NetworksRank "networks that are lowered"
+    70 CpuWorkerRank "a worker on a CPU partition"
+    80 CoreRank "the core"
+    85 GpuSamplesRank "the samples in a GPU's memory"
+    91 LatencyRank "the latencies"
+    92 LatencyTallyRank "the latencies by time"
+    93 AnsweredRank "the rates of answers"
+    94 CheckpointsRank "the readings that are kept"
+    97 EvaluationRank "the evaluation of members"
+    98 SampleRowsRank "the members' answers to a request"
+}

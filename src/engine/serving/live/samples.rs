@@ -1,0 +1,103 @@
+//! Where the samples of a request lie: in the pool, or where they were received.
+
+use std::sync::Arc;
+
+use crate::serving::batch::Slice;
+use crate::serving::pool::Storage;
+use divisi_model::ensemble::{SamplePiece, SampleValues, SharedMemory};
+
+/// The bytes from which on samples stay where they were received: copying fewer costs less than
+/// keeping count of them.
+const STAY_FROM: usize = 64 << 10;
+
+/// Memory with the float32 samples of a request, in little-endian bytes, that the engine may read
+/// for as long as the request is under way.
+#[derive(Clone, Debug)]
+pub struct SharedSamples(Arc<[SamplePiece]>);
+
+impl SharedSamples {
+    /// Shares memory that does not change.
+    pub fn new(memory: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        let memory: SharedMemory = Arc::new(memory);
+        SharedSamples::of_pieces([memory])
+    }
+
+    /// Shares memory that does not change and lies in several pieces, one after another. A value may
+    /// begin in one and end in another.
+    pub fn of_pieces(memories: impl IntoIterator<Item = SharedMemory>) -> Self {
+        SharedSamples(SamplePiece::of(memories))
+    }
+
+    /// Returns the values.
+    pub fn values(&self) -> SampleValues<'_> {
+        SampleValues::of_pieces(&self.0)
+    }
+}
+
+/// Samples that stay where they were received.
+pub(super) struct HeldSamples {
+    memory: SharedSamples,
+    /// The sample with which each part of the request begins.
+    first: Box<[usize]>,
+}
+
+impl HeldSamples {
+    /// Keeps the samples of a request whose parts are these, if they need not lie in the pool.
+    pub(super) fn of(
+        memory: Option<&SharedSamples>,
+        storage: &Storage,
+        slices: &[Slice],
+    ) -> Option<Self> {
+        let memory = memory.filter(|memory| memory.values().len() * size_of::<f32>() >= STAY_FROM);
+        let memory = memory.filter(|_| storage.reads_elsewhere())?;
+        let mut next = 0;
+        let first = slices.iter().map(|slice| {
+            let first = next;
+            next += slice.len;
+            first
+        });
+        Some(HeldSamples {
+            first: first.collect(),
+            memory: memory.clone(),
+        })
+    }
+}
+
+/// The samples of a request.
+#[derive(Clone, Copy)]
+pub(super) struct RequestSamples<'a> {
+    storage: &'a Storage,
+    held: Option<&'a HeldSamples>,
+}
+
+impl<'a> RequestSamples<'a> {
+    /// Those in the pool, or in memory of their own.
+    pub(super) fn new(storage: &'a Storage, held: Option<&'a HeldSamples>) -> Self {
+        RequestSamples { storage, held }
+    }
+
+    /// Returns the values of a sample as a plane has them.
+    pub(super) fn width(self, plane: usize) -> usize {
+        self.storage.width(plane)
+    }
+
+    /// Copies samples of a part, from its sample `first` on, to `to`, as a plane has them. In the
+    /// pool they are those of `slice`.
+    pub(super) fn read(
+        self,
+        (part, first): (usize, usize),
+        slice: Slice,
+        plane: usize,
+        to: &mut [f32],
+    ) {
+        let Some(held) = self.held else {
+            return self.storage.read_as(slice, plane, to);
+        };
+        let width = self.storage.sample_width();
+        let first = held.first[part] + first;
+        let values = held.memory.values();
+        if let Some(values) = values.get(first * width..(first + slice.len) * width) {
+            self.storage.convert(plane, values, to);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The figures that a running engine shows of itself.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::serving::batch::PipelineIndex;
+use crate::serving::core::{
+    DeviceStats, Latencies, LevelStats, MOMENT, MemberStats, StepStats, WorkerStats,
+};
+use crate::serving::door::{DoorState, Refused};
+use crate::serving::events::EngineEvent;
+use crate::serving::flaws::Flaws;
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::catalogue::{Mix, StepShare};
+use divisi_model::ensemble::{MemberFigures, PolicyKind};
+use divisi_model::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
+use divisi_model::trace::Span;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+
+use super::counters::{EngineCounters, EntryStats, Graded};
+use super::drivers::DeviceVitals;
+use super::promise::{Failure, Settlements};
+use super::state::EngineState;
+use super::step_graph::StepGraph;
+
+/// Counters and rates of a running engine, for whoever shows them.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Time since the engine's start.
+    pub now: Duration,
+    /// Whether requests are let in.
+    pub door: DoorState,
+    /// Requests refused since the start.
+    pub refused: u64,
+    /// Why the last request was refused.
+    pub refusal: Option<Refused>,
+    /// Requests that failed since the start.
+    pub failed: u64,
+    /// Why the last request failed.
+    pub failure: Option<Failure>,
+    /// Requests that their callers gave up.
+    pub cancelled: u64,
+    /// Workers that were built again.
+    pub restarts: u64,
+    /// Requests answered since the start.
+    pub answered: u64,
+    /// Requests let in and not yet over.
+    pub in_flight: usize,
+    /// The policy in force.
+    pub policy: PolicyKind,
+    /// Whether some models wait by delays of their own, which are shorter.
+    pub own_policies: bool,
+    /// Each worker.
+    pub workers: Vec<WorkerStats>,
+    /// Each device.
+    pub devices: Vec<DeviceStats>,
+    /// Each member.
+    pub members: Vec<MemberStats>,
+    /// Requests answered a second, lately.
+    pub requests_per_s: f64,
+    /// Samples answered a second, lately.
+    pub samples_per_s: f64,
+    /// Samples a second in each moment of [`Observed::moment`], oldest first.
+    pub series: Vec<f64>,
+    /// The length of a moment.
+    pub moment: Duration,
+    /// Samples in a segment at most, under `segment`.
+    pub segment_size: usize,
+    /// Of requests, from submission to answer.
+    pub latency: LatencyView,
+    /// How long the oldest request that is under way has waited for its answer.
+    pub oldest_waiting: Option<Duration>,
+    /// From arrival to a member's answer.
+    pub latencies: Latencies,
+    /// Devices that are gone.
+    pub lost: Vec<bool>,
+    /// Of each member, rows that were not what they should be.
+    pub flaws: Vec<Flaws>,
+}
+
+/// Bars that latencies are shown in, for each doubling.
+const BARS_PER_OCTAVE: u32 = 4;
+
+/// A running engine as those see it who measure it. [`super::Engine::telemetry`] lends it.
+#[derive(Clone, Copy)]
+pub struct Telemetry<'a> {
+    state: &'a EngineState,
+}
+
+impl<'a> Telemetry<'a> {
+    pub(super) fn new(state: &'a EngineState) -> Self {
+        Telemetry { state }
+    }
+
+    /// Whether answers say something about the members: they are computed, by weights that
+    /// are not made up.
+    pub fn answers_are_real(&self) -> bool {
+        self.state.answers_are_real
+    }
+
+    /// Returns the most samples that a request may have.
+    pub fn capacity(&self) -> usize {
+        self.state.core().capacity(PipelineIndex::default())
+    }
+
+    /// Returns the most samples that a request to an entry of the catalogue may have.
+    pub fn capacity_of(&self, pipeline: PipelineIndex) -> usize {
+        self.state.core().capacity(pipeline)
+    }
+
+    /// Returns whether requests to an entry of the catalogue are let in.
+    pub fn door_of(&self, pipeline: PipelineIndex) -> DoorState {
+        let mut core = self.state.core();
+        let closed = core.closed(pipeline).map(str::to_owned);
+        match (core.door().state().clone(), closed) {
+            (DoorState::Open, Some(reason)) => DoorState::Closed(reason),
+            (state, _) => state,
+        }
+    }
+
+    /// Returns how requests to an entry of the catalogue wait, level by level; nothing where they
+    /// just wait in the order of arrival.
+    pub fn queue_of(&self, pipeline: PipelineIndex) -> Vec<LevelStats> {
+        self.state.core().queue_of(pipeline)
+    }
+
+    /// Returns how many requests to an entry of the catalogue wait for their first batch.
+    pub fn waiting_of(&self, pipeline: PipelineIndex) -> usize {
+        self.state.core().waiting(pipeline)
+    }
+
+    /// Returns the figures of each entry of the catalogue.
+    pub fn entries(&self) -> Vec<EntryStats> {
+        let now = self.state.now();
+        let served = self.state.served.iter();
+        served.map(|entry| entry.tally.lock().stats(now)).collect()
+    }
+
+    /// Counts a request to an entry of the catalogue that was refused before the engine was asked.
+    pub fn count_refusal(&self, pipeline: PipelineIndex) {
+        if let Some(served) = self.state.served(pipeline) {
+            served.refused();
+        }
+    }
+
+    /// Returns the shares of samples that the entries of the catalogue have answered since the start, or
+    /// `None` if there are none.
+    pub fn seen_mix(&self) -> Option<Mix> {
+        let samples = self.entries().into_iter().map(|entry| entry.samples);
+        Mix::of_counts(&samples.collect::<Vec<_>>())
+    }
+
+    /// Returns the shares of rows of the steps of each entry of the catalogue, in the order of work.
+    pub fn step_shares(&self) -> Vec<Vec<StepShare>> {
+        let now = self.state.now();
+        let entries = 0..self.state.catalogue.entries().len();
+        let shares = |entry| {
+            let stats = self.state.core().step_stats(now, PipelineIndex(entry));
+            stats.iter().map(StepStats::shares).collect()
+        };
+        entries.map(shares).collect()
+    }
+
+    /// Returns the steps of each entry of the catalogue, with how they do.
+    pub fn step_graphs(&self) -> Vec<StepGraph> {
+        let (now, entries) = (self.state.now(), self.state.catalogue.entries());
+        let numbered = entries.iter().enumerate();
+        let graph = |(number, entry)| {
+            let stats = self.state.core().step_stats(now, PipelineIndex(number));
+            StepGraph::of(entry, &stats)
+        };
+        numbered.map(graph).collect()
+    }
+
+    /// Returns whether requests are let in.
+    pub fn door(&self) -> DoorState {
+        self.state.core().door().state().clone()
+    }
+
+    /// Returns how many samples hold a slot of the pool now.
+    pub fn pooled(&self) -> usize {
+        self.state.core().pooled()
+    }
+
+    /// Counts the requests let in since the start, and what became of them.
+    pub fn settlements(&self) -> Settlements {
+        self.state.promises.read()
+    }
+
+    /// Returns how many plans were made since the start.
+    pub fn plans_made(&self) -> u64 {
+        self.state.counters.plans.load(Ordering::Relaxed)
+    }
+
+    /// Returns the entries of a matrix that runs whose worker was retired.
+    pub fn retired(&self, matrix: &Matrix) -> Vec<Cell> {
+        let staying: HashSet<(DeviceIndex, MemberIndex)> = {
+            let core = self.state.core();
+            let staying = core.staying();
+            staying.map(|spec| (spec.device, spec.member)).collect()
+        };
+        let workers = matrix.workers().map(|(cell, _)| cell);
+        workers
+            .filter(|cell| !staying.contains(&(cell.device, cell.member)))
+            .collect()
+    }
+
+    /// Time since the engine's start.
+    pub fn now(&self) -> Duration {
+        self.state.now()
+    }
+
+    /// Requests admitted and not yet over.
+    pub fn in_flight(&self) -> usize {
+        self.state.core().in_flight()
+    }
+
+    /// Returns the counters since the start.
+    pub fn reading(&self) -> Reading {
+        self.state.reading()
+    }
+
+    /// Returns the counters as they stood at about `at`: the newest reading kept from before,
+    /// one every few seconds of the last ten minutes in which anything was answered.
+    pub fn reading_before(&self, at: Duration) -> Option<Reading> {
+        let checkpoints = self.state.counters.checkpoints.lock();
+        checkpoints.before(at).cloned()
+    }
+
+    /// Returns the counters at the moments kept between two times, oldest first.
+    pub fn readings_between(&self, from: Duration, until: Duration) -> Vec<Reading> {
+        self.state.counters.checkpoints.lock().between(from, until)
+    }
+
+    /// Returns what each member brings to the ensemble, of the requests weighed lately; none
+    /// where answers mean nothing or too few were weighed.
+    pub fn member_figures(&self) -> Vec<Option<MemberFigures>> {
+        match self.state.single() {
+            Some(single) => single.sampler.member_figures(),
+            None => vec![None; self.state.ensemble.members.len()],
+        }
+    }
+
+    /// Where answers are counted whose label is known.
+    pub fn graded(&self) -> &'a Arc<Graded> {
+        &self.state.counters.graded
+    }
+
+    /// Counters and rates.
+    pub fn observe(&self) -> Observed {
+        self.observe_against(None)
+    }
+
+    /// Counters and rates, and the share of latencies above `limit`. It looks at every
+    /// distribution: for whoever shows them, not for whoever wants to know the time.
+    pub fn observe_against(&self, limit: Option<Duration>) -> Observed {
+        let counters = &self.state.counters;
+        let now = self.state.now();
+        let latency = self.latency(now, limit);
+        let (answered, requests_per_s, samples_per_s, series) = rates(counters, now);
+        let mut core = self.state.core();
+        let workers = core.worker_stats(now);
+        Observed {
+            now,
+            door: core.door().state().clone(),
+            refused: core.door().refused(),
+            refusal: core.door().last_refusal().cloned(),
+            failure: counters.failure.lock().clone(),
+            failed: counters.failed.load(Ordering::Relaxed),
+            cancelled: counters.cancelled.load(Ordering::Relaxed),
+            restarts: counters.restarts.load(Ordering::Relaxed),
+            answered,
+            in_flight: core.in_flight(),
+            policy: core.policy(),
+            own_policies: core.has_own_policies(),
+            segment_size: core.segment(),
+            oldest_waiting: core.oldest_waiting(now),
+            latencies: core.latencies(now, limit),
+            devices: core.device_stats(now, &workers),
+            workers,
+            members: core.member_stats(now),
+            requests_per_s,
+            samples_per_s,
+            series,
+            moment: MOMENT,
+            latency,
+            lost: self
+                .state
+                .devices
+                .indices()
+                .map(|d| core.is_lost(d))
+                .collect(),
+            flaws: counters.flaws.all(),
+        }
+    }
+
+    /// Latencies of requests. The longer time is told to three digits.
+    fn latency(&self, now: Duration, limit: Option<Duration>) -> LatencyView {
+        let counters = &self.state.counters;
+        let view = counters.tally.lock().view(now, limit);
+        let whole = counters.latency.lock().whole(BARS_PER_OCTAVE, limit);
+        LatencyView {
+            since: Distribution {
+                summary: whole.summary,
+                buckets: whole.buckets,
+                missed: whole.above,
+                ..view.since
+            },
+            ..view
+        }
+    }
+
+    /// Forgets latencies so far, and returns them.
+    pub fn clear_latency(&self) -> Latency {
+        self.state.core().clear_latencies();
+        *self.state.counters.tally.lock() = LatencyTally::default();
+        std::mem::take(&mut *self.state.counters.latency.lock())
+    }
+
+    /// Restarts of the worker at each place where there were any.
+    pub fn restarts(&self) -> HashMap<(DeviceIndex, MemberIndex), u32> {
+        self.state.core().restarts().clone()
+    }
+
+    /// Moves the spans since the last call to `into`, by device, oldest first. Returns
+    /// how many were lost since the start.
+    pub fn drain_spans(&self, into: &mut Vec<Span>) -> u64 {
+        self.state.spans.iter().map(|ring| ring.drain(into)).sum()
+    }
+
+    /// How a device is doing, as its own driver counts it; none for one that has no such
+    /// driver or is gone. It asks the hardware.
+    pub fn vitals(&self, device: DeviceIndex) -> Option<DeviceVitals> {
+        self.state.drivers[device].vitals()
+    }
+
+    /// Takes the events since the last call, each with its time since the engine's start.
+    pub fn take_events(&self) -> Vec<(Duration, EngineEvent)> {
+        std::mem::take(&mut *self.state.counters.events.lock())
+    }
+}
+
+fn rates(counters: &EngineCounters, now: Duration) -> (u64, f64, f64, Vec<f64>) {
+    let lately = Duration::from_secs(1);
+    let mut answered = counters.answered.lock();
+    let (requests, samples) = &mut *answered;
+    (
+        requests.total() as u64,
+        requests.rate(now, lately),
+        samples.rate(now, lately),
+        samples.series(now),
+    )
+}

@@ -1,0 +1,60 @@
+//! Requests to answers.
+//!
+//! Decisions are made by a state machine without clock, lock or thread: [`Core`] takes
+//! events with the time they happen at and returns what to do. `live` drives it with
+//! threads; tests and the simulation drive it in virtual time.
+
+mod answer;
+mod batch;
+mod core;
+mod door;
+mod drain;
+mod events;
+mod flaws;
+mod keys;
+mod live;
+mod log_line;
+mod order;
+mod plan;
+mod policy;
+mod pool;
+mod queue;
+mod reload;
+mod scheduler;
+mod setup;
+mod simulated;
+
+pub use answer::{Answer, BatchOfRun, MissingSteps, Part, StepRun};
+pub use batch::{
+    Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
+};
+pub use core::{
+    Admission, Arrival, Core, CoreConfig, DeviceStats, Finished, HostWork, Latencies, LevelStats,
+    MemberStats, Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats, Verdict, WorkerStats,
+    batch_spans, transfer_span,
+};
+pub use door::{Door, DoorState, Refused};
+pub use drain::{DrainLimits, DrainWait, WorkLeft};
+pub use events::{EngineEvent, LogLevel, WorkerOutcome};
+pub use flaws::{Detail, Flaw, FlawKind, Flaws};
+pub use live::{
+    BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
+    EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded,
+    GraphStep, GraphWork, Loss, LossReason, NetworkFactory, NotFiniteMember, Observed, Outcome,
+    Panicked, Pending, PredictorFactory, Programs, Reply, Request, Reservation, ReserveError,
+    RunListener, SPAN_BOUND, Settlements, SharedSamples, Staged, StepGraph, SubmittedRequest,
+    Telemetry,
+};
+pub(crate) use live::{DeploymentRank, Leaf, MachineRank, SharedLeaf, caught};
+pub use log_line::{LogTarget, UntracedLine};
+pub use order::SampleOrder;
+pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
+pub use policy::{Beside, Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
+pub use pool::PoolIndex;
+pub use queue::{MemberQueue, Segmenter, StepFilter};
+pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
+pub use scheduler::{
+    Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
+};
+pub use setup::{SettingChange, Setup, SetupError};
+pub use simulated::{DeviceEvent, SimulatedDevice};

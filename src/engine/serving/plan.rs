@@ -1,0 +1,360 @@
+//! The plan of applying a setup: all that would change, worked out before anything moves.
+
+use thiserror::Error;
+
+use divisi_model::allocation::{Cell, DoesNotFit, Footprints, Frame};
+use divisi_model::codes::{Code, Coded};
+use divisi_model::ensemble::{BatchSize, CombinationError, Ensemble, PolicyError};
+use divisi_runtime::device::{DeviceIndex, Devices, Ledger, MemberIndex};
+
+use super::reload::{ReloadAction, ReloadPlan};
+use super::setup::{SettingChange, Setup};
+
+/// All that a plan is worked out from. A plan holds for as long as none of it changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanBasis {
+    /// The setup that runs.
+    pub setup: Setup,
+    /// A rule of a caller's own combines requests, in place of the setup's.
+    pub own_rule: bool,
+    /// Devices that are lost.
+    pub lost: Vec<DeviceIndex>,
+    /// Entries of the matrix whose worker was retired.
+    pub retired: Vec<Cell>,
+    /// The devices with the memory that may be booked, where the rest of it is lent.
+    pub left: Option<Devices>,
+}
+
+/// The things that never change while an engine runs; setups are checked against them.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanLimits<'a> {
+    /// The ensemble served.
+    pub ensemble: &'a Ensemble,
+    /// The devices that serve it.
+    pub devices: &'a Devices,
+    /// The memory that each worker books by the setup that runs.
+    pub footprints: &'a Footprints,
+    /// Samples that the pool holds.
+    pub most_segment: usize,
+}
+
+/// Why a setup cannot be applied.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PlanError {
+    /// The matrix has other rows or columns than the one that runs.
+    #[error("the matrix is for other devices or members than those that run")]
+    OtherFrame,
+    /// The matrix has a worker on a device that is lost.
+    #[error("`{0}` is gone")]
+    DeviceLost(String),
+    /// A device has too little memory.
+    #[error(transparent)]
+    DoesNotFit(#[from] DoesNotFit),
+    /// It would fit if a search did not measure in the rest of the memory.
+    #[error("a search measures in the rest of the memory; cancel it or wait for its end: {0}")]
+    Lent(DoesNotFit),
+    /// The policy does not suit the batch sizes.
+    #[error("policy: {0}")]
+    Policy(PolicyError),
+    /// The combination does not suit the members.
+    #[error("combination: {0}")]
+    Combination(CombinationError),
+    /// There are not as many precisions as members.
+    #[error("precisions: expected {expected}, one for each member, found {found}")]
+    Precisions {
+        /// The number found.
+        found: usize,
+        /// The number of members.
+        expected: usize,
+    },
+    /// The pool holds no segment of this size.
+    #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
+    SegmentSize {
+        /// The size asked for.
+        size: usize,
+        /// The size of the pool.
+        most: usize,
+    },
+}
+
+impl Coded for PlanError {
+    fn code(&self) -> Code {
+        match self {
+            PlanError::OtherFrame => Code::OtherFrame,
+            PlanError::DeviceLost(_) => Code::DeviceLost,
+            PlanError::DoesNotFit(_) => Code::DoesNotFit,
+            PlanError::Lent(_) => Code::MemoryLent,
+            PlanError::Policy(_)
+            | PlanError::Combination(_)
+            | PlanError::Precisions { .. }
+            | PlanError::SegmentSize { .. } => Code::SetupInvalid,
+        }
+    }
+}
+
+/// The changes that applying a setup would make: workers, settings, memory. It was checked, so that
+/// only a worker that does not start can keep it from being applied.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    basis: PlanBasis,
+    to: Setup,
+    reload: ReloadPlan,
+    footprints: Footprints,
+    settings: Vec<SettingChange>,
+    memory: Vec<(u64, u64)>,
+}
+
+impl Plan {
+    /// Works out what applying `to` changes of what runs.
+    ///
+    /// # Errors
+    /// It cannot be applied.
+    pub fn new(basis: PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Self, PlanError> {
+        let to = &resolved(&basis, to, limits)?;
+        let footprints = limits.footprints;
+        let (ensemble, devices) = (limits.ensemble, limits.devices);
+        let after = footprints.in_precisions(ensemble, devices, &to.precisions);
+        let reload = reload(&basis, to, &after, limits)?;
+        check_settings(to, limits)?;
+        let before = footprints.book(&basis.setup.matrix, devices)?;
+        let memory = memory(&before, &after.book(&to.matrix, devices)?, devices);
+        let mut settings = SettingChange::between(&basis.setup, to);
+        if basis.own_rule && basis.setup.combination == to.combination {
+            // The setup's own rule takes the place of the caller's.
+            settings.push(SettingChange::combination(&basis.setup, to));
+        }
+        Ok(Plan {
+            to: to.clone(),
+            basis,
+            reload,
+            footprints: after,
+            settings,
+            memory,
+        })
+    }
+
+    /// Whether nothing changed since it was made, where this is what it would be made from
+    /// now.
+    pub fn is_of(&self, basis: &PlanBasis) -> bool {
+        self.basis == *basis
+    }
+
+    /// Returns what ran when it was planned.
+    pub fn from(&self) -> &Setup {
+        &self.basis.setup
+    }
+
+    /// Returns what is to run.
+    pub fn to(&self) -> &Setup {
+        &self.to
+    }
+
+    /// Returns the workers that come and go.
+    pub fn reload(&self) -> &ReloadPlan {
+        &self.reload
+    }
+
+    /// Returns what differs beside the matrix.
+    pub fn settings(&self) -> &[SettingChange] {
+        &self.settings
+    }
+
+    /// Returns the memory that each worker books once it is applied.
+    pub fn footprints(&self) -> &Footprints {
+        &self.footprints
+    }
+
+    /// Returns the bytes booked in each device's memory, now and after.
+    pub fn memory(&self) -> &[(u64, u64)] {
+        &self.memory
+    }
+
+    /// Returns the members that have no worker for a moment, so that their requests wait.
+    pub fn paused_members(&self) -> Vec<MemberIndex> {
+        self.reload.paused_members(&self.from().matrix)
+    }
+
+    /// Returns what differs beside the matrix, in words.
+    pub fn setting_words(&self) -> Vec<String> {
+        let members = &self.to.matrix.frame().members;
+        let changes = self.settings.iter();
+        changes.flat_map(|change| change.words(members)).collect()
+    }
+
+    /// Whether the very same setup runs, with all its workers.
+    pub fn is_empty(&self) -> bool {
+        self.reload.is_empty() && self.basis.setup == self.to
+    }
+
+    /// Whether latencies measured before do not tell those to come.
+    pub fn changes_pace(&self) -> bool {
+        self.from().matrix != self.to.matrix
+            || self.settings.iter().any(SettingChange::changes_pace)
+    }
+}
+
+/// Returns a setup of the running frame with precisions as they are computed here.
+fn resolved(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Setup, PlanError> {
+    if basis.setup.matrix.frame() != to.matrix.frame() {
+        return Err(PlanError::OtherFrame);
+    }
+    let members = limits.ensemble.members.len();
+    if to.precisions.len() != members {
+        return Err(PlanError::Precisions {
+            found: to.precisions.len(),
+            expected: members,
+        });
+    }
+    let (of_all, with_gpus) = (limits.ensemble.precision, limits.devices.has_gpu());
+    let both = to.precisions.iter().zip(&basis.setup.precisions);
+    let precisions = both.map(|(own, runs)| match own.is_alike(*runs, with_gpus) {
+        true => *runs,
+        false => own.resolved(of_all),
+    });
+    Ok(Setup {
+        precisions: precisions.collect(),
+        ..to.clone()
+    })
+}
+
+fn reload(
+    basis: &PlanBasis,
+    to: &Setup,
+    after: &Footprints,
+    limits: &PlanLimits<'_>,
+) -> Result<ReloadPlan, PlanError> {
+    let (old, new) = (&basis.setup.matrix, &to.matrix);
+    let devices = limits.devices;
+    let is_rebuilt = |cell: Cell| {
+        let (was, is) = (&basis.setup.precisions, &to.precisions);
+        let (was, is) = (was[cell.member], is[cell.member]);
+        !was.is_same_on(
+            is,
+            &devices.get(cell.device).kind,
+            limits.ensemble.precision,
+        )
+    };
+    let (old, new) = ((old, limits.footprints), (new, after));
+    let lost = |cell: &Cell| basis.lost.contains(&cell.device);
+    if let Some((cell, _)) = new.0.workers().find(|(cell, _)| lost(cell)) {
+        return Err(PlanError::DeviceLost(devices.get(cell.device).name.clone()));
+    }
+    let mut plan = match &basis.left {
+        None => ReloadPlan::rebuilding(old, new, devices, is_rebuilt)?,
+        Some(left) => {
+            // What would not fit without the search either is reported as such.
+            after.book(&to.matrix, devices)?;
+            ReloadPlan::rebuilding(old, new, left, is_rebuilt).map_err(PlanError::Lent)?
+        }
+    };
+    plan.revive(&basis.retired);
+    Ok(plan)
+}
+
+fn check_settings(to: &Setup, limits: &PlanLimits<'_>) -> Result<(), PlanError> {
+    let (ensemble, most) = (limits.ensemble, limits.most_segment);
+    let policy = to.policy.check(&ensemble.batch_sizes);
+    policy.map_err(PlanError::Policy)?;
+    let combination = ensemble.check_combination(&to.combination);
+    combination.map_err(PlanError::Combination)?;
+    match to.segment_size {
+        size if (1..=most).contains(&size) => Ok(()),
+        size => Err(PlanError::SegmentSize { size, most }),
+    }
+}
+
+fn memory(before: &Ledger, after: &Ledger, devices: &Devices) -> Vec<(u64, u64)> {
+    let devices = devices.indices();
+    devices
+        .map(|d| (before.booked(d), after.booked(d)))
+        .collect()
+}
+
+/// A step of a plan that is applied.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ApplyStep {
+    /// The worker at a place finishes what it has and goes.
+    Drain(Cell),
+    /// A worker is built.
+    Start(Cell, BatchSize),
+    /// The workers that were built serve from now on.
+    Serve,
+    /// The workers that were built are dropped: one of them did not start.
+    Discard,
+    /// A worker that had to make room is built again.
+    Restore(Cell, BatchSize),
+    /// A setting has its new value.
+    Set(SettingChange),
+}
+
+impl ApplyStep {
+    /// Returns the step that an action of a reload is, or `None` for its end.
+    pub(crate) fn of(action: &ReloadAction) -> Option<Self> {
+        match *action {
+            ReloadAction::Drain(cell) => Some(ApplyStep::Drain(cell)),
+            ReloadAction::Build(cell, size) => Some(ApplyStep::Start(cell, size)),
+            ReloadAction::Activate => Some(ApplyStep::Serve),
+            ReloadAction::Discard => Some(ApplyStep::Discard),
+            ReloadAction::Restore(cell, size) => Some(ApplyStep::Restore(cell, size)),
+            ReloadAction::Done | ReloadAction::Failed(_) => None,
+        }
+    }
+
+    /// Returns the step in words: `start cpu:0 × mlp at 8`. A change of the combination may
+    /// take several.
+    pub fn words(&self, frame: &Frame) -> Vec<String> {
+        let place = |cell: &Cell| {
+            let (device, member) = (&frame.devices[cell.device], &frame.members[cell.member]);
+            format!("{device} × {member}")
+        };
+        match self {
+            ApplyStep::Drain(cell) => vec![format!("drain {}", place(cell))],
+            ApplyStep::Start(cell, size) => vec![format!("start {} at {size}", place(cell))],
+            ApplyStep::Serve => vec!["new workers serve".into()],
+            ApplyStep::Discard => vec!["drop what was started".into()],
+            ApplyStep::Restore(cell, size) => vec![format!("restore {} at {size}", place(cell))],
+            ApplyStep::Set(change) => change.words(&frame.members),
+        }
+    }
+}
+
+/// There is no matrix for the devices that remain; says why.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct NoFallback(pub String);
+
+/// Why a plan was not applied. What ran before serves, unless a device was lost.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ApplyError {
+    /// The running setup, the devices or their memory changed since the plan was made.
+    #[error("what runs changed since this was planned")]
+    Stale,
+    /// It cannot be applied to what runs by now.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A worker did not start.
+    #[error("a new worker did not start: {0}")]
+    Worker(String),
+    /// A lost device cannot be evacuated.
+    #[error(transparent)]
+    NoFallback(#[from] NoFallback),
+    /// The device cannot be lost, or is lost already.
+    #[error(transparent)]
+    Device(#[from] super::FaultError),
+    /// The code that applies it panicked; says with what.
+    #[error("the change {0}")]
+    Panicked(String),
+}
+
+impl Coded for ApplyError {
+    fn code(&self) -> Code {
+        match self {
+            ApplyError::Stale => Code::PlanStale,
+            ApplyError::Plan(error) => error.code(),
+            ApplyError::Worker(_) => Code::WorkerNotBuilt,
+            ApplyError::NoFallback(_) => Code::NoFallback,
+            ApplyError::Device(error) => error.code(),
+            ApplyError::Panicked(_) => Code::ChangePanicked,
+        }
+    }
+}

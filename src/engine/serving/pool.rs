@@ -1,0 +1,224 @@
+//! The sample pool: which slots of which extents are taken, and the bytes in host memory, written
+//! once and read by every worker.
+//!
+//! An extent is N slots. Requests fill the open extent one after another, so small
+//! ones are packed together; an extent is free again when its last sample is.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use divisi_model::ensemble::{SampleValues, Transforms};
+use divisi_runtime::device::gpu::{HostBuffer, HostSlice, PinnedBlock};
+use divisi_runtime::lock::SharedLeaf;
+
+use super::batch::Slice;
+
+/// Slots by extent; the bytes live in `Storage`.
+#[derive(Clone, Debug)]
+pub struct PoolIndex {
+    slots: usize,
+    extents: Vec<Extent>,
+    free: Vec<usize>,
+    open: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Extent {
+    /// Slots handed out since the extent was opened.
+    used: usize,
+    /// Of those, not yet released.
+    live: usize,
+}
+
+impl PoolIndex {
+    /// `extents` extents of `slots` slots.
+    pub fn new(extents: usize, slots: usize) -> Self {
+        PoolIndex {
+            slots: slots.max(1),
+            extents: vec![Extent::default(); extents],
+            free: (0..extents).rev().collect(),
+            open: None,
+        }
+    }
+
+    /// Slots in all.
+    pub fn capacity(&self) -> usize {
+        self.slots * self.extents.len()
+    }
+
+    /// Slots that can be taken now.
+    pub fn available(&self) -> usize {
+        let rest = self.open.map_or(0, |e| self.slots - self.extents[e].used);
+        rest + self.free.len() * self.slots
+    }
+
+    /// Samples that hold a slot.
+    pub fn live(&self) -> usize {
+        self.extents.iter().map(|e| e.live).sum()
+    }
+
+    /// Takes slots for `samples`, in order; none where there are not enough.
+    pub fn allocate(&mut self, samples: usize) -> Option<Vec<Slice>> {
+        if samples > self.available() {
+            return None;
+        }
+        let mut slices = Vec::new();
+        let mut left = samples;
+        while left > 0 {
+            let extent = match self.open {
+                Some(open) => open,
+                None => self.free.pop()?,
+            };
+            let state = &mut self.extents[extent];
+            let len = left.min(self.slots - state.used);
+            slices.push(Slice {
+                extent,
+                slot: state.used,
+                len,
+            });
+            state.used += len;
+            state.live += len;
+            left -= len;
+            self.open = (state.used < self.slots).then_some(extent);
+        }
+        Some(slices)
+    }
+
+    /// Gives back `len` slots of an extent.
+    pub fn release(&mut self, extent: usize, len: usize) {
+        let state = &mut self.extents[extent];
+        state.live = state.live.saturating_sub(len);
+        if state.live == 0 {
+            state.used = 0;
+            if self.open != Some(extent) {
+                self.free.push(extent);
+            }
+        }
+    }
+}
+
+/// Lends page-locked memory of so many values, where there is a GPU that can.
+pub(super) type Lender = Box<dyn Fn(usize) -> Option<PinnedBlock> + Send + Sync>;
+
+/// One block of slots for each extent and each distinct input of the members. A block's
+/// lock is held to write one request's rows or to copy one batch's; different blocks
+/// never wait for each other.
+pub(super) struct Storage {
+    transforms: Transforms,
+    /// `[transform][extent]`.
+    blocks: Vec<Vec<OnceLock<SharedLeaf<HostBuffer>>>>,
+    slots: usize,
+    lender: Option<Lender>,
+}
+
+impl Storage {
+    /// Room for `extents` of `slots` samples as each of `transforms` makes them; a
+    /// block's memory is taken when it is first written.
+    pub(super) fn new(extents: usize, slots: usize, transforms: Transforms) -> Self {
+        let extents = || (0..extents).map(|_| OnceLock::new()).collect();
+        Storage {
+            blocks: transforms.distinct().iter().map(|_| extents()).collect(),
+            transforms,
+            slots,
+            lender: None,
+        }
+    }
+
+    /// The same in memory that GPUs copy from directly, as far as `lender` has some.
+    #[must_use]
+    pub(super) fn pinned(self, lender: Lender) -> Self {
+        Storage {
+            lender: Some(lender),
+            ..self
+        }
+    }
+
+    /// Writes samples to their slots, once as each distinct input wants them.
+    pub(super) fn write(&self, slices: &[Slice], values: SampleValues<'_>) {
+        let width = self.transforms.sample().elements();
+        let mut rest = values;
+        for slice in slices {
+            let (now, later) = rest.split_at(slice.len * width);
+            rest = later;
+            for transform in 0..self.blocks.len() {
+                self.write_slice(*slice, transform, now);
+            }
+        }
+    }
+
+    /// Whether models may read samples that do not lie in the pool: no GPU copies from it, and
+    /// converting a sample anew for each batch costs no more than copying it.
+    pub(super) fn reads_elsewhere(&self) -> bool {
+        let sample = self.transforms.sample();
+        let mut inputs = self.transforms.distinct().iter();
+        self.lender.is_none() && inputs.all(|input| !input.resizes(sample))
+    }
+
+    /// Returns the values of a sample before it is converted.
+    pub(super) fn sample_width(&self) -> usize {
+        self.transforms.sample().elements()
+    }
+
+    /// Writes samples to `to` as a transform makes them.
+    pub(super) fn convert(&self, transform: usize, samples: SampleValues<'_>, to: &mut [f32]) {
+        let input = &self.transforms.distinct()[transform];
+        input.convert(self.transforms.sample(), samples, to);
+    }
+
+    fn write_slice(&self, slice: Slice, transform: usize, samples: SampleValues<'_>) {
+        let width = self.width(transform);
+        if width == 0 {
+            return;
+        }
+        let mut block = self.block(slice, transform).write();
+        let rows = &mut block.values_mut()[slice.slot * width..][..slice.len * width];
+        self.convert(transform, samples, rows);
+    }
+
+    /// Returns the block that a slice lies in. Its memory is taken the first time, before its
+    /// lock: whoever lends it takes locks of its own.
+    fn block(&self, slice: Slice, transform: usize) -> &SharedLeaf<HostBuffer> {
+        let values = self.slots * self.width(transform);
+        self.blocks[transform][slice.extent].get_or_init(|| SharedLeaf::new(self.new_block(values)))
+    }
+
+    fn new_block(&self, values: usize) -> HostBuffer {
+        let lent = self.lender.as_ref().and_then(|lend| lend(values));
+        match lent {
+            Some(block) => HostBuffer::Pinned(block),
+            // What cannot be locked is copied twice; nothing else is lost.
+            None => HostBuffer::Ordinary(vec![0.0; values]),
+        }
+    }
+
+    /// Returns the values of a sample after a transform.
+    pub(super) fn width(&self, transform: usize) -> usize {
+        self.transforms.distinct()[transform].shape.elements()
+    }
+
+    /// Copies one slice's samples to `to`, as a transform makes them.
+    pub(super) fn read_as(&self, slice: Slice, transform: usize, to: &mut [f32]) {
+        let width = self.width(transform);
+        let block = self.block(slice, transform).read();
+        to.copy_from_slice(&block.values()[slice.slot * width..][..slice.len * width]);
+    }
+
+    /// Where a copy engine finds one slice's samples; none where their block is not
+    /// page-locked.
+    pub(super) fn host_slice(&self, slice: Slice, transform: usize) -> Option<HostSlice> {
+        let width = self.width(transform);
+        let block = self.block(slice, transform).read();
+        let pinned = block.pinned()?;
+        Some(pinned.slice(slice.slot * width, slice.len * width))
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Storage")
+            .field("slots", &self.slots)
+            .field("transforms", &self.transforms)
+            .field("pinned", &self.lender.is_some())
+            .finish_non_exhaustive()
+    }
+}

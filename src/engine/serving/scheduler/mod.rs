@@ -1,0 +1,350 @@
+//! Queues, workers and the policy: which lane of which device runs what.
+//!
+//! A device with room runs the worker whose head of queue is oldest among those whose policy lets
+//! them run. Its [`Discipline`] says what room is: a partition runs one batch at a time, and a
+//! matrix's entries there are planned sizes, not threads; an accelerator runs lanes side by side,
+//! one for each worker, or under `elastic` 1, 1, 2, 4, …
+//!
+//! Under `elastic` and `pipelined-opt-wait` the workers of an accelerator take samples before they
+//! can start them and have them copied ahead (`ahead`): whole parts, once for all workers that want
+//! the same input. A worker starts only what is there. Of several workers of a member that have
+//! room, the one with least to do takes a share of what waits. Once none has room, each looks ahead
+//! by its largest lane, and one that runs dry takes over what others hold and cannot start.
+
+mod ahead;
+mod choose;
+mod device;
+mod own;
+mod pool;
+
+use std::num::NonZeroU32;
+use std::ops;
+use std::time::Duration;
+
+use divisi_model::ensemble::{MemberPolicy, PolicyKind};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
+
+use super::batch::{Range, WorkerId};
+use super::order::SampleOrder;
+use super::queue::{MemberQueue, Segmenter, StepFilter};
+
+pub use choose::{Pick, Start, Want};
+pub use device::{Discipline, FinishedBatch, Left, WorkerSpec};
+use device::{ScheduledDevice, ScheduledWorker};
+use own::OwnPolicies;
+
+/// The work of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duty {
+    /// Which worker.
+    pub spec: WorkerSpec,
+    /// Samples of its batches in execution.
+    pub alive: usize,
+    /// Samples that it has taken and not started.
+    pub waiting: usize,
+}
+
+/// The scheduler of all devices.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    policy: PolicyKind,
+    own: OwnPolicies,
+    queues: Vec<MemberQueue>,
+    /// Of each member.
+    segmenters: Vec<Segmenter>,
+    rows: Vec<ScheduledDevice>,
+    next_batch: u64,
+    /// Places looked at so far for samples to take out.
+    looked_at: u64,
+}
+
+impl Scheduler {
+    /// No workers yet; one device a discipline, so many members, segments of `segment` samples.
+    pub fn new(devices: &[Discipline], members: usize, policy: PolicyKind, segment: usize) -> Self {
+        Scheduler {
+            policy,
+            own: OwnPolicies::new(policy, Vec::new()),
+            queues: vec![MemberQueue::default(); members],
+            segmenters: vec![Segmenter::new(segment); members],
+            rows: devices.iter().map(|&d| ScheduledDevice::new(d)).collect(),
+            next_batch: 0,
+            looked_at: 0,
+        }
+    }
+
+    /// The same, where some members have policies of their own.
+    #[must_use]
+    pub fn with_own(self, by_member: Vec<Option<MemberPolicy>>) -> Self {
+        Scheduler {
+            own: OwnPolicies::new(self.policy, by_member),
+            ..self
+        }
+    }
+
+    /// Adds a worker that is ready.
+    pub fn add(&mut self, now: Duration, spec: WorkerSpec) {
+        let policy = self.policy;
+        let row = &mut self.rows[spec.device];
+        row.workers
+            .push(ScheduledWorker::new(now, spec, policy, row.discipline));
+    }
+
+    /// Lets a worker finish the segment it took and start nothing else.
+    pub fn drain(&mut self, id: WorkerId) {
+        let ahead = self.policy.copies_ahead();
+        let Some(worker) = self.find_mut(id) else {
+            return;
+        };
+        worker.draining = true;
+        if ahead {
+            self.put_back(id);
+        }
+    }
+
+    /// Puts the samples that a worker took but did not start back into its queue.
+    fn put_back(&mut self, id: WorkerId) {
+        for row in &mut self.rows {
+            if let Some(index) = row.workers.iter().position(|w| w.spec.id == id) {
+                let member = row.workers[index].spec.member;
+                let ahead = self.policy.copies_ahead();
+                let ranges = row.give_back(index, ahead);
+                return self.queues[member].put_back(ranges);
+            }
+        }
+    }
+
+    /// Whether a draining worker has nothing left that it could start.
+    pub fn is_drained(&self, id: WorkerId) -> bool {
+        self.find(id)
+            .is_none_or(|w| w.draining && (w.rebuilding || w.current.samples() == 0))
+    }
+
+    /// Its network panicked: it starts nothing until it is built again.
+    pub fn rebuild(&mut self, id: WorkerId) {
+        if let Some(worker) = self.find_mut(id) {
+            worker.rebuilding = true;
+        }
+    }
+
+    /// It was built again; false where it left, or is to leave, meanwhile.
+    pub fn rebuilt(&mut self, id: WorkerId) -> bool {
+        match self.find_mut(id).filter(|w| !w.draining) {
+            Some(worker) => {
+                worker.rebuilding = false;
+                true
+            }
+            None => {
+                self.remove(id);
+                false
+            }
+        }
+    }
+
+    /// Removes a worker; what it had taken but not started goes back to its queue.
+    pub fn remove(&mut self, id: WorkerId) {
+        self.put_back(id);
+        for row in &mut self.rows {
+            let before = row.workers.len();
+            row.workers.retain(|w| w.spec.id != id);
+            if row.workers.len() < before {
+                row.trim(self.policy);
+            }
+        }
+    }
+
+    /// Workers that are to stay: those that take batches, or will once rebuilt.
+    pub fn staying(&self) -> impl Iterator<Item = WorkerSpec> + '_ {
+        self.workers().filter(|w| !w.draining).map(|w| w.spec)
+    }
+
+    /// Returns what a worker is, or `None` if there is no such worker.
+    pub fn spec(&self, id: WorkerId) -> Option<WorkerSpec> {
+        self.find(id).map(|worker| worker.spec)
+    }
+
+    fn workers(&self) -> impl Iterator<Item = &ScheduledWorker> {
+        self.rows.iter().flat_map(|r| &r.workers)
+    }
+
+    fn find(&self, id: WorkerId) -> Option<&ScheduledWorker> {
+        self.workers().find(|w| w.spec.id == id)
+    }
+
+    fn find_mut(&mut self, id: WorkerId) -> Option<&mut ScheduledWorker> {
+        let mut all = self.rows.iter_mut().flat_map(|r| &mut r.workers);
+        all.find(|w| w.spec.id == id)
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> PolicyKind {
+        self.policy
+    }
+
+    /// Whether the policy in force is that of some members alone: others have their own.
+    pub fn has_own_policies(&self) -> bool {
+        self.own.any(self.policy)
+    }
+
+    /// The policy of a member.
+    fn policy_of(&self, member: MemberIndex) -> MemberPolicy {
+        self.own.of(member, self.policy)
+    }
+
+    /// Another policy from now on; an open segment closes as it is, what was taken but
+    /// not started is batched anew.
+    pub fn set_policy(&mut self, now: Duration, policy: PolicyKind) {
+        self.close_segments(Segmenter::close);
+        let ahead = self.policy.copies_ahead();
+        self.policy = policy;
+        for row in &mut self.rows {
+            for index in 0..row.workers.len() {
+                let ranges = row.give_back(index, ahead);
+                let worker = &mut row.workers[index];
+                self.queues[worker.spec.member].put_back(ranges);
+                worker.follow(now, policy, row.discipline);
+            }
+            row.trim(policy);
+        }
+    }
+
+    /// Samples in a segment at most.
+    pub fn segment(&self) -> usize {
+        self.segmenters.first().map_or(1, Segmenter::size)
+    }
+
+    /// Other segments from now on; an open one closes as it is.
+    pub fn set_segment(&mut self, size: usize) {
+        self.close_segments(|segmenter| segmenter.resize(size));
+    }
+
+    /// At most so many samples alive on a device under `elastic`; none: the policy's.
+    pub fn set_max_inf(&mut self, device: DeviceIndex, most: Option<NonZeroU32>) {
+        let row = &mut self.rows[device];
+        row.max_inf = most;
+        if self.policy.copies_ahead() {
+            // What was taken under the old bound is for whoever may start it.
+            for index in 0..row.workers.len() {
+                let ranges = row.give_back(index, true);
+                self.queues[row.workers[index].spec.member].put_back(ranges);
+            }
+            row.trim(self.policy);
+        }
+    }
+
+    /// Returns the bound that was set for a device.
+    pub fn max_inf(&self, device: DeviceIndex) -> Option<NonZeroU32> {
+        self.rows[device].max_inf
+    }
+
+    /// Workers that are to stay, with what they have to do.
+    pub fn duties(&self) -> impl Iterator<Item = Duty> + '_ {
+        let staying = self.workers().filter(|w| !w.draining);
+        staying.map(|w| Duty {
+            spec: w.spec,
+            alive: w.lanes.alive(),
+            waiting: w.current.samples(),
+        })
+    }
+
+    /// A batch is over, whatever became of it.
+    pub fn finish(&mut self, now: Duration, over: FinishedBatch<'_>) {
+        self.rows[over.device].finish(now, over);
+    }
+
+    /// A device is gone: its workers with it; what they took goes back to the queues,
+    /// `ranges` (by member) of batches in execution too. Those of `left` end still.
+    pub fn lose(
+        &mut self,
+        device: DeviceIndex,
+        ranges: Vec<(MemberIndex, Range)>,
+        left: Left,
+    ) -> Vec<WorkerSpec> {
+        let row = &mut self.rows[device];
+        let workers = row.lose(left);
+        for mut worker in workers.iter().cloned() {
+            let taken = worker.give_back();
+            self.queues[worker.spec.member].put_back(taken);
+        }
+        for (member, range) in ranges {
+            self.queues[member].put_back(vec![range]);
+        }
+        workers.iter().map(|w| w.spec).collect()
+    }
+
+    /// A device is there again, without workers.
+    pub fn regain(&mut self, device: DeviceIndex) {
+        self.rows[device].lost = false;
+    }
+
+    /// Whether a device is gone.
+    pub fn is_lost(&self, device: DeviceIndex) -> bool {
+        self.rows[device].lost
+    }
+
+    /// Adds a range to a member's queue.
+    pub fn submit(&mut self, now: Duration, member: MemberIndex, range: Range) {
+        let (segmenter, queue) = (&mut self.segmenters[member], &mut self.queues[member]);
+        match self.policy {
+            PolicyKind::Segment { .. } => queue.put_back(segmenter.push(now, range)),
+            _ => queue.push(segmenter.stamp(range)),
+        }
+    }
+
+    /// Closes open segments as `close` does.
+    fn close_segments(&mut self, mut close: impl FnMut(&mut Segmenter) -> Vec<Range>) {
+        for (segmenter, queue) in self.segmenters.iter_mut().zip(&mut self.queues) {
+            queue.put_back(close(segmenter));
+        }
+    }
+
+    /// When the next open segment must be closed.
+    pub fn next_timer(&self) -> Option<Duration> {
+        let wait = self.policy.wait();
+        self.segmenters.iter().filter_map(|s| s.due(wait)).min()
+    }
+
+    /// Closes the open segments that are due.
+    pub fn tick(&mut self, now: Duration) {
+        let wait = self.policy.wait();
+        self.close_segments(|segmenter| match segmenter.due(wait) {
+            Some(due) if due <= now => segmenter.close(),
+            _ => Vec::new(),
+        });
+    }
+
+    /// Samples waiting for a member, those copied ahead among them.
+    pub fn queued(&self, member: MemberIndex) -> usize {
+        let taken = self.workers().filter(|w| w.spec.member == member);
+        let taken: usize = taken.map(|w| w.current.samples()).sum();
+        self.queues[member].samples() + taken
+    }
+
+    /// Takes the samples with these places that wait for these steps out of everything: queues, and
+    /// workers that took them and did not start. What others wait for is not looked at.
+    pub fn remove_samples(
+        &mut self,
+        orders: &ops::Range<SampleOrder>,
+        steps: StepFilter<'_>,
+    ) -> Vec<Range> {
+        let mut removed = Vec::new();
+        for (segmenter, queue) in self.segmenters.iter_mut().zip(&mut self.queues) {
+            removed.extend(segmenter.remove(orders, steps));
+            removed.extend(queue.remove(orders, steps));
+        }
+        let ahead = self.policy.copies_ahead();
+        for row in &mut self.rows {
+            self.looked_at += row.workers.len() as u64;
+            let ranges = row.remove_samples(orders, steps);
+            row.release(&ranges, ahead);
+            removed.extend(ranges);
+        }
+        self.looked_at += (2 * self.queues.len() + removed.len()) as u64;
+        removed
+    }
+
+    /// Places looked at so far for samples to take out: queues, workers, and ranges that
+    /// were taken out.
+    pub fn looked_at(&self) -> u64 {
+        self.looked_at
+    }
+}

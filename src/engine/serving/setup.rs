@@ -1,0 +1,178 @@
+//! All that can be staged, compared, applied and rolled back together, and what differs between
+//! two setups beside the matrix.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use divisi_model::allocation::Matrix;
+use divisi_model::codes::{Code, Coded};
+use divisi_model::ensemble::{
+    Combination, CombinationError, MemberPrecision, PolicyError, PolicyKind,
+};
+use divisi_model::ranged::checked_when_read;
+use divisi_runtime::device::MemberIndex;
+
+/// How an ensemble is served.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
+pub struct Setup {
+    /// Which member runs where, with which batch size.
+    pub matrix: Matrix,
+    /// When a free worker starts a batch.
+    pub policy: PolicyKind,
+    /// Who votes, and how votes are combined.
+    pub combination: Combination,
+    /// Samples in a segment at most, under `segment`.
+    pub segment_size: usize,
+    /// The numbers that each member is computed in, one a column.
+    pub precisions: Vec<MemberPrecision>,
+}
+
+checked_when_read!(Setup);
+
+impl Setup {
+    /// Samples in a segment at most, as in a manifest.
+    pub const MOST_SEGMENT: usize = 1 << 20;
+
+    /// Whether its parts belong together. What an engine can hold of it is the engine's
+    /// to say.
+    ///
+    /// # Errors
+    /// Which part is wrong and what was expected.
+    pub fn check(&self) -> Result<(), SetupError> {
+        let frame = self.matrix.frame();
+        let policy = self.policy.check(&frame.batch_sizes);
+        policy.map_err(SetupError::Policy)?;
+        let combination = self.combination.check(frame.members.len());
+        combination.map_err(SetupError::Combination)?;
+        let (found, expected) = (self.precisions.len(), frame.members.len());
+        if found != expected {
+            return Err(SetupError::Precisions { found, expected });
+        }
+        match self.segment_size {
+            size if (1..=Self::MOST_SEGMENT).contains(&size) => Ok(()),
+            size => Err(SetupError::SegmentSize { size }),
+        }
+    }
+
+    /// The same with another policy.
+    #[must_use]
+    pub fn with_policy(&self, policy: PolicyKind) -> Self {
+        Setup {
+            policy,
+            ..self.clone()
+        }
+    }
+
+    /// The same with another matrix.
+    #[must_use]
+    pub fn with_matrix(&self, matrix: Matrix) -> Self {
+        Setup {
+            matrix,
+            ..self.clone()
+        }
+    }
+
+    /// The same with another precision of a member; an unknown member changes nothing.
+    #[must_use]
+    pub fn with_precision(&self, member: MemberIndex, precision: MemberPrecision) -> Self {
+        let mut changed = self.clone();
+        if let Some(own) = changed.precisions.get_mut(member.get()) {
+            *own = precision.in_place_of(*own);
+        }
+        changed
+    }
+}
+
+/// Why the parts of a setup do not belong together.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SetupError {
+    /// The policy does not suit the batch sizes.
+    #[error("policy: {0}")]
+    Policy(PolicyError),
+    /// The combination does not suit the members.
+    #[error("combination: {0}")]
+    Combination(CombinationError),
+    /// There are not as many precisions as members.
+    #[error("precisions: expected {expected}, one for each member, found {found}")]
+    Precisions {
+        /// The number found.
+        found: usize,
+        /// The number of members.
+        expected: usize,
+    },
+    /// No segment has this size.
+    #[error("segment size: expected 1 to {most} samples, found {size}", most = Setup::MOST_SEGMENT)]
+    SegmentSize {
+        /// The size found.
+        size: usize,
+    },
+}
+
+impl Coded for SetupError {
+    fn code(&self) -> Code {
+        Code::SetupInvalid
+    }
+}
+
+/// A setting that differs between two setups: its old and its new value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingChange {
+    /// The batching policy.
+    Policy(PolicyKind, PolicyKind),
+    /// How members are combined.
+    Combination(Box<Combination>, Box<Combination>),
+    /// Samples in a segment.
+    Segment(usize, usize),
+    /// The numbers that a member is computed in.
+    Precision(MemberIndex, MemberPrecision, MemberPrecision),
+}
+
+impl SettingChange {
+    /// Returns what differs between two setups beside the matrix.
+    pub fn between(old: &Setup, new: &Setup) -> Vec<Self> {
+        let policy = old.policy != new.policy;
+        let combination = old.combination != new.combination;
+        let segment = old.segment_size != new.segment_size;
+        let changes = [
+            policy.then_some(Self::Policy(old.policy, new.policy)),
+            combination.then(|| Self::combination(old, new)),
+            segment.then_some(Self::Segment(old.segment_size, new.segment_size)),
+        ];
+        let changes = changes.into_iter().flatten();
+        changes.chain(Self::precisions(old, new)).collect()
+    }
+
+    fn precisions(old: &Setup, new: &Setup) -> impl Iterator<Item = Self> {
+        let both = old.precisions.iter().zip(&new.precisions);
+        MemberIndex::enumerate(both)
+            .filter(|(_, (old, new))| old != new)
+            .map(|(member, (old, new))| Self::Precision(member, *old, *new))
+    }
+
+    pub(super) fn combination(old: &Setup, new: &Setup) -> Self {
+        let boxed = |setup: &Setup| Box::new(setup.combination.clone());
+        Self::Combination(boxed(old), boxed(new))
+    }
+
+    /// Whether batches form otherwise, so that latencies measured before do not tell those
+    /// to come.
+    pub fn changes_pace(&self) -> bool {
+        !matches!(self, SettingChange::Combination(..))
+    }
+
+    /// Returns the change in words, where `members` are the members' names: `policy:
+    /// no-wait → elastic`. A change of the combination may take several.
+    pub fn words(&self, members: &[String]) -> Vec<String> {
+        match self {
+            SettingChange::Policy(old, new) => vec![format!("policy: {old} → {new}")],
+            SettingChange::Combination(old, new) => old.changes(new, members),
+            SettingChange::Segment(old, new) => vec![format!("segment size: {old} → {new}")],
+            SettingChange::Precision(member, old, new) => {
+                let name = members.get(member.get()).map_or("?", String::as_str);
+                let (old, new) = old.told_apart(*new);
+                vec![format!("precision of {name}: {old} → {new}")]
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The tensors of a request as samples of an ensemble.
+
+use std::sync::Arc;
+
+use divisi_engine::serving::{Refused, Request, SharedSamples};
+use divisi_model::ensemble::{Ensemble, SharedMemory};
+use divisi_runtime::tensor::{DataType, Signature, SignatureError, TensorSpec, TensorValue};
+
+use crate::error::ServiceError;
+use crate::protocol::{NamedTensor, WireTensor};
+
+/// The name of the input of an ensemble whose samples have no names.
+const INPUT: &str = "input";
+
+/// Returns the inputs of an ensemble.
+pub(super) fn specs(ensemble: &Ensemble, network: bool) -> Vec<TensorSpec> {
+    if let Some(tensors) = &ensemble.tensors {
+        return tensors.clone();
+    }
+    let own = ensemble.members[0].graph.signature().inputs;
+    if let (true, [single]) = (network, &own[..]) {
+        return vec![single.clone()];
+    }
+    let dims: Vec<usize> = ensemble.input.shape.into();
+    vec![TensorSpec::fixed(INPUT, DataType::Fp32, &dims)]
+}
+
+/// Samples, row after row.
+pub(super) struct SampleRows {
+    values: RowValues,
+    /// The length of the samples; 0 where lengths do not vary.
+    pub length: usize,
+}
+
+/// Where the values of samples are.
+enum RowValues {
+    /// In the buffer in which they were received.
+    Received(SharedSamples),
+    /// Made of tensors of other types, or of several.
+    Made(Vec<f32>),
+}
+
+impl SampleRows {
+    /// Returns a request of them.
+    pub(super) fn request(&self) -> Request<'_> {
+        match &self.values {
+            RowValues::Received(memory) => Request::shared(memory),
+            RowValues::Made(values) => Request::new(values),
+        }
+    }
+}
+
+/// Returns the samples of a request. Numbers that lie in the received buffer as samples do stay
+/// there. Where `single` is true, the first dimension is none that its client has sent.
+///
+/// # Errors
+/// The tensors are not those of the signature.
+pub(super) fn sample_rows(
+    signature: &Signature,
+    inputs: &[NamedTensor],
+    single: bool,
+) -> Result<SampleRows, ServiceError> {
+    if let ([input], [spec]) = (inputs, &signature.inputs[..])
+        && is_rows(spec, input)
+    {
+        return Ok(SampleRows {
+            values: RowValues::Received(received(&input.tensor)),
+            length: 0,
+        });
+    }
+    let values = inputs.iter().map(|input| {
+        let tensor = &input.tensor;
+        let (data_type, dims) = (tensor.data_type(), tensor.dims().to_vec());
+        let value = TensorValue::new(data_type, dims, tensor.bytes().to_vec());
+        let value = value.map_err(|e| ServiceError::bad(format!("input `{}`: {e}", input.name)))?;
+        Ok((input.name.clone(), value))
+    });
+    let tensors = values.collect::<Result<Vec<_>, ServiceError>>()?;
+    let rows = signature.rows(&tensors);
+    let (rows, _) = rows.map_err(|error| not_taken(error, single))?;
+    let lengths = signature.lengths.as_ref();
+    Ok(SampleRows {
+        length: lengths.and_then(|l| l.of_row(&rows)).unwrap_or(0),
+        values: RowValues::Made(rows),
+    })
+}
+
+/// Returns the error of tensors that are not those of a signature, with the dimensions that were sent.
+fn not_taken(error: SignatureError, single: bool) -> ServiceError {
+    match error {
+        SignatureError::Dims {
+            name,
+            expected,
+            found,
+        } if single => {
+            let sent = found.get(1..).unwrap_or_default();
+            ServiceError::bad(format!(
+                "input `{name}`: expected {expected}, found {sent:?}"
+            ))
+        }
+        SignatureError::Sample(fault) => ServiceError::coded(&Refused::from(fault)),
+        error => ServiceError::bad(error),
+    }
+}
+
+/// Returns the values of a tensor where they were received.
+fn received(tensor: &WireTensor) -> SharedSamples {
+    let pieces = tensor.pieces().cloned();
+    SharedSamples::of_pieces(pieces.map(|piece| Arc::new(piece) as SharedMemory))
+}
+
+/// Returns the error of a request that the engine refuses, with the input that it is about where
+/// that is one.
+pub(super) fn refusal(signature: &Signature, refused: &Refused) -> ServiceError {
+    let error = ServiceError::coded(refused);
+    let input = match refused {
+        Refused::NotFinite { value, .. } => signature.input_of(*value),
+        _ => None,
+    };
+    match input {
+        Some(spec) => ServiceError::new(error.kind(), format!("input `{}`: {error}", spec.name)),
+        None => error,
+    }
+}
+
+/// Whether an input is float32 of the dimensions that samples have.
+fn is_rows(spec: &TensorSpec, input: &NamedTensor) -> bool {
+    let tensor = &input.tensor;
+    let [batch, sample @ ..] = tensor.dims() else {
+        return false;
+    };
+    let is_named = input.name == spec.name && !spec.varies();
+    let is_float = [spec.data_type, tensor.data_type()] == [DataType::Fp32; 2];
+    is_named && is_float && *batch > 0 && spec.fits(sample)
+}

@@ -1,0 +1,390 @@
+//! The entries of an engine in this process, or of a deployment of one engine after another, as
+//! models.
+
+mod answers;
+mod between;
+mod gauges;
+mod inputs;
+mod instances;
+mod model;
+mod steps;
+mod totals;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use divisi_engine::deployment::{self, Deployment, DeploymentError, ModelOverride, ModelStatus};
+use divisi_engine::serving::{DoorState, Engine};
+use divisi_model::catalogue::InstanceGroup;
+use divisi_runtime::lock::SharedLeaf;
+use tokio::sync::oneshot;
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::protocol::ModelId;
+use crate::service::{
+    Gauge, InferenceFuture, InferenceRequest, ListedModel, ModelDescription, ModelService,
+    ModelState,
+};
+
+use between::WaitingBetween;
+use model::{NotTaken, ServedModel};
+use totals::TotalsOfEngines;
+
+pub use model::signature;
+
+/// The models of an engine: an ensemble's outputs are its combined answer, a pipeline's the tensors
+/// that it answers, a network's its own.
+pub struct EnsembleService(Arc<FollowedModels>);
+
+/// The models of the engine that runs, or that runs next.
+struct FollowedModels {
+    /// Where engines follow one another.
+    deployment: Option<Arc<Deployment>>,
+    served: SharedLeaf<Arc<ServedModels>>,
+    /// Requests that wait for the next engine.
+    between: Arc<WaitingBetween>,
+    /// Counters of the engines.
+    totals: Arc<TotalsOfEngines>,
+}
+
+/// The models of one engine.
+struct ServedModels {
+    generation: u64,
+    engine: Arc<Engine>,
+    models: Vec<ServedModel>,
+}
+
+impl ServedModels {
+    /// The models of an engine; where `network` is true, they are networks whose own tensors are the
+    /// outputs.
+    fn new(generation: u64, engine: Arc<Engine>, network: bool) -> Self {
+        let catalogue = Arc::clone(engine.catalogue());
+        let entries = catalogue.entries().iter().enumerate();
+        let models = entries.map(|(number, entry)| {
+            let network = network || entry.interface().network;
+            ServedModel::new(&engine, (number, entry), network)
+        });
+        ServedModels {
+            models: models.collect(),
+            generation,
+            engine,
+        }
+    }
+
+    /// Returns the model that is asked, in its newest version if none is named.
+    fn find(&self, asked: &ModelId) -> Result<&ServedModel, ServiceError> {
+        let named = self.models.iter();
+        let mut named = named.filter(|model| model.description.name == asked.name);
+        let found = match &asked.version {
+            Some(version) => named.find(|model| model.description.version == *version),
+            None => named.max_by_key(|m| m.description.version.parse::<u64>().unwrap_or(0)),
+        };
+        found.ok_or_else(|| asked.unknown())
+    }
+
+    /// Whether all models answer. Where there is none, the engine waits for the first.
+    fn is_ready(&self) -> bool {
+        let mut models = self.models.iter();
+        let is_open = self.engine.telemetry().door() == DoorState::Open;
+        is_open && models.all(|model| self.state_of(model) == ModelState::Ready)
+    }
+
+    /// Whether the version of a model is served, or any where none is known.
+    fn has(&self, status: &ModelStatus) -> bool {
+        let version = status.version.map(|version| version.to_string());
+        let mut named = self.models.iter().map(|model| &model.description);
+        named.any(|of| {
+            of.name == status.name
+                && version
+                    .as_ref()
+                    .is_none_or(|version| of.version == *version)
+        })
+    }
+
+    fn state_of(&self, model: &ServedModel) -> ModelState {
+        match self.engine.telemetry().door_of(model.pipeline) {
+            DoorState::Open => ModelState::Ready,
+            DoorState::Starting => ModelState::Unavailable("workers are starting".into()),
+            DoorState::Closed(reason) => ModelState::Unavailable(reason),
+        }
+    }
+}
+
+impl EnsembleService {
+    /// Serves what an engine serves. Where `network` is true, it is a network's file alone, whose own
+    /// tensors are the outputs.
+    pub fn new(engine: Arc<Engine>, network: bool) -> Self {
+        EnsembleService(Arc::new(FollowedModels {
+            deployment: None,
+            between: Arc::default(),
+            totals: Arc::default(),
+            served: SharedLeaf::new(Arc::new(ServedModels::new(0, engine, network))),
+        }))
+    }
+
+    /// Serves what a deployment serves, now and later.
+    pub fn of_deployment(deployment: Arc<Deployment>) -> Self {
+        let totals = Arc::<TotalsOfEngines>::default();
+        deployment.observe(Arc::<TotalsOfEngines>::clone(&totals));
+        let running = deployment.running();
+        let served = ServedModels::new(running.number, Arc::clone(&running.engine), false);
+        EnsembleService(Arc::new(FollowedModels {
+            deployment: Some(deployment),
+            between: Arc::default(),
+            totals,
+            served: SharedLeaf::new(Arc::new(served)),
+        }))
+    }
+
+    /// Asks a model that is served.
+    ///
+    /// # Errors
+    /// At once: it is not served, or does not take the request.
+    pub fn ask(&self, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
+        check_goals(asked)?;
+        self.0.ask(asked)
+    }
+}
+
+impl FollowedModels {
+    /// Returns the models that are served now.
+    fn served(&self) -> Arc<ServedModels> {
+        let known = Arc::clone(&self.served.read());
+        let Some(deployment) = &self.deployment else {
+            return known;
+        };
+        let running = deployment.running();
+        if running.number == known.generation {
+            return known;
+        }
+        let engine = Arc::clone(&running.engine);
+        let new = Arc::new(ServedModels::new(running.number, engine, false));
+        let mut served = self.served.write();
+        // Somebody else may know a newer one already.
+        if served.generation < new.generation {
+            *served = Arc::clone(&new);
+        }
+        Arc::clone(&served)
+    }
+
+    fn ask(self: &Arc<Self>, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
+        loop {
+            let served = self.served();
+            let refused = match served.find(&asked.model)?.ask(&served.engine, asked) {
+                Ok(answer) => return Ok(answer),
+                Err(NotTaken::Refused(error)) => return Err(error),
+                Err(NotTaken::Closed(error)) => error,
+            };
+            if let Some(answer) = self.ask_next(asked) {
+                return Ok(answer);
+            }
+            // An engine that ends takes nothing any more: the next one is there before it ends.
+            if self.served().generation == served.generation {
+                return Err(refused);
+            }
+        }
+    }
+
+    /// Asks the next engine once it is there, where the old one ends before: the request waits as long
+    /// as its deadline lets it.
+    fn ask_next(self: &Arc<Self>, asked: &InferenceRequest) -> Option<InferenceFuture> {
+        let (tell, told) = oneshot::channel::<()>();
+        let waiter = Box::new(move || {
+            // Who has given the request up does not listen.
+            let _ = tell.send(());
+        });
+        if !self.deployment.as_ref()?.wait_for_engine(waiter) {
+            return None;
+        }
+        let (models, asked, began) = (Arc::clone(self), asked.clone(), Instant::now());
+        let waits = self.between.enter(&asked.model);
+        Some(Box::pin(async move {
+            // Nobody left to tell it is the end of the gap, too.
+            let is_told = async { drop(told.await) };
+            let deadline = asked.deadline;
+            let in_time = tokio::time::timeout(deadline.unwrap_or(Duration::MAX), is_told).await;
+            in_time.map_err(|_| {
+                let message = "the models were being changed until the request's deadline";
+                ServiceError::new(ErrorKind::TimedOut, message)
+            })?;
+            drop(waits);
+            let left = InferenceRequest {
+                deadline: deadline.map(|limit| limit.saturating_sub(began.elapsed())),
+                ..asked
+            };
+            models.ask(&left)?.await
+        }))
+    }
+
+    fn statuses(&self) -> Vec<ModelStatus> {
+        let deployment = self.deployment.as_ref();
+        deployment.map(|d| d.models()).unwrap_or_default()
+    }
+
+    /// Returns the models and versions that are not served, with the reasons. Of one that was just
+    /// loaded the statuses may not know yet.
+    fn unloaded<'s>(
+        served: &ServedModels,
+        statuses: &'s [ModelStatus],
+    ) -> Vec<(&'s ModelStatus, &'s str)> {
+        let others = statuses.iter().filter(|status| !served.has(status));
+        let unloaded = others.filter_map(|status| match &status.state {
+            deployment::LoadState::Loaded => None,
+            deployment::LoadState::Unloaded(reason) => Some((status, reason.as_str())),
+        });
+        unloaded.collect()
+    }
+
+    fn deployment(&self) -> Result<&Deployment, ServiceError> {
+        self.deployment.as_deref().ok_or_else(|| {
+            ServiceError::unsupported(
+                "loading and unloading of models is not supported; the models are those that the \
+                 server was started with",
+            )
+        })
+    }
+}
+
+/// Refuses goals: a model alone is as accurate and as dear as it is.
+fn check_goals(asked: &InferenceRequest) -> Result<(), ServiceError> {
+    match asked.goals.is_none() {
+        true => Ok(()),
+        false => Err(ServiceError::bad(format!(
+            "model `{}`: it is no task that is served, and takes none of the parameters `accuracy`, \
+             `latency_ms`, `max_cost`, `prefer` and `task`",
+            asked.model.name
+        ))),
+    }
+}
+
+/// Whether a model that is asked is that of a status, which need not know its version.
+fn is_asked(status: &ModelStatus, asked: &ModelId) -> bool {
+    let known = status.version.map(|version| version.to_string());
+    let is_version = match (&asked.version, &known) {
+        (Some(asked), Some(known)) => asked == known,
+        _ => true,
+    };
+    status.name == asked.name && is_version
+}
+
+impl ModelService for EnsembleService {
+    fn index(&self) -> Vec<ListedModel> {
+        let served = self.0.served();
+        let deployment = self.0.deployment.as_ref();
+        let statuses = deployment.map(|d| d.models_there()).unwrap_or_default();
+        let failure_of = |name: &str| {
+            let status = statuses.iter().find(|status| status.name == name)?;
+            status.failure.clone()
+        };
+        let loaded = served.models.iter().map(|model| {
+            let description = &model.description;
+            let id = ModelId::new(&*description.name, &*description.version);
+            ListedModel {
+                model: id,
+                state: served.state_of(model),
+                failure: failure_of(&description.name),
+            }
+        });
+        let unloaded = FollowedModels::unloaded(&served, &statuses).into_iter();
+        let others = unloaded.map(|(status, reason)| {
+            let version = status.version.map(|v| v.to_string()).unwrap_or_default();
+            ListedModel {
+                model: ModelId::new(&*status.name, version),
+                state: ModelState::Unavailable(reason.to_owned()),
+                failure: None,
+            }
+        });
+        loaded.chain(others).collect()
+    }
+
+    fn is_ready(&self) -> bool {
+        let served = self.0.served();
+        // As Triton does: one that was unloaded, or that nobody asked for, is none that is missing.
+        let statuses = self.0.statuses();
+        let mut unloaded = FollowedModels::unloaded(&served, &statuses).into_iter();
+        served.is_ready() && unloaded.all(|(status, _)| status.failure.is_none())
+    }
+
+    fn describe(&self, asked: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
+        let served = self.0.served();
+        Ok(Arc::clone(&served.find(asked)?.description))
+    }
+
+    fn state(&self, asked: &ModelId) -> Result<ModelState, ServiceError> {
+        let served = self.0.served();
+        let found = served.find(asked).map(|model| served.state_of(model));
+        found.or_else(|unknown| {
+            let statuses = self.0.statuses().into_iter();
+            let mut named = statuses.filter(|status| is_asked(status, asked));
+            match named.next().map(|status| status.state) {
+                Some(deployment::LoadState::Unloaded(reason)) => {
+                    Ok(ModelState::Unavailable(reason))
+                }
+                _ => Err(unknown),
+            }
+        })
+    }
+
+    fn infer(&self, asked: InferenceRequest) -> InferenceFuture {
+        match self.ask(&asked) {
+            Ok(answer) => answer,
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn waiting(&self, model: &ModelDescription) -> Option<usize> {
+        let served = self.0.served();
+        let (name, version) = (&*model.name, &*model.version);
+        let found = served.find(&ModelId::new(name, version)).ok()?;
+        let newest = served.find(&ModelId::new(name, "")).ok()?;
+        let between = &self.0.between;
+        // Those that name no version want the newest.
+        let unnamed = match std::ptr::eq(found, newest) {
+            true => between.of(name, None),
+            false => 0,
+        };
+        let queued = served.engine.telemetry().waiting_of(found.pipeline);
+        Some(queued + unnamed + between.of(name, Some(version)))
+    }
+
+    fn instances(&self, model: &ModelDescription) -> Vec<InstanceGroup> {
+        let served = self.0.served();
+        let found = served.find(&ModelId::new(&*model.name, &*model.version));
+        found.map_or_else(
+            |_| Vec::new(),
+            |model| instances::of(&served.engine, model.pipeline),
+        )
+    }
+
+    fn count_refusal(&self, model: &ModelId) {
+        let served = self.0.served();
+        if let Ok(model) = served.find(model) {
+            model.count_refusal(&served.engine);
+        }
+    }
+
+    fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
+        let loaded = self.0.deployment()?.load_as(name, by);
+        loaded.map_err(|error| ServiceError::coded(&error))
+    }
+
+    fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
+        match self.0.deployment()?.unload(name, dependents) {
+            // As Triton does: a model that is not there is unloaded already.
+            Ok(()) | Err(DeploymentError::Unknown(_)) => Ok(()),
+            Err(error) => Err(ServiceError::coded(&error)),
+        }
+    }
+
+    fn epoch(&self) -> u64 {
+        let served = self.0.served();
+        (served.generation << 32) + served.engine.settings().answer_changes()
+    }
+
+    fn gauges(&self) -> Vec<Gauge> {
+        match &self.0.deployment {
+            Some(deployment) => self.0.totals.figures(|| deployment.running()),
+            None => gauges::of(&self.0.served().engine),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Counters of engines that follow one another, added up.
+//!
+//! A counter goes on from one engine to the next where both have it, whatever its member is called there.
+//! One that an engine does not have begins anew with the next that does.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use divisi_engine::deployment::{Generation, HandoverObserver};
+use divisi_model::catalogue::Catalogue;
+use divisi_runtime::lock::Leaf;
+
+use crate::service::Gauge;
+
+use super::gauges;
+
+/// A counter: its name and labels.
+type Series = (&'static str, Vec<(&'static str, String)>);
+
+fn series(gauge: &Gauge) -> Series {
+    (gauge.name, gauge.labels.clone())
+}
+
+/// The counters of engines that ended, as the last of them left them.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    counters: HashMap<Series, f64>,
+    /// The models of that engine, by which its members are named.
+    catalogue: Option<Arc<Catalogue>>,
+}
+
+impl Totals {
+    /// Adds to the counters of an engine what those before it counted.
+    fn go_on(&self, catalogue: &Catalogue, figures: &mut [Gauge]) {
+        let names = self.names_before(catalogue);
+        for gauge in figures.iter_mut().filter(|gauge| gauge.counts) {
+            gauge.value += self.counted(gauge, &names).unwrap_or(0.0);
+        }
+    }
+
+    /// Gives the counters of the last of these engines its own share, and that of those before it.
+    fn have(&self, catalogue: &Catalogue, figures: &mut [Gauge]) {
+        let names = self.names_before(catalogue);
+        for gauge in figures.iter_mut().filter(|gauge| gauge.counts) {
+            gauge.value = self.counted(gauge, &names).unwrap_or(gauge.value);
+        }
+    }
+
+    /// Returns the counters once an engine has ended with these figures.
+    fn after(&self, catalogue: &Arc<Catalogue>, mut figures: Vec<Gauge>) -> Totals {
+        self.go_on(catalogue, &mut figures);
+        let counters = figures.iter().filter(|gauge| gauge.counts);
+        Totals {
+            counters: counters.map(|one| (series(one), one.value)).collect(),
+            catalogue: Some(Arc::clone(catalogue)),
+        }
+    }
+
+    /// Returns what was counted of the member and the labels of a counter.
+    fn counted(&self, gauge: &Gauge, names: &HashMap<String, String>) -> Option<f64> {
+        let mut series = series(gauge);
+        for (_, name) in series.1.iter_mut().filter(|(label, _)| *label == "member") {
+            *name = names.get(name)?.clone();
+        }
+        self.counters.get(&series).copied()
+    }
+
+    /// Returns the names that the members of a catalogue had, by those that they have: with other
+    /// models beside it a member may have another one.
+    fn names_before(&self, catalogue: &Catalogue) -> HashMap<String, String> {
+        let Some(before) = &self.catalogue else {
+            return HashMap::new();
+        };
+        let names = before.models().member_names();
+        let now = catalogue.models().member_names().into_iter();
+        let pairs = now.zip(catalogue.predecessors(before));
+        let pairs =
+            pairs.filter_map(|(now, column)| Some((now, names.get(column?.get())?.clone())));
+        pairs.collect()
+    }
+}
+
+/// The engines before the one that runs.
+#[derive(Clone, Default)]
+struct EndedEngines {
+    totals: Totals,
+    /// The last of them that ended.
+    ended: Option<u64>,
+    /// The one that answers its last requests.
+    ending: Option<Arc<Generation>>,
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(super) struct TotalsOfEngines(Leaf<EndedEngines>);
+
+impl TotalsOfEngines {
+    /// Returns the figures of the engine that runs, its counters with those of the engines before.
+    pub(super) fn figures(&self, running: impl Fn() -> Arc<Generation>) -> Vec<Gauge> {
+        loop {
+            let before = self.0.lock().clone();
+            let running = running();
+            let ending = before.ending.filter(|one| one.number != running.number);
+            let last = ending.map(|one| (gauges::of(&one.engine), one));
+            let mut figures = gauges::of(&running.engine);
+            if self.0.lock().ended != before.ended {
+                // One ended meanwhile, and may have been counted before its end.
+                continue;
+            }
+            let (totals, catalogue) = (before.totals, &running.catalogue);
+            match (before.ended == Some(running.number), last) {
+                // No engine runs now.
+                (true, _) => totals.have(catalogue, &mut figures),
+                (false, Some((last, of))) => {
+                    let totals = totals.after(&of.catalogue, last);
+                    totals.go_on(catalogue, &mut figures);
+                }
+                (false, None) => totals.go_on(catalogue, &mut figures),
+            }
+            return figures;
+        }
+    }
+}
+
+impl HandoverObserver for TotalsOfEngines {
+    fn retires(&self, generation: &Arc<Generation>) {
+        self.0.lock().ending = Some(Arc::clone(generation));
+    }
+
+    fn ended(&self, generation: &Generation) {
+        let figures = gauges::of(&generation.engine);
+        let mut before = self.0.lock();
+        before.totals = before.totals.after(&generation.catalogue, figures);
+        before.ended = Some(generation.number);
+        before.ending = None;
+    }
+}

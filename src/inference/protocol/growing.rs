@@ -1,0 +1,195 @@
+//! Bytes that may become many megabytes.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use memmap2::MmapMut;
+
+/// The size from which on bytes lie in a mapping of their own.
+const MAPPED: usize = 4 << 20;
+
+/// Bytes that grow. From 4 MiB on they lie in a mapping, which the last reader's drop releases on
+/// any thread. The allocator (mimalloc 2) keeps memory that another thread drops until the thread
+/// that allocated it allocates again, which an idle thread never does.
+#[derive(Debug, Default)]
+pub struct GrowingBytes(Place);
+
+/// Where the bytes lie.
+#[derive(Debug)]
+enum Place {
+    /// Bytes of the allocator: they are few, or the system refused a mapping.
+    Allocated(Vec<u8>),
+    /// Bytes of a mapping.
+    Mapped(MappedBytes),
+}
+
+/// The first bytes of a mapping.
+#[derive(Debug)]
+struct MappedBytes {
+    map: MmapMut,
+    len: usize,
+}
+
+impl AsRef<[u8]> for MappedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.map[..self.len]
+    }
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Place::Allocated(Vec::new())
+    }
+}
+
+impl GrowingBytes {
+    /// Returns an empty one that takes `bytes` bytes without moving them, unless the system makes no
+    /// mapping for them.
+    pub fn with_capacity(bytes: usize) -> Self {
+        GrowingBytes(match mapping(bytes) {
+            Some(map) => Place::Mapped(MappedBytes { map, len: 0 }),
+            None => Place::Allocated(Vec::with_capacity(bytes.min(MAPPED))),
+        })
+    }
+
+    /// Returns the number of bytes.
+    pub fn len(&self) -> usize {
+        self.as_ref().len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.as_ref().is_empty()
+    }
+
+    /// Returns how many bytes there can be without moving them.
+    pub fn capacity(&self) -> usize {
+        match &self.0 {
+            Place::Allocated(bytes) => bytes.capacity(),
+            Place::Mapped(bytes) => bytes.map.len(),
+        }
+    }
+
+    /// Takes memory for more bytes.
+    pub fn reserve(&mut self, more: usize) {
+        if !self.fits(more) {
+            self.grow(more);
+        } else if let Place::Allocated(bytes) = &mut self.0 {
+            bytes.reserve_exact(more);
+        }
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub fn extend_from_slice(&mut self, more: &[u8]) {
+        if !self.fits(more.len()) {
+            self.grow(more.len());
+        }
+        match &mut self.0 {
+            Place::Allocated(bytes) => bytes.extend_from_slice(more),
+            Place::Mapped(MappedBytes { map, len }) => {
+                map[*len..*len + more.len()].copy_from_slice(more);
+                *len += more.len();
+            }
+        }
+    }
+
+    /// Appends numbers as little-endian bytes.
+    pub fn extend_floats(&mut self, floats: &[f32]) {
+        match cfg!(target_endian = "little") {
+            true => self.extend_from_slice(bytemuck::cast_slice(floats)),
+            false => {
+                let each = floats.iter().map(|value| value.to_le_bytes());
+                each.for_each(|bytes| self.extend_from_slice(&bytes));
+            }
+        }
+    }
+
+    /// Returns the bytes, which are not copied.
+    pub fn freeze(self) -> Bytes {
+        match self.0 {
+            Place::Allocated(bytes) => bytes.into(),
+            Place::Mapped(bytes) => Bytes::from_owner(bytes),
+        }
+    }
+
+    #[inline]
+    fn fits(&self, more: usize) -> bool {
+        match &self.0 {
+            Place::Allocated(bytes) => {
+                bytes.len() + more < MAPPED || more <= bytes.capacity() - bytes.len()
+            }
+            Place::Mapped(bytes) => more <= bytes.map.len() - bytes.len,
+        }
+    }
+
+    /// Moves to a larger mapping, or to the allocator's memory if the system makes none.
+    #[cold]
+    fn grow(&mut self, more: usize) {
+        let len = self.len();
+        let needed = (len + more).max(2 * len);
+        if let Some(mut map) = mapping(needed) {
+            map[..len].copy_from_slice(self.as_ref());
+            self.0 = Place::Mapped(MappedBytes { map, len });
+            return;
+        }
+        match &mut self.0 {
+            Place::Allocated(bytes) => bytes.reserve(more),
+            Place::Mapped(bytes) => {
+                let mut allocated = Vec::with_capacity(needed);
+                allocated.extend_from_slice(bytes.as_ref());
+                self.0 = Place::Allocated(allocated);
+            }
+        }
+    }
+}
+
+impl AsRef<[u8]> for GrowingBytes {
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            Place::Allocated(bytes) => bytes,
+            Place::Mapped(bytes) => bytes.as_ref(),
+        }
+    }
+}
+
+impl Write for GrowingBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns zeros of the system, or `None` if these are few bytes or it has none.
+fn mapping(bytes: usize) -> Option<MmapMut> {
+    (bytes >= MAPPED).then(|| MmapMut::map_anon(bytes).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GrowingBytes, MAPPED, Place};
+
+    #[test]
+    fn bytes_stay_as_they_are_however_many_they_become() {
+        let piece: Vec<u8> = (0..=250).collect();
+        for pieces in [0, 1, 16_000, 80_000] {
+            for mut bytes in [GrowingBytes::default(), GrowingBytes::with_capacity(MAPPED)] {
+                (0..pieces).for_each(|_| bytes.extend_from_slice(&piece));
+                assert_eq!(bytes.freeze(), piece.repeat(pieces), "{pieces}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_bytes_have_a_mapping_of_their_own() {
+        let mut bytes = GrowingBytes::default();
+        bytes.extend_from_slice(&vec![1; MAPPED - 1]);
+        assert!(matches!(bytes.0, Place::Allocated(_)));
+        bytes.extend_from_slice(&[1]);
+        assert!(matches!(bytes.0, Place::Mapped(_)));
+    }
+}

@@ -1,0 +1,66 @@
+//! The parameters of a call that loads a model.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use divisi_engine::deployment::ModelOverride;
+
+use crate::error::ServiceError;
+
+/// The value of such a parameter.
+pub enum LoadParameter {
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Something else.
+    Other,
+}
+
+/// The prefix of the names of files.
+const FILE: &str = "file:";
+
+/// Reads the parameters: `config`, a configuration in JSON, and `file:PATH`, a file of the model, whose
+/// bytes are in base64 where they come as a text. Files are taken if `with_files` says so.
+///
+/// # Errors
+/// A parameter is another one, has a value of another kind, or is a file that is not taken.
+pub fn load_parameters(
+    parameters: impl IntoIterator<Item = (String, LoadParameter)>,
+    with_files: bool,
+) -> Result<ModelOverride, ServiceError> {
+    let mut by = ModelOverride::default();
+    for (name, value) in parameters {
+        let wrong = |expected: &str| {
+            let message = format!("parameter `{name}` of `load`: expected {expected}");
+            ServiceError::bad(message)
+        };
+        match (name.strip_prefix(FILE), value) {
+            (Some(_), _) if !with_files => {
+                return Err(ServiceError::unsupported(format!(
+                    "parameter `{name}` of `load`: this server takes no files of models; \
+                     `--load-files` lets it"
+                )));
+            }
+            (Some(path), LoadParameter::Bytes(bytes)) => by.files.push((path.to_owned(), bytes)),
+            (Some(path), LoadParameter::Text(text)) => {
+                let bytes = STANDARD.decode(text).map_err(|_| wrong("base64"))?;
+                by.files.push((path.to_owned(), bytes));
+            }
+            (Some(_), LoadParameter::Other) => return Err(wrong("a file in base64")),
+            (None, LoadParameter::Text(text)) if name == "config" => by.config = Some(text),
+            (None, _) if name == "config" => {
+                return Err(wrong("a configuration as a text of JSON"));
+            }
+            (None, _) => {
+                return Err(ServiceError::unsupported(format!(
+                    "parameter `{name}` of `load`: not supported"
+                )));
+            }
+        }
+    }
+    if by.config.is_none() && !by.files.is_empty() {
+        let message = "parameters of `load`: files need `config` beside them";
+        return Err(ServiceError::bad(message));
+    }
+    Ok(by)
+}

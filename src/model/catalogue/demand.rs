@@ -1,0 +1,197 @@
+//! The demand on the models of a catalogue: a mix of its entries, and how many of the rows of each
+//! entry reach each of its steps.
+
+use std::sync::Arc;
+
+use crate::dataflow::StepWork;
+use crate::ensemble::{Ensemble, PolicyKind};
+use divisi_runtime::device::MemberIndex;
+
+use super::{Catalogue, CatalogueEntry, Mix};
+
+/// The rows of a step, as shares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepShare {
+    reached: f64,
+    passed: f64,
+}
+
+impl StepShare {
+    /// All rows: what is assumed of a step that was never run.
+    pub const ALL: StepShare = StepShare {
+        reached: 1.0,
+        passed: 1.0,
+    };
+
+    /// Returns the shares of a step that was run for `rows` rows, was not for `skipped`, and has a
+    /// result for `made`.
+    pub fn of_rows(rows: u64, skipped: u64, made: u64) -> Self {
+        let share = |part: u64, of: u64| match of {
+            0 => 1.0,
+            of => part.min(of) as f64 / of as f64,
+        };
+        StepShare {
+            reached: share(rows, rows + skipped),
+            passed: share(made, rows),
+        }
+    }
+
+    /// Returns the share of the rows of its entry that it is run for.
+    pub fn reached(self) -> f64 {
+        self.reached
+    }
+
+    /// Returns the share of the rows that it is run for that it has a result for.
+    pub fn passed(self) -> f64 {
+        self.passed
+    }
+}
+
+/// See the module's text. One ensemble alone is a demand too.
+#[derive(Clone, Debug)]
+pub struct Demand {
+    catalogue: Arc<Catalogue>,
+    mix: Mix,
+    /// By entry; empty where no rows were counted.
+    steps: Vec<Vec<StepShare>>,
+}
+
+/// The fewest rows of a member for a sample of the mix: those that nobody asks have workers too.
+const LEAST: f64 = 1e-6;
+
+/// A step that fewer rows reach than this share says nothing of the 99th percentile.
+const RARE: f64 = 0.01;
+
+impl Demand {
+    /// Creates the demand of a mix of the entries of a catalogue, all of whose rows reach all steps.
+    pub fn new(catalogue: Arc<Catalogue>, mix: Mix) -> Self {
+        Demand {
+            steps: vec![Vec::new(); catalogue.entries().len()],
+            catalogue,
+            mix,
+        }
+    }
+
+    /// Creates the demand of an ensemble alone.
+    pub fn of(ensemble: Arc<Ensemble>) -> Self {
+        Demand::new(Arc::new(Catalogue::of(ensemble)), Mix::even(1))
+    }
+
+    /// Returns the same where rows reach the steps of each entry, in the order of work, in these shares.
+    #[must_use]
+    pub fn with_steps(self, steps: Vec<Vec<StepShare>>) -> Self {
+        Demand { steps, ..self }
+    }
+
+    /// Returns the same where the models are served under another policy, in segments of another size.
+    #[must_use]
+    pub fn under(self, policy: PolicyKind, segment_size: usize) -> Self {
+        Demand {
+            catalogue: Arc::new(self.catalogue.under(policy, segment_size)),
+            ..self
+        }
+    }
+
+    /// Returns what is asked.
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    /// Returns the members of all entries side by side, one a column of the matrix.
+    pub fn models(&self) -> &Arc<Ensemble> {
+        self.catalogue.models()
+    }
+
+    /// Returns the shares of the entries.
+    pub fn mix(&self) -> &Mix {
+        &self.mix
+    }
+
+    /// Returns the shares of the entries in words: `75 % digits, 25 % imn4`.
+    pub fn in_words(&self) -> String {
+        let entries = self.catalogue.entries();
+        let word = |(entry, share): (usize, f64)| {
+            let percent = (share * 1e5).round() / 1e3;
+            format!("{percent} % {}", entries[entry].name())
+        };
+        self.mix.asked().map(word).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the shares of a step of an entry.
+    pub fn step(&self, entry: usize, step: usize) -> StepShare {
+        let steps = self.steps.get(entry);
+        let share = steps.and_then(|steps| steps.get(step));
+        share.copied().unwrap_or(StepShare::ALL)
+    }
+
+    /// Returns the rows that each member runs for a sample of the mix, above 0: 1 each for an ensemble
+    /// alone.
+    pub fn by_member(&self) -> Vec<f64> {
+        let mut rows = vec![0.0; self.models().members.len()];
+        for (entry, share) in self.mix.asked() {
+            for (member, reached) in self.runs(entry) {
+                rows[member] += share * reached;
+            }
+        }
+        rows.iter_mut().for_each(|rows| *rows = rows.max(LEAST));
+        rows
+    }
+
+    /// Iterates over the members that decide how long requests take: those that more than one in a hundred of an
+    /// entry's rows reach.
+    pub fn waited_for(&self) -> impl Iterator<Item = MemberIndex> + '_ {
+        let entries = self.mix.asked().map(|(entry, _)| entry);
+        let runs = entries.flat_map(|entry| self.runs(entry));
+        runs.filter(|(_, reached)| *reached > RARE)
+            .map(|(member, _)| member)
+    }
+
+    /// Returns the column of each step of an entry that a model runs, with the share of rows that
+    /// reach it.
+    fn runs(&self, entry: usize) -> Vec<(MemberIndex, f64)> {
+        let of = &self.catalogue.entries()[entry];
+        let flow = of.ensemble().dataflow();
+        let run = |step: StepWork, at: usize| match step {
+            StepWork::Model { member, .. } => {
+                Some((of.columns()[member.get()], self.step(entry, at).reached))
+            }
+            StepWork::Host | StepWork::Fold => None,
+        };
+        let steps = flow.steps();
+        steps
+            .filter_map(|(at, step)| run(step.work, at.get()))
+            .collect()
+    }
+
+    /// Returns the first entry that is asked and holds the member of a column, with the member's number
+    /// in it, or `None` if nobody asks for that.
+    pub fn asked_holder(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
+        let asked = self
+            .mix
+            .asked()
+            .map(|(entry, _)| &self.catalogue.entries()[entry]);
+        let mut asked = asked.filter_map(|entry| Some((entry, entry.member_at(column)?)));
+        asked.next()
+    }
+
+    /// Returns the demand of the member of a column alone, with the samples of an entry that is asked.
+    #[must_use]
+    pub fn only(&self, column: MemberIndex) -> Self {
+        let asked = self.asked_holder(column);
+        let holder = asked.or_else(|| self.catalogue.holder(column));
+        let alone = holder.map(|(entry, member)| entry.ensemble().only(member));
+        let models = self.models();
+        Demand::of(Arc::new(Ensemble {
+            batch_sizes: models.batch_sizes.clone(),
+            policy: models.policy,
+            segment_size: models.segment_size,
+            ..alone.unwrap_or_else(|| models.only(column))
+        }))
+    }
+}
+
+impl From<Arc<Ensemble>> for Demand {
+    fn from(ensemble: Arc<Ensemble>) -> Self {
+        Demand::of(ensemble)
+    }
+}

@@ -1,0 +1,203 @@
+//! An ensemble out of a pipeline that was built elsewhere, and members that are its models.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::pipeline::{Pipeline, StepRole};
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::device::MemberIndex;
+use divisi_runtime::network::{Graph, GraphError, NetworkByLength, Shape, Weights};
+use divisi_runtime::tensor::{RowCheck, Signature};
+
+use super::precision::MemberPrecision;
+use super::{
+    AnswerKind, AnswerWidth, BatchSizes, DEFAULT_SEGMENT, Ensemble, ImageFit, ImageLayout, Input,
+    Member, OutputKind, PolicyKind, RuleKind, Samples, Temperature, VoteWeight,
+};
+
+/// A pipeline and members that make no ensemble.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum AssembledError {
+    /// Two members of one name.
+    #[error("two members are named `{name}`")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// A step of a member that is not there.
+    #[error("step `{step}` is of member {member}, of {members}")]
+    NoMember {
+        /// The step.
+        step: String,
+        /// The member's number.
+        member: usize,
+        /// How many members there are.
+        members: usize,
+    },
+    /// A sample has no value, or more than one may have.
+    #[error("a sample has {found} values, expected 1 to 2^28")]
+    Sample {
+        /// The values.
+        found: usize,
+    },
+    /// An answer has no value, or more than one may have.
+    #[error("an answer has {found} values, expected 1 to 2^24")]
+    Answer {
+        /// The values.
+        found: usize,
+    },
+}
+
+impl Member {
+    /// Creates a model of a pipeline: a member that takes and returns its own tensors, one after
+    /// another in a row.
+    ///
+    /// # Errors
+    /// The network has too many layers.
+    pub fn of_model(
+        name: String,
+        graph: Graph,
+        by_length: Option<Arc<dyn NetworkByLength>>,
+        weights: Weights,
+    ) -> Result<Self, GraphError> {
+        let graph = graph.flattened()?;
+        Ok(Member {
+            name,
+            input: Input::of_values(Vec::new()).of_shape(graph.input()),
+            graph: Arc::new(graph),
+            by_length,
+            weights: Arc::new(weights),
+            precision: MemberPrecision::default(),
+            calibration: None,
+            outputs: OutputKind::Values,
+            ends_in: None,
+            vote_weight: Some(VoteWeight::default()),
+            temperature: Temperature::ONE,
+        })
+    }
+}
+
+impl Ensemble {
+    /// Creates the ensemble called `name` that answers as `pipeline`, whose models are `members`.
+    /// Its answers are values, its samples the tensors of the pipeline; all else is as where a
+    /// manifest says nothing.
+    ///
+    /// # Errors
+    /// The pipeline has steps of other members, two members have one name, or samples or answers
+    /// are larger than can be.
+    pub fn of_pipeline(
+        name: String,
+        members: Vec<Arc<Member>>,
+        pipeline: Pipeline,
+    ) -> Result<Self, AssembledError> {
+        check_members(&members, &pipeline)?;
+        let signature = Signature {
+            inputs: pipeline.inputs().to_vec(),
+            outputs: Vec::new(),
+            lengths: pipeline.lengths().cloned(),
+        };
+        let found = signature.input_width(signature.most());
+        let shape = Some(Shape::vector(found)).filter(|shape| shape.is_reasonable());
+        let shape = shape.ok_or(AssembledError::Sample { found })?;
+        let answers = AnswerKind::Values {
+            count: answer_width(&pipeline)?,
+            normalise: false,
+        };
+        Ok(Ensemble {
+            members,
+            input: Input::of_values(Vec::new()).of_shape(shape),
+            row_check: RowCheck::new(&signature),
+            tensors: Some(signature.inputs.clone()),
+            lengths: signature.lengths.clone(),
+            answers,
+            rule: RuleKind::usual(answers),
+            pipeline: Some(Arc::new(pipeline)),
+            apart: false,
+            calibration: made_up(&signature, found),
+            ..Ensemble::without_members(name)
+        })
+    }
+}
+
+impl Ensemble {
+    /// Creates the ensemble called `name` of no members: nothing is answered.
+    pub fn without_members(name: String) -> Self {
+        let answers = AnswerKind::Values {
+            count: AnswerWidth::LEAST,
+            normalise: false,
+        };
+        let signature = Signature {
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            lengths: None,
+        };
+        Ensemble {
+            name,
+            members: Vec::new(),
+            input: Input::of_values(Vec::new()).of_shape(Shape::vector(1)),
+            row_check: RowCheck::new(&signature),
+            tensors: None,
+            text: None,
+            lengths: None,
+            layout: ImageLayout::default(),
+            image_fit: ImageFit::default(),
+            answers,
+            answer_names: None,
+            rule: RuleKind::usual(answers),
+            pipeline: None,
+            apart: true,
+            segment_size: DEFAULT_SEGMENT,
+            batch_sizes: BatchSizes::default(),
+            policy: PolicyKind::NoWait,
+            queueing: None,
+            precision: Precision::default(),
+            devices: Vec::new(),
+            calibration: None,
+        }
+    }
+}
+
+/// The values of made-up samples together, at most: 1 MiB.
+const VALUES: usize = 1 << 18;
+
+/// The most made-up samples.
+const ROWS: usize = 256;
+
+/// Makes up samples of `width` values.
+fn made_up(signature: &Signature, width: usize) -> Option<Arc<Samples>> {
+    let rows = (VALUES / width.max(1)).clamp(1, ROWS);
+    Samples::of_tensors(signature, rows).ok().map(Arc::new)
+}
+
+fn check_members(members: &[Arc<Member>], pipeline: &Pipeline) -> Result<(), AssembledError> {
+    let twice = MemberIndex::enumerate(members).find(|(at, member)| {
+        let mut before = members[..at.get()].iter();
+        before.any(|other| other.name == member.name)
+    });
+    if let Some((_, member)) = twice {
+        return Err(AssembledError::Twice {
+            name: member.name.clone(),
+        });
+    }
+    let stray = pipeline.steps().iter().find_map(|step| match step.role {
+        StepRole::Model(member) if member.get() >= members.len() => Some((step, member.get())),
+        _ => None,
+    });
+    match stray {
+        None => Ok(()),
+        Some((step, member)) => Err(AssembledError::NoMember {
+            step: step.name.clone(),
+            member,
+            members: members.len(),
+        }),
+    }
+}
+
+fn answer_width(pipeline: &Pipeline) -> Result<AnswerWidth, AssembledError> {
+    let found = pipeline.width();
+    let width = u32::try_from(found)
+        .ok()
+        .and_then(|n| AnswerWidth::new(n).ok());
+    width.ok_or(AssembledError::Answer { found })
+}

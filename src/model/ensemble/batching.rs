@@ -1,0 +1,386 @@
+//! How workers form batches: the policies as values, and the batch sizes that entries of a matrix
+//! may have.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::ranged::{FieldOutOfRange, ranged, within};
+
+ranged! {
+    /// The time that a sample may wait for others, up to a minute.
+    #[derive(Eq)]
+    Wait(Duration) = Duration::ZERO, Duration::from_secs(60), "{} to {}"
+}
+
+/// A batching policy with its parameter, by which `serving` decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PolicyKind {
+    /// A worker takes the samples that wait at once, up to its batch size.
+    NoWait,
+    /// A worker takes a full batch, or the samples that wait once the oldest has waited
+    /// for `wait`.
+    OptWait {
+        /// The longest wait.
+        wait: Wait,
+    },
+    /// As `OptWait`, but samples are copied to the device while a batch computes there.
+    PipelinedOptWait {
+        /// The longest wait.
+        wait: Wait,
+    },
+    /// As `OptWait`, and the batch is padded to the batch size.
+    Static {
+        /// The longest wait.
+        wait: Wait,
+    },
+    /// A worker takes whole segments, closed when they are full or after `wait`. No batch
+    /// has samples of two.
+    Segment {
+        /// The longest wait.
+        wait: Wait,
+    },
+    /// Samples that wait start at once in the largest idle lanes that they fill (Ebird,
+    /// algorithm 1).
+    Elastic {
+        /// The most samples alive on a device; without a number, the sum of its workers'
+        /// batch sizes.
+        max_inf: Option<NonZeroU32>,
+    },
+}
+
+/// A batching policy of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberPolicy {
+    /// The policy.
+    pub kind: PolicyKind,
+    /// The number of samples that wait for no others, if that is less than a full batch.
+    pub enough: Option<BatchSize>,
+}
+
+impl From<PolicyKind> for MemberPolicy {
+    fn from(kind: PolicyKind) -> Self {
+        MemberPolicy { kind, enough: None }
+    }
+}
+
+/// A policy that is not known, or does not suit the batch sizes.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PolicyError {
+    /// No policy has that name.
+    #[error("expected a policy ({names}), found `{0}`", names = PolicyKind::NAMES.join(", "))]
+    Unknown(String),
+    /// `elastic` splits batch sizes into lanes, and one is no power of two.
+    #[error(
+        "elastic splits batch sizes into lanes of 1, 1, 2, 4, …: expected powers of two, found {0}"
+    )]
+    Lanes(BatchSize),
+    /// The number after `elastic:` is none.
+    #[error("expected a number of samples above 0 after `elastic:`, found `{0}`")]
+    MaxInf(String),
+    /// `no-wait` was given a number.
+    #[error("no-wait takes no number, found `{0}`")]
+    NoNumber(String),
+    /// The text after the policy's name is no wait.
+    #[error("expected a wait of 0 to 60000 ms after `{name}:`, found `{found}`")]
+    Wait {
+        /// The policy's name.
+        name: String,
+        /// The text.
+        found: String,
+    },
+}
+
+/// The wait where none is given.
+pub(crate) const DEFAULT_WAIT: Wait = Wait(Duration::from_millis(5));
+
+impl Wait {
+    /// Returns a wait of `millis` milliseconds, a minute at most.
+    pub const fn millis(millis: u16) -> Self {
+        let most = 60_000;
+        let millis = if millis > most { most } else { millis };
+        Wait(Duration::from_millis(millis as u64))
+    }
+
+    /// Returns a wait of `millis` milliseconds.
+    ///
+    /// # Errors
+    /// The number is below 0 or above a minute.
+    pub fn of_millis(millis: f64) -> Result<Self, FieldOutOfRange> {
+        let most = Self::MOST.0.as_secs_f64() * 1e3;
+        within("wait", millis, 0.0, most)?;
+        // Rounding may carry the longest wait over the edge.
+        Ok(Wait::nearest(Duration::from_secs_f64(millis / 1e3)))
+    }
+}
+
+impl PolicyKind {
+    /// The size of a pool in a device's memory over the samples that may be alive there:
+    /// "several times" (Ebird, section V.A).
+    pub const POOL: usize = 4;
+
+    /// Returns whether inputs are copied to a device before a batch is formed of them.
+    pub fn copies_ahead(self) -> bool {
+        matches!(
+            self,
+            PolicyKind::Elastic { .. } | PolicyKind::PipelinedOptWait { .. }
+        )
+    }
+
+    /// The policies' names, in the order in which a console offers them.
+    pub const NAMES: [&'static str; 6] = [
+        "no-wait",
+        "opt-wait",
+        "pipelined-opt-wait",
+        "static",
+        "segment",
+        "elastic",
+    ];
+
+    /// Whether it is a delay and nothing else: samples wait for others so long, or not at all.
+    pub fn is_delay(self) -> bool {
+        matches!(self, PolicyKind::NoWait | PolicyKind::OptWait { .. })
+    }
+
+    /// Returns the policy of models that are served together, or `None` without any: where all of
+    /// them are delays, which each model can have for itself, the longest, and otherwise that of
+    /// the first.
+    pub fn joint(all: impl Iterator<Item = PolicyKind>) -> Option<PolicyKind> {
+        let all: Vec<PolicyKind> = all.collect();
+        match all.iter().all(|policy| policy.is_delay()) {
+            true => all.into_iter().max_by_key(|policy| policy.wait()),
+            false => all.first().copied(),
+        }
+    }
+
+    /// Returns the policy called `name`, with `wait` where it waits.
+    ///
+    /// # Errors
+    /// No policy has that name.
+    pub fn named(name: &str, wait: Wait) -> Result<Self, PolicyError> {
+        match name {
+            "no-wait" => Ok(PolicyKind::NoWait),
+            "opt-wait" => Ok(PolicyKind::OptWait { wait }),
+            "pipelined-opt-wait" => Ok(PolicyKind::PipelinedOptWait { wait }),
+            "static" => Ok(PolicyKind::Static { wait }),
+            "segment" => Ok(PolicyKind::Segment { wait }),
+            "elastic" => Ok(PolicyKind::Elastic { max_inf: None }),
+            _ => Err(PolicyError::Unknown(name.to_owned())),
+        }
+    }
+
+    /// Returns its name in manifests and on the screen.
+    pub fn name(&self) -> &'static str {
+        match self {
+            PolicyKind::NoWait => "no-wait",
+            PolicyKind::OptWait { .. } => "opt-wait",
+            PolicyKind::PipelinedOptWait { .. } => "pipelined-opt-wait",
+            PolicyKind::Static { .. } => "static",
+            PolicyKind::Segment { .. } => "segment",
+            PolicyKind::Elastic { .. } => "elastic",
+        }
+    }
+
+    /// Checks that workers of all `sizes` can follow the policy.
+    ///
+    /// # Errors
+    /// The policy is `elastic`, and a size is no power of two.
+    pub fn check(&self, sizes: &BatchSizes) -> Result<(), PolicyError> {
+        let odd = sizes.iter().find(|s| !s.get().is_power_of_two());
+        match (self, odd) {
+            (PolicyKind::Elastic { .. }, Some(size)) => Err(PolicyError::Lanes(size)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the time that the oldest sample may wait for others.
+    pub fn wait(&self) -> Duration {
+        match *self {
+            PolicyKind::NoWait | PolicyKind::Elastic { .. } => Duration::ZERO,
+            PolicyKind::OptWait { wait }
+            | PolicyKind::PipelinedOptWait { wait }
+            | PolicyKind::Static { wait }
+            | PolicyKind::Segment { wait } => wait.get(),
+        }
+    }
+}
+
+fn elastic(max_inf: &str) -> Result<PolicyKind, PolicyError> {
+    let number: Result<NonZeroU32, _> = max_inf.parse();
+    let max_inf = number.map_err(|_| PolicyError::MaxInf(max_inf.to_owned()))?;
+    Ok(PolicyKind::Elastic {
+        max_inf: Some(max_inf),
+    })
+}
+
+impl fmt::Display for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PolicyKind::NoWait => f.write_str("no-wait"),
+            PolicyKind::Elastic { max_inf: None } => f.write_str("elastic"),
+            PolicyKind::Elastic { max_inf: Some(n) } => write!(f, "elastic:{n}"),
+            other => write!(f, "{}:{}ms", other.name(), other.wait().as_secs_f64() * 1e3),
+        }
+    }
+}
+
+impl FromStr for PolicyKind {
+    type Err = PolicyError;
+
+    /// Reads `no-wait`, `opt-wait`, `opt-wait:30ms`, `elastic`, `elastic:64`, …
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let Some((name, wait)) = text.split_once(':') else {
+            return PolicyKind::named(text, DEFAULT_WAIT);
+        };
+        match name {
+            "elastic" => return elastic(wait),
+            "no-wait" => return Err(PolicyError::NoNumber(wait.to_owned())),
+            _ => {}
+        }
+        let millis = wait.strip_suffix("ms").unwrap_or(wait);
+        let wait = millis
+            .parse::<f64>()
+            .ok()
+            .and_then(|ms| Wait::of_millis(ms).ok())
+            .ok_or_else(|| PolicyError::Wait {
+                name: name.to_owned(),
+                found: wait.to_owned(),
+            })?;
+        PolicyKind::named(name, wait)
+    }
+}
+
+/// A number of samples in one batch, never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BatchSize(NonZeroU32);
+
+/// The largest batch size: a larger number is taken for a mistake.
+const MAX_BATCH: u32 = 65_536;
+
+impl BatchSize {
+    /// Returns the batch size, or `None` unless `samples` is from 1 to 65 536.
+    pub fn new(samples: u32) -> Option<Self> {
+        NonZeroU32::new(samples)
+            .filter(|n| n.get() <= MAX_BATCH)
+            .map(BatchSize)
+    }
+
+    /// Returns the number of samples.
+    pub const fn get(self) -> usize {
+        self.0.get() as usize
+    }
+}
+
+impl fmt::Display for BatchSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Numbers that are no batch sizes.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum BatchSizesError {
+    /// A size is 0 or too large.
+    #[error("expected batch sizes from 1 to {most}, found {0}", most = MAX_BATCH)]
+    OutOfRange(i64),
+    /// There is no size.
+    #[error("expected at least one batch size, found none")]
+    Empty,
+}
+
+/// The batch sizes that are allowed: at least one, increasing, without repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
+pub struct BatchSizes(Vec<BatchSize>);
+
+impl From<BatchSizes> for Vec<i64> {
+    fn from(sizes: BatchSizes) -> Self {
+        sizes.iter().map(|size| size.get() as i64).collect()
+    }
+}
+
+impl TryFrom<Vec<i64>> for BatchSizes {
+    type Error = BatchSizesError;
+
+    fn try_from(sizes: Vec<i64>) -> Result<Self, BatchSizesError> {
+        BatchSizes::new(&sizes)
+    }
+}
+
+impl BatchSizes {
+    /// Takes sizes in any order.
+    ///
+    /// # Errors
+    /// There is none, or one is 0 or too large.
+    pub fn new(sizes: &[i64]) -> Result<Self, BatchSizesError> {
+        let mut all = Vec::new();
+        for &size in sizes {
+            let valid = u32::try_from(size).ok().and_then(BatchSize::new);
+            all.push(valid.ok_or(BatchSizesError::OutOfRange(size))?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        if all.is_empty() {
+            return Err(BatchSizesError::Empty);
+        }
+        Ok(BatchSizes(all))
+    }
+
+    /// Iterates over the sizes, smallest first.
+    pub fn iter(&self) -> impl Iterator<Item = BatchSize> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Returns the smallest size, with which worst-fit decreasing starts.
+    pub fn smallest(&self) -> BatchSize {
+        self.0[0]
+    }
+
+    /// Returns the largest size.
+    pub fn largest(&self) -> BatchSize {
+        self.0[self.0.len() - 1]
+    }
+
+    /// Whether `size` is one of them.
+    pub fn contains(&self, size: BatchSize) -> bool {
+        self.0.contains(&size)
+    }
+
+    /// Returns the sizes that are in either.
+    #[must_use]
+    pub fn union(&self, other: &BatchSizes) -> BatchSizes {
+        let mut all: Vec<BatchSize> = self.iter().chain(other.iter()).collect();
+        all.sort_unstable();
+        all.dedup();
+        BatchSizes(all)
+    }
+
+    /// Returns the number of sizes (the paper's B).
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Default for BatchSizes {
+    /// Returns the paper's sizes: 8, 16, 32, 64, 128 (section III).
+    fn default() -> Self {
+        BatchSizes(
+            [8, 16, 32, 64, 128]
+                .into_iter()
+                .filter_map(BatchSize::new)
+                .collect(),
+        )
+    }
+}
+
+impl fmt::Display for BatchSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&all.join(", "))
+    }
+}

@@ -1,0 +1,135 @@
+//! Remarks on members whose devices do not multiply the numbers that were asked for.
+
+use std::fmt;
+
+use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::compute::{CpuKernels, CpuPrecision, ProductMethod};
+use divisi_runtime::device::{Computation, Device, Devices};
+
+use super::MemberPrecision;
+
+/// A precision that was asked for, and what devices compute in instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrecisionRemark {
+    /// The kernels of this processor have no instructions for the numbers.
+    NotNative(CpuKernels),
+    /// Processors have no kernels for these numbers of GPUs: they compute in float32.
+    GpusAlone(Precision),
+    /// GPUs have no kernels for bytes: they compute in other numbers.
+    CoresAlone {
+        /// The numbers of processors.
+        asked: CpuPrecision,
+        /// Those that GPUs compute in.
+        on_gpus: Precision,
+    },
+    /// A simulated device takes the times and the memory of its profile in every precision.
+    Simulated(MemberPrecision),
+}
+
+impl PrecisionRemark {
+    /// Returns the remarks on the precisions of members, each once; GPUs compute in `of_all` where
+    /// nothing else is said.
+    pub fn all(
+        precisions: impl IntoIterator<Item = MemberPrecision>,
+        devices: &Devices,
+        of_all: Precision,
+    ) -> Vec<Self> {
+        let mut all = Vec::new();
+        for precision in precisions {
+            for remark in precision.remarks(devices, of_all) {
+                if !all.contains(&remark) {
+                    all.push(remark);
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the remark on processors, where they do not multiply the numbers of a precision.
+    pub fn on_cores(precision: MemberPrecision) -> Option<Self> {
+        let kernels = precision.kernels();
+        match (kernels.precision, precision.gpus) {
+            _ if precision.is_auto => None,
+            (CpuPrecision::F32, Some(asked @ (Precision::F16 | Precision::Tf32))) => {
+                Some(PrecisionRemark::GpusAlone(asked))
+            }
+            _ if kernels.products().is_native() => None,
+            _ => Some(PrecisionRemark::NotNative(kernels)),
+        }
+    }
+
+    /// Returns the remark on GPUs, where they do not multiply the numbers of a precision.
+    pub fn on_gpus(precision: MemberPrecision, of_all: Precision) -> Option<Self> {
+        let is_bytes = precision.cores == CpuPrecision::Int8;
+        is_bytes.then(|| PrecisionRemark::CoresAlone {
+            asked: precision.cores,
+            on_gpus: precision.on_gpus(of_all),
+        })
+    }
+}
+
+impl MemberPrecision {
+    /// Returns where these devices compute in other numbers than those that were asked for, and how
+    /// processors multiply numbers that they have no instructions for.
+    pub fn remarks(self, devices: &Devices, of_all: Precision) -> Vec<PrecisionRemark> {
+        let any = |is: fn(&Computation<'_>) -> bool| {
+            let found = |device: &Device| is(&device.kind.computation());
+            devices.iter().any(found)
+        };
+        let cores = any(|by| matches!(by, Computation::Kernels(_)));
+        let gpus = any(|by| matches!(by, Computation::Gpu(_)));
+        let laws = any(|by| matches!(by, Computation::Law(_)));
+        let simulated = self.beyond(Precision::F32).filter(|_| laws);
+        [
+            cores.then(|| PrecisionRemark::on_cores(self)).flatten(),
+            gpus.then(|| PrecisionRemark::on_gpus(self, of_all))
+                .flatten(),
+            simulated.map(PrecisionRemark::Simulated),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl fmt::Display for PrecisionRemark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PrecisionRemark::NotNative(kernels) => {
+                let CpuKernels { family, precision } = kernels;
+                write!(
+                    f,
+                    "{precision}: this processor's kernels ({family}) have no instructions for it; "
+                )?;
+                f.write_str(match kernels.products() {
+                    ProductMethod::Native => "values are multiplied as they are",
+                    ProductMethod::Widened => "values are widened to float32 while they are loaded",
+                    ProductMethod::In16Bits => "bytes are multiplied by 16-bit products",
+                    ProductMethod::OneByOne => {
+                        "bytes are multiplied one by one, which takes many times as long as float32"
+                    }
+                })
+            }
+            PrecisionRemark::GpusAlone(asked) => {
+                write!(f, "{asked}: for GPUs alone; processors compute in f32")
+            }
+            PrecisionRemark::CoresAlone { asked, on_gpus } => {
+                write!(
+                    f,
+                    "{asked}: for processors alone; GPUs compute in {on_gpus}"
+                )
+            }
+            PrecisionRemark::Simulated(asked) => {
+                let name = match asked.is_auto {
+                    true => MemberPrecision::AUTO.to_owned(),
+                    false => asked.to_string(),
+                };
+                write!(
+                    f,
+                    "{name}: simulated devices compute nothing; their profiles' times and memory are \
+                     the same in every precision"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The errors in files of samples and labels.
+
+use thiserror::Error;
+
+use divisi_runtime::tensor::{MOST_EXACT, SampleFault, SignatureError, WrittenTensorError};
+
+use super::images::ImageError;
+use super::json::JsonError;
+use super::npy::NpyError;
+use super::text::TextError;
+
+/// Why a file has no samples or labels that can be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SamplesError {
+    /// The name is not that of a kind of file that can be read.
+    #[error(
+        "expected a .csv, .npy, .npz, .json, .jsonl, .txt, .png, .jpg, .jpeg or .webp file, or a \
+         folder of images"
+    )]
+    Kind,
+    /// The name is not that of a kind of file that labels or other targets can be read from.
+    #[error(
+        "expected a .csv, .npy, .npz or .json file of labels or targets, or, for masks of images, a \
+         folder of PNGs"
+    )]
+    LabelsKind,
+    /// The file cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A part of a file, or a file of a folder, is wrong.
+    #[error("{part}: {error}")]
+    Within {
+        /// The part's name.
+        part: String,
+        /// The error in it.
+        error: Box<SamplesError>,
+    },
+    /// There are too many samples.
+    #[error("expected at most {most} samples of this shape, found {found}")]
+    Many {
+        /// The most samples that fit in memory.
+        most: usize,
+        /// The samples that there are.
+        found: usize,
+    },
+    /// The memory of the samples cannot be had.
+    #[error("no memory for {samples} samples")]
+    Memory {
+        /// The number of samples.
+        samples: usize,
+    },
+    /// A folder holds no set of images.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// An image cannot be read or has no sample's size.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// An `.npz` file cannot be read, or has other arrays.
+    #[error("not a readable .npz file: {0}")]
+    Npz(NpzError),
+    /// JSON cannot be read, or holds something else.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// Tensors of a request are not those of the ensemble.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// A tensor is none of its type.
+    #[error(transparent)]
+    Tensor(#[from] WrittenTensorError),
+    /// Samples of several tensors are in another kind of file.
+    #[error(
+        "expected a .json or .jsonl file with named tensors under `inputs`, or an .npz file with an \
+         array for each: {}; a file of another kind, such as .npy, holds one array without a name",
+        .0.join(", ")
+    )]
+    Named(Vec<String>),
+    /// Texts are in another kind of file.
+    #[error(
+        "expected texts: a .txt with one a line, a .csv with a column `text`, .json or .jsonl with \
+         fields `text`"
+    )]
+    TextKind,
+    /// The samples are no texts.
+    #[error("expected samples that are numbers: the ensemble's input is no text ([input.text])")]
+    NoTextInput,
+    /// A table has no column of texts.
+    #[error("expected a header with a column `text`, found {0}")]
+    NoText(String),
+    /// A text cannot become a sample.
+    #[error(transparent)]
+    Text(TextError),
+    /// An integer that float32 does not hold exactly.
+    #[error(
+        "`{tensor}`, sample {sample}: expected integers from -{most} to {most}",
+        most = MOST_EXACT - 1
+    )]
+    Integer {
+        /// The tensor's name.
+        tensor: String,
+        /// The sample, from 0.
+        sample: usize,
+    },
+    /// A sample that no network can answer.
+    #[error(transparent)]
+    Sample(#[from] SampleFault),
+    /// There are not as many lengths as samples.
+    #[error("`lengths`: expected the length of each of {expected} samples, found {found}")]
+    Lengths {
+        /// The number of samples.
+        expected: usize,
+        /// The number of lengths.
+        found: usize,
+    },
+    /// A length that a sample cannot have.
+    #[error("`lengths`, sample {sample}: expected a whole number from 1 to {most}")]
+    Length {
+        /// The sample, from 0.
+        sample: usize,
+        /// The length of the arrays.
+        most: usize,
+    },
+    /// There is no sample.
+    #[error("expected at least one sample, found none")]
+    Empty,
+    /// An error in a line of a CSV.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// The line, from 1.
+        line: u64,
+        /// The reason, as it is shown.
+        reason: String,
+    },
+    /// A label of an array is wrong.
+    #[error("row {row}: {error}")]
+    Row {
+        /// The row, from 0.
+        row: usize,
+        /// The error of its label.
+        error: ClassError,
+    },
+    /// The samples have another number of values.
+    #[error("expected {expected} values a sample, found {found}")]
+    Width {
+        /// Values of a sample of the ensemble.
+        expected: usize,
+        /// Values of a sample of the file.
+        found: usize,
+    },
+    /// There are not as many labels as samples.
+    #[error("expected a label for each of {expected} samples, found {found}")]
+    Labels {
+        /// The number of samples.
+        expected: usize,
+        /// The number of labels.
+        found: usize,
+    },
+    /// A file of targets has other columns.
+    #[error(
+        "expected {expected} columns that have the names of the values or labels or begin with \
+         `target` (or, for labels, one called `labels`), found {found} columns"
+    )]
+    TargetColumns {
+        /// The number of values or labels.
+        expected: usize,
+        /// The number of columns.
+        found: usize,
+    },
+    /// There are not as many rows of targets as samples.
+    #[error("expected a row of targets for each of {expected} samples, found {found}")]
+    TargetRows {
+        /// The number of samples.
+        expected: usize,
+        /// The number of rows.
+        found: usize,
+    },
+    /// A sample has more tokens than targets.
+    #[error("targets, row {row}: expected a class for each of {expected} tokens, found {found}")]
+    TokenTargets {
+        /// The row, from 0.
+        row: usize,
+        /// The tokens of the sample.
+        expected: usize,
+        /// The classes in its row.
+        found: usize,
+    },
+    /// A target in an array is wrong.
+    #[error("row {row}, column {column}: expected {expected}, found {found}")]
+    TargetValue {
+        /// The row, from 0.
+        row: usize,
+        /// The column, from 0.
+        column: usize,
+        /// The values that can be used.
+        expected: &'static str,
+        /// The value.
+        found: String,
+    },
+    /// Boxes cannot be read.
+    #[error(transparent)]
+    Boxes(#[from] BoxError),
+    /// A pixel of a mask is wrong.
+    #[error("expected {expected}, found {found}")]
+    Pixel {
+        /// The numbers that can be used.
+        expected: &'static str,
+        /// The number.
+        found: u16,
+    },
+    /// Lists of labels would take too much memory as rows.
+    #[error("expected at most {0} lists of that many labels")]
+    TargetLists(usize),
+    /// An `.npy` file cannot be read.
+    #[error("not a readable .npy file: {0}")]
+    Npy(NpyError),
+    /// A value is NaN or infinite.
+    #[error("sample {sample}: value {value} is not a finite number")]
+    NotFinite {
+        /// The sample, from 0.
+        sample: usize,
+        /// The value in it, from 0.
+        value: usize,
+    },
+    /// A CSV begins with numbers.
+    #[error("line 1: expected a header that names the columns, found numbers")]
+    NoHeader,
+    /// Labels are given for samples that have them already.
+    #[error("the samples have labels of their own")]
+    LabelledTwice,
+    /// Targets are given for samples that have them already.
+    #[error("the samples have targets of their own")]
+    TargetedTwice,
+}
+
+impl From<NpyError> for SamplesError {
+    fn from(error: NpyError) -> Self {
+        SamplesError::Npy(error)
+    }
+}
+
+impl From<NpzError> for SamplesError {
+    fn from(error: NpzError) -> Self {
+        SamplesError::Npz(error)
+    }
+}
+
+/// The most names of columns in a message.
+const SHOWN_COLUMNS: usize = 8;
+
+impl SamplesError {
+    /// Returns the error of a table with these columns alone.
+    pub(super) fn no_text(columns: &[&str]) -> Self {
+        let shown = columns.iter().take(SHOWN_COLUMNS);
+        let shown: Vec<String> = shown.map(|name| name.escape_debug().to_string()).collect();
+        SamplesError::NoText(shown.join(", "))
+    }
+
+    /// Returns the error as one of a part of a file or folder.
+    pub(super) fn within(self, part: impl Into<String>) -> Self {
+        let (part, error) = (part.into(), Box::new(self));
+        SamplesError::Within { part, error }
+    }
+}
+
+/// Why a folder is no set of images.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FolderError {
+    /// It holds nothing.
+    #[error("expected images (.png, .jpg, .jpeg, .webp) or folders of them, found an empty folder")]
+    Empty,
+    /// It holds files beside folders.
+    #[error("expected images alone, or a folder for each class, found `{file}` beside `{folder}`")]
+    Mixed {
+        /// The first file.
+        file: String,
+        /// The first folder.
+        folder: String,
+    },
+    /// The folder of a class holds nothing.
+    #[error("`{0}`: expected at least one image, found none")]
+    EmptyClass(String),
+    /// No class has a folder's name.
+    #[error("`{folder}`: {error}")]
+    Class {
+        /// The folder's name.
+        folder: String,
+        /// The classes that there are.
+        error: ClassError,
+    },
+    /// The answers are no classes, which folders could name.
+    #[error("`{0}`: expected images alone, since the answers are no classes, found a folder")]
+    NoClasses(String),
+    /// The folder of a class holds a folder.
+    #[error("`{0}`: expected images in the folder of a class, found a folder")]
+    Nested(String),
+    /// A file is no image by its name.
+    #[error("`{0}`: expected a .png, .jpg, .jpeg or .webp image")]
+    NoImage(String),
+    /// An image has no mask.
+    #[error("expected a mask `{0}.png`, found none")]
+    NoMask(String),
+    /// There are more files than are looked at.
+    #[error("expected at most {0} files in a folder")]
+    Many(usize),
+    /// A folder cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// Why a file holds no boxes of samples.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BoxError {
+    /// It is another kind of file.
+    #[error(
+        "expected boxes in a .json file, as COCO's or a list for each sample, or a .jsonl file"
+    )]
+    Kind,
+    /// It is no JSON, or has another structure.
+    #[error(
+        "expected COCO's `images`, `annotations` and `categories`, or lists of [class, x, y, width, \
+         height]: {0}"
+    )]
+    Json(String),
+    /// Numbers are no box.
+    #[error("expected a box [x, y, width, height] of finite numbers, found [{found}]")]
+    NoBox {
+        /// The numbers.
+        found: String,
+    },
+    /// An image is not in the file, or has no size there.
+    #[error("expected the image `{0}` under `images`, with a width and a height")]
+    NoImage(String),
+    /// No category is a class.
+    #[error("expected `categories` that are called as classes are, found `{0}`")]
+    NoClass(String),
+}
+
+/// Why an `.npz` file holds no samples or labels.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NpzError {
+    /// The archive is damaged, or packed in a way that is not known.
+    #[error("{0}")]
+    Damaged(String),
+    /// The archive is empty.
+    #[error("expected an array, found none")]
+    NoArray,
+    /// There is no array of this name.
+    #[error("expected an array `{0}`")]
+    Missing(String),
+    /// There are several arrays, and not those that are known.
+    #[error("expected one array, or `samples` (`x`) and `labels` (`targets`, `y`), found {0}")]
+    Unknown(String),
+    /// An array is too large.
+    #[error("expected arrays of at most 4 GiB: `{0}` is larger")]
+    Large(String),
+}
+
+/// Why a label names no class.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ClassError {
+    /// It is no number or name of a class.
+    #[error("expected {expected}, found `{found}`")]
+    Unknown {
+        /// The numbers and names of classes.
+        expected: String,
+        /// The label.
+        found: String,
+    },
+    /// It is the name of one class and the number of another.
+    #[error(
+        "`{text}` is the name of class {name} and the number of class {number}; give \
+         numbers in an .npy of integers, or names that are no numbers"
+    )]
+    Ambiguous {
+        /// The label.
+        text: String,
+        /// The class of that name.
+        name: usize,
+        /// The class of that number.
+        number: usize,
+    },
+    /// It is a number with a fraction.
+    #[error("expected a whole number, found {0}")]
+    NotWhole(String),
+}

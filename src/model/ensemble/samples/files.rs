@@ -1,0 +1,271 @@
+//! Files of samples and targets, each read by its kind.
+
+use std::path::Path;
+
+use divisi_runtime::reading;
+
+use super::error::SamplesError;
+use super::form::{Classes, SampleForm};
+use super::rows::Samples;
+use super::targets::{TargetForm, Targets};
+use super::text::{self, TextInput, TextRows};
+use super::{boxes, csv, images, json, named, npy, npz};
+
+impl Samples {
+    /// Checks that samples can be in a file called `name`, without opening it.
+    ///
+    /// # Errors
+    /// [`SamplesError::Kind`].
+    pub fn check_name(name: &str) -> Result<(), SamplesError> {
+        SampleFileKind::of(name).map(drop).ok_or(SamplesError::Kind)
+    }
+
+    /// Checks that labels or other targets can be in a file called `name`, without opening it.
+    ///
+    /// # Errors
+    /// [`SamplesError::LabelsKind`].
+    pub fn check_labels_name(name: &str) -> Result<(), SamplesError> {
+        SampleFileKind::of_labels(name).map(drop)
+    }
+
+    /// Makes samples of texts.
+    ///
+    /// # Errors
+    /// There is none, a text is empty, or the input is no text.
+    pub fn of_texts<'t>(
+        texts: impl IntoIterator<Item = &'t str>,
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        let input = form.text.ok_or(SamplesError::NoTextInput)?;
+        let mut rows = TextRows::new(input);
+        texts
+            .into_iter()
+            .try_for_each(|text| rows.take(text, None))?;
+        rows.finish()
+    }
+
+    /// Reads the file at `path`, or the images of the folder there: those of a class in a folder
+    /// called by its name or number, or all of them without labels, in the order of their names.
+    ///
+    /// # Errors
+    /// There is nothing that can be read, or it is not samples of that form.
+    pub fn read(path: &Path, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        if path.is_dir() && form.tensors.is_none() {
+            return images::of_folder(path, form);
+        }
+        let name = path.to_string_lossy();
+        Samples::check_name(&name)?;
+        Samples::parse(&name, read(path)?, form)
+    }
+
+    /// Reads the bytes of a file called `name`. Targets are the last columns of a CSV if they
+    /// have their names, the array `labels`, `targets` or `y` of an `.npz` or of JSON.
+    ///
+    /// # Errors
+    /// The bytes are not samples of that form.
+    pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        Samples::parsed(name, bytes, form)?.with_tokens_counted(form)
+    }
+
+    fn parsed(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
+        let samples = of_kind(kind, bytes, form)?;
+        if let Some(check) = form.check.filter(|check| !check.is_empty()) {
+            check.check(samples.values())?;
+        }
+        Ok(samples)
+    }
+
+    /// Reads images without labels, each by its name and bytes.
+    ///
+    /// # Errors
+    /// One is no image, or they are too many.
+    pub fn of_images(
+        images: &[(&str, &[u8])],
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        images::of_files(images, form)
+    }
+
+    /// Adds the targets of the file at `path`, as [`Samples::targeted_by`] does, or of the masks
+    /// in the folder there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or as [`Samples::targeted_by`].
+    pub fn targeted_by_file(
+        self,
+        path: &Path,
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        if path.is_dir() {
+            let masks = images::masks_of_folder(path, self.names(), form)?;
+            return self.with_targets(masks);
+        }
+        let name = path.to_string_lossy();
+        Samples::check_labels_name(&name)?;
+        self.targeted_by(&name, read(path)?, form)
+    }
+
+    /// Adds the labels in the bytes of a file called `name`, one a sample: the column
+    /// `label` of a CSV, an array of whole numbers or names in an `.npy`, `.npz` or JSON.
+    ///
+    /// # Errors
+    /// The bytes are not labels of these classes, the samples have labels already, or
+    /// there are not as many labels as samples.
+    pub fn labelled_by(
+        self,
+        name: &str,
+        bytes: Vec<u8>,
+        classes: &Classes<'_>,
+    ) -> Result<Self, SamplesError> {
+        self.with_targets(read_targets(name, bytes, TargetForm::Classes(*classes))?)
+    }
+
+    /// Adds the targets in the bytes of a file called `name`, one a sample: labels as in
+    /// [`Samples::labelled_by`], or rows of the columns of `form`: those of a CSV, or of an
+    /// array of numbers in an `.npy`, `.npz` or JSON, which may also list labels by name.
+    ///
+    /// # Errors
+    /// The bytes are no such targets, the samples have some already, or there are not as many
+    /// as samples.
+    pub fn targeted_by(
+        self,
+        name: &str,
+        bytes: Vec<u8>,
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        let boxes = match form.boxes {
+            Some(_) => boxes::targets(name, &bytes, self.names(), form)?,
+            None => None,
+        };
+        let targets = match boxes {
+            Some(targets) => targets,
+            None => read_targets(name, bytes, form.targets())?,
+        };
+        self.with_targets(targets)?.with_tokens_counted(form)
+    }
+}
+
+/// Whether a file holds the tensors of samples that may also be texts.
+fn is_of_tensors(kind: SampleFileKind, bytes: &[u8]) -> bool {
+    match kind {
+        SampleFileKind::Npz => true,
+        SampleFileKind::Json => named::is_request(bytes),
+        SampleFileKind::JsonLines => {
+            let line = bytes.trim_ascii_start().split(|b| *b == b'\n').next();
+            line.is_some_and(named::is_request)
+        }
+        _ => false,
+    }
+}
+
+/// Reads samples by the kind of their file.
+fn of_kind(
+    kind: SampleFileKind,
+    bytes: Vec<u8>,
+    form: &SampleForm<'_>,
+) -> Result<Samples, SamplesError> {
+    if let Some(input) = form.text
+        && !is_of_tensors(kind, &bytes)
+    {
+        return texts(kind, &bytes, form, input);
+    }
+    match (form.tensors, kind) {
+        (None, _) | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {
+        }
+        (Some([_]), SampleFileKind::Npy) => {}
+        (Some(tensors), _) => {
+            let names = tensors.iter().map(|t| t.name.clone());
+            return Err(SamplesError::Named(names.collect()));
+        }
+    }
+    match kind {
+        SampleFileKind::Csv => csv::samples(&bytes, form),
+        SampleFileKind::Npy => match form.signature() {
+            Some(signature) => named::of_array(bytes, &signature),
+            None => npy::samples(bytes, form),
+        },
+        SampleFileKind::Npz => npz::samples(bytes, form),
+        SampleFileKind::Json => json::samples(&bytes, form),
+        SampleFileKind::JsonLines => json::lines(&bytes, form),
+        SampleFileKind::Image => images::of_file(&bytes, form),
+        SampleFileKind::Text => Err(SamplesError::NoTextInput),
+    }
+}
+
+/// Reads texts, each by the kind of its file.
+fn texts(
+    kind: SampleFileKind,
+    bytes: &[u8],
+    form: &SampleForm<'_>,
+    input: &TextInput,
+) -> Result<Samples, SamplesError> {
+    match kind {
+        SampleFileKind::Text => text::lines(bytes, input),
+        SampleFileKind::Csv => text::csv(bytes, form, input),
+        SampleFileKind::Json => json::texts(bytes, form, input),
+        SampleFileKind::JsonLines => json::text_lines(bytes, form, input),
+        SampleFileKind::Npy | SampleFileKind::Npz | SampleFileKind::Image => {
+            Err(SamplesError::TextKind)
+        }
+    }
+}
+
+/// Reads targets alone from the bytes of a file called `name`.
+fn read_targets(name: &str, bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+    match SampleFileKind::of_labels(name)? {
+        SampleFileKind::Csv => csv::targets(&bytes, form),
+        SampleFileKind::Npy => npy::targets(bytes, form),
+        SampleFileKind::Npz => npz::targets(bytes, form),
+        SampleFileKind::Json => json::targets(&bytes, form),
+        SampleFileKind::JsonLines | SampleFileKind::Image | SampleFileKind::Text => {
+            Err(SamplesError::LabelsKind)
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, SamplesError> {
+    reading::bytes(path).map_err(|e| SamplesError::Unreadable(e.to_string()))
+}
+
+/// The kind of a file, by its name.
+#[derive(Clone, Copy)]
+enum SampleFileKind {
+    Csv,
+    Npy,
+    Npz,
+    Json,
+    JsonLines,
+    Image,
+    /// A text a line.
+    Text,
+}
+
+impl SampleFileKind {
+    /// Returns the kind of a file of samples.
+    fn of(name: &str) -> Option<Self> {
+        if images::is_image(name) {
+            return Some(SampleFileKind::Image);
+        }
+        let (_, end) = name.rsplit_once('.')?;
+        match end.to_ascii_lowercase().as_str() {
+            "csv" => Some(SampleFileKind::Csv),
+            "npy" => Some(SampleFileKind::Npy),
+            "npz" => Some(SampleFileKind::Npz),
+            "json" => Some(SampleFileKind::Json),
+            "jsonl" => Some(SampleFileKind::JsonLines),
+            "txt" => Some(SampleFileKind::Text),
+            _ => None,
+        }
+    }
+
+    /// Returns the kind of a file of targets.
+    fn of_labels(name: &str) -> Result<Self, SamplesError> {
+        match Self::of(name) {
+            None | Some(SampleFileKind::Image | SampleFileKind::Text) => {
+                Err(SamplesError::LabelsKind)
+            }
+            Some(kind) => Ok(kind),
+        }
+    }
+}

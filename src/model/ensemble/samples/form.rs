@@ -1,0 +1,323 @@
+//! The form of samples, known before their file is read: shape, layout, targets, and how images
+//! fit the shape.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use crate::ensemble::answers::AnswerKind;
+use divisi_runtime::network::Shape;
+use divisi_runtime::tensor::{Lengths, RowCheck, Signature, TensorSpec};
+
+use super::error::ClassError;
+use super::images::ImageFit;
+use super::targets::{TargetColumns, TargetForm, TargetNumbers};
+use super::text::TextInput;
+
+/// The order in which files hold the values of an image. Networks take channels first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImageLayout {
+    /// Channel by channel: `[channels, height, width]`, as PyTorch has them.
+    #[default]
+    Nchw,
+    /// Pixel by pixel: `[height, width, channels]`, as files of images and TensorFlow
+    /// have them.
+    Nhwc,
+}
+
+impl ImageLayout {
+    /// Every layout.
+    pub const ALL: [ImageLayout; 2] = [ImageLayout::Nchw, ImageLayout::Nhwc];
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ImageLayout::Nchw => "nchw",
+            ImageLayout::Nhwc => "nhwc",
+        }
+    }
+
+    /// Returns the dimensions of a sample in a file.
+    pub fn dimensions(self, shape: Shape) -> Vec<usize> {
+        match (self, shape) {
+            (
+                ImageLayout::Nhwc,
+                Shape::Image {
+                    channels,
+                    height,
+                    width,
+                },
+            ) => vec![height, width, channels],
+            _ => shape.into(),
+        }
+    }
+
+    /// Whether files hold samples of `shape` in the order of networks.
+    pub fn is_plain(self, shape: Shape) -> bool {
+        let many = matches!(shape, Shape::Image { channels: 2.., .. });
+        self == ImageLayout::Nchw || !many
+    }
+
+    /// Converts samples of `shape` from this layout to the order of networks, in place.
+    pub fn to_planes(self, shape: Shape, samples: &mut [f32]) {
+        let Shape::Image {
+            channels,
+            height,
+            width,
+        } = shape
+        else {
+            return;
+        };
+        if self.is_plain(shape) {
+            return;
+        }
+        let plane = height * width;
+        let mut planes = vec![0.0; channels * plane];
+        for sample in samples.chunks_exact_mut(channels * plane) {
+            for (pixel, values) in sample.chunks_exact(channels).enumerate() {
+                for (channel, value) in values.iter().enumerate() {
+                    planes[channel * plane + pixel] = *value;
+                }
+            }
+            sample.copy_from_slice(&planes);
+        }
+    }
+}
+
+impl FromStr for ImageLayout {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = ImageLayout::ALL.into_iter().find(|l| l.name() == text);
+        found.ok_or_else(|| format!("expected nchw or nhwc, found `{text}`"))
+    }
+}
+
+/// The form of samples, known before their file is read.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleForm<'a> {
+    /// The shape of one sample, as networks take it.
+    pub shape: Shape,
+    /// The order in which files hold the values of images.
+    pub layout: ImageLayout,
+    /// The classes that labels may name.
+    pub classes: Classes<'a>,
+    /// The columns of targets that are rows of numbers, in place of classes.
+    pub rows: Option<TargetColumns<'a>>,
+    /// The classes of boxes, where targets are these.
+    pub boxes: Option<Classes<'a>>,
+    /// How images of another size fit the shape.
+    pub image_fit: ImageFit,
+    /// The named tensors that a sample consists of, in place of a shape.
+    pub tensors: Option<&'a [TensorSpec]>,
+    /// How texts become these tensors, where samples are texts.
+    pub text: Option<&'a TextInput>,
+    /// The lengths of samples, where dimensions of those tensors vary.
+    pub lengths: Option<&'a Lengths>,
+    /// The check of samples that are read, where some numbers are no samples.
+    pub check: Option<&'a RowCheck>,
+}
+
+/// The most bytes of samples that are unpacked or decoded from smaller files.
+pub(super) const MOST_BYTES: u64 = 4 << 30;
+
+/// The classes that labels may name.
+#[derive(Clone, Copy, Debug)]
+pub struct Classes<'a> {
+    /// The number of classes.
+    pub count: usize,
+    /// Their names, if they have any.
+    pub names: Option<&'a [String]>,
+}
+
+/// Reads a whole number, which may be written with a fraction of 0: `3.0`.
+fn whole(text: &str) -> Option<usize> {
+    let digits = match text.split_once('.') {
+        Some((digits, fraction)) if fraction.bytes().all(|b| b == b'0') => digits,
+        _ => text,
+    };
+    digits.parse().ok()
+}
+
+/// The number of pixels without a class, as in Pascal VOC and torchvision.
+const NO_CLASS: i32 = 255;
+
+/// The number of tokens that are not counted, as Hugging Face's data sets have it.
+const NO_TOKEN: i32 = -100;
+
+/// Returns the number of positions, and their targets in files where `ignored` stands for none
+/// if it is no class.
+fn of_positions(answers: AnswerKind, ignored: i32) -> (usize, TargetNumbers) {
+    let positions = answers.positions();
+    let classes = positions.map_or(0, |p| p.numbers());
+    let is_class = usize::try_from(ignored).is_ok_and(|class| class < classes);
+    let numbers = TargetNumbers::Positions {
+        classes,
+        ignored: (!is_class).then_some(ignored),
+        sides: positions.map_or([0, 0], |p| p.sides()),
+    };
+    (positions.map_or(0, |p| p.count()), numbers)
+}
+
+/// The most names of classes in a message.
+const MOST_NAMES: usize = 5;
+
+impl<'a> SampleForm<'a> {
+    /// Creates the form of samples of a shape, channels first, with labels of any class.
+    pub fn new(shape: Shape) -> Self {
+        SampleForm {
+            shape,
+            layout: ImageLayout::default(),
+            classes: Classes::any(),
+            rows: None,
+            boxes: None,
+            image_fit: ImageFit::default(),
+            tensors: None,
+            text: None,
+            lengths: None,
+            check: None,
+        }
+    }
+
+    /// Returns the tensors of a sample, where it consists of named ones.
+    pub fn signature(&self) -> Option<Signature> {
+        self.tensors.map(|tensors| Signature {
+            inputs: tensors.to_vec(),
+            outputs: Vec::new(),
+            lengths: self.lengths.cloned(),
+        })
+    }
+
+    /// Returns the number of tokens of a sample by its row, or `None` where that says nothing of
+    /// it: all samples have as many.
+    pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
+        match (self.lengths, self.text) {
+            (Some(lengths), _) => lengths.of_row(row),
+            (None, Some(text)) => text.tokens_of(row),
+            (None, None) => None,
+        }
+    }
+
+    /// Returns the form with targets of answers of a kind, whose classes, values or labels
+    /// have these names.
+    #[must_use]
+    pub fn answers(self, answers: AnswerKind, names: Option<&'a [String]>) -> Self {
+        let count = answers.width();
+        let (count, numbers) = match answers {
+            AnswerKind::Classes { .. } => return self.classes(count, names),
+            AnswerKind::Values { .. } => (count, TargetNumbers::Values),
+            AnswerKind::Labels { .. } => (count, TargetNumbers::Labels),
+            AnswerKind::Masks { .. } => of_positions(answers, NO_CLASS),
+            AnswerKind::Tokens { .. } => of_positions(answers, NO_TOKEN),
+            AnswerKind::Boxes { .. } => {
+                let count = answers.count();
+                let boxes = Some(Classes { count, names });
+                return SampleForm { boxes, ..self };
+            }
+        };
+        let rows = TargetColumns {
+            count,
+            names,
+            numbers,
+        };
+        SampleForm {
+            rows: Some(rows),
+            ..self
+        }
+    }
+
+    /// Returns the targets that a file may hold.
+    pub(super) fn targets(&self) -> TargetForm<'a> {
+        match (self.boxes, self.rows) {
+            (Some(classes), _) => TargetForm::Boxes(classes),
+            (None, Some(rows)) => TargetForm::Rows(rows),
+            (None, None) => TargetForm::Classes(self.classes),
+        }
+    }
+
+    /// Whether a sample of a file may have these dimensions: those of the layout, all values in
+    /// one, or, with one channel, those of the layout without it.
+    pub(super) fn fits(&self, dims: &[u64]) -> bool {
+        let is = |known: &[usize]| {
+            known.len() == dims.len() && known.iter().zip(dims).all(|(k, d)| *k as u64 == *d)
+        };
+        let whole = self.layout.dimensions(self.shape);
+        let plane = match (self.layout, &whole[..]) {
+            (ImageLayout::Nchw, [1, plane @ ..]) | (ImageLayout::Nhwc, [plane @ .., 1]) => plane,
+            _ => &whole,
+        };
+        is(&whole) || is(&[self.shape.elements()]) || is(plane)
+    }
+
+    /// Returns the dimensions that a sample of a file may have, each list after `before`.
+    pub(super) fn expected_dimensions(&self, before: &str) -> String {
+        let whole = self.layout.dimensions(self.shape);
+        let dims: Vec<String> = whole.iter().map(usize::to_string).collect();
+        let or_flat = match whole[..] {
+            [_] => String::new(),
+            _ => format!(" or [{before}{}]", self.shape.elements()),
+        };
+        format!("[{before}{}]{or_flat}", dims.join(", "))
+    }
+
+    /// Returns the form with labels below `count`.
+    #[must_use]
+    pub fn classes(self, count: usize, names: Option<&'a [String]>) -> Self {
+        let classes = Classes { count, names };
+        SampleForm { classes, ..self }
+    }
+}
+
+impl Classes<'_> {
+    /// Returns classes of which every number is one.
+    pub fn any() -> Self {
+        Classes {
+            count: usize::MAX,
+            names: None,
+        }
+    }
+
+    /// Returns the class of that number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn numbered(&self, number: i128) -> Result<usize, ClassError> {
+        let class = usize::try_from(number).ok().filter(|&c| c < self.count);
+        class.ok_or_else(|| self.expected(&number.to_string()))
+    }
+
+    /// Returns the class that a text names, by its name or its number.
+    ///
+    /// # Errors
+    /// There is none, or the text is the name of one class and the number of another.
+    pub fn named(&self, text: &str) -> Result<usize, ClassError> {
+        let text = text.trim();
+        let names = self.names.unwrap_or_default();
+        let by_name = names.iter().position(|name| name == text);
+        let by_number = whole(text).filter(|&c| c < self.count);
+        match (by_name, by_number) {
+            (Some(name), Some(number)) if name != number => Err(ClassError::Ambiguous {
+                text: text.to_owned(),
+                name,
+                number,
+            }),
+            (Some(class), _) | (None, Some(class)) => Ok(class),
+            (None, None) => Err(self.expected(text)),
+        }
+    }
+
+    fn expected(&self, found: &str) -> ClassError {
+        let found = found.escape_debug().to_string();
+        let mut expected = format!("a class below {}", self.count);
+        if let Some(names) = self.names {
+            let shown = names.iter().take(MOST_NAMES).map(|n| format!("`{n}`"));
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            expected += &format!(" or one of {shown}");
+            if let Some(more @ 1..) = names.len().checked_sub(MOST_NAMES) {
+                expected += &format!(" and {more} more");
+            }
+        }
+        ClassError::Unknown { expected, found }
+    }
+}

@@ -1,0 +1,85 @@
+//! Labels in JSON: numbers or names of classes.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, Visitor};
+
+use crate::ensemble::samples::error::{ClassError, SamplesError};
+use crate::ensemble::samples::form::Classes;
+use divisi_runtime::words;
+
+/// The labels read so far.
+pub(super) struct JsonLabels<'a> {
+    classes: Classes<'a>,
+    pub found: Vec<usize>,
+    /// The error in a label, if that is why the parser stopped.
+    pub wrong: Option<SamplesError>,
+}
+
+impl<'a> JsonLabels<'a> {
+    pub(super) fn new(classes: Classes<'a>) -> Self {
+        JsonLabels {
+            classes,
+            found: Vec::new(),
+            wrong: None,
+        }
+    }
+
+    fn take<E: Error>(&mut self, label: Result<usize, ClassError>) -> Result<(), E> {
+        let row = self.found.len();
+        match label {
+            Ok(class) => self.found.push(class),
+            Err(error) => {
+                self.wrong = Some(SamplesError::Row { row, error });
+                return Err(E::custom(""));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a label.
+pub(super) struct OneLabel<'r, 'a>(pub &'r mut JsonLabels<'a>);
+
+/// The bound beyond which float64 has no fractions.
+const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+impl<'de> DeserializeSeed<'de> for OneLabel<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneLabel<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the number or name of a class")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        let label = self.0.classes.numbered(number.into());
+        self.0.take(label)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+        let label = self.0.classes.numbered(number.into());
+        self.0.take(label)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+        let is_whole = number.fract() == 0.0 && number.abs() <= MOST_WHOLE;
+        let label = match is_whole {
+            true => self.0.classes.numbered(number as i128),
+            false => Err(ClassError::NotWhole(words::number(number))),
+        };
+        self.0.take(label)
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<(), E> {
+        let label = self.0.classes.named(name);
+        self.0.take(label)
+    }
+}

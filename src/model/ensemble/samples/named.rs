@@ -1,0 +1,229 @@
+//! Samples of several named tensors: JSON as in a request of the Open Inference Protocol, a line of
+//! it for each request, or an `.npz` with an array for each tensor.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use divisi_runtime::network::{Dims, Shape};
+use divisi_runtime::tensor::{
+    MOST_EXACT, Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
+};
+
+use super::error::SamplesError;
+use super::form::{MOST_BYTES, SampleForm};
+use super::json::JsonError;
+use super::npy;
+use super::rows::Samples;
+
+/// The field that a request has.
+#[derive(Deserialize)]
+struct RequestField {
+    inputs: Option<IgnoredAny>,
+}
+
+/// Whether a document is an object with `inputs`.
+pub(super) fn is_request(bytes: &[u8]) -> bool {
+    // An array of one text would do as the fields of a struct, too.
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    let has_inputs = |document: RequestField| document.inputs.is_some();
+    is_object && serde_json::from_slice(bytes).is_ok_and(has_inputs)
+}
+
+/// Reads `{"inputs": [{"name", "datatype", "shape", "data"}, …]}`.
+pub(super) fn of_json(bytes: &[u8], signature: &Signature) -> Result<Samples, SamplesError> {
+    let (rows, samples) = request(bytes, 1, signature)?;
+    let width = rows.len() / samples.max(1);
+    Samples::new(rows, width, None)
+}
+
+/// Reads such an object from each line that is not empty; samples of different lines may have
+/// different lengths.
+pub(super) fn of_lines(bytes: &[u8], signature: &Signature) -> Result<Samples, SamplesError> {
+    let width = signature.input_width(signature.most());
+    let mut rows = Vec::new();
+    for (before, line) in bytes.split(|b| *b == b'\n').enumerate() {
+        if !line.trim_ascii().is_empty() {
+            let read = request(line, before + 1, signature);
+            let read = read.map_err(|e| e.within(format!("line {}", before + 1)))?;
+            check_size(rows.len() / width + read.1, width)?;
+            rows.extend(read.0);
+        }
+    }
+    Samples::new(rows, width, None)
+}
+
+/// Returns the rows of a request, and how many samples they are.
+fn request(
+    bytes: &[u8],
+    line: usize,
+    signature: &Signature,
+) -> Result<(Vec<f32>, usize), SamplesError> {
+    let place = |e: serde_json::Error| JsonError::Place {
+        line: line + e.line().saturating_sub(1),
+        column: e.column(),
+        reason: super::json::reason(&e),
+    };
+    let written: WrittenInputs = serde_json::from_slice(bytes).map_err(place)?;
+    let read = written.inputs.into_iter().map(WrittenTensor::read);
+    let read: Vec<(String, TensorValue)> = read.collect::<Result<_, _>>()?;
+    Ok(signature.rows(&read)?)
+}
+
+/// Refuses samples that are more than memory holds, once they are as long as the longest.
+fn check_size(samples: usize, width: usize) -> Result<(), SamplesError> {
+    let most = (MOST_BYTES as usize / 4 / width.max(1)).max(1);
+    match samples <= most {
+        true => Ok(()),
+        false => Err(SamplesError::Many {
+            most,
+            found: samples,
+        }),
+    }
+}
+
+/// Reads a file of one array as the samples of the only tensor of a signature.
+pub(super) fn of_array(bytes: Vec<u8>, signature: &Signature) -> Result<Samples, SamplesError> {
+    let mut bytes = Some(bytes);
+    let read = |spec: &TensorSpec| {
+        let array_of_one = bytes.take().unwrap_or_default();
+        array(array_of_one, spec, signature.most())
+    };
+    joined(signature, read, None)
+}
+
+/// Reads the array of a tensor, whose length varies up to `most`.
+pub(super) fn array(
+    bytes: Vec<u8>,
+    spec: &TensorSpec,
+    most: usize,
+) -> Result<TensorArray, SamplesError> {
+    let dims = npy::sample_dims(&bytes)?;
+    // Where the array has other dimensions, the error names those of the longest sample.
+    let dims = match spec.fits(&dims) && dims.iter().all(|size| *size > 0) {
+        true => dims,
+        false => spec.dims_at(most),
+    };
+    let shape = Dims::new(&dims).map_or(Shape::vector(1), Shape::tensor);
+    let samples = npy::samples(bytes, &SampleForm::new(shape))?;
+    Ok(TensorArray { samples, dims })
+}
+
+/// The samples of one tensor, and its dimensions in each.
+pub(super) struct TensorArray {
+    pub samples: Samples,
+    pub dims: Vec<usize>,
+}
+
+impl TensorArray {
+    /// Returns the length of the samples as a tensor of `spec`, if that varies.
+    fn length(&self, spec: &TensorSpec) -> Option<usize> {
+        let at = spec.dims.iter().position(|d| d.size().is_none())?;
+        self.dims.get(at).copied()
+    }
+}
+
+/// Joins the samples of one array for each tensor, which `read` reads. Where their length varies,
+/// `lengths` is that of each sample; without it all of a sample's values count.
+pub(super) fn joined(
+    signature: &Signature,
+    mut read: impl FnMut(&TensorSpec) -> Result<TensorArray, SamplesError>,
+    lengths: Option<Vec<f32>>,
+) -> Result<Samples, SamplesError> {
+    let tensors = &signature.inputs;
+    let parts = tensors.iter().map(|spec| {
+        let part = read(spec)?;
+        check_integers(spec, &part.samples).map(|()| part)
+    });
+    let parts: Vec<TensorArray> = parts.collect::<Result<_, _>>()?;
+    let samples = parts.first().map_or(0, |part| part.samples.len());
+    let mut each = tensors.iter().zip(&parts);
+    if let Some((spec, part)) = each.find(|(_, part)| part.samples.len() != samples) {
+        return Err(SamplesError::Signature(SignatureError::Batch {
+            name: spec.name.clone(),
+            found: part.samples.len(),
+            first: tensors[0].name.clone(),
+            expected: samples,
+        }));
+    }
+    let held = held_length(signature, &parts)?;
+    let lengths = lengths_of(lengths, held, samples)?;
+    let width = signature.input_width(signature.most());
+    check_size(samples, width)?;
+    let mut rows = vec![0.0; samples * width];
+    for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+        signature.fill(row, (lengths[at], held), |input| {
+            parts[input].samples.row(at)
+        });
+    }
+    Samples::new(rows, width, None)
+}
+
+fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesError> {
+    // The next larger integer than the largest was rounded to it.
+    let wrong = |v: f32| v.abs() >= MOST_EXACT as f32 || v.fract() != 0.0;
+    // The check of samples names the table in which an id has no row.
+    let has_no_row = |at: usize, v: f32| {
+        let range = spec
+            .ids
+            .as_ref()
+            .and_then(|ids| ids.at(at % samples.width()));
+        range.is_some_and(|range| !range.contains(v))
+    };
+    let mut values = samples.values().iter().enumerate();
+    let first = values.find(|(at, v)| wrong(**v) && !has_no_row(*at, **v));
+    match first.filter(|_| spec.data_type.is_integer()) {
+        None => Ok(()),
+        Some((at, _)) => Err(SamplesError::Integer {
+            tensor: spec.name.clone(),
+            sample: at / samples.width(),
+        }),
+    }
+}
+
+/// Returns the one length that all arrays have; the largest where none varies.
+fn held_length(signature: &Signature, parts: &[TensorArray]) -> Result<usize, SamplesError> {
+    let tensors = signature.inputs.iter().zip(parts);
+    let mut known = tensors.filter_map(|(spec, part)| Some((spec, part.length(spec)?)));
+    let Some((first, length)) = known.next() else {
+        return Ok(signature.most());
+    };
+    match known.find(|(_, other)| *other != length) {
+        Some((spec, found)) => Err(SignatureError::Lengths {
+            name: spec.name.clone(),
+            found,
+            first: first.name.clone(),
+            expected: length,
+        }
+        .into()),
+        None if (1..=signature.most()).contains(&length) => Ok(length),
+        None => Err(SignatureError::Length {
+            name: first.name.clone(),
+            found: length,
+            most: signature.most(),
+        }
+        .into()),
+    }
+}
+
+/// Returns the length of each sample.
+fn lengths_of(
+    written: Option<Vec<f32>>,
+    held: usize,
+    samples: usize,
+) -> Result<Vec<usize>, SamplesError> {
+    let Some(written) = written else {
+        return Ok(vec![held; samples]);
+    };
+    if written.len() != samples {
+        return Err(SamplesError::Lengths {
+            expected: samples,
+            found: written.len(),
+        });
+    }
+    let whole = written.iter().enumerate().map(|(sample, &length)| {
+        let fits = length.fract() == 0.0 && (1.0..=held as f32).contains(&length);
+        fits.then_some(length as usize)
+            .ok_or(SamplesError::Length { sample, most: held })
+    });
+    whole.collect()
+}

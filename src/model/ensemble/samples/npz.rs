@@ -1,0 +1,183 @@
+//! NumPy's `.npz` files: zip archives of `.npy` files, one for each array.
+
+use std::io::{Cursor, Read};
+
+use zip::ZipArchive;
+
+use divisi_runtime::network::Shape;
+use divisi_runtime::tensor::{Signature, TensorSpec};
+
+use super::error::{NpzError, SamplesError};
+use super::form::{MOST_BYTES, SampleForm};
+use super::named::{self, TensorArray};
+use super::npy;
+use super::rows::Samples;
+use super::targets::{TargetForm, Targets};
+
+/// The names of an array of samples, in any case.
+const SAMPLES: [&str; 2] = ["samples", "x"];
+
+/// The names of an array of labels or other targets, in any case.
+const TARGETS: [&str; 3] = ["labels", "targets", "y"];
+
+/// The most arrays that are looked at, and named in a message.
+const MOST_ARRAYS: usize = 8;
+
+/// Reads samples: the only array, or `samples` (`x`) with `labels` (`targets`, `y`).
+pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+    let mut arrays = Arrays::new(bytes)?;
+    if let Some(signature) = form.signature() {
+        return arrays.named(&signature, form);
+    }
+    let (samples, targets) = arrays.samples_and_targets()?;
+    let table = arrays.unpack(samples)?;
+    let samples = npy::samples(table, form).map_err(|e| arrays.within(samples, e))?;
+    match targets {
+        None => Ok(samples),
+        Some(at) => samples.with_targets(arrays.targets(at, form.targets())?),
+    }
+}
+
+/// Reads targets alone: the array `labels` (`targets`, `y`), or the only one.
+pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+    let mut arrays = Arrays::new(bytes)?;
+    let at = match (arrays.find(&TARGETS), arrays.names.len()) {
+        (Some(at), _) => at,
+        (None, 1) => 0,
+        _ => return Err(arrays.unknown().into()),
+    };
+    arrays.targets(at, form)
+}
+
+/// The arrays of a file.
+struct Arrays {
+    archive: ZipArchive<Cursor<Vec<u8>>>,
+    /// Their names, without `.npy`.
+    names: Vec<String>,
+}
+
+impl Arrays {
+    fn new(bytes: Vec<u8>) -> Result<Self, NpzError> {
+        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;
+        if archive.is_empty() {
+            return Err(NpzError::NoArray);
+        }
+        let names = archive.file_names().take(MOST_ARRAYS + 1);
+        let names = names.map(|name| match name {
+            Ok(name) => Ok(name.strip_suffix(".npy").unwrap_or(&name).to_owned()),
+            Err(e) => Err(damaged(&e)),
+        });
+        Ok(Arrays {
+            names: names.collect::<Result<_, _>>()?,
+            archive,
+        })
+    }
+
+    /// Returns the index of the array that has one of these names.
+    fn find(&self, wanted: &[&str]) -> Option<usize> {
+        let is_wanted = |name: &String| wanted.iter().any(|w| name.eq_ignore_ascii_case(w));
+        self.names.iter().position(is_wanted)
+    }
+
+    fn samples_and_targets(&self) -> Result<(usize, Option<usize>), NpzError> {
+        let targets = self.find(&TARGETS);
+        match (self.find(&SAMPLES), targets, self.names.len()) {
+            (Some(samples), Some(_), 2) => Ok((samples, targets)),
+            (_, None, 1) => Ok((0, None)),
+            _ => Err(self.unknown()),
+        }
+    }
+
+    /// Reads an array for each tensor, and targets where there are some.
+    fn named(
+        &mut self,
+        signature: &Signature,
+        form: &SampleForm<'_>,
+    ) -> Result<Samples, SamplesError> {
+        let lengths = match signature.lengths {
+            Some(_) => self.lengths(signature)?,
+            None => None,
+        };
+        let read = |spec: &TensorSpec| self.tensor(spec, signature.most());
+        let samples = named::joined(signature, read, lengths)?;
+        let is_tensor = |at: &usize| is_tensor(signature, &self.names[*at]);
+        match self.find(&TARGETS).filter(|at| !is_tensor(at)) {
+            None => Ok(samples),
+            Some(at) => samples.with_targets(self.targets(at, form.targets())?),
+        }
+    }
+
+    /// Reads the array of a tensor, whose length varies up to `most`.
+    fn tensor(&mut self, spec: &TensorSpec, most: usize) -> Result<TensorArray, SamplesError> {
+        let exact = self.names.iter().position(|name| *name == spec.name);
+        let at = exact.ok_or_else(|| NpzError::Missing(escaped(&spec.name)))?;
+        let array = self.unpack(at)?;
+        named::array(array, spec, most).map_err(|e| self.within(at, e))
+    }
+
+    /// Reads the array `lengths`, if there is one that is no tensor.
+    fn lengths(&mut self, signature: &Signature) -> Result<Option<Vec<f32>>, SamplesError> {
+        match self.find(&["lengths"]) {
+            Some(at) if !is_tensor(signature, &self.names[at]) => {
+                let table = self.unpack(at)?;
+                let read = npy::samples(table, &SampleForm::new(Shape::vector(1)));
+                let read = read.map_err(|e| self.within(at, e))?;
+                Ok(Some(read.values().to_vec()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the error of arrays that are not known, with what there is.
+    fn unknown(&self) -> NpzError {
+        let shown = self.names.iter().take(MOST_ARRAYS);
+        let shown: Vec<String> = shown.map(|name| format!("`{}`", escaped(name))).collect();
+        let more = match self.archive.len().saturating_sub(MOST_ARRAYS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        NpzError::Unknown(shown.join(", ") + &more)
+    }
+
+    fn targets(&mut self, at: usize, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+        let table = self.unpack(at)?;
+        npy::targets(table, form).map_err(|e| self.within(at, e))
+    }
+
+    /// Returns the bytes of an array's `.npy`.
+    fn unpack(&mut self, at: usize) -> Result<Vec<u8>, NpzError> {
+        let entry = self.archive.by_index(at).map_err(|e| damaged(&e))?;
+        let mut bytes = Vec::new();
+        if entry.size() <= MOST_BYTES {
+            // What the archive says of the size may be wrong, so that the bytes are counted.
+            let unpacked = entry.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+            unpacked.map_err(|e| damaged(&e))?;
+            if bytes.len() as u64 <= MOST_BYTES {
+                return Ok(bytes);
+            }
+        }
+        Err(NpzError::Large(escaped(&self.names[at])))
+    }
+
+    fn within(&self, at: usize, error: SamplesError) -> SamplesError {
+        let part = format!("array `{}`", escaped(&self.names[at]));
+        error.within(part)
+    }
+}
+
+fn is_tensor(signature: &Signature, name: &str) -> bool {
+    signature.inputs.iter().any(|spec| spec.name == name)
+}
+
+/// The most letters of a name in a message.
+const SHOWN: usize = 40;
+
+/// Returns a name as a terminal can show it.
+fn escaped(name: &str) -> String {
+    let start: String = name.chars().take(SHOWN).collect();
+    start.escape_debug().to_string()
+}
+
+fn damaged(error: &impl ToString) -> NpzError {
+    NpzError::Damaged(error.to_string())
+}

@@ -1,0 +1,24 @@
+//! The values that Divisi serves by: ensembles, samples, pipelines, matrices.
+//!
+//! An [`ensemble`] is read from a manifest: its members, their networks and weights, samples, and
+//! the rule that combines answers. A [`pipeline`] is a graph of models, whose [`dataflow`] is the
+//! order of its steps; a [`catalogue`] holds all models that one engine serves. [`allocation`] is
+//! the matrix of devices and members with the memory that it takes, [`profile`] the time of each
+//! member on each device. [`metrics`] and [`trace`] hold measured latencies and runs, [`codes`]
+//! the stable names of errors. Nothing here serves a request.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
+
+pub mod allocation;
+pub mod catalogue;
+pub mod codes;
+pub mod dataflow;
+pub mod ensemble;
+pub mod metrics;
+pub mod pipeline;
+pub mod profile;
+pub mod ranged;
+pub mod replace;
+pub mod trace;
+pub mod user_folders;

@@ -1,0 +1,155 @@
+//! Jobs as the store keeps them.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use divisi_door::client::Webhook;
+use divisi_model::ensemble::{Ensemble, Samples};
+use divisi_registry::records::{JobEnd, JobRecord};
+use divisi_registry::store::StoreError;
+use divisi_tasks::jobs::{JobBoard, PostedJob};
+
+use serde_json::{Value, json};
+
+use crate::{ServeError, TaskStore};
+
+/// The age from which on another write of a file has another time.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// The jobs of a store.
+pub struct StoredJobs {
+    store: TaskStore,
+    /// As they were last read, from a file that was written then and not a moment before.
+    read: Mutex<Option<(SystemTime, Vec<PostedJob>)>>,
+}
+
+impl StoredJobs {
+    /// Reads and writes the jobs of a store.
+    pub fn of(store: &TaskStore) -> Self {
+        StoredJobs {
+            store: store.clone(),
+            read: Mutex::new(None),
+        }
+    }
+
+    fn read(&self) -> Result<Vec<PostedJob>, ServeError> {
+        let written = self.store.written();
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some((known, jobs)), Some(written)) = (&*read, written)
+            && *known == written
+        {
+            return Ok(jobs.clone());
+        }
+        let jobs = self.store.read()?.jobs.into_iter();
+        let jobs: Vec<PostedJob> = jobs
+            .map(|(number, record)| PostedJob { number, record })
+            .collect();
+        // File systems tell times apart by milliseconds, some by seconds: what was just written may
+        // be written again at the same time.
+        let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|age| age >= SETTLED);
+        *read = written
+            .filter(is_settled)
+            .map(|written| (written, jobs.clone()));
+        Ok(jobs)
+    }
+}
+
+impl JobBoard for StoredJobs {
+    fn jobs(&self) -> Result<Vec<PostedJob>, String> {
+        self.read().map_err(|why| format!("{why}"))
+    }
+
+    fn samples(&self, record: &JobRecord, ensemble: &Ensemble) -> Result<Arc<Samples>, String> {
+        let read = Samples::read(record.input.as_ref(), &ensemble.sample_form());
+        let read = read.map_err(|why| format!("{}: {why}", record.input));
+        read.map(Arc::new)
+    }
+
+    /// Keeps how far a job is. One that was cancelled meanwhile stays so.
+    fn keep(&self, job: &PostedJob) -> Result<(), String> {
+        let store = self.store.open().map_err(|why| why.to_string())?;
+        let keep = || {
+            let known = store.contents()?.jobs.remove(&job.number);
+            let mut record = job.record.clone();
+            if known.is_some_and(|known| known.end == Some(JobEnd::Cancelled)) {
+                record.end = Some(JobEnd::Cancelled);
+            }
+            store.keep_job(job.number, &record)
+        };
+        keep().map_err(|why: StoreError| why.to_string())
+    }
+
+    fn tell(&self, job: &PostedJob, failed: Box<dyn FnOnce(String) + Send>) {
+        let Some(whom) = job.record.notify.clone() else {
+            return;
+        };
+        let (text, number) = (job_json(job.number, &job.record).to_string(), job.number);
+        let run = move || {
+            let told = match whom.parse::<Webhook>() {
+                Ok(webhook) => webhook.post(&text),
+                Err(_) => command(&whom, &text),
+            };
+            if let Err(why) = told {
+                failed(why.to_string());
+            }
+        };
+        // It may take its time.
+        let spawned = thread::Builder::new().name("notify".into()).spawn(run);
+        if let Err(why) = spawned {
+            tracing::warn!(number, %why, "nobody is told of a job: no thread is left");
+        }
+    }
+}
+
+/// Runs a command of the shell with a text on its standard input.
+fn command(command: &str, text: &str) -> io::Result<()> {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::piped())
+        // A console may have the terminal.
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        // Whoever does not read it need not.
+        let _ = input.write_all(text.as_bytes());
+    }
+    let ended = child.wait()?;
+    match ended.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("`{command}`: {ended}"))),
+    }
+}
+
+/// Returns the state of a job for programs: `done`, `failed`, `cancelled`, `waits` or `under-way`.
+pub fn job_state(job: &JobRecord) -> &'static str {
+    match (&job.end, job.progress.written) {
+        (Some(JobEnd::Done), _) => "done",
+        (Some(JobEnd::Failed(_)), _) => "failed",
+        (Some(JobEnd::Cancelled), _) => "cancelled",
+        (None, 0) => "waits",
+        (None, _) => "under-way",
+    }
+}
+
+/// Returns a job as JSON, for programs.
+pub fn job_json(number: u64, job: &JobRecord) -> Value {
+    let reason = match &job.end {
+        Some(JobEnd::Failed(why)) => Some(why),
+        _ => None,
+    };
+    json!({
+        "job": number,
+        "task": job.task,
+        "input": job.input,
+        "output": job.output,
+        "rows": job.progress.rows,
+        "written": job.progress.written,
+        "state": job_state(job),
+        "reason": reason,
+        "submitted_at": job.submitted_at,
+    })
+}

@@ -1,0 +1,276 @@
+//! The door to the network as a session steers it: a server of the protocol that is started and ended
+//! while models are served.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{mem, thread};
+
+use divisi_door::callers::{
+    CallFigures, CallerName, CallersSeen, MOMENT, MOMENTS, ModelSeen, RATE_MOMENTS,
+};
+use divisi_door::{Addresses, InferenceServer, ServerOptions, StartError};
+use divisi_engine::deployment::Deployment;
+use divisi_inference::ensemble::EnsembleService;
+use divisi_inference::error::ErrorKind;
+use divisi_inference::service::ModelService;
+use divisi_session::{
+    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, ModelCallers,
+    Refusal, RefusalCount, SessionRefusal, VariantView,
+};
+use divisi_tasks::routing::LiveRouter;
+use divisi_tasks::service::TaskService;
+use divisi_tasks::views;
+
+/// A server of the protocol that a session opens and closes while models are served.
+pub struct OperatedDoor {
+    models: Arc<Deployment>,
+    /// The router of tasks, where tasks are served.
+    tasks: Option<Arc<LiveRouter>>,
+    options: ServerOptions,
+    state: Mutex<Listening>,
+}
+
+/// Whether clients are listened to.
+#[derive(Default)]
+enum Listening {
+    #[default]
+    Shut,
+    Open(Box<InferenceServer>),
+    /// Requests under way end.
+    Ending(thread::JoinHandle<()>),
+}
+
+impl OperatedDoor {
+    /// A door to the models, open where the options name an address.
+    ///
+    /// # Errors
+    /// An address cannot be listened at.
+    pub fn new(
+        models: &Arc<Deployment>,
+        tasks: Option<Arc<LiveRouter>>,
+        options: ServerOptions,
+    ) -> Result<Self, StartError> {
+        let is_named = has_address(&options);
+        let door = OperatedDoor {
+            models: Arc::clone(models),
+            tasks,
+            options: match is_named {
+                true => options,
+                false => usual_addresses(options),
+            },
+            state: Mutex::default(),
+        };
+        if is_named {
+            *door.state() = Listening::Open(Box::new(door.start()?));
+        }
+        Ok(door)
+    }
+
+    /// Returns where it listens.
+    pub fn addresses(&self) -> Addresses {
+        match &*self.state() {
+            Listening::Open(server) => server.addresses(),
+            Listening::Shut | Listening::Ending(_) => Addresses::default(),
+        }
+    }
+
+    fn start(&self) -> Result<InferenceServer, StartError> {
+        let models = Arc::clone(&self.models);
+        let service: Arc<dyn ModelService> = match &self.tasks {
+            Some(router) => Arc::new(TaskService::new(Arc::clone(router))),
+            None => Arc::new(EnsembleService::of_deployment(models)),
+        };
+        InferenceServer::start(service, &self.options)
+    }
+
+    fn state(&self) -> MutexGuard<'_, Listening> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for OperatedDoor {
+    /// The models that it asks end after it, so that requests under way are answered.
+    fn drop(&mut self) {
+        if let Listening::Ending(ending) = mem::take(&mut *self.state()) {
+            drop(ending.join());
+        }
+    }
+}
+
+/// Returns the options with the addresses at which Triton's clients expect a server.
+pub fn usual_addresses(options: ServerOptions) -> ServerOptions {
+    let here = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    ServerOptions {
+        http: here(8000),
+        grpc: here(8001),
+        metrics: here(8002),
+        ..options
+    }
+}
+
+fn has_address(options: &ServerOptions) -> bool {
+    let addresses = [options.http, options.grpc, options.metrics];
+    addresses.iter().any(Option::is_some)
+}
+
+impl ClientDoor for OperatedDoor {
+    fn view(&self) -> DoorView {
+        let counted = DoorView {
+            connection_limit: self.options.limits.connections,
+            window: MOMENT * MOMENTS as u32,
+            rate_window: MOMENT * RATE_MOMENTS as u32,
+            moment: MOMENT,
+            ..DoorView::default()
+        };
+        match &*self.state() {
+            Listening::Open(server) => of_server(server, counted),
+            Listening::Shut | Listening::Ending(_) => counted,
+        }
+    }
+
+    fn callers_of_models(&self) -> BTreeMap<(String, String), ModelCallers> {
+        match &*self.state() {
+            Listening::Open(server) => server.models_seen().into_iter().map(of_model).collect(),
+            Listening::Shut | Listening::Ending(_) => BTreeMap::new(),
+        }
+    }
+
+    fn variants_of_models(&self) -> BTreeMap<String, VariantView> {
+        let router = self.tasks.as_ref();
+        router.map_or_else(BTreeMap::new, |router| {
+            views::variants(router.router(), &self.models.running())
+        })
+    }
+
+    fn open(&self) -> Result<(), Refusal> {
+        let mut state = self.state();
+        match mem::take(&mut *state) {
+            Listening::Open(server) => {
+                *state = Listening::Open(server);
+                return Err(SessionRefusal::DoorOpen.into());
+            }
+            // Its addresses are free once it is over.
+            Listening::Ending(ending) if !ending.is_finished() => {
+                *state = Listening::Ending(ending);
+                let text = "requests from before are still being answered; try again in a moment";
+                return Err(SessionRefusal::NotListened(text.into()).into());
+            }
+            Listening::Ending(ending) => drop(ending.join()),
+            Listening::Shut => {}
+        }
+        let started = self.start();
+        let started = started.map_err(|e| SessionRefusal::NotListened(e.to_string()))?;
+        *state = Listening::Open(Box::new(started));
+        Ok(())
+    }
+
+    fn close(&self) -> Result<(), Refusal> {
+        let mut state = self.state();
+        match mem::take(&mut *state) {
+            Listening::Open(server) => {
+                let end = thread::Builder::new().name("door".into());
+                let ending = end.spawn(move || drop(server));
+                *state = ending.map_or(Listening::Shut, Listening::Ending);
+                Ok(())
+            }
+            other => {
+                *state = other;
+                Err(SessionRefusal::DoorNotOpen.into())
+            }
+        }
+    }
+}
+
+fn of_server(server: &InferenceServer, counted: DoorView) -> DoorView {
+    let activity = server.activity();
+    let CallersSeen {
+        callers,
+        others,
+        refusals,
+    } = activity.seen;
+    let refusals = refusals.into_iter();
+    DoorView {
+        addresses: addresses(server.addresses()),
+        http_connections: activity.http,
+        grpc_connections: activity.grpc,
+        callers: callers.into_iter().map(caller).collect(),
+        other_callers: others.map(|(count, all)| (count, figures(all))),
+        refusals: refusals
+            .map(|(kind, total, series)| RefusalCount {
+                reason: reason(kind).to_owned(),
+                total,
+                series,
+            })
+            .collect(),
+        ..counted
+    }
+}
+
+fn of_model(seen: ModelSeen) -> ((String, String), ModelCallers) {
+    let refusals = seen.refusals.into_iter();
+    let callers = ModelCallers {
+        callers: seen.callers.into_iter().map(caller).collect(),
+        others: seen.others.map(|(count, all)| (count, figures(all))),
+        refusals: refusals
+            .map(|(kind, count)| (reason(kind).to_owned(), count))
+            .collect(),
+    };
+    ((seen.name, seen.version), callers)
+}
+
+fn addresses(at: Addresses) -> Vec<DoorAddress> {
+    let all = [
+        (DoorProtocol::Http, at.http),
+        (DoorProtocol::Grpc, at.grpc),
+        (DoorProtocol::Metrics, at.metrics),
+    ];
+    let listened = all
+        .into_iter()
+        .filter_map(|(protocol, address)| Some((protocol, address?)));
+    listened
+        .map(|(protocol, address)| DoorAddress {
+            protocol,
+            address,
+            tls: at.tls,
+            keys: at.keys,
+        })
+        .collect()
+}
+
+fn caller((name, calls): (CallerName, CallFigures)) -> CallerView {
+    CallerView {
+        has_key: matches!(name, CallerName::Key(_)),
+        name: name.to_string(),
+        figures: figures(calls),
+    }
+}
+
+fn figures(calls: CallFigures) -> CallerFigures {
+    CallerFigures {
+        per_second: calls.per_second,
+        calls: calls.calls,
+        failed: calls.failed,
+    }
+}
+
+/// Returns what a kind of error is called where they are counted.
+fn reason(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "no such model or path",
+        ErrorKind::Method => "another method",
+        ErrorKind::Unavailable => "not ready",
+        ErrorKind::Unsupported => "unsupported",
+        ErrorKind::BadInput => "bad input",
+        ErrorKind::TooLarge => "too large",
+        ErrorKind::TooMany => "no room",
+        ErrorKind::TimedOut => "deadline passed",
+        ErrorKind::Slow => "slow client",
+        ErrorKind::Cancelled => "client hung up",
+        ErrorKind::Conflict => "conflict",
+        ErrorKind::Exists => "there already",
+        ErrorKind::Unauthenticated => "key missing or unknown",
+        ErrorKind::Forbidden => "key does not allow it",
+        ErrorKind::Internal => "failed here",
+    }
+}

@@ -1,0 +1,164 @@
+//! Why a server does not start.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use divisi_door::StartError;
+use divisi_engine::deployment::DeploymentError;
+use divisi_model::allocation::MatrixFileError;
+use divisi_model::catalogue::{CatalogueError, MixError};
+use divisi_model::ensemble::EnsembleError;
+use divisi_registry::store::StoreError;
+use divisi_repository::RepositoryError;
+use divisi_runtime::device::DeviceError;
+use divisi_session::{Refusal, SetupFileError};
+use divisi_tasks::served::ServedTasksError;
+use thiserror::Error;
+
+/// A server does not start. Messages name the options of `divisi serve`.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// An ensemble cannot be read.
+    #[error(transparent)]
+    Ensemble(#[from] EnsembleError),
+    /// A path is no ensemble.
+    #[error(
+        "{path}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found {found}"
+    )]
+    NoEnsemble {
+        /// The path.
+        path: String,
+        /// The thing that was found, and a command that takes it.
+        found: String,
+    },
+    /// A sample's shape is given for an ensemble that has its own.
+    #[error("--shape: expected an .onnx file alone; a manifest has `shape` in its [input]")]
+    Shape,
+    /// A registered .onnx file is something else now.
+    #[error("it is no .onnx file alone any more")]
+    NoLongerAlone,
+    /// Two ensembles have one name.
+    #[error("two ensembles are called `{0}`: `name` in their manifests must differ")]
+    SameName(String),
+    /// A model has another name than when it was read first.
+    #[error("it is called `{0}` now")]
+    Renamed(String),
+    /// A repository cannot be read.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// Something is to be served next to a repository.
+    #[error("{repository} is a repository, which is served alone; found `{other}` beside it")]
+    NotAlone {
+        /// The repository.
+        repository: String,
+        /// The other model.
+        other: String,
+    },
+    /// Models of a repository are chosen, and there is none.
+    #[error("--model-control, --load-model: expected a repository of models, found `{0}`")]
+    NoRepository(String),
+    /// A model to load at the start is not in the repository.
+    #[error("--load-model {name}: expected one of {known}")]
+    UnknownModel {
+        /// The model.
+        name: String,
+        /// The models that are there.
+        known: String,
+    },
+    /// Files are to be read more often than is of use.
+    #[error("--poll-every: expected {least:?} or more, found {found:?}")]
+    PollsTooOften {
+        /// The least pause.
+        least: Duration,
+        /// The pause.
+        found: Duration,
+    },
+    /// No model of a repository can be served.
+    #[error("{path}: no model can be served{reasons}")]
+    NoneServed {
+        /// The repository.
+        path: String,
+        /// A line for each model.
+        reasons: String,
+    },
+    /// Models do not make a catalogue.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// The devices are not there.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The file of a matrix cannot be read.
+    #[error("reading {path}: {why}")]
+    MatrixFile {
+        /// The file.
+        path: String,
+        /// The reason.
+        why: io::Error,
+    },
+    /// The file of a matrix is no matrix of these models and devices.
+    #[error("{path}: {why}")]
+    Matrix {
+        /// The file.
+        path: String,
+        /// The reason.
+        why: MatrixFileError,
+    },
+    /// The file of a matrix names precisions that members do not have.
+    #[error("{path}: {why}")]
+    Setup {
+        /// The file.
+        path: String,
+        /// The reason.
+        why: SetupFileError,
+    },
+    /// A precision is chosen twice.
+    #[error(
+        "--precision {asked} and --matrix {path}: expected one of them to say in which numbers \
+         members are computed, found `precisions = [{own}]` in the file; leave out the option, or \
+         that line"
+    )]
+    TwoPrecisions {
+        /// The file.
+        path: String,
+        /// The precision outside of the file.
+        asked: String,
+        /// The precisions in the file.
+        own: String,
+    },
+    /// The store of registered tasks has no place.
+    #[error("there is no home to keep tasks in: name a file with --store")]
+    NoHome,
+    /// The store of registered tasks cannot be read or written.
+    #[error("{path}: {why}")]
+    Store {
+        /// The store.
+        path: String,
+        /// The reason.
+        why: StoreError,
+    },
+    /// Tasks cannot be served.
+    #[error(transparent)]
+    Tasks(#[from] ServedTasksError),
+    /// The models cannot be placed on the devices.
+    #[error(transparent)]
+    Deployment(#[from] DeploymentError),
+    /// No connections can be accepted.
+    #[error(transparent)]
+    Listening(#[from] StartError),
+    /// The shares of the models are wrong.
+    #[error("--mix: {0}")]
+    Mix(#[from] MixError),
+    /// The session refused the shares of the models.
+    #[error("--mix: {0}")]
+    SessionMix(Refusal),
+    /// The recording would overwrite a file.
+    #[error("--record {}: it exists already", .0.display())]
+    RecordingExists(PathBuf),
+    /// The session refused to record or to start the load.
+    #[error(transparent)]
+    Session(#[from] Refusal),
+    /// A thread cannot be started.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+}

@@ -1,0 +1,78 @@
+//! Files of a matrix, as `--matrix` takes them: they may say in which numbers members are computed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use divisi_model::allocation::{Frame, Matrix, MatrixFile};
+use divisi_model::ensemble::MemberPrecision;
+use divisi_runtime::reading;
+use divisi_session::{SetupFile, SetupFileError};
+
+use crate::ServeError;
+
+/// A matrix, and the precision of each member where the file says it.
+pub type MatrixAndPrecisions = (Matrix, Option<Vec<MemberPrecision>>);
+
+/// Reads the matrix in a file, with the precisions that it names, unless one was `asked` for.
+///
+/// # Errors
+/// The file cannot be read, is of other models or devices, or names precisions next to `asked`.
+pub fn matrix_in(
+    path: &Path,
+    ensemble: &str,
+    frame: &Arc<Frame>,
+    asked: Option<MemberPrecision>,
+) -> Result<MatrixAndPrecisions, ServeError> {
+    let name = path.display().to_string();
+    let text = reading::text(path).map_err(|why| ServeError::MatrixFile {
+        path: name.clone(),
+        why,
+    })?;
+    let (file, precisions) = read(&text, &name)?;
+    let matrix = file.matrix_for(ensemble, frame);
+    let matrix = matrix.map_err(|why| ServeError::Matrix {
+        path: name.clone(),
+        why,
+    })?;
+    match (asked, precisions) {
+        (Some(asked), Some(own)) => Err(ServeError::TwoPrecisions {
+            path: name,
+            asked: asked.written(),
+            own: in_words(&own),
+        }),
+        (_, precisions) => Ok((matrix, precisions)),
+    }
+}
+
+fn in_words(precisions: &[MemberPrecision]) -> String {
+    let names = precisions.iter().map(|p| format!("\"{}\"", p.written()));
+    names.collect::<Vec<String>>().join(", ")
+}
+
+fn read(text: &str, path: &str) -> Result<(MatrixFile, Option<Vec<MemberPrecision>>), ServeError> {
+    let alone = match MatrixFile::parse(text) {
+        Ok(file) => return Ok((file, None)),
+        Err(why) => why,
+    };
+    match SetupFile::parse(text) {
+        Ok(SetupFile {
+            matrix,
+            precisions,
+            policy: None,
+            combination: None,
+            segment_size: None,
+        }) => Ok((matrix, precisions)),
+        Err(
+            why @ (SetupFileError::Precision { .. }
+            | SetupFileError::Precisions { .. }
+            | SetupFileError::NoNames { .. }),
+        ) => Err(ServeError::Setup {
+            path: path.to_owned(),
+            why,
+        }),
+        _ => Err(ServeError::Matrix {
+            path: path.to_owned(),
+            why: alone,
+        }),
+    }
+}

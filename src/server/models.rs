@@ -1,0 +1,353 @@
+//! The models that a server is started with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use divisi_engine::deployment::{
+    Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
+};
+use divisi_engine::load::{LoadPattern, usual_load};
+use divisi_engine::serving::EngineOptions;
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::catalogue::{Catalogue, Demand, Mix, NamedMix, NewEntry};
+use divisi_model::ensemble::{Files, MemberPrecision};
+use divisi_repository::{Repository, RepositorySource};
+use divisi_runtime::device::Devices;
+use divisi_runtime::network::Shape;
+use divisi_runtime::words::one_line;
+use divisi_tasks::routing::TaskRouter;
+use divisi_tasks::served::ServedTasks;
+
+use crate::files::has_manifest;
+use crate::{
+    DeviceChoice, FileSource, FoundDevices, ModelControl, ServeError, TaskStore, ensemble_files,
+    matrix_in,
+};
+
+/// Ensembles, ONNX files or a repository, and the devices to serve them on.
+#[derive(Clone, Debug)]
+pub struct ModelSelection {
+    /// An ensemble's folder or manifest, an ONNX file, a Triton repository, or the name of a
+    /// built-in ensemble.
+    pub first: PathBuf,
+    /// The shape of a sample of an ONNX file alone, if the file leaves dimensions open.
+    pub shape: Option<Shape>,
+    /// More ensembles and ONNX files. A repository is served alone.
+    pub more: Vec<PathBuf>,
+    /// Which models of a repository are served; without it all, and clients load and unload others.
+    pub control: Option<ModelControl>,
+    /// The precision of all members, in place of those of the manifests.
+    pub precision: Option<MemberPrecision>,
+    /// The devices.
+    pub devices: DeviceChoice,
+}
+
+impl ModelSelection {
+    /// Selects one ensemble or repository, on the devices of its manifest, else of the machine.
+    pub fn of(first: &Path) -> Self {
+        ModelSelection {
+            first: first.to_owned(),
+            shape: None,
+            more: Vec::new(),
+            control: None,
+            precision: None,
+            devices: DeviceChoice::default(),
+        }
+    }
+
+    /// Returns the files of the first ensemble.
+    ///
+    /// # Errors
+    /// The path is that of something else, or has its own shape.
+    pub fn files(&self) -> Result<Files, ServeError> {
+        let files = ensemble_files(&self.first)?;
+        match self.shape {
+            Some(shape) => files.shaped(shape).ok_or(ServeError::Shape),
+            None => Ok(files),
+        }
+    }
+
+    /// Whether a folder is a repository without models yet: it is empty, or models of it are chosen.
+    fn is_empty_repository(&self) -> bool {
+        let folder = &self.first;
+        let is_chosen = self.control.is_some() && folder.is_dir() && !has_manifest(folder);
+        is_empty_folder(folder) || is_chosen
+    }
+}
+
+/// Registered tasks, and the devices to serve them on.
+#[derive(Clone, Debug)]
+pub struct TaskSelection {
+    /// The names of the tasks.
+    pub names: Vec<String>,
+    /// The store that they are registered in.
+    pub store: TaskStore,
+    /// The devices.
+    pub devices: DeviceChoice,
+}
+
+impl TaskSelection {
+    /// Opens the tasks for these devices.
+    ///
+    /// # Errors
+    /// The store or an ensemble cannot be read, or no variant fits on the devices.
+    pub fn open(&self, devices: &Devices) -> Result<Arc<ServedTasks>, ServeError> {
+        let contents = self.store.read()?;
+        let tasks = ServedTasks::open(&contents, &self.names, devices, TaskStore::read_again);
+        Ok(Arc::new(tasks?))
+    }
+}
+
+/// Returns the models of a catalogue as a demand: in the shares of a mix, or all alike without one.
+///
+/// # Errors
+/// The mix names other models.
+pub fn demand(catalogue: Arc<Catalogue>, mix: Option<&NamedMix>) -> Result<Demand, ServeError> {
+    let mix = match mix {
+        Some(mix) => mix.of(&catalogue)?,
+        None => Mix::even(catalogue.entries().len()),
+    };
+    Ok(Demand::new(catalogue, mix))
+}
+
+/// Models that are read and not served yet.
+pub struct ServedModels {
+    /// Where they are loaded from later, or `None` if nothing changes later.
+    source: Option<Arc<dyn ModelSource>>,
+    read: ModelsRead,
+    /// The name of all together.
+    name: String,
+    devices: Devices,
+    /// The router of tasks, and the matrix that they begin with.
+    tasks: Option<(Arc<TaskRouter>, Matrix)>,
+    control: Option<ModelControl>,
+    precision: Option<MemberPrecision>,
+    /// Remarks for the operator.
+    pub notices: Vec<String>,
+}
+
+impl ServedModels {
+    /// Reads the selected models and finds their devices.
+    ///
+    /// # Errors
+    /// A model cannot be read, or a device is not there. Of a repository whose models can be loaded
+    /// later, only a reason for every model is an error.
+    pub fn read(selection: &ModelSelection) -> Result<Self, ServeError> {
+        if Repository::is_at(&selection.first) || selection.is_empty_repository() {
+            return Self::read_repository(selection);
+        }
+        if selection.control.is_some() {
+            let found = selection.first.display().to_string();
+            return Err(ServeError::NoRepository(found));
+        }
+        let mut all = vec![selection.files()?];
+        for path in &selection.more {
+            all.push(ensemble_files(path)?);
+        }
+        let (source, entries) = FileSource::open(all, selection.precision)?;
+        let found = selection.devices.find(&entries[0].ensemble.devices)?;
+        let name = entries[0].name.clone();
+        let read = of_entries(entries);
+        Ok(Self::of(
+            name,
+            Some(Arc::new(source)),
+            read,
+            found,
+            selection,
+        ))
+    }
+
+    fn of(
+        name: String,
+        source: Option<Arc<dyn ModelSource>>,
+        read: ModelsRead,
+        found: FoundDevices,
+        selection: &ModelSelection,
+    ) -> Self {
+        ServedModels {
+            source,
+            read,
+            name,
+            devices: found.devices,
+            tasks: None,
+            control: selection.control.clone(),
+            precision: selection.precision,
+            notices: found.notices,
+        }
+    }
+
+    fn read_repository(selection: &ModelSelection) -> Result<Self, ServeError> {
+        let path = &selection.first;
+        if let Some(other) = selection.more.first() {
+            return Err(ServeError::NotAlone {
+                repository: path.display().to_string(),
+                other: other.display().to_string(),
+            });
+        }
+        let control = selection.control.clone();
+        let control = control.unwrap_or(ModelControl::Explicit(crate::FirstModels::All));
+        control.check()?;
+        let repository = Repository::open(path)?.computed_in(selection.precision);
+        let source = RepositorySource::new(repository).polled(control.is_polled());
+        let names = control.first(source.names())?;
+        let mut read = ModelsRead {
+            asked: Some(names.clone()),
+            ..source.read(ModelsToRead::first(&names))
+        };
+        let waits = control.can_change() && read.failures.is_empty();
+        if read.entries.is_empty() && !waits {
+            return Err(ServeError::NoneServed {
+                path: path.display().to_string(),
+                reasons: reasons(&read),
+            });
+        }
+        let first = read.entries.first();
+        let of_first = first.map(|entry| &entry.ensemble.devices[..]);
+        let mut found = selection.devices.find(of_first.unwrap_or_default())?;
+        found.notices.append(&mut remarks(&mut read));
+        let source = control.can_change().then(|| Arc::new(source) as Arc<_>);
+        Ok(Self::of(folder_name(path), source, read, found, selection))
+    }
+
+    /// Reads the ensembles of tasks: each sub-ensemble in each precision is a model.
+    ///
+    /// # Errors
+    /// The store or an ensemble cannot be read, a device is not there, or no variant fits.
+    pub fn of_tasks(selection: &TaskSelection) -> Result<Self, ServeError> {
+        let FoundDevices { devices, notices } = selection.devices.find(&[])?;
+        let tasks = selection.open(&devices)?;
+        let matrix = tasks.first_matrix(&devices, EngineOptions::default())?;
+        Ok(ServedModels {
+            source: None,
+            read: of_entries(tasks.entries().to_vec()),
+            name: selection.names.join("+"),
+            devices,
+            tasks: Some((Arc::new(TaskRouter::new(tasks)), matrix)),
+            control: None,
+            precision: None,
+            notices,
+        })
+    }
+
+    /// Returns the router of the tasks, or `None` if models are served by their names.
+    pub fn router(&self) -> Option<Arc<TaskRouter>> {
+        self.tasks.as_ref().map(|(router, _)| Arc::clone(router))
+    }
+
+    /// Returns whether there is no model yet.
+    pub fn is_empty(&self) -> bool {
+        self.read.entries.is_empty()
+    }
+
+    /// Returns the devices.
+    pub fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    /// Whether the first model has samples for the built-in load to send.
+    pub fn has_samples(&self) -> bool {
+        let first = self.read.entries.first();
+        first.is_some_and(|entry| entry.ensemble.calibration.is_some())
+    }
+
+    /// Returns the load that suits the devices and the first model, or all models if a mix names
+    /// their shares.
+    ///
+    /// # Errors
+    /// The models do not make a catalogue.
+    pub fn usual_load(&self, mix: Option<&NamedMix>) -> Result<LoadPattern, ServeError> {
+        let catalogue = self.catalogue()?;
+        Ok(match (mix, &self.read.entries[..]) {
+            (None, [first, ..]) => usual_load(&first.ensemble, &self.devices),
+            _ => usual_load(catalogue.models(), &self.devices),
+        })
+    }
+
+    fn catalogue(&self) -> Result<Catalogue, ServeError> {
+        Ok(Catalogue::new(&self.name, self.read.entries.clone())?)
+    }
+
+    /// Returns the models as a demand: in the shares of a mix, or all alike without one.
+    ///
+    /// # Errors
+    /// The models do not make a catalogue, or the mix names others.
+    pub fn demand(&self, mix: Option<&NamedMix>) -> Result<Demand, ServeError> {
+        demand(Arc::new(self.catalogue()?), mix)
+    }
+
+    /// Returns the matrix in a file, and has the models computed in the precisions that it names.
+    fn matrix_in(&mut self, path: &Path) -> Result<Matrix, ServeError> {
+        let catalogue = self.catalogue()?;
+        let models = catalogue.models();
+        let frame = Frame::of(models, &self.devices);
+        let (matrix, precisions) = matrix_in(path, &models.name, &frame, self.precision)?;
+        if let Some(precisions) = precisions {
+            let computed = catalogue.in_precisions(&precisions);
+            let entries = self.read.entries.iter_mut().zip(computed.entries());
+            entries.for_each(|(entry, new)| entry.ensemble = Arc::clone(new.ensemble()));
+        }
+        Ok(matrix)
+    }
+
+    /// Serves them by the matrix in a file, or by worst-fit decreasing without one.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the models do not fit on the devices.
+    pub fn deploy(mut self, matrix: Option<&Path>) -> Result<Arc<Deployment>, ServeError> {
+        let name = self.name.clone();
+        let matrix = matrix.map(|path| self.matrix_in(path)).transpose()?;
+        let matrix = matrix.or(self.tasks.map(|(_, matrix)| matrix));
+        let start = DeploymentStart {
+            name,
+            devices: self.devices,
+            options: EngineOptions::default(),
+            matrix,
+        };
+        let deployment = Arc::new(Deployment::start(self.source, self.read, start)?);
+        if let Some(control) = self.control {
+            control.follow(&deployment)?;
+        }
+        Ok(deployment)
+    }
+}
+
+fn of_entries(entries: Vec<NewEntry>) -> ModelsRead {
+    ModelsRead {
+        entries,
+        ..ModelsRead::default()
+    }
+}
+
+/// Takes the remarks on models that were read.
+fn remarks(read: &mut ModelsRead) -> Vec<String> {
+    let mut all = Vec::new();
+    if read.entries.is_empty() {
+        all.push("no model is served yet: load one".into());
+    }
+    let failures = read.failures.iter();
+    all.extend(failures.map(|(name, why)| format!("model `{name}` is not served: {why}")));
+    all.append(&mut read.notices);
+    all
+}
+
+/// Returns whether there is a folder with nothing in it.
+pub fn is_empty_folder(path: &Path) -> bool {
+    let mut files = std::fs::read_dir(path).into_iter().flatten();
+    path.is_dir() && files.next().is_none()
+}
+
+/// Returns the name of a folder, as that of its contents.
+fn folder_name(path: &Path) -> String {
+    let path = path.canonicalize();
+    let name = path
+        .ok()
+        .and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
+    name.map_or_else(|| "models".into(), |name| one_line(&name).into_owned())
+}
+
+/// Returns a line for each model that cannot be served.
+fn reasons(read: &ModelsRead) -> String {
+    let failures = read.failures.iter();
+    let lines = failures.map(|(name, why)| format!("\n  model `{}`: {why}", one_line(name)));
+    lines.collect()
+}

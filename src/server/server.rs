@@ -1,0 +1,169 @@
+//! A server: models on devices, a door for clients, a session for consoles.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use divisi_door::ServerOptions;
+use divisi_engine::deployment::Deployment;
+use divisi_engine::load::LoadPattern;
+use divisi_engine::search::Cache;
+use divisi_model::catalogue::NamedMix;
+use divisi_model::ensemble::PrecisionRemark;
+use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::policies::PolicyChoice;
+use divisi_session::record::Recorder;
+use divisi_session::{ClientDoor, Command, LiveSession, Session};
+use divisi_tasks::jobs::LiveJobs;
+use divisi_tasks::routing::{GoalChooser, LiveRouter};
+use divisi_tasks::scaling::LiveScaling;
+
+use crate::{OperatedDoor, ServeError, ServedModels, StoredJobs, TaskStore};
+
+/// The load that a server starts with.
+#[derive(Clone, Debug, Default)]
+pub enum StartLoad {
+    /// No load.
+    #[default]
+    None,
+    /// The load that suits the models and their devices.
+    Usual,
+    /// This load.
+    Pattern(LoadPattern),
+}
+
+/// How a server serves its models.
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// The file of the matrix; without it worst-fit decreasing finds one.
+    pub matrix: Option<PathBuf>,
+    /// The load to begin with.
+    pub load: StartLoad,
+    /// The shares of samples in which the load asks the models.
+    pub mix: Option<NamedMix>,
+    /// A new file, into which all that the session shows is recorded.
+    pub record: Option<PathBuf>,
+    /// Addresses, keys, bounds and the rest of the door; it stays closed if no address is named.
+    pub door: ServerOptions,
+    /// The policy and the store of tasks; without effect if no tasks are served.
+    pub tasks: TaskOptions,
+}
+
+/// How a server serves tasks.
+#[derive(Clone, Debug)]
+pub struct TaskOptions {
+    /// The policy by which variants are loaded.
+    pub scaling: PolicyChoice,
+    /// The goals of the built-in load's queries, in turn.
+    pub goals: Vec<QueryGoals>,
+    /// The store with the batch jobs.
+    pub store: TaskStore,
+}
+
+impl Default for TaskOptions {
+    fn default() -> Self {
+        TaskOptions {
+            scaling: PolicyChoice::Static,
+            goals: Vec::new(),
+            store: TaskStore::default(),
+        }
+    }
+}
+
+/// A server. Dropping it ends it: requests under way are answered first.
+pub struct Server {
+    /// The session that consoles see and command.
+    pub session: Recorder<LiveSession>,
+    /// The door for clients. The session holds it, too.
+    pub door: Arc<OperatedDoor>,
+}
+
+impl Server {
+    /// Serves models, accepts connections and starts the load.
+    ///
+    /// # Errors
+    /// The models do not fit on the devices, an address is taken, or an option does not suit the models.
+    pub fn start(models: ServedModels, options: ServeOptions) -> Result<Self, ServeError> {
+        if let Some(path) = options.record.as_ref().filter(|p| p.exists()) {
+            return Err(ServeError::RecordingExists(path.clone()));
+        }
+        let router = models.router();
+        let load = first_load(&models, &options)?;
+        let notices = models.notices.clone();
+        let deployment = models.deploy(options.matrix.as_deref())?;
+        let remarks = remarks(&deployment);
+        let live = |router| Arc::new(LiveRouter::new(Arc::clone(&deployment), router));
+        let tasks: Option<Arc<LiveRouter>> = router.map(live);
+        let door = OperatedDoor::new(&deployment, tasks.clone(), options.door)?;
+        let door = Arc::new(door);
+        let session = LiveSession::of_deployment(deployment, Cache::of_user());
+        let session = match tasks {
+            Some(router) => with_tasks(session, router, &options.tasks)?,
+            None => session,
+        };
+        let session = session.with_door(Arc::clone(&door) as Arc<dyn ClientDoor>);
+        let warnings = notices.iter().chain(&remarks);
+        warnings.for_each(|warning| session.warn(warning));
+        let mut session = Recorder::new(session);
+        begin(&mut session, options.record, options.mix, load)?;
+        Ok(Server { session, door })
+    }
+}
+
+/// Returns the load to begin with, or `None` if there is none or no samples for it.
+fn first_load(
+    models: &ServedModels,
+    options: &ServeOptions,
+) -> Result<Option<LoadPattern>, ServeError> {
+    let mix = options.mix.as_ref();
+    let pattern = match &options.load {
+        StartLoad::None => None,
+        StartLoad::Usual => Some(models.usual_load(mix)?),
+        StartLoad::Pattern(pattern) => Some(pattern.clone()),
+    };
+    Ok(pattern.filter(|_| mix.is_some() || models.has_samples()))
+}
+
+fn with_tasks(
+    session: LiveSession,
+    router: Arc<LiveRouter>,
+    options: &TaskOptions,
+) -> Result<LiveSession, ServeError> {
+    let scaling = LiveScaling::start(Arc::clone(&router), options.scaling)?;
+    let board = StoredJobs::of(&options.store);
+    let scaling = LiveJobs::start(scaling, Arc::new(board))?;
+    let chooser = GoalChooser::new(router, &options.goals);
+    let session = session.with_chooser(Arc::new(chooser));
+    Ok(session.with_scaling(scaling))
+}
+
+fn begin(
+    session: &mut Recorder<LiveSession>,
+    record: Option<PathBuf>,
+    mix: Option<NamedMix>,
+    load: Option<LoadPattern>,
+) -> Result<(), ServeError> {
+    if let Some(path) = record {
+        session.command(Command::StartRecording(path))?;
+    }
+    if mix.is_some() {
+        let set = session.command(Command::SetMix(mix));
+        set.map_err(ServeError::SessionMix)?;
+    }
+    if let Some(pattern) = load {
+        session.command(Command::StartLoad(pattern))?;
+    }
+    Ok(())
+}
+
+/// Returns the remarks on precisions that the devices do not multiply, and on members whose answers
+/// depend on how they are run.
+fn remarks(deployment: &Deployment) -> Vec<String> {
+    let engine = &deployment.running().engine;
+    let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
+    let precisions = PrecisionRemark::all(engine.precisions(), devices, of_all);
+    let precisions = precisions.iter().map(ToString::to_string);
+    let members = engine.ensemble().member_remarks();
+    precisions
+        .chain(members.iter().map(ToString::to_string))
+        .collect()
+}

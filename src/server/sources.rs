@@ -1,0 +1,157 @@
+//! The ensembles, networks and pipelines that a command line names, as models that can be loaded again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use divisi_engine::deployment::{ModelSource, ModelsRead, ModelsToRead, ReadState};
+use divisi_model::catalogue::{Interface, NewEntry};
+use divisi_model::ensemble::{Ensemble, Files, MemberPrecision};
+use divisi_runtime::lock::SharedLeaf;
+
+use crate::ServeError;
+
+/// The models of files that were named one by one.
+pub struct FileSource {
+    models: Vec<NamedFiles>,
+    precision: Option<MemberPrecision>,
+    /// How the files of models looked when they were read, by the models' names.
+    stamps: SharedLeaf<Arc<AllStamps>>,
+}
+
+/// A model, and where its files are.
+struct NamedFiles {
+    name: String,
+    files: Files,
+}
+
+/// The names, times and sizes of the files of a folder.
+type FileStamps = Vec<(PathBuf, SystemTime, u64)>;
+
+/// Those of several models, by their names.
+type AllStamps = BTreeMap<String, FileStamps>;
+
+impl FileSource {
+    /// Reads all models. Returns those that can be served.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or two have the same name.
+    pub fn open(
+        all: Vec<Files>,
+        precision: Option<MemberPrecision>,
+    ) -> Result<(Self, Vec<NewEntry>), ServeError> {
+        let mut source = FileSource {
+            models: Vec::new(),
+            precision,
+            stamps: SharedLeaf::default(),
+        };
+        let mut stamps = AllStamps::new();
+        let mut entries: Vec<NewEntry> = Vec::new();
+        for files in all {
+            let stamp = stamp(&files);
+            let entry = source.entry(&files)?;
+            if entries.iter().any(|other| other.name == entry.name) {
+                return Err(ServeError::SameName(entry.name));
+            }
+            let name = entry.name.clone();
+            stamps.insert(name.clone(), stamp);
+            source.models.push(NamedFiles { name, files });
+            entries.push(entry);
+        }
+        source.stamps = SharedLeaf::new(Arc::new(stamps));
+        Ok((source, entries))
+    }
+
+    fn entry(&self, files: &Files) -> Result<NewEntry, ServeError> {
+        let mut ensemble = Ensemble::read(files)?;
+        if let Some(precision) = self.precision {
+            ensemble.compute_in(precision);
+        }
+        let network = matches!(files, Files::Network { .. });
+        let mut members = ensemble.members.iter();
+        let interface = Interface {
+            network,
+            // NaN is no integer: whoever answers such fails instead.
+            non_finite: network && members.all(|m| m.graph.signature().answers_floats()),
+            ..Interface::default()
+        };
+        Ok(NewEntry::of(Arc::new(ensemble), interface))
+    }
+
+    /// Returns a model as it is served, or as it is now where it is to be read `again` and its files
+    /// changed.
+    fn read_one(
+        &self,
+        model: &NamedFiles,
+        wanted: ModelsToRead<'_>,
+        stamps: &mut AllStamps,
+    ) -> Result<NewEntry, ServeError> {
+        let mut served = wanted.served.iter();
+        let before = served.find(|entry| entry.name == model.name);
+        let now = stamp(&model.files);
+        if let Some(before) = before
+            && (!wanted.again.names(&model.name) || stamps.get(&model.name) == Some(&now))
+        {
+            return Ok(before.clone());
+        }
+        let entry = self.entry(&model.files)?;
+        if entry.name != model.name {
+            return Err(ServeError::Renamed(entry.name));
+        }
+        stamps.insert(model.name.clone(), now);
+        Ok(entry)
+    }
+}
+
+impl ModelSource for FileSource {
+    fn names(&self) -> Vec<String> {
+        self.models.iter().map(|model| model.name.clone()).collect()
+    }
+
+    fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
+        let mut stamps = AllStamps::clone(&self.stamps.read());
+        let mut read = ModelsRead::default();
+        let is_wanted = |model: &&NamedFiles| wanted.names.contains(&model.name);
+        for model in self.models.iter().filter(is_wanted) {
+            match self.read_one(model, wanted, &mut stamps) {
+                Ok(entry) => read.entries.push(entry),
+                Err(error) => {
+                    read.failures.insert(model.name.clone(), error.to_string());
+                }
+            }
+        }
+        read.state = Some(ReadState::new(Arc::new(stamps)));
+        read
+    }
+
+    fn serves(&self, read: &ReadState) {
+        if let Some(stamps) = read.known() {
+            *self.stamps.write() = stamps;
+        }
+    }
+}
+
+/// Returns how the files of a model look now; nothing of those that are compiled in.
+fn stamp(files: &Files) -> FileStamps {
+    let Some(manifest) = files.path(files.manifest()) else {
+        return Vec::new();
+    };
+    let folder = manifest.parent().unwrap_or(Path::new("."));
+    let mut all: FileStamps = match files {
+        Files::Network { .. } => look(&manifest).into_iter().collect(),
+        _ => {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.filter_map(|entry| look(&entry.path())).collect()
+        }
+    };
+    all.sort();
+    all
+}
+
+fn look(path: &Path) -> Option<(PathBuf, SystemTime, u64)> {
+    let facts = std::fs::metadata(path)
+        .ok()
+        .filter(|facts| facts.is_file())?;
+    Some((path.to_owned(), facts.modified().ok()?, facts.len()))
+}

@@ -1,0 +1,91 @@
+//! The interface between a console and an engine.
+//!
+//! A console reads a [`Session`] and sends it [`Command`]s; it never uses the engine itself. The
+//! engine of this process is a [`LiveSession`], that of another process a
+//! [`RemoteSession`](remote::RemoteSession) over a socket, and a recording is played by a
+//! [`ReplaySession`](replay::ReplaySession). [`wire`] is the form of what they exchange in bytes,
+//! [`record`] writes recordings.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
+
+mod arrange;
+mod command;
+mod door_view;
+mod entries;
+mod failure_watch;
+mod live;
+mod model_change;
+mod model_view;
+mod playback;
+pub mod record;
+mod refusal;
+pub mod remote;
+pub mod replay;
+mod setup_file;
+mod snapshot;
+mod task_scaling;
+pub mod wire;
+
+pub use arrange::{Arranged, Arrangement, arrange};
+pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
+pub use divisi_engine::changes::{
+    Baseline, Check, HistoryEntry, Judge, JudgeVerdict, Limited, Mark, MarkKind, Measured,
+    Probation, ProbationState, ReloadState, ReloadView, Terms,
+};
+pub use divisi_engine::load::LoadPattern;
+pub use divisi_engine::search::{Algorithm as SearchKind, Method as SearchOrder};
+pub use divisi_engine::serving::{LogLevel, SettingChange, Setup};
+pub use divisi_model::metrics::{Distribution, LatencyView};
+pub use door_view::{
+    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, ModelCallers,
+    RefusalCount,
+};
+pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
+pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
+pub use live::LiveSession;
+pub use model_change::{ModelChangeState, ModelChangeView, ModelsChanged};
+pub use model_view::{
+    CatalogueView, CountedAccuracy, GoalCounts, ModelFigures, ModelKind, RunningBatches,
+    VariantView,
+};
+pub use playback::{Pace, Play, Playback};
+pub use refusal::{Refusal, SessionRefusal};
+pub use setup_file::{SetupFile, SetupFileError};
+pub use snapshot::{
+    AnswerQuality, Audience, Counters, Health, LoadView, LogEntry, RecordingView, SearchState,
+    SearchView, Snapshot, ThroughputView,
+};
+pub use task_scaling::{
+    ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
+    ScalingChange, ScalingView, StreamView, TaskScaling, TaskView, UnreachableView,
+};
+
+use std::time::Duration;
+
+use divisi_model::trace::Span;
+
+/// A source of what is shown: a live engine now; a recording or a socket later.
+pub trait Session: Send {
+    /// Everything but the spans, as of now.
+    fn snapshot(&mut self) -> Snapshot;
+
+    /// Time since the engine's start; of a recording, where it is being played.
+    fn now(&mut self) -> Duration;
+
+    /// Moves the spans since the last call to `into`, oldest first. Returns how many spans
+    /// were lost since the start.
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64;
+
+    /// Asks for something; it happens in the background and shows in later snapshots.
+    ///
+    /// # Errors
+    /// Why it cannot be done now.
+    fn command(&mut self, command: Command) -> Result<(), Refusal>;
+
+    /// Returns the changes that applying `setup` would make: workers, memory, throughput.
+    ///
+    /// # Errors
+    /// Why it cannot be applied.
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal>;
+}

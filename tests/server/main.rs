@@ -1,0 +1,15 @@
+//! The tests of the server that programs embed, over real connections.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests stop at the first surprise"
+)]
+
+#[path = "../tasks/common.rs"]
+#[allow(dead_code, reason = "shared by several crates of tests")]
+mod common;
+mod embedded;
+mod selections;
+mod tasks;
