@@ -152,7 +152,7 @@ fn during(
 }
 
 fn read(name: &str) -> Result<Arc<Ensemble>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample_ensembles");
     Ok(Arc::new(Ensemble::read(&Files::at(&folder.join(name)))?))
 }
 

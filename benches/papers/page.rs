@@ -68,7 +68,7 @@ pub fn provenance() -> String {
 /// The file cannot be written.
 pub fn write(text: &str) -> io::Result<()> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    fs::write(folder.join("benches/papers/RESULTS.md"), text)
+    fs::write(folder.join("../../benches/papers/RESULTS.md"), text)
 }
 
 fn machine() -> String {

@@ -13,6 +13,7 @@ mod cache;
 pub mod callers;
 pub mod calls;
 pub mod client;
+mod clock;
 mod describe;
 mod gateway;
 pub mod grpc;
@@ -30,6 +31,7 @@ pub mod tls;
 mod watched;
 
 pub use cache::CacheMachine;
+pub use clock::{ClockHand, ConnectionClock};
 pub use net::{BodyPace, ConnectionNumber, ConnectionTable, EnteredConnection};
 pub use options::ServerOptions;
 pub use server::{Addresses, InferenceServer, ServerActivity, StartError};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::calls::access::AccessOptions;
 use crate::calls::traces::TraceOptions;
+use crate::clock::ConnectionClock;
 use crate::keys::Keys;
 use crate::limits::ServerLimits;
 use crate::notices::Notices;
@@ -40,6 +41,8 @@ pub struct ServerOptions {
     pub limits: ServerLimits,
     /// The threads that read requests and write answers.
     pub threads: usize,
+    /// The clock of the time limits of connections.
+    pub clock: ConnectionClock,
 }
 
 impl Default for ServerOptions {
@@ -58,6 +61,7 @@ impl Default for ServerOptions {
             allow_remote: false,
             limits: ServerLimits::default(),
             threads: 2,
+            clock: ConnectionClock::default(),
         }
     }
 }

@@ -310,7 +310,7 @@ impl Listeners {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let open = OpenConnections::new(&self.gateway.limits);
+        let open = OpenConnections::new(&self.gateway.limits, &self.gateway.clock);
         if let Some(listener) = listener {
             let listener =
                 tokio::net::TcpListener::from_std(listener).map_err(StartError::Threads)?;

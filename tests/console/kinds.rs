@@ -420,7 +420,7 @@ fn the_tokens_of_texts_are_predicted_with_their_part_of_the_text() {
     let folder = tempfile::tempdir().expect("folder");
     let of = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let files = [
-        ("tests/engine/onnx_files/tagger.onnx", "tagger.onnx"),
+        ("tests/runtime/onnx_files/tagger.onnx", "tagger.onnx"),
         ("sample_ensembles/snippets/tokenizer.json", "tokenizer.json"),
     ];
     for (from, to) in files {
@@ -455,7 +455,7 @@ fn the_tokens_of_texts_are_predicted_with_their_part_of_the_text() {
 /// A folder with a network of the tests, and the network's path.
 fn network(name: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("folder");
-    let of = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/engine/onnx_files");
+    let of = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/runtime/onnx_files");
     let path = folder.path().join(name);
     std::fs::copy(of.join(name), &path).expect("copied");
     let path = path.to_string_lossy().into_owned();

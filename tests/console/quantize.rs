@@ -254,7 +254,7 @@ fn what_cannot_be_calibrated_is_refused() {
 #[test]
 fn a_file_that_was_quantised_before_keeps_its_own_scales() {
     let folder = Folder::new();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/engine/onnx_files");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/runtime/onnx_files");
     let file = fs::read(from.join("quantised_pairs.onnx")).expect("a network");
     let file = folder.write("pairs.onnx", &file);
     let rows = format!("{}\n", vec!["0.5"; 4 * 8 * 6].join(",")).repeat(2);

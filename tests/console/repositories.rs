@@ -25,7 +25,7 @@ impl Models {
 
     pub fn network(&self, name: &str, config: &str) {
         let file =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/engine/onnx_files/one.onnx");
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/runtime/onnx_files/one.onnx");
         let version = self.join(name).join("1");
         fs::create_dir_all(&version).expect("a folder");
         fs::copy(file, version.join("model.onnx")).expect("copied");

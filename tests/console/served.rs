@@ -71,7 +71,7 @@ fn a_server_answers_samples_as_this_process_would() {
 fn a_network_alone_is_asked_under_the_name_that_its_file_gives_its_input() {
     let network = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../tests/engine/onnx_files/one.onnx"
+        "/../tests/runtime/onnx_files/one.onnx"
     );
     let home = Home::new();
     let (mut server, address) = serve_models(&home, &[network]);

@@ -11,7 +11,7 @@ use divisi_door::calls::access::{AccessFormat, AccessOptions, LineBuffer, RateSa
 use divisi_door::keys::Keys;
 use divisi_door::limits::ServerLimits;
 use divisi_door::notices::Notices;
-use divisi_door::{InferenceServer, ServerOptions, StartError};
+use divisi_door::{ConnectionClock, InferenceServer, ServerOptions, StartError};
 use divisi_inference::error::ServiceError;
 use divisi_inference::protocol::ModelId;
 use divisi_inference::service::{
@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::client::{ask, ask_with, read};
-use crate::service::{Echo, options};
+use crate::service::{Echo, advance_until_told, options};
 use crate::wait::wait_until;
 
 const INFER: &str = "/v2/models/echo/infer";
@@ -79,6 +79,15 @@ impl Logged {
     fn within(
         limits: ServerLimits,
         models: impl ModelService,
+        log: (AccessFormat, Option<u32>),
+        keys: Option<Keys>,
+    ) -> Self {
+        Logged::by(options(limits), models, log, keys)
+    }
+
+    fn by(
+        options: ServerOptions,
+        models: impl ModelService,
         (format, rate): (AccessFormat, Option<u32>),
         keys: Option<Keys>,
     ) -> Self {
@@ -91,7 +100,7 @@ impl Logged {
         let options = ServerOptions {
             keys: keys.map(Arc::new),
             access: Some(access),
-            ..options(limits)
+            ..options
         };
         let server = InferenceServer::start(Arc::new(models), &options).expect("starts");
         Logged { folder, server }
@@ -209,12 +218,16 @@ fn a_question_whether_something_is_ready_has_the_status_of_its_answer() {
 #[test]
 fn heads_that_are_refused_have_lines_and_are_counted_by_their_reason() {
     let limits = ServerLimits {
-        header_time: Duration::from_millis(500),
         headers: 8,
         ..ServerLimits::default()
     };
     let format = (AccessFormat::Json, None);
-    let logged = Logged::within(limits, Echo::default(), format, None);
+    let (clock, hand) = ConnectionClock::still();
+    let options = ServerOptions {
+        clock,
+        ..options(limits)
+    };
+    let logged = Logged::by(options, Echo::default(), format, None);
     let address = logged.server.addresses().http.expect("an address");
     let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(70_000));
     let many = format!("GET /v2 HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(9));
@@ -222,6 +235,9 @@ fn heads_that_are_refused_have_lines_and_are_counted_by_their_reason() {
     let told = heads.map(|head| {
         let mut client = TcpStream::connect(address).expect("connects");
         client.write_all(head.as_bytes()).expect("is sent");
+        if !head.contains("\r\n") {
+            advance_until_told(&hand, &client);
+        }
         read(&mut client).status
     });
     assert_eq!(told, [408, 414, 431, 400]);

@@ -2,14 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use divisi_door::limits::ServerLimits;
 use divisi_inference::bounds::RequestBounds;
 use serde_json::json;
 
 use crate::client::{ask, ask_with, read, request};
-use crate::service::TestServer;
+use crate::service::{STEP, TestServer, advance_until_told};
 use crate::wait::wait_until;
 
 const INFER: &str = "/v2/models/echo/infer";
@@ -146,12 +145,7 @@ fn a_body_in_pieces_is_bounded_like_one_in_whole() {
 
 #[test]
 fn a_client_that_sends_slowly_is_given_up_and_others_are_served() {
-    let limits = ServerLimits {
-        header_time: Duration::from_millis(500),
-        body_time: Duration::from_millis(50),
-        ..ServerLimits::default()
-    };
-    let server = TestServer::within(limits);
+    let (server, hand) = TestServer::timed(ServerLimits::default());
     let address = server.server.addresses().http.expect("an address");
     let mut head = TcpStream::connect(address).expect("connects");
     head.write_all(b"POST /v2/mod").expect("is sent");
@@ -159,7 +153,9 @@ fn a_client_that_sends_slowly_is_given_up_and_others_are_served() {
     let begun = format!("POST {INFER} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{");
     body.write_all(begun.as_bytes()).expect("is sent");
     assert_eq!(ask(address, "GET", "/v2/health/live", b"").status, 200);
+    advance_until_told(&hand, &body);
     assert_eq!(read(&mut body).status, 408);
+    advance_until_told(&hand, &head);
     let late = read(&mut head);
     assert_eq!(late.status, 408, "{late:?}");
     assert!(late.error().contains("the head"), "{late:?}");
@@ -172,11 +168,7 @@ fn a_client_that_sends_slowly_is_given_up_and_others_are_served() {
 
 #[test]
 fn a_client_that_does_not_read_is_given_up() {
-    let limits = ServerLimits {
-        read_time: Duration::from_millis(50),
-        ..ServerLimits::default()
-    };
-    let server = TestServer::within(limits);
+    let (server, hand) = TestServer::timed(ServerLimits::default());
     let address = server.server.addresses().http.expect("an address");
     let mut client = TcpStream::connect(address).expect("connects");
     let values = vec![b'x'; 64 << 20];
@@ -193,6 +185,7 @@ fn a_client_that_does_not_read_is_given_up() {
         .expect("is sent");
     // What is there to be read once it has ended is less than the answer.
     wait_until("the server ends it", || {
+        hand.advance(STEP);
         client.take_error().is_ok_and(|e| e.is_some()) || client.write(b"x").is_err()
     });
 }

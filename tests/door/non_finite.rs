@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use divisi_door::InferenceServer;
+use divisi_door::Addresses;
 use divisi_inference::protocol::{WireTensor, classified};
 use divisi_runtime::tensor::DataType;
 use serde_json::{Value, json};
@@ -15,13 +15,7 @@ use crate::service::TestServer;
 const SAMPLE: [f32; 4] = [f32::NAN, f32::INFINITY, 1.0, f32::NEG_INFINITY];
 
 /// Asks a model for a sample as binary data.
-fn infer(
-    server: &InferenceServer,
-    model: &str,
-    input: &str,
-    sample: &[f32],
-    binary: bool,
-) -> Answer {
+fn infer(addresses: Addresses, model: &str, input: &str, sample: &[f32], binary: bool) -> Answer {
     let bytes: Vec<u8> = sample
         .iter()
         .flat_map(|value| value.to_le_bytes())
@@ -31,7 +25,7 @@ fn infer(
         "parameters": {"binary_data_output": binary}})
     .to_string();
     let length = ("Inference-Header-Content-Length", head.len().to_string());
-    let address = server.addresses().http.expect("an address");
+    let address = addresses.http.expect("an address");
     let path = format!("/v2/models/{model}/infer");
     ask_with(
         address,
@@ -72,7 +66,7 @@ fn a_model_takes_them_and_its_answer_is_what_its_network_makes_of_them() {
         ("a", "x", [f32::NAN, -inf, 1.0, -inf]),
         ("e", "in", [f32::NAN, inf, 1.0, -inf]),
     ] {
-        let answer = infer(&served.server, model, input, &SAMPLE, true);
+        let answer = infer(served.server.addresses(), model, input, &SAMPLE, true);
         let found = values(&answer);
         assert!(same(&found, &expected), "{model}: {found:?}");
     }
@@ -82,7 +76,7 @@ fn a_model_takes_them_and_its_answer_is_what_its_network_makes_of_them() {
 #[test]
 fn an_answer_in_json_has_them_in_the_words_that_triton_writes() {
     let served = served(chain());
-    let answer = infer(&served.server, "a", "x", &SAMPLE, false);
+    let answer = infer(served.server.addresses(), "a", "x", &SAMPLE, false);
     assert_eq!(answer.status, 200, "{answer:?}");
     let text = String::from_utf8(answer.body).expect("text");
     assert!(
@@ -92,8 +86,8 @@ fn an_answer_in_json_has_them_in_the_words_that_triton_writes() {
 }
 
 /// The answer to a request whose JSON is as it stands.
-fn answer_to(server: &InferenceServer, model: &str, body: &str) -> (u16, String) {
-    let address = server.addresses().http.expect("an address");
+fn answer_to(addresses: Addresses, model: &str, body: &str) -> (u16, String) {
+    let address = addresses.http.expect("an address");
     let path = format!("/v2/models/{model}/infer");
     let answer = ask(address, "POST", &path, body.as_bytes());
     let text = String::from_utf8_lossy(&answer.body).into_owned();
@@ -109,7 +103,7 @@ fn a_request_in_json_may_have_them_in_the_words_that_python_writes() {
         r#""data":[NaN,Infinity,1.0,-Infinity],"name":"x","shape":[1,4],"datatype":"FP32""#,
     ] {
         let body = format!(r#"{{"id":"NaN","inputs":[{{{tensor}}}]}}"#);
-        let (status, text) = answer_to(&served.server, "a", &body);
+        let (status, text) = answer_to(served.server.addresses(), "a", &body);
         assert_eq!(status, 200, "{tensor}: {text}");
         let expected = "\"data\":[NaN,-Infinity,1.0,-Infinity]";
         assert!(text.contains(expected), "{tensor}: {text}");
@@ -126,7 +120,7 @@ fn every_type_of_floats_takes_the_words_and_strings_stay_as_they_are() {
                 {{"name":"x","shape":[3],"datatype":"{data_type}","data":[-Infinity,NaN,Infinity]}},
                 {{"name":"y","shape":[2],"datatype":"BYTES","data":["NaN","\"-Infinity, \\"]}}]}}"#
         );
-        let (status, text) = answer_to(&server.server, "echo", &body);
+        let (status, text) = answer_to(server.server.addresses(), "echo", &body);
         assert_eq!(status, 200, "{data_type}: {text}");
         for data in [
             r#"[-Infinity,NaN,Infinity]"#,
@@ -164,7 +158,7 @@ fn the_words_are_values_of_floats_alone() {
         (with(r#"NaN:1"#), elsewhere),
         (with("\"id\":\"\u{7f}\""), "the request's JSON"),
     ] {
-        let (status, text) = answer_to(&server.server, "echo", &body);
+        let (status, text) = answer_to(server.server.addresses(), "echo", &body);
         assert_eq!(status, 400, "{body}: {text}");
         assert!(text.contains(words), "{body}: {text}");
     }
@@ -192,10 +186,10 @@ fn a_finite_number_beyond_its_type_is_refused() {
                 r#"{{"inputs":[{{"name":"x","shape":[2],"datatype":"{data_type}","data":[1,{value}]}}]}}"#
             )
         };
-        let (status, text) = answer_to(&server.server, "echo", &body(within));
+        let (status, text) = answer_to(server.server.addresses(), "echo", &body(within));
         assert_eq!(status, 200, "{within}: {text}");
         assert!(!text.contains("Infinity"), "{within}: {text}");
-        let (status, text) = answer_to(&server.server, "echo", &body(beyond));
+        let (status, text) = answer_to(server.server.addresses(), "echo", &body(beyond));
         assert_eq!(status, 400, "{beyond}: {text}");
         let words =
             format!("tensor `x`: value 1 is {shown}, which is beyond the range of {data_type}");
@@ -223,7 +217,7 @@ fn an_integer_beyond_its_type_is_refused() {
         let body = format!(
             r#"{{"inputs":[{{"name":"x","shape":[1],"datatype":"{data_type}","data":[{value}]}}]}}"#
         );
-        let (status, text) = answer_to(&server.server, "echo", &body);
+        let (status, text) = answer_to(server.server.addresses(), "echo", &body);
         assert_eq!(status, 400, "{data_type} {value}: {text}");
         assert!(text.contains("tensor `x`: value 0 is"), "{text}");
         assert!(text.contains(data_type), "{text}");
@@ -287,7 +281,7 @@ fn an_ensemble_of_divisi_s_own_refuses_them() {
     let manifest = format!("answers = {{ values = 4 }}\n{MANIFEST}");
     let models = Models::new().file("both/ensemble.toml", manifest);
     let served = served(models.file("both/one.onnx", network("affine.onnx")));
-    let refused = infer(&served.server, "both", "input", &SAMPLE, false);
+    let refused = infer(served.server.addresses(), "both", "input", &SAMPLE, false);
     assert_eq!(refused.status, 400, "{refused:?}");
     let error = refused.error();
     assert!(error.contains("value 0 is not a finite number"), "{error}");

@@ -7,15 +7,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use divisi_door::ServerOptions;
 use divisi_door::limits::ServerLimits;
-use divisi_door::{InferenceServer, ServerOptions};
-use divisi_engine::deployment::{
-    Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
+use divisi_engine::deployment::Deployment;
+use divisi_server::{
+    DeviceChoice, FirstModels, ModelControl, ModelSelection, OperatedDoor, ServedModels,
 };
-use divisi_engine::serving::EngineOptions;
-use divisi_inference::ensemble::EnsembleService;
-use divisi_repository::{Repository, RepositorySource};
-use divisi_runtime::device::{Devices, Host};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -35,7 +32,7 @@ ensemble_scheduling { step [
 "#;
 
 pub fn network(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engine/onnx_files");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/runtime/onnx_files");
     fs::read(folder.join(name)).expect("a network")
 }
 
@@ -62,53 +59,41 @@ impl Models {
     }
 
     pub fn serve(self, with_files: bool) -> Served {
-        let source = self.source();
-        let names = source.names();
-        self.serve_of(source, names, with_files)
+        self.serve_by(None, with_files)
     }
 
-    pub fn source(&self) -> RepositorySource {
-        RepositorySource::new(Repository::open(self.folder.path()).expect("opens"))
-    }
-
-    /// Serves the models of `names`.
-    pub fn serve_of(
-        self,
-        source: RepositorySource,
-        names: Vec<String>,
-        with_files: bool,
-    ) -> Served {
-        let names: std::collections::BTreeSet<String> = names.into_iter().collect();
-        let read = ModelsRead {
-            asked: Some(names.clone()),
-            ..source.read(ModelsToRead::first(&names))
+    /// Serves them as `divisi serve` does, on one core.
+    pub fn serve_by(self, control: Option<ModelControl>, with_files: bool) -> Served {
+        let selection = ModelSelection {
+            control,
+            devices: DeviceChoice {
+                names: vec!["cpu:0".to_owned()],
+                memory: Some(4 << 30),
+            },
+            ..ModelSelection::of(self.folder.path())
         };
-        let start = DeploymentStart {
-            name: "models".into(),
-            devices: Devices::default_of(&Host {
-                cores: vec![0],
-                memory_bytes: 4 << 30,
-            }),
-            options: EngineOptions::default(),
-            matrix: None,
-        };
-        let deployment = Deployment::start(Some(Arc::new(source)), read, start).expect("starts");
-        let deployment = Arc::new(deployment);
-        let service = EnsembleService::of_deployment(Arc::clone(&deployment));
+        let models = ServedModels::read(&selection).expect("can be read");
+        let deployment = models.deploy(None).expect("starts");
         let options = ServerOptions {
             load_files: with_files,
             ..options(ServerLimits::default())
         };
         Served {
-            server: InferenceServer::start(Arc::new(service), &options).expect("starts"),
+            server: OperatedDoor::new(&deployment, None, options).expect("starts"),
             deployment,
             models: self,
         }
     }
 }
 
+/// Serves models of these names alone at the start.
+pub fn only(names: &[&str]) -> Option<ModelControl> {
+    let names = names.iter().map(ToString::to_string).collect();
+    Some(ModelControl::Explicit(FirstModels::Named(names)))
+}
+
 pub struct Served {
-    pub server: InferenceServer,
+    pub server: OperatedDoor,
     pub deployment: Arc<Deployment>,
     pub models: Models,
 }
@@ -428,8 +413,7 @@ fn a_model_is_loaded_from_files_that_its_client_brings() {
 #[test]
 fn what_an_ensemble_brought_at_the_start_goes_with_its_dependents() {
     let models = chain();
-    let served = models.source();
-    let served = models.serve_of(served, vec!["e".into()], false);
+    let served = models.serve_by(only(&["e"]), false);
     assert_eq!(served.get("/v2/models/a/ready").status, 200);
     assert_eq!(served.unload("e", true).status, 200);
     for model in ["e", "a", "b"] {

@@ -1,11 +1,13 @@
 //! Models for tests: one that answers its inputs, and one that waits until it is told to answer.
 
+use std::io::ErrorKind as IoErrorKind;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use divisi_door::limits::ServerLimits;
-use divisi_door::{InferenceServer, ServerOptions};
+use divisi_door::{ClockHand, ConnectionClock, InferenceServer, ServerOptions};
 use divisi_inference::error::{ErrorKind, ServiceError};
 use divisi_inference::protocol::{ModelId, NamedTensor, ParameterValue};
 use divisi_inference::service::{
@@ -14,6 +16,8 @@ use divisi_inference::service::{
 };
 use divisi_runtime::tensor::{DataType, Signature, TensorSpec};
 use tokio::sync::Notify;
+
+use crate::wait::wait_until;
 
 /// Answers every tensor that it is sent. The model `never` does not answer until it is released, `broken` fails, `slow`
 /// takes a millisecond.
@@ -165,12 +169,25 @@ impl TestServer {
     }
 
     pub fn within(limits: ServerLimits) -> Self {
+        TestServer::by(&options(limits))
+    }
+
+    /// A server whose time limits pass when the hand moves its clock.
+    pub fn timed(limits: ServerLimits) -> (Self, ClockHand) {
+        let (clock, hand) = ConnectionClock::still();
+        let options = ServerOptions {
+            clock,
+            ..options(limits)
+        };
+        (TestServer::by(&options), hand)
+    }
+
+    fn by(options: &ServerOptions) -> Self {
         let echo = Echo::default();
         let waiting = Arc::clone(&echo.waiting);
         let release = Arc::clone(&echo.release);
         let asked = Arc::clone(&echo.asked);
-        let options = options(limits);
-        let server = InferenceServer::start(Arc::new(echo), &options).expect("starts");
+        let server = InferenceServer::start(Arc::new(echo), options).expect("starts");
         TestServer {
             server,
             waiting,
@@ -182,6 +199,19 @@ impl TestServer {
     pub fn waits(&self, for_how_many: usize) -> bool {
         self.waiting.load(Ordering::SeqCst) == for_how_many
     }
+}
+
+/// A time that is moved at once.
+pub const STEP: Duration = Duration::from_secs(10);
+
+/// Moves the clock until the server has written or closed the connection.
+pub fn advance_until_told(hand: &ClockHand, client: &TcpStream) {
+    client.set_nonblocking(true).expect("an option");
+    wait_until("the server gives the client up", || {
+        hand.advance(STEP);
+        !matches!(client.peek(&mut [0]), Err(e) if e.kind() == IoErrorKind::WouldBlock)
+    });
+    client.set_nonblocking(false).expect("an option");
 }
 
 /// Free ports of this machine.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use divisi_door::InferenceServer;
 use divisi_door::limits::ServerLimits;
 use divisi_door::proto::inference as proto;
+use divisi_door::{Addresses, InferenceServer};
 use divisi_engine::serving::{BatchOfRun, StepRun};
 use divisi_inference::error::ServiceError;
 use divisi_inference::protocol::ModelId;
@@ -31,8 +31,8 @@ fn rows(input: &str, shape: &[usize]) -> Value {
     json!({"inputs": [{"name": input, "datatype": "FP32", "shape": shape, "data": data}]})
 }
 
-fn statistics(server: &InferenceServer, model: &str) -> Value {
-    let address = server.addresses().http.expect("an address");
+fn statistics(addresses: Addresses, model: &str) -> Value {
+    let address = addresses.http.expect("an address");
     let path = format!("/v2/models/{model}/stats");
     ask(address, "GET", &path, b"").json()["model_stats"][0].clone()
 }
@@ -58,14 +58,14 @@ fn each_size_of_the_batches_that_ran_has_its_times() {
     let input = engine.ensemble().members[0].graph.signature().inputs[0]
         .name
         .clone();
-    assert_eq!(sizes(&statistics(&server, "mlp")), []);
+    assert_eq!(sizes(&statistics(server.addresses(), "mlp")), []);
     for count in [1, 1, 5] {
         assert_eq!(
             infer(&server, "mlp", &rows(&input, &[count, 1, 8, 8])).status,
             200
         );
     }
-    let statistics = statistics(&server, "mlp");
+    let statistics = statistics(server.addresses(), "mlp");
     assert_eq!(sizes(&statistics), [(1, 2), (5, 1)]);
     assert_eq!(statistics["execution_count"], 3);
     assert_eq!(statistics["inference_count"], 7);
@@ -93,7 +93,10 @@ fn an_ensemble_has_the_batches_of_its_members_where_these_are_no_models() {
         200
     );
     let members = engine.ensemble().members.len() as u64;
-    assert_eq!(sizes(&statistics(&server, "digits")), [(4, members)]);
+    assert_eq!(
+        sizes(&statistics(server.addresses(), "digits")),
+        [(4, members)]
+    );
 }
 
 /// Answers as [`Echo`] does, each request by a batch that is larger than that of the one before.
@@ -159,7 +162,7 @@ fn of_very_many_sizes_the_first_are_told_and_every_batch_is_an_execution() {
     for _ in 0..300 {
         assert_eq!(infer(&server, "echo", &rows("x", &[1, 3])).status, 200);
     }
-    let statistics = statistics(&server, "echo");
+    let statistics = statistics(server.addresses(), "echo");
     let sizes = sizes(&statistics);
     assert_eq!(sizes.len(), 256);
     assert_eq!((sizes[0], sizes[255]), ((1, 1), (256, 1)));
@@ -224,11 +227,12 @@ fn the_models_that_ran_for_a_request_that_failed_later_were_executed() {
         let answer = served.post(&format!("/v2/models/{model}/infer"), &body);
         assert_eq!(answer.status, 501, "{answer:?}");
     };
-    let executed = |model: &str| statistics(&served.server, model)["execution_count"].clone();
+    let executed =
+        |model: &str| statistics(served.server.addresses(), model)["execution_count"].clone();
     // Its runs are counted once nothing of the request is under way any more.
     ask("e", "in");
     wait_until("both ran", || executed("a") == 1 && executed("n") == 1);
-    let of_a = statistics(&served.server, "a");
+    let of_a = statistics(served.server.addresses(), "a");
     assert_eq!(of_a["inference_count"], 2);
     assert_eq!(sizes(&of_a), [(2, 1)]);
     // The failure is the second's, and the request's.
@@ -237,8 +241,11 @@ fn the_models_that_ran_for_a_request_that_failed_later_were_executed() {
         ["success", "fail"].map(|how| stats[how]["count"].as_u64())
     };
     assert_eq!(counts(&of_a), [Some(1), Some(0)]);
-    assert_eq!(counts(&statistics(&served.server, "n")), [Some(0), Some(1)]);
-    let of_e = statistics(&served.server, "e");
+    assert_eq!(
+        counts(&statistics(served.server.addresses(), "n")),
+        [Some(0), Some(1)]
+    );
+    let of_e = statistics(served.server.addresses(), "e");
     assert_eq!(counts(&of_e), [Some(0), Some(1)]);
     assert_eq!(of_e["inference_count"], 0);
     assert_eq!(of_e["execution_count"], 0);

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use divisi_engine::deployment::ModelSource;
+use divisi_server::ModelControl;
 use serde_json::{Value, json};
 
-use crate::repository::{ENSEMBLE, Models, Served, chain, network};
+use crate::repository::{ENSEMBLE, Models, Served, chain, network, only};
 
 /// Refreshes as a poll does. Returns whether another engine serves since.
 fn polled(served: &Served) -> bool {
@@ -243,8 +244,7 @@ fn a_version_that_an_ensemble_uses_stays_however_often_models_are_loaded() {
 fn models_that_came_with_an_ensemble_stay_without_it_unless_they_are_to_go() {
     for (dependents, left) in [(false, 200), (true, 404)] {
         let models = chain();
-        let source = models.source();
-        let served = models.serve_of(source, Vec::new(), false);
+        let served = models.serve_by(only(&[]), false);
         assert_eq!(served.load("e", &json!({})).status, 200);
         assert!(serves(&served));
         assert_eq!(served.unload("e", dependents).status, 200);
@@ -257,9 +257,9 @@ fn models_that_came_with_an_ensemble_stay_without_it_unless_they_are_to_go() {
 #[test]
 fn models_that_follow_their_files_are_not_loaded_or_unloaded_by_name() {
     let models = chain();
-    let source = models.source().polled(true);
-    let names = source.names();
-    let served = models.serve_of(source, names, false);
+    // The test reads the files again by itself, not after a time.
+    let polled_once = ModelControl::Poll(Duration::MAX);
+    let served = models.serve_by(Some(polled_once), false);
     for refused in [served.load("a", &json!({})), served.unload("e", true)] {
         assert_eq!(refused.status, 503, "{refused:?}");
         assert!(refused.error().contains("change the files"), "{refused:?}");

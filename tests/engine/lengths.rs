@@ -250,7 +250,7 @@ fn a_network_whose_answers_depend_on_padding_is_not_padded() {
     lowered(Lengths::exact(8).expect("lengths")).expect("nothing is padded");
     // Alone, without a manifest that could say so, its lengths are exact by themselves.
     let [unmasked, encoder] = ["unmasked", "lengths"].map(|name| {
-        let file = PathBuf::from(format!("tests/runtime/onnx_files/{name}.onnx"));
+        let file = root().join(format!("tests/runtime/onnx_files/{name}.onnx"));
         let ensemble = Ensemble::read(&Files::at(&file)).expect(name);
         ensemble.lengths.expect("a length varies")
     });

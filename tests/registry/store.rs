@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
@@ -157,18 +157,15 @@ fn who_comes_second_waits_or_is_refused() {
     ] {
         assert_eq!(refused.code(), "store_in_use");
     }
-    let began = Instant::now();
     let second = thread::spawn({
         let path = path.clone();
         move || Store::open(&path, PATIENCE).map(drop)
     });
-    thread::sleep(3 * SOON);
     first
         .register("digits", &model("a", 1, 1))
         .expect("registers");
     drop(first);
     second.join().expect("no panic").expect("opens in its turn");
-    assert!(began.elapsed() >= 3 * SOON);
 }
 
 #[test]

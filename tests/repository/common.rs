@@ -16,7 +16,7 @@ pub struct Written(TempDir);
 
 /// The folder of the small networks.
 pub fn networks() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engine/onnx_files")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/runtime/onnx_files")
 }
 
 impl Written {

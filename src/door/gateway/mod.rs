@@ -11,6 +11,7 @@ use divisi_engine::deployment::ModelOverride;
 use crate::background::Background;
 use crate::cache::{CacheLook, ResponseCache};
 use crate::calls::{CallRecord, CallRecorder};
+use crate::clock::ConnectionClock;
 use crate::describe;
 use crate::keys::{KeyRole, Keys};
 use crate::limits::{Allowance, ServerLimits};
@@ -36,6 +37,8 @@ pub(crate) struct Gateway {
     pub service: Arc<dyn ModelService>,
     /// The bounds.
     pub limits: ServerLimits,
+    /// The clock of the time limits.
+    pub clock: ConnectionClock,
     /// Who may ask; `None` for everybody.
     pub keys: Option<Arc<Keys>>,
     /// The certificate of connections under TLS; `None` where they are not.
@@ -69,6 +72,7 @@ impl Gateway {
         Arc::new(Gateway {
             service,
             limits,
+            clock: options.clock.clone(),
             keys: options.keys.clone(),
             tls: options.tls.clone(),
             bodies: Allowance::of(limits.bodies),

@@ -10,7 +10,7 @@ use divisi_runtime::lock::Leaf;
 use hyper::body::{Body, Frame};
 use tonic::Status;
 
-use crate::limits::{AllowanceShare, ServerLimits};
+use crate::limits::AllowanceShare;
 use crate::net::{PaceLimit, WaitedBody};
 use crate::packing::{Encoding, Unpacker};
 use divisi_inference::error::{ErrorKind, ServiceError};
@@ -80,7 +80,7 @@ impl CallBody {
         to: MessagesTo,
         kind: BodyKind,
         encoding: Option<Encoding>,
-        limits: &ServerLimits,
+        limit: PaceLimit,
     ) -> Self {
         CallBody {
             encoding,
@@ -93,7 +93,7 @@ impl CallBody {
             next: None,
             held: None,
             kind,
-            limit: PaceLimit::new(limits),
+            limit,
         }
     }
 

@@ -15,7 +15,7 @@ use tonic::{Status, Streaming};
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::Allowance;
-use crate::net::WaitedBody;
+use crate::net::{PaceLimit, WaitedBody};
 use crate::proto::health::health_server::HealthServer;
 use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
 use crate::proto::inference::{ModelInferRequest, ModelStreamInferResponse};
@@ -137,8 +137,8 @@ impl GrpcCalls {
         to: MessagesTo,
         kind: BodyKind,
     ) -> CallBody {
-        let limits = &self.gateway.limits;
-        CallBody::new(body, bounds, to, kind, self.encoding.request, limits)
+        let pace = PaceLimit::new(&self.gateway.limits, &self.gateway.clock);
+        CallBody::new(body, bounds, to, kind, self.encoding.request, pace)
     }
 
     fn bounds(&self, most: usize) -> MessageBounds {

@@ -17,6 +17,7 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 
 use crate::calls::{CallRecord, GRPC};
+use crate::clock::ConnectionClock;
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
@@ -105,7 +106,7 @@ async fn serve_on(
             Ok(AnswerBody::watch(answer, under_way))
         }
     });
-    let http = builder(&limits);
+    let http = builder(&limits, presence.clock());
     let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
     // How a connection ended its client knows, or does not care.
     let patience = tokio::select! {
@@ -179,9 +180,12 @@ fn role(call: &str) -> Option<KeyRole> {
     }
 }
 
-fn builder(limits: &ServerLimits) -> http2::Builder<StreamExecutor> {
+fn builder(limits: &ServerLimits, clock: &ConnectionClock) -> http2::Builder<StreamExecutor> {
     let read_time = limits.read_time;
-    let mut http = http2::Builder::new(StreamExecutor { read_time });
+    let mut http = http2::Builder::new(StreamExecutor {
+        read_time,
+        clock: clock.clone(),
+    });
     let header_bytes = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
     http.timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)

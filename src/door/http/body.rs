@@ -100,7 +100,7 @@ async fn gather_all(
 ) -> Result<HeldBody, ServiceError> {
     let mut held = gateway.bodies.share();
     let mut all = RopeGatherer::announced(body.size_hint().lower());
-    let mut pace = PaceLimit::new(&gateway.limits);
+    let mut pace = PaceLimit::new(&gateway.limits, &gateway.clock);
     while let Some(frame) = next_frame(&mut body, &mut pace).await? {
         let broken = |e| ServiceError::bad(format!("the request's body broke off: {e}"));
         let Ok(piece) = frame.map_err(broken)?.into_data() else {

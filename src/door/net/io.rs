@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
 
+use crate::clock::{ClockWait, ConnectionClock};
 use crate::limits::ServerLimits;
 
 use super::presence::Presence;
@@ -62,14 +62,19 @@ impl Phase {
 
 /// A time limit that is armed while something is waited for.
 pub(crate) struct TimeLimit {
+    clock: ConnectionClock,
     time: Duration,
-    until: Option<Pin<Box<Sleep>>>,
+    until: Option<ClockWait>,
 }
 
 impl TimeLimit {
     /// Creates a limit that is not armed.
-    pub(crate) fn of(time: Duration) -> Self {
-        TimeLimit { time, until: None }
+    pub(crate) fn of(time: Duration, clock: &ConnectionClock) -> Self {
+        TimeLimit {
+            clock: clock.clone(),
+            time,
+            until: None,
+        }
     }
 
     /// That which was waited for is there.
@@ -79,9 +84,9 @@ impl TimeLimit {
 
     /// Arms it, unless it is armed already, and returns whether it has passed.
     pub(crate) fn has_passed(&mut self, context: &mut Context<'_>) -> bool {
-        let time = self.time;
-        let until = self.until.get_or_insert_with(|| Box::pin(sleep(time)));
-        until.as_mut().poll(context).is_ready() || until.deadline() <= Instant::now()
+        let (time, clock) = (self.time, &self.clock);
+        let until = self.until.get_or_insert_with(|| clock.sleep(time));
+        Pin::new(&mut *until).poll(context).is_ready() || until.deadline() <= clock.now()
     }
 }
 
@@ -165,13 +170,14 @@ impl<S> TimedIo<S> {
         expected: ExpectedBytes,
         limits: &ServerLimits,
     ) -> Self {
+        let clock = presence.clock();
         TimedIo {
             stream,
-            presence,
             expected,
             has_sent: false,
-            head: TimeLimit::of(limits.header_time),
-            read: TimeLimit::of(limits.read_time),
+            head: TimeLimit::of(limits.header_time, clock),
+            read: TimeLimit::of(limits.read_time, clock),
+            presence,
         }
     }
 

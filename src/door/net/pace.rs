@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
+use crate::clock::{ClockWait, ConnectionClock};
 use crate::limits::ServerLimits;
 use divisi_inference::error::{ErrorKind, ServiceError};
 
@@ -59,19 +60,21 @@ impl BodyPace {
 /// Waits for the pieces of a body only as long as its pace allows.
 pub(crate) struct PaceLimit {
     limits: BodyPace,
+    clock: ConnectionClock,
     under_way: Option<PacedBody>,
 }
 
 struct PacedBody {
     pace: BodyPace,
     began: Instant,
-    until: Pin<Box<Sleep>>,
+    until: ClockWait,
 }
 
 impl PaceLimit {
     /// Creates the limit of a body that has not begun.
-    pub(crate) fn new(limits: &ServerLimits) -> Self {
+    pub(crate) fn new(limits: &ServerLimits, clock: &ConnectionClock) -> Self {
         PaceLimit {
+            clock: clock.clone(),
             limits: BodyPace::new(limits.body_time, limits.body_rate),
             under_way: None,
         }
@@ -84,8 +87,8 @@ impl PaceLimit {
 
     /// Notes that bytes have come.
     pub(crate) fn comes(&mut self, bytes: usize) {
-        let body = self.body();
-        body.pace.comes(bytes, body.began.elapsed());
+        let body = begun(&mut self.under_way, self.limits, &self.clock);
+        body.pace.comes(bytes, self.clock.now() - body.began);
     }
 
     /// Waits for more.
@@ -93,29 +96,30 @@ impl PaceLimit {
     /// # Errors
     /// The body comes too slowly.
     pub(crate) fn poll_wait(&mut self, context: &mut Context<'_>) -> Poll<ServiceError> {
-        let body = self.body();
+        let body = begun(&mut self.under_way, self.limits, &self.clock);
         let deadline = body.began.checked_add(body.pace.deadline());
         let Some(deadline) = deadline else {
             return Poll::Pending;
         };
         if body.until.deadline() != deadline {
-            body.until.as_mut().reset(deadline);
+            body.until.reset(deadline, &self.clock);
         }
-        match body.until.as_mut().poll(context) {
+        match Pin::new(&mut body.until).poll(context) {
             Poll::Ready(()) => Poll::Ready(body.pace.error()),
             Poll::Pending => Poll::Pending,
         }
     }
+}
 
-    fn body(&mut self) -> &mut PacedBody {
-        let pace = self.limits;
-        self.under_way.get_or_insert_with(|| {
-            let began = Instant::now();
-            PacedBody {
-                pace,
-                began,
-                until: Box::pin(sleep_until(began + Duration::from_secs(1))),
-            }
-        })
-    }
+/// Returns the body that is under way, which begins now if none is.
+fn begun<'a>(
+    under_way: &'a mut Option<PacedBody>,
+    pace: BodyPace,
+    clock: &ConnectionClock,
+) -> &'a mut PacedBody {
+    under_way.get_or_insert_with(|| PacedBody {
+        pace,
+        began: clock.now(),
+        until: clock.sleep(Duration::from_secs(1)),
+    })
 }

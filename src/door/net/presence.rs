@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use divisi_runtime::lock::Leaf;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
+use crate::clock::ConnectionClock;
 use crate::limits::ServerLimits;
 
 use super::ending::Ending;
@@ -15,16 +16,18 @@ use super::table::{ConnectionNumber, ConnectionTable, EnteredConnection};
 
 /// The open connections of an address.
 pub(crate) struct OpenConnections {
+    clock: ConnectionClock,
     began: Instant,
     table: Leaf<ConnectionTable<Arc<Notify>>>,
 }
 
 impl OpenConnections {
     /// Creates an address without connections.
-    pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
+    pub(crate) fn new(limits: &ServerLimits, clock: &ConnectionClock) -> Arc<Self> {
         let table = ConnectionTable::new(limits.connections, limits.stalled_time);
         Arc::new(OpenConnections {
-            began: Instant::now(),
+            clock: clock.clone(),
+            began: clock.now(),
             table: Leaf::new(table),
         })
     }
@@ -60,7 +63,7 @@ impl OpenConnections {
     }
 
     fn now(&self) -> Duration {
-        self.began.elapsed()
+        self.clock.now() - self.began
     }
 }
 
@@ -101,6 +104,11 @@ impl Presence {
         BodyWait(self.clone())
     }
 
+    /// Returns the clock of its time limits.
+    pub(crate) fn clock(&self) -> &ConnectionClock {
+        &self.0.all.clock
+    }
+
     /// Returns whether the connection had to make room while it was receiving, and still is.
     pub(crate) fn is_cut(&self) -> bool {
         self.0.all.table.lock().is_cut(self.0.number)
@@ -125,7 +133,8 @@ impl Presence {
 
     /// Waits until no request was under way for `time`, counted from now on at the earliest.
     pub(crate) async fn rests(&self, time: Duration) {
-        let from = Instant::now();
+        let clock = &self.0.all.clock;
+        let from = clock.now();
         loop {
             let since = self.0.all.table.lock().idle_since(self.0.number);
             let Some(since) = since else {
@@ -133,11 +142,11 @@ impl Presence {
                 continue;
             };
             let until = from.max(self.0.all.began + since) + time;
-            if until <= Instant::now() {
+            if until <= clock.now() {
                 return;
             }
             // It may be later by then, and is never earlier.
-            sleep_until(until).await;
+            clock.sleep_until(until).await;
         }
     }
 }

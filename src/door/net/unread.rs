@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use hyper::rt::Executor;
 
+use crate::clock::ConnectionClock;
+
 use super::io::TimeLimit;
 
 tokio::task_local! {
@@ -54,23 +56,26 @@ impl UnreadAnswer {
 
 /// Runs each stream of a connection in a task, and ends it where a piece of its answer lies for too
 /// long: what is dropped is reset.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StreamExecutor {
     /// The time that a piece may lie.
     pub read_time: Duration,
+    /// The clock by which it lies.
+    pub clock: ConnectionClock,
 }
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, stream: F) {
-        tokio::spawn(watched(stream, self.read_time));
+        let limit = TimeLimit::of(self.read_time, &self.clock);
+        tokio::spawn(watched(stream, limit));
     }
 }
 
-async fn watched(stream: impl Future<Output = ()>, read_time: Duration) {
+async fn watched(stream: impl Future<Output = ()>, limit: TimeLimit) {
     let mut watch = AnswerWatch {
         answer: UnreadAnswer::default(),
         lies: None,
-        limit: TimeLimit::of(read_time),
+        limit,
     };
     let mut stream = pin!(ANSWER.scope(watch.answer.clone(), stream));
     poll_fn(|context| match stream.as_mut().poll(context) {

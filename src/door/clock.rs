@@ -1,0 +1,104 @@
+//! The time of a server's connections: the machine's, or one that stands still until it is moved.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, Sleep};
+
+/// The clock by which connections are limited. By default it is the machine's.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionClock(Option<watch::Receiver<Instant>>);
+
+/// Moves a clock that stands still, so that time limits pass when a test says so, and not because
+/// the machine is busy.
+#[derive(Debug)]
+pub struct ClockHand(watch::Sender<Instant>);
+
+impl ClockHand {
+    /// Moves the clock. Limits that end within `time` pass.
+    pub fn advance(&self, time: Duration) {
+        self.0.send_modify(|now| *now += time);
+    }
+}
+
+impl ConnectionClock {
+    /// Creates a clock that stands still, and the hand that moves it.
+    pub fn still() -> (Self, ClockHand) {
+        let (hand, clock) = watch::channel(Instant::now());
+        (ConnectionClock(Some(clock)), ClockHand(hand))
+    }
+
+    /// Returns the present time.
+    pub(crate) fn now(&self) -> Instant {
+        match &self.0 {
+            None => Instant::now(),
+            Some(clock) => *clock.borrow(),
+        }
+    }
+
+    /// Returns a wait until `deadline`.
+    pub(crate) fn sleep_until(&self, deadline: Instant) -> ClockWait {
+        let waits = match &self.0 {
+            None => Waits::Machine(Box::pin(tokio::time::sleep_until(deadline))),
+            Some(clock) => Waits::Still(Box::pin(until(clock.clone(), deadline))),
+        };
+        ClockWait { deadline, waits }
+    }
+
+    /// Returns a wait of `time`.
+    pub(crate) fn sleep(&self, time: Duration) -> ClockWait {
+        let now = self.now();
+        self.sleep_until(now.checked_add(time).unwrap_or(now + NEVER))
+    }
+}
+
+/// A time that no connection lives to see.
+const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+async fn until(mut clock: watch::Receiver<Instant>, deadline: Instant) {
+    // Without a hand the clock never moves again.
+    if clock.wait_for(|now| *now >= deadline).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// A wait for a time of a [`ConnectionClock`].
+pub(crate) struct ClockWait {
+    deadline: Instant,
+    waits: Waits,
+}
+
+enum Waits {
+    Machine(Pin<Box<Sleep>>),
+    Still(Pin<Box<dyn Future<Output = ()> + Send + Sync>>),
+}
+
+impl ClockWait {
+    /// Returns the time that it waits for.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Waits for another time, without new memory on the machine's clock.
+    pub(crate) fn reset(&mut self, deadline: Instant, clock: &ConnectionClock) {
+        match &mut self.waits {
+            Waits::Machine(sleep) => sleep.as_mut().reset(deadline),
+            Waits::Still(_) => *self = clock.sleep_until(deadline),
+        }
+        self.deadline = deadline;
+    }
+}
+
+impl Future for ClockWait {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.waits {
+            Waits::Machine(sleep) => sleep.as_mut().poll(context),
+            Waits::Still(wait) => wait.as_mut().poll(context),
+        }
+    }
+}
