@@ -1,6 +1,6 @@
 //! The cost of the console, and how soon it answers.
 //!
-//! `cargo bench -p divisi-console --bench console` measures `live`, `keys`, `flood`,
+//! `cargo bench -p divisi --bench console` measures `live`, `keys`, `flood`,
 //! `memory` and `idle` (two minutes; a machine that is otherwise idle);
 //! `… --bench console -- live` one of them. `throughput` needs a terminal:
 //! `benches/console/throughput.sh` opens one; `attached` is the same with a console in

@@ -6,8 +6,8 @@ cd "$(dirname "$0")/../.."
 result=$(mktemp)
 socket=divisi-bench-$$
 trap 'tmux -L "$socket" kill-server 2>/dev/null || true; rm -f "$result"' EXIT
-cargo bench -p divisi-console --bench console --no-run
+cargo bench -p divisi --bench console --no-run
 tmux -L "$socket" new -d -x 160 -y 50 \
-    "cargo bench -p divisi-console --bench console -- throughput 2>'$result'; tmux -L '$socket' wait-for -S done"
+    "cargo bench -p divisi --bench console -- throughput 2>'$result'; tmux -L '$socket' wait-for -S done"
 tmux -L "$socket" wait-for done
 grep -E '^(console|Error)' "$result"

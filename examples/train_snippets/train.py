@@ -32,7 +32,7 @@ NAMES = list(LANGUAGES)
 TRAIN, TEST = 900, 300
 LENGTH, VOCABULARY, EPOCHS = 48, 768, 24
 # Made files, and files about languages.
-SKIPPED = ("sample_ensembles", "examples/train_snippets", "tests/engine/onnx_files", "CHANGELOG")
+SKIPPED = ("sample_ensembles", "examples/train_snippets", "tests/runtime/onnx_files", "CHANGELOG")
 
 
 def lines_of(suffixes):

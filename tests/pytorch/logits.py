@@ -6,8 +6,8 @@ shapes of its parameters: `tensors.json`.
     venv/bin/python logits.py ../../target/release/divisi
 
 Every published network as torchvision has it, else timm, with all parameters loaded
-strictly under the names `divisi network show` prints, in float64. `tests/engine/pytorch.rs`
-compares; of the larger ones of a family `tests/engine/networks.rs` compares the tensors alone. Beside the answers it prints how far PyTorch's own float32 is from them.
+strictly under the names `divisi network show` prints, in float64. `tests/runtime/pytorch.rs`
+compares; of the larger ones of a family `tests/runtime/networks.rs` compares the tensors alone. Beside the answers it prints how far PyTorch's own float32 is from them.
 """
 
 import json

@@ -3,7 +3,7 @@
     divisi network show resnet18 --format json > resnet18.json
     python divisi_weights.py resnet18.json resnet18.safetensors
 
-Without a second file it prints a checksum of each tensor (`tests/engine/weights.rs` has
+Without a second file it prints a checksum of each tensor (`tests/runtime/weights.rs` has
 some).
 
 Value i of a tensor with a `key` and a `bound` is (2u - 1) * bound in float32, where u is
