@@ -1,14 +1,14 @@
-//! The decisions of model-less serving: who asks says what is needed, not which model.
+//! Decides which variant of a task answers a query, and which variants run on which devices.
 //!
-//! A *task* is what a query wants done. Its [`variants`] are the ways to answer it: a whole
-//! ensemble or some of its members, in a precision, on a kind of device, in batches of a size.
-//! [`choice`] takes a query's [`goals`] to the variant that meets them at least cost, and
-//! [`policies`] decide once a second which variants run on which devices. Nothing here has a
-//! clock, a lock or a thread: times go in with what happened. [`fleet`] plays the same decisions
-//! in virtual time.
+//! In model-less serving a query names a task and goals, such as an accuracy of 98.5 % within
+//! 20 ms, in place of a model. The [`variants`] of a task are the ways to answer it: a whole
+//! ensemble or some of its members, in a precision, on a kind of device, at a batch size.
+//! [`choice`] returns the cheapest variant that meets a query's [`goals`]; once a second one of the
+//! [`policies`] decides which variants run where. [`fleet`] plays both decisions in virtual time.
 //!
-//! The ideas are those of INFaaS (Romero et al., USENIX ATC 2021); where a number or a formula is
-//! theirs, or another system's, its documentation says so.
+//! Nothing here has a clock, a lock or a thread: events with their times go in, decisions come out.
+//! The ideas are those of INFaaS (Romero et al., USENIX ATC 2021); a number or formula of that or
+//! another paper names its source.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

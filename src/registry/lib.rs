@@ -1,10 +1,11 @@
-//! Registration for model-less serving: an ensemble becomes the variants of a task.
+//! Measures and stores the variants of tasks.
 //!
-//! A [`registration`] runs labelled rows through every member in every precision, counts how often
-//! each sub-ensemble is right, measures what members take on each kind of device, composes the
-//! [`profiles`] of variants of these, and leaves out those that another one beats in everything.
-//! The [`store`] keeps them: one file, written in transactions. Profiles that were made by other
-//! kernels or weights are found [stale](records::StaleProfile) and not used.
+//! A [`registration`] runs labelled samples through every member of an ensemble in every
+//! precision, counts the accuracy of each sub-ensemble, and measures the time of each member on
+//! each kind of device. [`profiles`] are composed of these times; variants that another variant
+//! beats in accuracy, cost and time are left out. The [`store`] is one file, written in
+//! transactions. A profile measured with other kernels or weights is reported as
+//! [stale](records::StaleProfile) and not used.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

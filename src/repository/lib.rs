@@ -1,9 +1,10 @@
-//! Triton's model repositories, opened as they are.
+//! Reads Triton's model repositories as models that Divisi serves.
 //!
-//! A repository is a folder with a folder for each model: its `config.pbtxt`, and a folder for each
-//! version with the model's file. [`Repository::load`] makes ensembles of them that an engine can
-//! serve, says which fields are not honoured, and why a model cannot be loaded. Whatever is read
-//! is checked before it is used, and lies inside the repository.
+//! A repository is a folder with one folder for each model: its `config.pbtxt`, and a folder with
+//! the model's file for each version. [`Repository::load`] returns ensembles that an engine can
+//! serve, the fields that are not honoured, and the reason for each model that cannot be loaded.
+//! [`convert`] writes repositories as Divisi's manifests and the other way round. All files are
+//! checked before they are used, and lie inside the repository.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

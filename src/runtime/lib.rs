@@ -1,9 +1,13 @@
-//! Networks on devices: graphs and weights, the code that computes them, and devices with
-//! their memory. Members and requests are unknown here; the engine that decides and serves is
-//! a crate above this one.
+//! Runs neural networks on processor partitions and GPUs.
 //!
-//! This is the only crate with `unsafe`: in kernels, in CUDA, for page-locked memory, and where
-//! weights are mapped.
+//! A [`network`] is a graph of operations with weights, built by a family, read from a file or
+//! imported from [`onnx`]. [`compute`] lowers a graph for one device and runs batches of
+//! [`tensor`]s by kernels; Candle is the reference that the kernels are tested against. [`device`]
+//! finds devices and books their memory. [`lock`], [`reading`] and [`words`] are used by all crates
+//! above: locks that check their order, bounded reading of files, numbers in words.
+//!
+//! Members, ensembles and requests are unknown here. This is the only crate with `unsafe`: in
+//! kernels, in CUDA, for page-locked memory, and for weights in mapped files.
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -10,6 +10,7 @@ use divisi_door::client::Webhook;
 use divisi_model::ensemble::{Ensemble, Samples};
 use divisi_registry::records::{JobEnd, JobRecord};
 use divisi_registry::store::StoreError;
+use divisi_runtime::lock::Leaf;
 use divisi_tasks::jobs::{JobBoard, PostedJob};
 
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 pub struct StoredJobs {
     store: TaskStore,
     /// As they were last read, from a file that was written then and not a moment before.
-    read: Mutex<Option<(SystemTime, Vec<PostedJob>)>>,
+    read: Leaf<Option<(SystemTime, Vec<PostedJob>)>>,
 }
 
 impl StoredJobs {
@@ -31,13 +32,13 @@ impl StoredJobs {
     pub fn of(store: &TaskStore) -> Self {
         StoredJobs {
             store: store.clone(),
-            read: Mutex::new(None),
+            read: Leaf::new(None),
         }
     }
 
     fn read(&self) -> Result<Vec<PostedJob>, ServeError> {
         let written = self.store.written();
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         if let (Some((known, jobs)), Some(written)) = (&*read, written)
             && *known == written
         {

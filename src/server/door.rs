@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::{mem, thread};
 
 use divisi_door::callers::{
@@ -14,6 +14,7 @@ use divisi_engine::deployment::Deployment;
 use divisi_inference::ensemble::EnsembleService;
 use divisi_inference::error::ErrorKind;
 use divisi_inference::service::ModelService;
+use divisi_runtime::lock::{LockRank, Ranked, RankedGuard};
 use divisi_session::{
     CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, ModelCallers,
     Refusal, RefusalCount, SessionRefusal, VariantView,
@@ -28,7 +29,16 @@ pub struct OperatedDoor {
     /// The router of tasks, where tasks are served.
     tasks: Option<Arc<LiveRouter>>,
     options: ServerOptions,
-    state: Mutex<Listening>,
+    state: Ranked<DoorRank, Listening>,
+}
+
+/// The rank of the door's lock: it is held while a server starts, which takes the engine's.
+#[derive(Debug)]
+enum DoorRank {}
+
+impl LockRank for DoorRank {
+    const ORDER: u8 = 3;
+    const NAME: &'static str = "the door";
 }
 
 /// Whether clients are listened to.
@@ -59,7 +69,7 @@ impl OperatedDoor {
                 true => options,
                 false => usual_addresses(options),
             },
-            state: Mutex::default(),
+            state: Ranked::default(),
         };
         if is_named {
             *door.state() = Listening::Open(Box::new(door.start()?));
@@ -84,8 +94,8 @@ impl OperatedDoor {
         InferenceServer::start(service, &self.options)
     }
 
-    fn state(&self) -> MutexGuard<'_, Listening> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> RankedGuard<'_, Listening> {
+        self.state.lock()
     }
 }
 

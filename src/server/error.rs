@@ -32,6 +32,17 @@ pub enum ServeError {
         /// The thing that was found, and a command that takes it.
         found: String,
     },
+    /// A path is a repository of models, of which one is expected.
+    #[error(
+        "{path}: expected one ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
+         repository of models; name one of them, such as {one}"
+    )]
+    ManyModels {
+        /// The path.
+        path: String,
+        /// The file of one of its models.
+        one: String,
+    },
     /// A sample's shape is given for an ensemble that has its own.
     #[error("--shape: expected an .onnx file alone; a manifest has `shape` in its [input]")]
     Shape,
@@ -102,7 +113,7 @@ pub enum ServeError {
         /// The file.
         path: String,
         /// The reason.
-        why: MatrixFileError,
+        why: Box<MatrixFileError>,
     },
     /// The file of a matrix names precisions that members do not have.
     #[error("{path}: {why}")]
@@ -110,7 +121,7 @@ pub enum ServeError {
         /// The file.
         path: String,
         /// The reason.
-        why: SetupFileError,
+        why: Box<SetupFileError>,
     },
     /// A precision is chosen twice.
     #[error(
@@ -135,14 +146,14 @@ pub enum ServeError {
         /// The store.
         path: String,
         /// The reason.
-        why: StoreError,
+        why: Box<StoreError>,
     },
     /// Tasks cannot be served.
     #[error(transparent)]
-    Tasks(#[from] ServedTasksError),
+    Tasks(Box<ServedTasksError>),
     /// The models cannot be placed on the devices.
     #[error(transparent)]
-    Deployment(#[from] DeploymentError),
+    Deployment(Box<DeploymentError>),
     /// No connections can be accepted.
     #[error(transparent)]
     Listening(#[from] StartError),
@@ -161,4 +172,16 @@ pub enum ServeError {
     /// A thread cannot be started.
     #[error(transparent)]
     Thread(#[from] io::Error),
+}
+
+impl From<ServedTasksError> for ServeError {
+    fn from(error: ServedTasksError) -> Self {
+        ServeError::Tasks(Box::new(error))
+    }
+}
+
+impl From<DeploymentError> for ServeError {
+    fn from(error: DeploymentError) -> Self {
+        ServeError::Deployment(Box::new(error))
+    }
 }

@@ -21,6 +21,12 @@ pub fn ensemble_files(path: &Path) -> Result<Files, ServeError> {
     if let Some(files) = built_in(name).filter(|_| !path.exists()) {
         return Ok(files);
     }
+    if Repository::is_at(path) {
+        return Err(ServeError::ManyModels {
+            path: name.to_owned(),
+            one: one_of(path).display().to_string(),
+        });
+    }
     match other_kind(path, name) {
         Some(found) => Err(ServeError::NoEnsemble {
             path: name.to_owned(),
@@ -39,13 +45,6 @@ fn other_kind(path: &Path, name: &str) -> Option<String> {
     }
     if path.is_file() && RecordingReader::is_one(path) {
         return Some(format!("a recording; `divisi replay {name}` plays it"));
-    }
-    if Repository::is_at(path) {
-        let one = one_of(path);
-        return Some(format!(
-            "a repository of models; name one of them, such as {}",
-            one.display()
-        ));
     }
     let is_without = path.is_dir() && !has_manifest(path);
     is_without.then(|| format!("a folder without {}", MANIFESTS.join(" or ")))

@@ -1,16 +1,16 @@
 //! The server that `divisi serve` runs, for programs that embed it.
 //!
 //! A server begins with the choice of its models: [`ModelSelection`] names ensembles, ONNX files or
-//! a Triton repository, [`TaskSelection`] names registered tasks. [`ServedModels`] reads them and
+//! a Triton repository, [`TaskSelection`] names registered tasks. [`SelectedModels`] reads them and
 //! finds their devices, and [`Server::start`] places them on the devices, accepts connections and
 //! starts the built-in load. The [`Server`] holds a session, which a console shows or a
 //! [`Hub`](divisi_session::remote::Hub) shares over a socket.
 //!
 //! ```no_run
-//! use divisi_server::{ModelSelection, ServeOptions, ServedModels, Server};
+//! use divisi_server::{ModelSelection, ServeOptions, SelectedModels, Server};
 //!
 //! # fn main() -> Result<(), divisi_server::ServeError> {
-//! let models = ServedModels::read(&ModelSelection::of("digits".as_ref()))?;
+//! let models = SelectedModels::read(&ModelSelection::of("digits".as_ref()))?;
 //! let server = Server::start(models, ServeOptions::default())?;
 //! println!("{:?}", server.door.addresses());
 //! # Ok(())
@@ -42,7 +42,7 @@ pub use door::{OperatedDoor, usual_addresses};
 pub use error::ServeError;
 pub use files::ensemble_files;
 pub use matrix_file::{MatrixAndPrecisions, matrix_in};
-pub use models::{ModelSelection, ServedModels, TaskSelection, demand, is_empty_folder};
+pub use models::{ModelSelection, SelectedModels, TaskSelection, demand, is_empty_folder};
 pub use server::{ServeOptions, Server, StartLoad, TaskOptions};
 pub use sources::FileSource;
 pub use store::TaskStore;

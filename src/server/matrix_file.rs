@@ -32,7 +32,7 @@ pub fn matrix_in(
     let matrix = file.matrix_for(ensemble, frame);
     let matrix = matrix.map_err(|why| ServeError::Matrix {
         path: name.clone(),
-        why,
+        why: Box::new(why),
     })?;
     match (asked, precisions) {
         (Some(asked), Some(own)) => Err(ServeError::TwoPrecisions {
@@ -68,11 +68,11 @@ fn read(text: &str, path: &str) -> Result<(MatrixFile, Option<Vec<MemberPrecisio
             | SetupFileError::NoNames { .. }),
         ) => Err(ServeError::Setup {
             path: path.to_owned(),
-            why,
+            why: Box::new(why),
         }),
         _ => Err(ServeError::Matrix {
             path: path.to_owned(),
-            why: alone,
+            why: Box::new(alone),
         }),
     }
 }

@@ -111,7 +111,7 @@ pub fn demand(catalogue: Arc<Catalogue>, mix: Option<&NamedMix>) -> Result<Deman
 }
 
 /// Models that are read and not served yet.
-pub struct ServedModels {
+pub struct SelectedModels {
     /// Where they are loaded from later, or `None` if nothing changes later.
     source: Option<Arc<dyn ModelSource>>,
     read: ModelsRead,
@@ -126,7 +126,7 @@ pub struct ServedModels {
     pub notices: Vec<String>,
 }
 
-impl ServedModels {
+impl SelectedModels {
     /// Reads the selected models and finds their devices.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl ServedModels {
         found: FoundDevices,
         selection: &ModelSelection,
     ) -> Self {
-        ServedModels {
+        SelectedModels {
             source,
             read,
             name,
@@ -217,7 +217,7 @@ impl ServedModels {
         let FoundDevices { devices, notices } = selection.devices.find(&[])?;
         let tasks = selection.open(&devices)?;
         let matrix = tasks.first_matrix(&devices, EngineOptions::default())?;
-        Ok(ServedModels {
+        Ok(SelectedModels {
             source: None,
             read: of_entries(tasks.entries().to_vec()),
             name: selection.names.join("+"),

@@ -17,7 +17,7 @@ use divisi_tasks::jobs::LiveJobs;
 use divisi_tasks::routing::{GoalChooser, LiveRouter};
 use divisi_tasks::scaling::LiveScaling;
 
-use crate::{OperatedDoor, ServeError, ServedModels, StoredJobs, TaskStore};
+use crate::{OperatedDoor, SelectedModels, ServeError, StoredJobs, TaskStore};
 
 /// The load that a server starts with.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +82,7 @@ impl Server {
     ///
     /// # Errors
     /// The models do not fit on the devices, an address is taken, or an option does not suit the models.
-    pub fn start(models: ServedModels, options: ServeOptions) -> Result<Self, ServeError> {
+    pub fn start(models: SelectedModels, options: ServeOptions) -> Result<Self, ServeError> {
         if let Some(path) = options.record.as_ref().filter(|p| p.exists()) {
             return Err(ServeError::RecordingExists(path.clone()));
         }
@@ -111,7 +111,7 @@ impl Server {
 
 /// Returns the load to begin with, or `None` if there is none or no samples for it.
 fn first_load(
-    models: &ServedModels,
+    models: &SelectedModels,
     options: &ServeOptions,
 ) -> Result<Option<LoadPattern>, ServeError> {
     let mix = options.mix.as_ref();

@@ -42,7 +42,10 @@ impl TaskStore {
 
     fn failed(&self) -> impl FnOnce(StoreError) -> ServeError {
         let path = self.name();
-        move |why| ServeError::Store { path, why }
+        move |why| ServeError::Store {
+            path,
+            why: Box::new(why),
+        }
     }
 
     /// Returns the time at which the file was last written, or `None` if there is no file.

@@ -1,9 +1,10 @@
-//! Tasks that are served: queries name a task and goals, and one of its variants answers.
+//! Serves tasks: a query names a task and goals, and one of the task's variants answers it.
 //!
-//! A registered task is [`served`] as a catalogue of models in which each sub-ensemble in each
-//! precision is an entry, over members that entries share. A query is [routed](routing) to the
-//! cheapest variant that is expected to meet its goals, at the door by [`TaskService`](service::TaskService).
-//! Files of rows are answered in the gaps: [`jobs`]. Once a second a policy decides which variants are loaded where: [`scaling`].
+//! A registered task is [`served`] as a catalogue of models, one for each sub-ensemble in each
+//! precision; members are shared. [`routing`] sends each query to the cheapest variant that is
+//! expected to meet its goals, and [`TaskService`](service::TaskService) offers that to clients as
+//! a model. Once a second [`scaling`] loads and unloads variants as the load changes. [`jobs`] runs
+//! files of samples in the time that queries leave.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

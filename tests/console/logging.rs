@@ -45,13 +45,13 @@ fn a_server_says_each_line_of_its_log_once() {
     let events = said.iter().filter(|line| !line.starts_with("divisi: "));
     let events: Vec<&String> = events.collect();
     for line in [
-        " INFO divisi_session: serving `digits` with ",
-        " INFO divisi_engine::load: load: poisson:50",
-        " divisi_engine::search: search ",
-        " INFO divisi_engine::load: load stopped",
-        " INFO divisi_session: `sim:v100:1` takes 2 times as long",
+        " INFO divisi::session: serving `digits` with ",
+        " INFO divisi::load: load: poisson:50",
+        " divisi::search: search ",
+        " INFO divisi::load: load stopped",
+        " INFO divisi::session: `sim:v100:1` takes 2 times as long",
         "ERROR divisi::devices: device `sim:v100:1` is gone",
-        " INFO divisi_engine::changes: reload: ",
+        " INFO divisi::changes: reload: ",
     ] {
         let times = events.iter().filter(|event| event.contains(line)).count();
         assert_eq!(times, 1, "`{line}` in {said:#?}");

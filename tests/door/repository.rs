@@ -11,7 +11,7 @@ use divisi_door::ServerOptions;
 use divisi_door::limits::ServerLimits;
 use divisi_engine::deployment::Deployment;
 use divisi_server::{
-    DeviceChoice, FirstModels, ModelControl, ModelSelection, OperatedDoor, ServedModels,
+    DeviceChoice, FirstModels, ModelControl, ModelSelection, OperatedDoor, SelectedModels,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -72,7 +72,7 @@ impl Models {
             },
             ..ModelSelection::of(self.folder.path())
         };
-        let models = ServedModels::read(&selection).expect("can be read");
+        let models = SelectedModels::read(&selection).expect("can be read");
         let deployment = models.deploy(None).expect("starts");
         let options = ServerOptions {
             load_files: with_files,

@@ -82,7 +82,7 @@ const INFERENCE_LAYERS: &[&[&str]] = &[
 
 /// The rooms of `src/door/`, likewise.
 const DOOR_LAYERS: &[&[&str]] = &[
-    &["notices", "watched"],
+    &["clock", "notices", "watched"],
     &["background", "keys", "limits", "tls"],
     &["packing"],
     &[
@@ -92,6 +92,17 @@ const DOOR_LAYERS: &[&[&str]] = &[
     &["options"],
     &["gateway"],
     &["grpc", "http"],
+    &["server"],
+    &["lib"],
+];
+
+/// The rooms of `src/server/`, likewise.
+const SERVER_LAYERS: &[&[&str]] = &[
+    &["error", "devices", "samples"],
+    &["control", "files", "matrix_file", "sources"],
+    &["store"],
+    &["board", "models"],
+    &["door"],
     &["server"],
     &["lib"],
 ];
@@ -165,7 +176,7 @@ fn level(layers: &[&[&str]], room: &str) -> usize {
 }
 
 /// The folders of crates with more than one room, and their rooms.
-const CRATES: [(&str, &[&[&str]]); 10] = [
+const CRATES: [(&str, &[&[&str]]); 11] = [
     ("src/runtime", RUNTIME_LAYERS),
     ("src/model", MODEL_LAYERS),
     ("src/engine", ENGINE_LAYERS),
@@ -175,6 +186,7 @@ const CRATES: [(&str, &[&[&str]]); 10] = [
     ("src/modelless", MODELLESS_LAYERS),
     ("src/registry", REGISTRY_LAYERS),
     ("src/tasks", TASKS_LAYERS),
+    ("src/server", SERVER_LAYERS),
     ("ui/src", CONSOLE_LAYERS),
 ];
 

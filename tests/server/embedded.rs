@@ -7,11 +7,11 @@ use divisi_door::client::{ClientOptions, HttpClient};
 use divisi_inference::protocol::{NamedTensor, WireTensor};
 use divisi_runtime::tensor::DataType;
 use divisi_server::{
-    DeviceChoice, ModelSelection, ServeError, ServeOptions, ServedModels, Server, StartLoad,
+    DeviceChoice, ModelSelection, SelectedModels, ServeError, ServeOptions, Server, StartLoad,
 };
 use divisi_session::Session;
 
-fn digits() -> ServedModels {
+fn digits() -> SelectedModels {
     let selection = ModelSelection {
         devices: DeviceChoice {
             names: vec!["cpu:0".to_owned()],
@@ -19,7 +19,7 @@ fn digits() -> ServedModels {
         },
         ..ModelSelection::of("digits".as_ref())
     };
-    ServedModels::read(&selection).expect("a built-in ensemble")
+    SelectedModels::read(&selection).expect("a built-in ensemble")
 }
 
 fn at(http: Option<SocketAddr>) -> ServeOptions {

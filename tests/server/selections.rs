@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use divisi_runtime::network::Shape;
 use divisi_server::{
-    FirstModels, ModelControl, ModelSelection, ServeError, ServedModels, TaskStore,
+    FirstModels, ModelControl, ModelSelection, SelectedModels, ServeError, TaskStore,
 };
 
 const NETWORK: &str = concat!(
@@ -14,7 +14,9 @@ const NETWORK: &str = concat!(
 );
 
 fn refused(selection: &ModelSelection) -> ServeError {
-    ServedModels::read(selection).err().expect("it is refused")
+    SelectedModels::read(selection)
+        .err()
+        .expect("it is refused")
 }
 
 /// A repository with the model `one`.
@@ -94,9 +96,9 @@ fn models_of_a_repository_are_chosen_by_name() {
             ModelControl::Explicit(FirstModels::Named(names)),
         )
     };
-    let none = ServedModels::read(&first(&[])).expect("clients load one");
+    let none = SelectedModels::read(&first(&[])).expect("clients load one");
     assert!(none.is_empty());
-    let one = ServedModels::read(&first(&["one"])).expect("is there");
+    let one = SelectedModels::read(&first(&["one"])).expect("is there");
     assert!(!one.is_empty());
     let text = refused(&first(&["two"])).to_string();
     assert_eq!(text, "--load-model two: expected one of one");

@@ -1,7 +1,8 @@
-//! The console and command line of Divisi.
+//! The console and the command line of Divisi.
 //!
-//! They ask the engine library and hold none of its decisions. The rooms, from the bottom
-//! up, each of which uses only those below it (`tests/engine/layers.rs` holds that):
+//! They show a [`Session`](divisi_session::Session) and send it commands; all decisions are in the
+//! crates below. The modules, from the bottom up, each of which uses those below it
+//! (`tests/house/layers.rs` checks that):
 //!
 //! - `text`: numbers and states of the engine in words
 //! - `look`: colours, themes, what is painted with them, the screen as a file

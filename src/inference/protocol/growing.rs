@@ -12,11 +12,11 @@ const MAPPED: usize = 4 << 20;
 /// any thread. The allocator (mimalloc 2) keeps memory that another thread drops until the thread
 /// that allocated it allocates again, which an idle thread never does.
 #[derive(Debug, Default)]
-pub struct GrowingBytes(Place);
+pub struct GrowingBytes(BytePlace);
 
 /// Where the bytes lie.
 #[derive(Debug)]
-enum Place {
+enum BytePlace {
     /// Bytes of the allocator: they are few, or the system refused a mapping.
     Allocated(Vec<u8>),
     /// Bytes of a mapping.
@@ -36,9 +36,9 @@ impl AsRef<[u8]> for MappedBytes {
     }
 }
 
-impl Default for Place {
+impl Default for BytePlace {
     fn default() -> Self {
-        Place::Allocated(Vec::new())
+        BytePlace::Allocated(Vec::new())
     }
 }
 
@@ -47,8 +47,8 @@ impl GrowingBytes {
     /// mapping for them.
     pub fn with_capacity(bytes: usize) -> Self {
         GrowingBytes(match mapping(bytes) {
-            Some(map) => Place::Mapped(MappedBytes { map, len: 0 }),
-            None => Place::Allocated(Vec::with_capacity(bytes.min(MAPPED))),
+            Some(map) => BytePlace::Mapped(MappedBytes { map, len: 0 }),
+            None => BytePlace::Allocated(Vec::with_capacity(bytes.min(MAPPED))),
         })
     }
 
@@ -65,8 +65,8 @@ impl GrowingBytes {
     /// Returns how many bytes there can be without moving them.
     pub fn capacity(&self) -> usize {
         match &self.0 {
-            Place::Allocated(bytes) => bytes.capacity(),
-            Place::Mapped(bytes) => bytes.map.len(),
+            BytePlace::Allocated(bytes) => bytes.capacity(),
+            BytePlace::Mapped(bytes) => bytes.map.len(),
         }
     }
 
@@ -74,7 +74,7 @@ impl GrowingBytes {
     pub fn reserve(&mut self, more: usize) {
         if !self.fits(more) {
             self.grow(more);
-        } else if let Place::Allocated(bytes) = &mut self.0 {
+        } else if let BytePlace::Allocated(bytes) = &mut self.0 {
             bytes.reserve_exact(more);
         }
     }
@@ -86,8 +86,8 @@ impl GrowingBytes {
             self.grow(more.len());
         }
         match &mut self.0 {
-            Place::Allocated(bytes) => bytes.extend_from_slice(more),
-            Place::Mapped(MappedBytes { map, len }) => {
+            BytePlace::Allocated(bytes) => bytes.extend_from_slice(more),
+            BytePlace::Mapped(MappedBytes { map, len }) => {
                 map[*len..*len + more.len()].copy_from_slice(more);
                 *len += more.len();
             }
@@ -108,18 +108,18 @@ impl GrowingBytes {
     /// Returns the bytes, which are not copied.
     pub fn freeze(self) -> Bytes {
         match self.0 {
-            Place::Allocated(bytes) => bytes.into(),
-            Place::Mapped(bytes) => Bytes::from_owner(bytes),
+            BytePlace::Allocated(bytes) => bytes.into(),
+            BytePlace::Mapped(bytes) => Bytes::from_owner(bytes),
         }
     }
 
     #[inline]
     fn fits(&self, more: usize) -> bool {
         match &self.0 {
-            Place::Allocated(bytes) => {
+            BytePlace::Allocated(bytes) => {
                 bytes.len() + more < MAPPED || more <= bytes.capacity() - bytes.len()
             }
-            Place::Mapped(bytes) => more <= bytes.map.len() - bytes.len,
+            BytePlace::Mapped(bytes) => more <= bytes.map.len() - bytes.len,
         }
     }
 
@@ -130,15 +130,15 @@ impl GrowingBytes {
         let needed = (len + more).max(2 * len);
         if let Some(mut map) = mapping(needed) {
             map[..len].copy_from_slice(self.as_ref());
-            self.0 = Place::Mapped(MappedBytes { map, len });
+            self.0 = BytePlace::Mapped(MappedBytes { map, len });
             return;
         }
         match &mut self.0 {
-            Place::Allocated(bytes) => bytes.reserve(more),
-            Place::Mapped(bytes) => {
+            BytePlace::Allocated(bytes) => bytes.reserve(more),
+            BytePlace::Mapped(bytes) => {
                 let mut allocated = Vec::with_capacity(needed);
                 allocated.extend_from_slice(bytes.as_ref());
-                self.0 = Place::Allocated(allocated);
+                self.0 = BytePlace::Allocated(allocated);
             }
         }
     }
@@ -147,8 +147,8 @@ impl GrowingBytes {
 impl AsRef<[u8]> for GrowingBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Place::Allocated(bytes) => bytes,
-            Place::Mapped(bytes) => bytes.as_ref(),
+            BytePlace::Allocated(bytes) => bytes,
+            BytePlace::Mapped(bytes) => bytes.as_ref(),
         }
     }
 }
@@ -171,7 +171,7 @@ fn mapping(bytes: usize) -> Option<MmapMut> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GrowingBytes, MAPPED, Place};
+    use super::{BytePlace, GrowingBytes, MAPPED};
 
     #[test]
     fn bytes_stay_as_they_are_however_many_they_become() {
@@ -188,8 +188,8 @@ mod tests {
     fn many_bytes_have_a_mapping_of_their_own() {
         let mut bytes = GrowingBytes::default();
         bytes.extend_from_slice(&vec![1; MAPPED - 1]);
-        assert!(matches!(bytes.0, Place::Allocated(_)));
+        assert!(matches!(bytes.0, BytePlace::Allocated(_)));
         bytes.extend_from_slice(&[1]);
-        assert!(matches!(bytes.0, Place::Mapped(_)));
+        assert!(matches!(bytes.0, BytePlace::Mapped(_)));
     }
 }

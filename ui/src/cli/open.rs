@@ -14,7 +14,7 @@ use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::device::{DeviceIndex, Devices};
 use divisi_runtime::words::one_line;
 
-use divisi_server::{FoundDevices, ServedModels, matrix_in};
+use divisi_server::{FoundDevices, SelectedModels, matrix_in};
 
 use super::args::{MoreModels, SampleFiles, ServingTarget};
 
@@ -72,7 +72,7 @@ pub(super) fn open_all(
     policy: Option<PolicyKind>,
     segment: Option<usize>,
 ) -> Result<OpenedEnsemble> {
-    let models = ServedModels::read(&target.selection(&more.more, None))?;
+    let models = SelectedModels::read(&target.selection(&more.more, None))?;
     if models.is_empty() {
         let path = target.ensemble.display();
         bail!("{path}: expected an ensemble, a network or a repository, found no model");

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use divisi_modelless::policies::PolicyChoice;
-use divisi_server::{ServedModels, TaskOptions, TaskSelection};
+use divisi_server::{SelectedModels, TaskOptions, TaskSelection};
 
 use super::args::{MoreModels, ServingTarget};
 use super::control::ControlArgs;
@@ -92,7 +92,7 @@ impl NamedModels {
     }
 
     /// Reads the models.
-    pub(crate) fn read(&self) -> Result<ServedModels> {
+    pub(crate) fn read(&self) -> Result<SelectedModels> {
         match self.tasks.is_set() {
             true => self.read_tasks(),
             // What is given beside an ensemble waives what clap requires.
@@ -105,17 +105,17 @@ impl NamedModels {
             false => {
                 let control = self.control.control()?;
                 let selection = self.target.selection(&self.more.more, control);
-                Ok(ServedModels::read(&selection)?)
+                Ok(SelectedModels::read(&selection)?)
             }
         }
     }
 
-    fn read_tasks(&self) -> Result<ServedModels> {
+    fn read_tasks(&self) -> Result<SelectedModels> {
         if !self.more.more.is_empty() || self.control.is_set() {
             bail!("--task: tasks are served alone; expected no other models beside them");
         }
         let selection = self.tasks.selection(&self.target);
-        Ok(ServedModels::of_tasks(&selection)?)
+        Ok(SelectedModels::of_tasks(&selection)?)
     }
 
     /// Returns how tasks are served.

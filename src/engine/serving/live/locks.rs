@@ -24,6 +24,7 @@ macro_rules! ranks {
 }
 
 ranks! {
+    // 3 is the door's: `src/server/door.rs`.
     5 DeploymentRank "a change of the models that are served"
     // 10 is the built-in load's: `src/session/live/load.rs`.
     20 ApplyingRank "a change of what runs"

@@ -5,7 +5,7 @@
 //! Values are rounded to the plan's precision where a GPU stores them, and memory that was
 //! never written is NaN.
 //!
-//! Only tests use it (`tests/engine/compute.rs`, `tests/cuda`). It stays here, since elsewhere
+//! Only tests use it (`tests/runtime/compute.rs`, `tests/cuda`). It stays here, since elsewhere
 //! the plan, the layouts and all that they are made of would have to be public.
 
 mod tensors;
