@@ -1,43 +1,9 @@
-//! The door to the network as a console shows and steers it: where it listens, who asks, and what
-//! was refused. Who answers there is nothing that a session knows: whoever does implements
-//! [`ClientDoor`].
+//! The door to the network as a console shows it: addresses, clients, and refusals.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-
-use super::{Refusal, VariantView};
-
-/// Answers clients over the network.
-pub trait ClientDoor: Send + Sync {
-    /// Returns how it stands now.
-    fn view(&self) -> DoorView;
-
-    /// Returns who asks each version of a model that was asked within the window, by the names of the
-    /// model and of the version.
-    fn callers_of_models(&self) -> BTreeMap<(String, String), ModelCallers> {
-        BTreeMap::new()
-    }
-
-    /// Returns the models that are variants of tasks, by their names.
-    fn variants_of_models(&self) -> BTreeMap<String, VariantView> {
-        BTreeMap::new()
-    }
-
-    /// Begins to listen.
-    ///
-    /// # Errors
-    /// It listens already, or cannot: an address is taken, say.
-    fn open(&self) -> Result<(), Refusal>;
-
-    /// Listens to nobody any more. Requests under way are answered, for a while.
-    ///
-    /// # Errors
-    /// It listens to nobody.
-    fn close(&self) -> Result<(), Refusal>;
-}
 
 /// The door to the network at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@
 #![warn(missing_docs, unreachable_pub)]
 
 mod arrange;
+mod client_door;
 mod command;
 mod door_view;
 mod entries;
@@ -28,6 +29,7 @@ mod task_scaling;
 pub mod wire;
 
 pub use arrange::{Arranged, Arrangement, arrange};
+pub use client_door::ClientDoor;
 pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
 pub use divisi_engine::changes::{
     Baseline, Check, HistoryEntry, Judge, JudgeVerdict, Limited, Mark, MarkKind, Measured,
@@ -38,8 +40,7 @@ pub use divisi_engine::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use divisi_engine::serving::{LogLevel, SettingChange, Setup};
 pub use divisi_model::metrics::{Distribution, LatencyView};
 pub use door_view::{
-    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, ModelCallers,
-    RefusalCount,
+    CallerFigures, CallerView, DoorAddress, DoorProtocol, DoorView, ModelCallers, RefusalCount,
 };
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
