@@ -8,6 +8,9 @@
     reason = "tests stop at the first surprise"
 )]
 
+#[path = "../support/answer_kinds.rs"]
+#[allow(dead_code, reason = "shared by several crates of tests")]
+mod answer_kinds;
 #[path = "../support/answering.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod answering;

@@ -2,7 +2,7 @@
 //! as the same graph computed row by row without any engine.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use divisi_engine::serving::{
@@ -25,7 +25,7 @@ use rayon::ThreadPool;
 use crate::common::{everywhere, networks, reload, start};
 use crate::flaws::not_finite;
 use crate::folder::Folder;
-use crate::wait::wait_until;
+use crate::wait::{LIMIT, wait_until};
 
 /// Three small networks of four numbers, any of which can follow any other.
 const MODELS: &str = r#"
@@ -222,9 +222,26 @@ fn workers_may_come_and_go_while_requests_are_between_two_steps() {
 }
 
 /// The factory of networks, but for one member whose batches end when a test opens the gate.
-struct Hanging(Arc<dyn PredictorFactory>, MemberIndex, Arc<Mutex<()>>);
+struct Hanging(Arc<dyn PredictorFactory>, MemberIndex, Arc<Gate>);
 
-struct Hangs(Arc<Mutex<()>>);
+struct Hangs(Arc<Gate>);
+
+/// A gate that is closed until a test opens it.
+#[derive(Default)]
+struct Gate(Mutex<bool>, Condvar);
+
+impl Gate {
+    fn open(&self) {
+        *self.0.lock().expect("no panic") = true;
+        self.1.notify_all();
+    }
+
+    /// Waits until it is open, or the test has failed.
+    fn pass(&self) {
+        let open = self.0.lock().expect("no panic");
+        drop(self.1.wait_timeout_while(open, LIMIT, |open| !*open));
+    }
+}
 
 impl Predictor for Hangs {
     fn predict(
@@ -233,7 +250,7 @@ impl Predictor for Hangs {
         _input: &candle_core::Tensor,
         _output: &candle_core::Tensor,
     ) -> Result<(), divisi_runtime::compute::ComputeError> {
-        drop(self.0.lock());
+        self.0.pass();
         Ok(())
     }
 }
@@ -277,8 +294,7 @@ wait_ms = 50
 fn a_quorum_answers_without_the_member_that_is_late() {
     let ensemble = Arc::new(read(QUORUM).expect("a pipeline"));
     let late = MemberIndex::new(2);
-    let gate = Arc::new(Mutex::new(()));
-    let closed = gate.lock().expect("no panic");
+    let gate = Arc::new(Gate::default());
     let factory = Arc::new(Hanging(networks(&ensemble), late, Arc::clone(&gate)));
     let engine = start_by(&ensemble, factory, [[8, 8, 0], [0, 0, 8]]);
     let begin = std::time::Instant::now();
@@ -288,8 +304,8 @@ fn a_quorum_answers_without_the_member_that_is_late() {
         begin.elapsed() >= Duration::from_millis(50),
         "all are waited for"
     );
-    // The gate is closed: the answer came without the late one.
-    drop(closed);
+    // The gate was closed: the answer came without the late one.
+    gate.open();
     let missing = answer.missing();
     assert_eq!(
         (&missing.names[..], missing.is_certain),

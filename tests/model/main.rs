@@ -9,9 +9,13 @@
 )]
 
 mod allocation;
+#[path = "../support/answer_kinds.rs"]
+#[allow(dead_code, reason = "shared by several crates of tests")]
+mod answer_kinds;
 #[path = "../support/answering.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod answering;
+mod answers;
 mod calibrations;
 mod common;
 #[path = "../support/devices.rs"]
@@ -44,7 +48,4 @@ mod samples;
 mod samples_images;
 mod samples_jpegs;
 mod samples_packed;
-#[path = "../support/spoilt.rs"]
-#[allow(dead_code, reason = "shared by several crates of tests")]
-mod spoilt;
 mod trace;

@@ -1,6 +1,7 @@
 //! A store: what one program writes, another one reads.
 
 use std::fs;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -157,10 +158,17 @@ fn who_comes_second_waits_or_is_refused() {
     ] {
         assert_eq!(refused.code(), "store_in_use");
     }
+    let (tell, told) = channel();
     let second = thread::spawn({
         let path = path.clone();
-        move || Store::open(&path, PATIENCE).map(drop)
+        move || {
+            tell.send(()).expect("it is waited for");
+            Store::open(&path, PATIENCE).map(drop)
+        }
     });
+    told.recv().expect("it begins");
+    // The second one waits for as long as this one is refused.
+    Store::open(&path, SOON).map(drop).expect_err("in use");
     first
         .register("digits", &model("a", 1, 1))
         .expect("registers");

@@ -3,23 +3,13 @@
 use std::sync::OnceLock;
 
 use divisi_model::ensemble::{
-    AnswerKind, AnswerWidth, BoxCount, Combination, Corners, OutputKind, RuleKind, ScoredBox,
-    Threshold, VoteWeight,
+    AnswerKind, Combination, Corners, OutputKind, RuleKind, ScoredBox, VoteWeight,
 };
 use divisi_runtime::device::MemberIndex;
 use proptest::prelude::*;
 
 use super::Exported;
-
-/// Up to so many boxes of two classes, and the least score.
-pub(super) fn boxes(most: u32, least: f64) -> AnswerKind {
-    AnswerKind::Boxes {
-        count: AnswerWidth::nearest(2),
-        most: BoxCount::nearest(most),
-        overlap: Threshold::new(0.55).expect("in range"),
-        least: Threshold::new(least).expect("in range"),
-    }
-}
+use crate::answer_kinds::{boxes, found};
 
 const SIX: &str = "{ shape = [1, 4, 6] }";
 const SEVEN: &str = "{ shape = [1, 4, 7] }";
@@ -77,14 +67,6 @@ fn candidate([left, top, right, bottom]: Corners, score: f32) -> Candidate {
 }
 
 const NOTHING: Candidate = [0.0; 6];
-
-pub(super) fn found(class: u32, score: f32, corners: Corners) -> ScoredBox {
-    ScoredBox {
-        class,
-        score,
-        corners,
-    }
-}
 
 fn are_near(a: &[ScoredBox], b: &[ScoredBox]) -> bool {
     let near = |a: f32, b: f32| (a - b).abs() <= 1e-4 * b.abs().max(1.0);

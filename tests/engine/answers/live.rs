@@ -5,7 +5,7 @@ use std::sync::Arc;
 use divisi_engine::serving::{Engine, Request};
 use divisi_model::ensemble::{Combination, Ensemble, Files, RuleKind};
 
-use super::is_near;
+use crate::answer_kinds::is_near;
 use crate::answering::Answering;
 use crate::common::{networks, set_combination, start};
 use crate::place::root;

@@ -12,7 +12,8 @@ use divisi_runtime::device::MemberIndex;
 use divisi_runtime::network::Shape;
 use proptest::prelude::*;
 
-use super::{Exported, is_near, masks, tokens};
+use super::Exported;
+use crate::answer_kinds::{is_near, masks, tokens};
 use crate::answering::Answering;
 use crate::common::{networks, start};
 

@@ -7,7 +7,7 @@ use divisi_model::ensemble::{
 use divisi_runtime::device::MemberIndex;
 use proptest::prelude::*;
 
-use super::{directions, is_near, labels, masks, tokens, values};
+use crate::answer_kinds::{directions, is_near, labels, masks, tokens, values};
 
 const WIDTH: usize = 3;
 const MEMBERS: usize = 4;

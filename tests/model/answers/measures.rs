@@ -2,7 +2,7 @@
 
 use divisi_model::ensemble::{AnswerKind, AnswerWidth, Measure, MeasureTally, SampleTarget};
 
-use super::{directions, is_near, labels, values};
+use crate::answer_kinds::{directions, is_near, labels, values};
 
 fn tally(kind: AnswerKind, pairs: &[(&[f32], &[f32])]) -> MeasureTally {
     let mut tally = MeasureTally::new(kind);

@@ -3,7 +3,7 @@
 use divisi_model::ensemble::{AnswerKind, AnswerWidth, OutputKind};
 use divisi_runtime::network::Shape;
 
-use super::{directions, labels, values};
+use crate::answer_kinds::{directions, labels, values};
 use crate::answering::{Answering, manifest};
 
 fn classes(count: u32) -> AnswerKind {

@@ -7,8 +7,7 @@ use divisi_model::ensemble::{
 use divisi_runtime::network::Shape;
 use proptest::prelude::*;
 
-use super::boxes::{boxes, found};
-use super::is_near;
+use crate::answer_kinds::{boxes, found, is_near};
 
 /// Samples with boxes found and expected.
 fn any_samples() -> impl Strategy<Value = Vec<(Vec<ScoredBox>, Vec<TargetBox>)>> {

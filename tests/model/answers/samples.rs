@@ -3,7 +3,7 @@
 use divisi_model::ensemble::{AnswerKind, SampleForm, Samples, Targets};
 use divisi_runtime::network::Shape;
 
-use super::{labels, values};
+use crate::answer_kinds::{labels, values};
 use crate::npy::npy;
 
 fn names() -> Vec<String> {

@@ -6,7 +6,7 @@ use divisi_model::ensemble::{
 };
 use divisi_runtime::device::MemberIndex;
 
-use super::{directions, is_near, labels, values};
+use crate::answer_kinds::{directions, is_near, labels, values};
 
 /// The figures of each member after many rounds of one sample.
 fn weighed(

@@ -6,7 +6,7 @@ use divisi_model::ensemble::{AnswerKind, SampleForm, Samples, Targets};
 use divisi_runtime::network::Shape;
 use zip::CompressionMethod;
 
-use super::{labels, values};
+use crate::answer_kinds::{labels, values};
 use crate::npy::npy;
 use crate::npz::archive;
 
