@@ -1,6 +1,7 @@
 //! The house rules that the compiler does not hold: arrows between layers point
 //! down, the engine knows no terminal, public items are documented.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -23,19 +24,11 @@ const PACKAGES: &[&[&str]] = &[
     &["divisi"],
 ];
 
-/// Dependencies that packages below the door do without: a terminal, a network, a command line.
-const NOT_BELOW_THE_DOOR: [&str; 10] = [
-    "anyhow",
-    "clap",
-    "crossterm",
-    "hyper",
-    "prost",
-    "ratatui",
-    "rfd",
-    "rustls",
-    "tonic",
-    "tower",
-];
+/// Dependencies of the console alone: a terminal, a command line, errors without types.
+const OF_THE_CONSOLE: [&str; 5] = ["anyhow", "clap", "crossterm", "ratatui", "rfd"];
+
+/// Dependencies of the door, and of packages that use it: a network.
+const OF_THE_DOOR: [&str; 5] = ["hyper", "rustls", "tokio-rustls", "tonic", "tower"];
 
 /// The rooms of `src/runtime/` from the bottom up. Rooms of one row may not use each other.
 const RUNTIME_LAYERS: &[&[&str]] = &[
@@ -47,7 +40,7 @@ const RUNTIME_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `src/model/`, likewise.
+/// The rooms of `src/model/`.
 const MODEL_LAYERS: &[&[&str]] = &[
     &["ranged", "replace", "codes", "user_folders"],
     &["metrics"],
@@ -60,7 +53,7 @@ const MODEL_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `src/engine/`, likewise.
+/// The rooms of `src/engine/`.
 const ENGINE_LAYERS: &[&[&str]] = &[
     &["serving"],
     &["load"],
@@ -70,7 +63,25 @@ const ENGINE_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `src/inference/`, likewise.
+/// The rooms of `src/session/`.
+const SESSION_LAYERS: &[&[&str]] = &[
+    &[
+        "entries",
+        "failure_watch",
+        "playback",
+        "refusal",
+        "setup_file",
+    ],
+    &["command", "door_view", "model_change", "task_scaling"],
+    &["model_view"],
+    &["client_door", "snapshot"],
+    &["arrange", "live", "wire"],
+    &["record", "remote"],
+    &["replay"],
+    &["lib"],
+];
+
+/// The rooms of `src/inference/`.
 const INFERENCE_LAYERS: &[&[&str]] = &[
     &["error"],
     &["bounds"],
@@ -80,7 +91,7 @@ const INFERENCE_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `src/door/`, likewise.
+/// The rooms of `src/door/`.
 const DOOR_LAYERS: &[&[&str]] = &[
     &["clock", "notices", "watched"],
     &["background", "keys", "limits", "tls"],
@@ -96,7 +107,7 @@ const DOOR_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `src/server/`, likewise.
+/// The rooms of `src/server/`.
 const SERVER_LAYERS: &[&[&str]] = &[
     &["error", "devices", "samples"],
     &["control", "files", "matrix_file", "sources"],
@@ -107,7 +118,7 @@ const SERVER_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `src/repository/`, likewise.
+/// The rooms of `src/repository/`.
 const REPOSITORY_LAYERS: &[&[&str]] = &[
     &["batch", "error", "order", "text_format"],
     &["config", "folder"],
@@ -120,7 +131,7 @@ const REPOSITORY_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `src/modelless/`, likewise.
+/// The rooms of `src/modelless/`.
 const MODELLESS_LAYERS: &[&[&str]] = &[
     &["quantities"],
     &["accuracy"],
@@ -132,14 +143,14 @@ const MODELLESS_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `src/registry/`, likewise.
+/// The rooms of `src/registry/`.
 const REGISTRY_LAYERS: &[&[&str]] = &[
     &["counts", "profiles", "records"],
     &["registration", "store"],
     &["lib"],
 ];
 
-/// The rooms of `src/tasks/`, likewise.
+/// The rooms of `src/tasks/`.
 const TASKS_LAYERS: &[&[&str]] = &[
     &["served"],
     &["routing"],
@@ -148,7 +159,7 @@ const TASKS_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// The rooms of `ui/src/`, likewise.
+/// The rooms of `ui/src/`.
 const CONSOLE_LAYERS: &[&[&str]] = &[
     &["text"],
     &["look", "layout", "files"],
@@ -176,10 +187,11 @@ fn level(layers: &[&[&str]], room: &str) -> usize {
 }
 
 /// The folders of crates with more than one room, and their rooms.
-const CRATES: [(&str, &[&[&str]]); 11] = [
+const CRATES: [(&str, &[&[&str]]); 12] = [
     ("src/runtime", RUNTIME_LAYERS),
     ("src/model", MODEL_LAYERS),
     ("src/engine", ENGINE_LAYERS),
+    ("src/session", SESSION_LAYERS),
     ("src/inference", INFERENCE_LAYERS),
     ("src/door", DOOR_LAYERS),
     ("src/repository", REPOSITORY_LAYERS),
@@ -282,17 +294,89 @@ fn packages_use_those_of_lower_layers() {
     }
 }
 
+/// Returns a package and all that it uses, as `Cargo.lock` has them: with what its tests use.
+fn used_by(package: &str) -> BTreeSet<String> {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
+    let lock: toml::Table = lock.parse().expect("TOML");
+    let all = lock["package"].as_array().expect("a list");
+    let mut found = BTreeSet::new();
+    let mut open = vec![package.to_owned()];
+    while let Some(name) = open.pop() {
+        let packages = all.iter().filter(|p| p["name"].as_str() == Some(&name));
+        let used = packages.filter_map(|p| p.get("dependencies")?.as_array());
+        // A name may be followed by a version.
+        let names = used.flatten().filter_map(|d| d.as_str()?.split(' ').next());
+        if found.insert(name.clone()) {
+            open.extend(names.map(str::to_owned));
+        }
+    }
+    found
+}
+
 #[test]
-fn packages_below_the_door_know_no_network_and_no_terminal() {
-    let below = packages().into_iter().filter(|(_, package)| {
-        level(PACKAGES, package) <= level(PACKAGES, "divisi-tasks") && package != "divisi-door"
-    });
-    for (folder, package) in below {
-        // The runtime reads ONNX's messages by `prost`.
-        let found = dependencies(&folder).into_iter().find(|d| {
-            NOT_BELOW_THE_DOOR.contains(&&**d) && (package != "divisi-runtime" || d != "prost")
-        });
+fn what_a_package_uses_is_read_from_the_lock() {
+    let used = used_by("divisi");
+    for name in [
+        "divisi",
+        "divisi-runtime",
+        "candle-core",
+        "hyper",
+        "ratatui",
+    ] {
+        assert!(used.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn packages_below_the_door_have_no_network() {
+    for package in [
+        "divisi-tasks",
+        "divisi-inference",
+        "divisi-session",
+        "divisi-repository",
+    ] {
+        let used = used_by(package);
+        let found: Vec<_> = OF_THE_DOOR.iter().filter(|d| used.contains(**d)).collect();
+        assert!(found.is_empty(), "{package}: {found:?}");
+    }
+}
+
+#[test]
+fn the_engine_has_no_second_runtime_of_tasks() {
+    for package in ["divisi-session", "divisi-repository", "divisi-registry"] {
+        assert!(!used_by(package).contains("tokio"), "{package}");
+    }
+}
+
+#[test]
+fn values_are_served_by_no_package_below_them() {
+    let used = used_by("divisi-model");
+    let ours: Vec<_> = used.iter().filter(|d| d.starts_with("divisi")).collect();
+    assert_eq!(ours, ["divisi-model", "divisi-runtime"]);
+}
+
+#[test]
+fn the_console_alone_has_a_terminal_and_a_command_line() {
+    for (folder, package) in packages().into_iter().filter(|(_, p)| p != "divisi") {
+        let used = dependencies(&folder);
+        let found = used.iter().find(|d| OF_THE_CONSOLE.contains(&d.as_str()));
         assert_eq!(found, None, "{package}");
+    }
+}
+
+#[test]
+fn unit_tests_are_in_crates_that_run_them() {
+    for (folder, package) in packages() {
+        let manifest = manifest(&folder);
+        let test = manifest["lib"].get("test").and_then(toml::Value::as_bool);
+        let sources = texts(&folder).into_iter();
+        let with_tests = sources.filter(|(_, text)| text.contains("#[cfg(test)]"));
+        let lost: Vec<_> = with_tests.filter(|_| test == Some(false)).collect();
+        assert!(
+            lost.is_empty(),
+            "{package} runs no unit tests: {}",
+            lost[0].0.display()
+        );
     }
 }
 
