@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -12,15 +12,16 @@ use tokio::time::{Instant, Sleep};
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionClock(Option<watch::Receiver<Instant>>);
 
-/// Moves a clock that stands still, so that time limits pass when a test says so, and not because
-/// the machine is busy.
+/// Moves a clock that stands still: time limits pass when a test moves it, not because the machine
+/// is busy.
 #[derive(Debug)]
 pub struct ClockHand(watch::Sender<Instant>);
 
 impl ClockHand {
-    /// Moves the clock. Limits that end within `time` pass.
+    /// Moves the clock. Limits that end within `time` pass. A time that no clock shows moves nothing.
     pub fn advance(&self, time: Duration) {
-        self.0.send_modify(|now| *now += time);
+        self.0
+            .send_modify(|now| *now = now.checked_add(time).unwrap_or(*now));
     }
 }
 
@@ -74,6 +75,7 @@ pub(crate) struct ClockWait {
 enum Waits {
     Machine(Pin<Box<Sleep>>),
     Still(Pin<Box<dyn Future<Output = ()> + Send + Sync>>),
+    Over,
 }
 
 impl ClockWait {
@@ -86,7 +88,7 @@ impl ClockWait {
     pub(crate) fn reset(&mut self, deadline: Instant, clock: &ConnectionClock) {
         match &mut self.waits {
             Waits::Machine(sleep) => sleep.as_mut().reset(deadline),
-            Waits::Still(_) => *self = clock.sleep_until(deadline),
+            Waits::Still(_) | Waits::Over => *self = clock.sleep_until(deadline),
         }
         self.deadline = deadline;
     }
@@ -97,8 +99,12 @@ impl Future for ClockWait {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.waits {
-            Waits::Machine(sleep) => sleep.as_mut().poll(context),
-            Waits::Still(wait) => wait.as_mut().poll(context),
+            Waits::Machine(sleep) => return sleep.as_mut().poll(context),
+            Waits::Still(wait) => ready!(wait.as_mut().poll(context)),
+            Waits::Over => {}
         }
+        // It may be polled again, as tokio's may.
+        self.waits = Waits::Over;
+        Poll::Ready(())
     }
 }
