@@ -29,7 +29,7 @@ pub struct StoredJobs {
 
 impl StoredJobs {
     /// Reads and writes the jobs of a store.
-    pub fn of(store: &TaskStore) -> Self {
+    pub fn in_store(store: &TaskStore) -> Self {
         StoredJobs {
             store: store.clone(),
             read: Leaf::new(None),
@@ -38,8 +38,7 @@ impl StoredJobs {
 
     fn read(&self) -> Result<Vec<PostedJob>, ServeError> {
         let written = self.store.written();
-        let mut read = self.read.lock();
-        if let (Some((known, jobs)), Some(written)) = (&*read, written)
+        if let (Some((known, jobs)), Some(written)) = (&*self.read.lock(), written)
             && *known == written
         {
             return Ok(jobs.clone());
@@ -48,10 +47,10 @@ impl StoredJobs {
         let jobs: Vec<PostedJob> = jobs
             .map(|(number, record)| PostedJob { number, record })
             .collect();
-        // File systems tell times apart by milliseconds, some by seconds: what was just written may
-        // be written again at the same time.
+        // The times of file systems are coarse, some to a second: a file that was just written may
+        // be written again with the same time.
         let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|age| age >= SETTLED);
-        *read = written
+        *self.read.lock() = written
             .filter(is_settled)
             .map(|written| (written, jobs.clone()));
         Ok(jobs)
@@ -105,7 +104,7 @@ impl JobBoard for StoredJobs {
     }
 }
 
-/// Runs a command of the shell with a text on its standard input.
+/// Runs a shell command with a text on its standard input.
 fn command(command: &str, text: &str) -> io::Result<()> {
     let mut child = Command::new("sh")
         .args(["-c", command])

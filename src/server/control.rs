@@ -1,4 +1,4 @@
-//! Which models of a repository are served, and when.
+//! The models of a repository that are served from the start, and later changes.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -9,7 +9,7 @@ use divisi_engine::deployment::Deployment;
 
 use crate::ServeError;
 
-/// Which models of a repository are served, and when others are.
+/// The models of a repository that are served from the start, and how that changes later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelControl {
     /// All at the start, and nothing after it.
@@ -30,7 +30,7 @@ pub enum FirstModels {
     Named(Vec<String>),
 }
 
-/// Reading the files costs more than it tells if it is done more often.
+/// The least pause between two readings: more of them cost time and find nothing new.
 const LEAST_POLL: Duration = Duration::from_millis(100);
 
 impl ModelControl {

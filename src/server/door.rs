@@ -77,7 +77,7 @@ impl OperatedDoor {
         Ok(door)
     }
 
-    /// Returns where it listens.
+    /// Returns the addresses that accept connections.
     pub fn addresses(&self) -> Addresses {
         match &*self.state() {
             Listening::Open(server) => server.addresses(),
@@ -100,7 +100,7 @@ impl OperatedDoor {
 }
 
 impl Drop for OperatedDoor {
-    /// The models that it asks end after it, so that requests under way are answered.
+    /// Requests under way are answered: the models end after the door.
     fn drop(&mut self) {
         if let Listening::Ending(ending) = mem::take(&mut *self.state()) {
             drop(ending.join());
@@ -264,7 +264,7 @@ fn figures(calls: CallFigures) -> CallerFigures {
     }
 }
 
-/// Returns what a kind of error is called where they are counted.
+/// Returns the name of a kind of error in the counts of refusals.
 fn reason(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound => "no such model or path",

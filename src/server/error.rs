@@ -32,7 +32,7 @@ pub enum ServeError {
         /// The thing that was found, and a command that takes it.
         found: String,
     },
-    /// A path is a repository of models, of which one is expected.
+    /// A path is a repository of models; one model is expected.
     #[error(
         "{path}: expected one ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
          repository of models; name one of them, such as {one}"
@@ -66,7 +66,7 @@ pub enum ServeError {
         /// The other model.
         other: String,
     },
-    /// Models of a repository are chosen, and there is none.
+    /// Models of a repository are chosen, but the path is no repository.
     #[error("--model-control, --load-model: expected a repository of models, found `{0}`")]
     NoRepository(String),
     /// A model to load at the start is not in the repository.
@@ -107,7 +107,7 @@ pub enum ServeError {
         /// The reason.
         why: io::Error,
     },
-    /// The file of a matrix is no matrix of these models and devices.
+    /// The file of a matrix is of other models or devices, or not a matrix.
     #[error("{path}: {why}")]
     Matrix {
         /// The file.
@@ -159,7 +159,7 @@ pub enum ServeError {
     Listening(#[from] StartError),
     /// The shares of the models are wrong.
     #[error("--mix: {0}")]
-    Mix(#[from] MixError),
+    Mix(MixError),
     /// The session refused the shares of the models.
     #[error("--mix: {0}")]
     SessionMix(Refusal),
@@ -172,6 +172,12 @@ pub enum ServeError {
     /// A thread cannot be started.
     #[error(transparent)]
     Thread(#[from] io::Error),
+}
+
+impl From<MixError> for ServeError {
+    fn from(error: MixError) -> Self {
+        ServeError::Mix(error)
+    }
 }
 
 impl From<ServedTasksError> for ServeError {

@@ -7,12 +7,20 @@
 //! [`Hub`](divisi_session::remote::Hub) shares over a socket.
 //!
 //! ```no_run
-//! use divisi_server::{ModelSelection, ServeOptions, SelectedModels, Server};
+//! use divisi_door::ServerOptions;
+//! use divisi_server::{ModelSelection, SelectedModels, ServeOptions, Server, usual_addresses};
 //!
 //! # fn main() -> Result<(), divisi_server::ServeError> {
-//! let models = SelectedModels::read(&ModelSelection::of("digits".as_ref()))?;
-//! let server = Server::start(models, ServeOptions::default())?;
+//! let models = SelectedModels::read(&ModelSelection::from_path("digits".as_ref()))?;
+//! let options = ServeOptions {
+//!     // HTTP, gRPC and metrics at the ports of `divisi serve`, for this machine alone.
+//!     door: usual_addresses(ServerOptions::default()),
+//!     ..ServeOptions::default()
+//! };
+//! let server = Server::start(models, options)?;
 //! println!("{:?}", server.door.addresses());
+//! std::thread::park();
+//! # drop(server);
 //! # Ok(())
 //! # }
 //! ```

@@ -10,7 +10,7 @@ use divisi_session::{SetupFile, SetupFileError};
 
 use crate::ServeError;
 
-/// A matrix, and the precision of each member where the file says it.
+/// A matrix, and the precision of each member if the file names them.
 pub type MatrixAndPrecisions = (Matrix, Option<Vec<MemberPrecision>>);
 
 /// Reads the matrix in a file, with the precisions that it names, unless one was `asked` for.

@@ -44,7 +44,7 @@ pub struct ModelSelection {
 
 impl ModelSelection {
     /// Selects one ensemble or repository, on the devices of its manifest, else of the machine.
-    pub fn of(first: &Path) -> Self {
+    pub fn from_path(first: &Path) -> Self {
         ModelSelection {
             first: first.to_owned(),
             shape: None,
@@ -67,11 +67,23 @@ impl ModelSelection {
         }
     }
 
-    /// Whether a folder is a repository without models yet: it is empty, or models of it are chosen.
-    fn is_empty_repository(&self) -> bool {
+    /// Returns whether the first path is a repository. A folder without a model is one if it is
+    /// empty, or if models of it are chosen.
+    pub fn is_repository(&self) -> bool {
         let folder = &self.first;
         let is_chosen = self.control.is_some() && folder.is_dir() && !has_manifest(folder);
-        is_empty_folder(folder) || is_chosen
+        Repository::is_at(folder) || is_empty_folder(folder) || is_chosen
+    }
+
+    /// Checks that models are chosen of a repository alone.
+    ///
+    /// # Errors
+    /// The first path is no repository.
+    pub fn check_control(&self) -> Result<(), ServeError> {
+        match self.control.is_none() || self.is_repository() {
+            true => Ok(()),
+            false => Err(ServeError::NoRepository(self.first.display().to_string())),
+        }
     }
 }
 
@@ -112,7 +124,7 @@ pub fn demand(catalogue: Arc<Catalogue>, mix: Option<&NamedMix>) -> Result<Deman
 
 /// Models that are read and not served yet.
 pub struct SelectedModels {
-    /// Where they are loaded from later, or `None` if nothing changes later.
+    /// The source of later loads, or `None` if nothing changes later.
     source: Option<Arc<dyn ModelSource>>,
     read: ModelsRead,
     /// The name of all together.
@@ -130,15 +142,12 @@ impl SelectedModels {
     /// Reads the selected models and finds their devices.
     ///
     /// # Errors
-    /// A model cannot be read, or a device is not there. Of a repository whose models can be loaded
-    /// later, only a reason for every model is an error.
+    /// A model cannot be read, or a device is not there. A repository is refused only if none of its
+    /// models can be served.
     pub fn read(selection: &ModelSelection) -> Result<Self, ServeError> {
-        if Repository::is_at(&selection.first) || selection.is_empty_repository() {
+        selection.check_control()?;
+        if selection.is_repository() {
             return Self::read_repository(selection);
-        }
-        if selection.control.is_some() {
-            let found = selection.first.display().to_string();
-            return Err(ServeError::NoRepository(found));
         }
         let mut all = vec![selection.files()?];
         for path in &selection.more {

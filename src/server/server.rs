@@ -38,7 +38,7 @@ pub struct ServeOptions {
     pub matrix: Option<PathBuf>,
     /// The load to begin with.
     pub load: StartLoad,
-    /// The shares of samples in which the load asks the models.
+    /// The shares of the models in the samples of the load.
     pub mix: Option<NamedMix>,
     /// A new file, into which all that the session shows is recorded.
     pub record: Option<PathBuf>,
@@ -71,10 +71,24 @@ impl Default for TaskOptions {
 
 /// A server. Dropping it ends it: requests under way are answered first.
 pub struct Server {
+    /// The door for clients. The session holds it too, and closes it before the engine ends: this
+    /// handle is dropped first.
+    pub door: Arc<OperatedDoor>,
     /// The session that consoles see and command.
     pub session: Recorder<LiveSession>,
-    /// The door for clients. The session holds it, too.
-    pub door: Arc<OperatedDoor>,
+}
+
+impl ServeOptions {
+    /// Checks the options that need no models.
+    ///
+    /// # Errors
+    /// The recording would overwrite a file.
+    pub fn check(&self) -> Result<(), ServeError> {
+        match self.record.as_ref().filter(|path| path.exists()) {
+            Some(path) => Err(ServeError::RecordingExists(path.clone())),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Server {
@@ -83,9 +97,7 @@ impl Server {
     /// # Errors
     /// The models do not fit on the devices, an address is taken, or an option does not suit the models.
     pub fn start(models: SelectedModels, options: ServeOptions) -> Result<Self, ServeError> {
-        if let Some(path) = options.record.as_ref().filter(|p| p.exists()) {
-            return Err(ServeError::RecordingExists(path.clone()));
-        }
+        options.check()?;
         let router = models.router();
         let load = first_load(&models, &options)?;
         let notices = models.notices.clone();
@@ -129,7 +141,7 @@ fn with_tasks(
     options: &TaskOptions,
 ) -> Result<LiveSession, ServeError> {
     let scaling = LiveScaling::start(Arc::clone(&router), options.scaling)?;
-    let board = StoredJobs::of(&options.store);
+    let board = StoredJobs::in_store(&options.store);
     let scaling = LiveJobs::start(scaling, Arc::new(board))?;
     let chooser = GoalChooser::new(router, &options.goals);
     let session = session.with_chooser(Arc::new(chooser));

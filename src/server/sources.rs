@@ -20,7 +20,7 @@ pub struct FileSource {
     stamps: SharedLeaf<Arc<AllStamps>>,
 }
 
-/// A model, and where its files are.
+/// A model and its files.
 struct NamedFiles {
     name: String,
     files: Files,
@@ -72,15 +72,14 @@ impl FileSource {
         let mut members = ensemble.members.iter();
         let interface = Interface {
             network,
-            // NaN is no integer: whoever answers such fails instead.
+            // Integers have no NaN: a model of integers fails instead.
             non_finite: network && members.all(|m| m.graph.signature().answers_floats()),
             ..Interface::default()
         };
         Ok(NewEntry::of(Arc::new(ensemble), interface))
     }
 
-    /// Returns a model as it is served, or as it is now where it is to be read `again` and its files
-    /// changed.
+    /// Returns a model as it is served, or reads it `again` if that is wanted and its files changed.
     fn read_one(
         &self,
         model: &NamedFiles,

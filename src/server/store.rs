@@ -20,7 +20,7 @@ pub struct TaskStore(Option<PathBuf>);
 
 impl TaskStore {
     /// Returns the store in a file, or the user's own without one.
-    pub fn at(file: Option<PathBuf>) -> Self {
+    pub fn from_file(file: Option<PathBuf>) -> Self {
         TaskStore(file)
     }
 

@@ -283,7 +283,7 @@ fn random_keys_leave_the_terminal_as_it_was() {
 }
 
 #[test]
-#[ignore = "a minute of it: cargo test -p divisi-console --test console -- --ignored conduct"]
+#[ignore = "a minute of it: cargo test -p divisi --test console -- --ignored conduct"]
 fn a_minute_of_random_keys_leaves_the_terminal_as_it_was() {
     let began = std::time::Instant::now();
     let mut seed = 100;

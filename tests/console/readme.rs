@@ -101,7 +101,7 @@ fn the_steps_with_files_and_servers_run_in_order() {
 }
 
 #[test]
-#[ignore = "minutes: cargo test -p divisi-console --test console -- --ignored readme"]
+#[ignore = "minutes: cargo test -p divisi --test console -- --ignored readme"]
 fn all_steps_run_in_order() {
     let mut steps = blocks("## Six things to do");
     steps.retain(|block| runs_alone(block));

@@ -158,6 +158,44 @@ fn all_models_are_loaded_at_the_start_where_that_is_asked_for() {
 }
 
 #[test]
+fn options_of_a_server_that_do_not_suit_are_refused_in_a_line() {
+    let models = Models::new(false);
+    let kept = tempfile::NamedTempFile::new().expect("a file");
+    let kept = kept.path().to_str().expect("text");
+    let exists = format!("--record {kept}: it exists already");
+    let no_repository = "--model-control, --load-model: expected a repository of models, found \
+                         `digits`";
+    let poll = ["serve", models.path(), "--model-control", "poll"];
+    let often = [&poll[..], &["--poll-every", "1ms"]].concat();
+    for (arguments, expected) in [
+        // Before a model is read.
+        (&["serve", "no_such_model", "--record", kept][..], &*exists),
+        (&["serve", "digits", "--load-model", "a"], no_repository),
+        (&["serve", "digits", "--poll-every", "5s"], no_repository),
+        (
+            &["serve", models.path(), "--load-model", "good"],
+            "--load-model: expected with --model-control explicit",
+        ),
+        (
+            &["serve", models.path(), "--poll-every", "5s"],
+            "--poll-every: expected with --model-control poll",
+        ),
+        (&often, "--poll-every: expected 100ms or more, found 1ms"),
+        (
+            &["allocate", "digits", "snippets", "--mix", "foo=1"],
+            "--mix: `foo` is not served: expected one of digits, snippets",
+        ),
+        (
+            &["serve", "digits", "--scaling", "static"],
+            "--scaling: expected with --task, whose variants are loaded by it",
+        ),
+    ] {
+        let (code, error) = fails(arguments);
+        assert_eq!((code, error), (Some(1), format!("divisi: {expected}\n")));
+    }
+}
+
+#[test]
 fn a_console_closes_its_door_and_opens_it_again() {
     let home = Home::new();
     let mut command = home.command(&["digits", "--linear", "--load", "none"]);

@@ -117,7 +117,7 @@ fn thousands_of_random_events_harm_nothing() {
 }
 
 #[test]
-#[ignore = "a minute of it: cargo test -p divisi-console --test console -- --ignored storm"]
+#[ignore = "a minute of it: cargo test -p divisi --test console -- --ignored storm"]
 fn a_minute_of_random_events_harms_nothing() {
     let began = std::time::Instant::now();
     let mut seed = 100;

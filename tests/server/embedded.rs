@@ -1,9 +1,10 @@
 //! A program serves models without the command line, and ends the server.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::thread;
 
 use divisi_door::ServerOptions;
-use divisi_door::client::{ClientOptions, HttpClient};
+use divisi_door::client::{ClientError, ClientOptions, HttpClient};
 use divisi_inference::protocol::{NamedTensor, WireTensor};
 use divisi_runtime::tensor::DataType;
 use divisi_server::{
@@ -11,13 +12,15 @@ use divisi_server::{
 };
 use divisi_session::Session;
 
+use crate::wait::wait_until;
+
 fn digits() -> SelectedModels {
     let selection = ModelSelection {
         devices: DeviceChoice {
             names: vec!["cpu:0".to_owned()],
             memory: None,
         },
-        ..ModelSelection::of("digits".as_ref())
+        ..ModelSelection::from_path("digits".as_ref())
     };
     SelectedModels::read(&selection).expect("a built-in ensemble")
 }
@@ -32,22 +35,58 @@ fn at(http: Option<SocketAddr>) -> ServeOptions {
     }
 }
 
+fn client(server: &Server) -> HttpClient {
+    let address = server.door.addresses().http.expect("an address");
+    let address = address.to_string().parse().expect("an address");
+    HttpClient::connect(&address, &ClientOptions::default()).expect("connects")
+}
+
+/// Returns an input of so many samples of zeros.
+fn samples(count: usize) -> [NamedTensor; 1] {
+    let values = vec![0_u8; count * 64 * 4];
+    let tensor = WireTensor::of_values(DataType::Fp32, vec![count, 1, 8, 8], values.into());
+    let name = "input".to_owned();
+    [NamedTensor { name, tensor }]
+}
+
 const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 #[test]
 fn a_built_in_ensemble_is_served_to_clients_and_shown_to_consoles() {
     let server = Server::start(digits(), at(Some(ANY_PORT.into())));
     let mut server = server.expect("starts");
-    let address = server.door.addresses().http.expect("an address");
-    let address = address.to_string().parse().expect("an address");
-    let mut client = HttpClient::connect(&address, &ClientOptions::default()).expect("connects");
-    let sample = vec![0_u8; 64 * 4];
-    let tensor = WireTensor::of_values(DataType::Fp32, vec![1, 1, 8, 8], sample.into());
-    let name = "input".to_owned();
-    let answer = client.infer("digits", &[NamedTensor { name, tensor }]);
+    let answer = client(&server).infer("digits", &samples(1));
     assert_eq!(answer.expect("an answer")[0].tensor.dims(), [1, 10]);
     let shown = server.session.snapshot();
     assert_eq!((&*shown.ensemble, shown.members.len()), ("digits", 6));
+}
+
+#[test]
+fn a_server_that_is_dropped_refuses_no_request_that_it_received() {
+    let server = Server::start(digits(), at(Some(ANY_PORT.into())));
+    let mut server = server.expect("starts");
+    let asking: Vec<_> = (0..4)
+        .map(|_| {
+            let mut client = client(&server);
+            thread::spawn(move || {
+                loop {
+                    match client.infer("digits", &samples(64)) {
+                        Ok(answer) => assert_eq!(answer[0].tensor.dims(), [64, 10]),
+                        Err(over) => return over,
+                    }
+                }
+            })
+        })
+        .collect();
+    wait_until("requests flow", || {
+        server.session.snapshot().counters.answered > 20
+    });
+    drop(server);
+    for client in asking {
+        let over = client.join().expect("no panic");
+        let is_refused = matches!(over, ClientError::Refused { .. });
+        assert!(!is_refused, "{over}");
+    }
 }
 
 #[test]

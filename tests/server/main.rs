@@ -13,3 +13,5 @@ mod common;
 mod embedded;
 mod selections;
 mod tasks;
+#[path = "../support/wait.rs"]
+mod wait;

@@ -31,7 +31,7 @@ fn repository() -> tempfile::TempDir {
 fn controlled(folder: &Path, control: ModelControl) -> ModelSelection {
     ModelSelection {
         control: Some(control),
-        ..ModelSelection::of(folder)
+        ..ModelSelection::from_path(folder)
     }
 }
 
@@ -39,7 +39,7 @@ fn controlled(folder: &Path, control: ModelControl) -> ModelSelection {
 fn a_folder_without_a_manifest_is_no_ensemble() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("notes.txt"), "none").expect("writes");
-    let text = refused(&ModelSelection::of(folder.path())).to_string();
+    let text = refused(&ModelSelection::from_path(folder.path())).to_string();
     let expected = "found a folder without ensemble.toml or pipeline.toml";
     assert!(text.contains(expected), "{text}");
 }
@@ -48,7 +48,7 @@ fn a_folder_without_a_manifest_is_no_ensemble() {
 fn a_shape_is_for_a_network_alone() {
     let selection = ModelSelection {
         shape: Some(Shape::vector(4)),
-        ..ModelSelection::of("digits".as_ref())
+        ..ModelSelection::from_path("digits".as_ref())
     };
     assert!(matches!(refused(&selection), ServeError::Shape));
 }
@@ -57,7 +57,7 @@ fn a_shape_is_for_a_network_alone() {
 fn two_ensembles_of_one_name_are_refused() {
     let selection = ModelSelection {
         more: vec!["digits".into()],
-        ..ModelSelection::of("digits".as_ref())
+        ..ModelSelection::from_path("digits".as_ref())
     };
     let refused = refused(&selection);
     assert!(matches!(refused, ServeError::SameName(_)), "{refused:?}");
@@ -77,7 +77,7 @@ fn a_repository_is_served_alone() {
     let folder = repository();
     let selection = ModelSelection {
         more: vec!["digits".into()],
-        ..ModelSelection::of(folder.path())
+        ..ModelSelection::from_path(folder.path())
     };
     let refused = refused(&selection);
     assert!(
@@ -117,7 +117,7 @@ fn a_store_that_is_damaged_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = TaskStore::file_in(folder.path());
     std::fs::write(&file, "no store").expect("writes");
-    let why = TaskStore::at(Some(file.clone()))
+    let why = TaskStore::from_file(Some(file.clone()))
         .read()
         .expect_err("damaged");
     let text = why.to_string();

@@ -54,7 +54,7 @@ impl ServingTarget {
         }
     }
 
-    /// Returns it as a selection of models, with more beside it.
+    /// Returns the selection of this model and of more models.
     pub(crate) fn selection(
         &self,
         more: &[PathBuf],

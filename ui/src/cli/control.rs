@@ -1,4 +1,4 @@
-//! Which models of a repository are served, and when others are, as options.
+//! Options for the models of a repository: those served from the start, and later changes.
 
 use std::time::Duration;
 

@@ -36,6 +36,8 @@ pub(crate) fn server(
         door,
         tasks: named.task_options(),
     };
+    // Before models are read, which may take long.
+    options.check()?;
     Ok(Server::start(named.read()?, options)?)
 }
 
@@ -162,14 +164,14 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         }),
         ..options(false, !args.no_mouse)
     };
-    let server = server(
+    let Server { session, .. } = server(
         &named,
         None,
         StartLoad::None,
         None,
         ServerOptions::default(),
     )?;
-    show(Box::new(server.session), options, DisplayMode::Screen, None)
+    show(Box::new(session), options, DisplayMode::Screen, None)
 }
 
 fn target(ensemble: &str, devices: Vec<String>) -> ServingTarget {

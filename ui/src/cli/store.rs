@@ -22,6 +22,6 @@ impl StoreArgs {
 
     /// Returns the store.
     pub(crate) fn place(&self) -> TaskStore {
-        TaskStore::at(self.store.clone())
+        TaskStore::from_file(self.store.clone())
     }
 }

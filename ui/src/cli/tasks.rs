@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use divisi_modelless::policies::PolicyChoice;
-use divisi_server::{SelectedModels, TaskOptions, TaskSelection};
+use divisi_server::{ModelControl, SelectedModels, TaskOptions, TaskSelection};
 
 use super::args::{MoreModels, ServingTarget};
 use super::control::ControlArgs;
@@ -103,8 +103,11 @@ impl NamedModels {
                 bail!("--goals: expected with --task, whose variants are asked by them")
             }
             false => {
-                let control = self.control.control()?;
-                let selection = self.target.selection(&self.more.more, control);
+                let is_chosen = self.control.is_set().then_some(ModelControl::Fixed);
+                let mut selection = self.target.selection(&self.more.more, is_chosen);
+                // An ensemble has no models to choose from, whatever the options are.
+                selection.check_control()?;
+                selection.control = self.control.control()?;
                 Ok(SelectedModels::read(&selection)?)
             }
         }
