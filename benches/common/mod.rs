@@ -14,7 +14,7 @@ use divisi_model::ensemble::{Ensemble, Files};
 use divisi_runtime::device::{Devices, Host};
 
 pub fn folder(name: &str) -> PathBuf {
-    // The console's benchmark is built from its own package's folder.
+    // Benchmarks are built from the folders of their packages.
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     // A program that was built elsewhere is started at the root.
     let places = package.ancestors().chain([Path::new(".")]);

@@ -70,7 +70,7 @@ impl Models {
                 names: vec!["cpu:0".to_owned()],
                 memory: Some(4 << 30),
             },
-            ..ModelSelection::of(self.folder.path())
+            ..ModelSelection::from_path(self.folder.path())
         };
         let models = SelectedModels::read(&selection).expect("can be read");
         let deployment = models.deploy(None).expect("starts");
