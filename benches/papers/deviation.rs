@@ -44,7 +44,7 @@ impl Deviations {
     pub fn summary(&self) -> String {
         let mut text = String::from(
             "## Table I in short\n\n\
-             | cells | | best | median | worst | memory runs out where it did there |\n\
+             | cells | | best | median | worst | memory runs out as in the paper |\n\
              |---|---|---|---|---|---|\n",
         );
         for basis in [Basis::Fitted, Basis::Seen, Basis::Judged, Basis::MadeUp] {

@@ -43,9 +43,9 @@ struct Figures {
 pub fn table() -> String {
     let mut text = format!(
         "## Ebird: six networks on a Titan RTX, batches of up to {SIZE}, all latencies under 200 ms\n\n\
-         Latencies are means of the slow and the fast part of a burst, milliseconds, beside `opt-wait:30ms`;\n\
-         the rate is the highest steady one within 200 ms, over runs of {LONG:.0} virtual seconds (and a tenth of\n\
-         that), beside the best of six waits. A rate is known to 0.4 %, so a gain to 0.8 points.\n\n\
+         Latencies are means of the slow and the fast part of a burst, in milliseconds, relative to `opt-wait:30ms`.\n\
+         The rate is the highest steady rate within 200 ms, over runs of {LONG:.0} virtual seconds (and a tenth of\n\
+         that), relative to the best of six waits. A rate is exact to 0.4 %, so a gain to 0.8 points.\n\n\
          | network | policy | p50 at low load | slow part | fast part | samples/s | gain | by short runs |\n\
          |---|---|---|---|---|---|---|---|\n"
     );

@@ -12,34 +12,34 @@ use super::machine::ESTIMATE;
 
 const HEAD: &str = "# The papers' tables on simulated devices
 
-What `cargo bench --bench papers` prints (`-- --write` puts it here). All figures of ours are of **virtual
-time**: what serving would take if devices followed their profiles' laws. All figures of
-the papers are measured on real devices. They stand side by side to judge the laws, and
-not to compare systems.
+`cargo bench --bench papers` prints this page; `-- --write` writes it. Our figures are **virtual time**:
+the speed of serving if devices followed the laws of their profiles. The papers' figures are
+measured on real devices. The comparison judges the laws; it does not compare systems.
 
-- *fitted*: a number of a profile was chosen so that this cell comes out.
-- *seen*: of the half of Table I (IMN1 and IMN4) that the law was chosen by; no number was
-  set to this cell.
-- *judged*: of the other half (IMN12); no number was set to it. The form of the estimate
-  of memory, the CPU's bandwidth and the size of the images were chosen with it in sight.
-- *made up*: FOS14 and CIF36, whose networks the paper does not name. Ours are made after
-  its description, so that these cells say little.
-- *A2, ours* is the paper's algorithm 2 and nothing else: the best of 100 neighbours, while it
-  is strictly better; the median of three searches, as in the paper. *With ties broken*
-  is `divisi allocate --algorithm greedy`: of equal neighbours the one that is faster in the
-  long run. `divisi allocate` alone searches by moves of one and two entries, knows no
-  estimate but the profiles' memory, and finds a matrix wherever there is one.
+- *fitted*: a number of a profile was chosen to reproduce this cell.
+- *seen*: a cell of the half of Table I (IMN1 and IMN4) from which the law was chosen; no
+  number was fitted to this cell.
+- *judged*: a cell of the other half (IMN12); no number was fitted to it. The form of the
+  memory estimate, the CPU's bandwidth and the size of the images were chosen with these cells
+  in view.
+- *made up*: FOS14 and CIF36, whose networks the paper does not name. Our networks follow its
+  description, so these cells have little meaning.
+- *A2, ours* is the paper's algorithm 2 without changes: the best of 100 neighbours, as long as it
+  is strictly better; the median of three searches, as in the paper. *With ties broken* is
+  `divisi allocate --algorithm greedy`: among equal neighbours it takes the one that is faster in
+  the long run. `divisi allocate` alone searches by moves of one and two entries, uses only the
+  memory of the profiles as its estimate, and finds a matrix whenever one exists.
 
 ";
 
-/// Why cells miss: written by a person, for the figures of its day.
+/// The causes of deviations: written by hand, for the figures of that day.
 pub const CAUSES: &str = include_str!("CAUSES.md");
 
 /// Returns the page's words on what profiles rest on.
 pub fn provenance() -> String {
     let mut text = String::from(HEAD);
     let _ = writeln!(text, "Run on {}, on {}.\n", machine(), date());
-    text += "## What is fitted, published and assumed\n\n| profile | number | value | | to what, or why |\n|---|---|---|---|---|\n";
+    text += "## Fitted, published and assumed numbers\n\n| profile | number | value | origin | reference or reason |\n|---|---|---|---|---|\n";
     for name in built_in_profiles().into_iter().filter(|n| *n != "h200") {
         let profile = find_profile(name).expect("built in");
         for origin in &profile.origins {
@@ -57,7 +57,7 @@ pub fn provenance() -> String {
     let _ = writeln!(
         text,
         "| (the paper's algorithm 1) | estimate of memory | {ESTIMATE} × (weights + activations of a batch) | **fitted** | that IMN4 runs out of memory on 1 GPU, leaves a network to the CPU on 2 and none on 3 |\n\
-         | (the paper's algorithm 1) | the CPU's memory | a GPU's | assumed | the paper does not say; between 0.39 and 1.2 of a GPU's, IMN4 is as it was there |"
+         | (the paper's algorithm 1) | the CPU's memory | a GPU's | assumed | not in the paper; between 0.39 and 1.2 of a GPU's, IMN4 is as in the paper |"
     );
     text
 }

@@ -74,7 +74,7 @@ impl Background {
         tasks.spawn_on(async { work() }, &self.0);
         let done = tasks.join_next().await;
         done.and_then(Result::ok).unwrap_or_else(|| {
-            let message = "reading or writing JSON broke off";
+            let message = "reading or writing JSON stopped unexpectedly";
             Err(ServiceError::new(ErrorKind::Internal, message))
         })
     }

@@ -67,7 +67,7 @@ pub enum KeysError {
         line: usize,
     },
     /// A key is there already.
-    #[error("{}: line {line}: the key is that of line {first} already", path.display())]
+    #[error("{}, line {line}: the same key is on line {first}", path.display())]
     Twice {
         /// The file.
         path: PathBuf,
@@ -77,7 +77,7 @@ pub enum KeysError {
         first: usize,
     },
     /// There are none.
-    #[error("{0}: there are no keys in it")]
+    #[error("{0}: the file contains no keys")]
     Empty(PathBuf),
 }
 
@@ -138,9 +138,9 @@ impl Keys {
             Some(key) if key.role >= needed => Ok(Arc::clone(&key.name)),
             Some(_) => Err(ServiceError::new(
                 ErrorKind::Forbidden,
-                "the key does not allow it",
+                "the key's role does not allow this request",
             )),
-            None => Err(unknown("the key is not known")),
+            None => Err(unknown("unknown key")),
         }
     }
 
@@ -165,12 +165,12 @@ impl Keys {
             state.keys = Arc::new([]);
             let path = self.path.display();
             return Some(format!(
-                "keys: {path} is gone; nobody is let in until it is back"
+                "keys: {path} is missing; all keys are refused until it is restored"
             ));
         }
         match read(&self.path) {
             Ok(keys) => state.keys = keys,
-            Err(why) => return Some(format!("keys stay as they were: {why}")),
+            Err(why) => return Some(format!("keys unchanged: {why}")),
         }
         None
     }

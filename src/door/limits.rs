@@ -97,7 +97,7 @@ impl ServerLimits {
 
 /// Returns the error of a request that there is no memory for now.
 pub(crate) fn no_memory() -> ServiceError {
-    let message = "the requests under way hold as much memory as they may";
+    let message = "the requests in progress use all memory allowed for requests";
     ServiceError::new(ErrorKind::TooMany, message)
 }
 

@@ -64,7 +64,7 @@ impl<R: BufRead> Read for WholeStream<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let count = self.0.read(to)?;
         match count == 0 && !self.0.get_mut().fill_buf()?.is_empty() {
-            true => Err(io::Error::other("there are bytes behind its end")),
+            true => Err(io::Error::other("unexpected bytes after its end")),
             false => Ok(count),
         }
     }
@@ -127,7 +127,7 @@ impl Unpacker {
         self.piece.resize(self.all.len().clamp(FIRST, PIECE), 0);
         let count = self.from.read(&mut self.piece).map_err(|e| {
             let name = self.encoding.name();
-            ServiceError::bad(format!("the request's body is no {name}: {e}"))
+            ServiceError::bad(format!("the request's body is not valid {name}: {e}"))
         })?;
         self.all.extend_from_slice(&self.piece[..count]);
         Ok(count)

@@ -83,7 +83,7 @@ impl Regions {
         let name = region.status.name.clone();
         let mut by_name = self.by_name.lock();
         if by_name.contains_key(&name) {
-            let message = format!("shared memory region `{name}` is registered already");
+            let message = format!("shared memory region `{name}` is already registered");
             return Err(ServiceError::new(ErrorKind::Exists, message));
         }
         if by_name.len() >= most {
@@ -166,7 +166,7 @@ impl ReservedPart {
         if bytes.len() > self.size {
             let (found, size) = (bytes.len(), self.size);
             return Err(region.wrong(format_args!(
-                "{size} bytes do not hold an output of {found}"
+                "an output of {found} bytes does not fit into {size} bytes"
             )));
         }
         let within = self.first - region.status.offset;
@@ -186,7 +186,7 @@ impl Region {
         let Some(end) = end else {
             let whole = self.status.size;
             return Err(self.wrong(format_args!(
-                "{size} bytes from byte {offset} on are not inside of its {whole}"
+                "expected a part of its {whole} bytes, found {size} bytes at offset {offset}"
             )));
         };
         let there = self.file.metadata().map_or(0, |data| data.len());
@@ -196,7 +196,7 @@ impl Region {
             _ => {
                 let begins = self.status.offset;
                 Err(self.wrong(format_args!(
-                    "byte {end} from byte {begins} on is behind the end of `{}`, which has {there}",
+                    "byte {end} after offset {begins} is beyond the end of `{}`, which has {there} bytes",
                     self.status.key
                 )))
             }
@@ -232,6 +232,6 @@ fn open(status: &RegionStatus) -> Result<File, ServiceError> {
     let opened = opened.map_err(|e| wrong(format!("`{key}` cannot be opened: {e}")))?;
     match opened.metadata().is_ok_and(|data| data.is_file()) {
         true => Ok(opened),
-        false => Err(wrong(format!("`{key}` is no shared memory"))),
+        false => Err(wrong(format!("`{key}` is not shared memory"))),
     }
 }

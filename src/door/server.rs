@@ -53,8 +53,8 @@ pub struct ServerActivity {
 pub enum StartError {
     /// An address is taken.
     #[error(
-        "--{option} {address}: another program listens there; end it, choose another address \
-         with `--{option} ADDRESS`, or none with `--{option} off`"
+        "--{option} {address}: the address is in use by another program; stop it, choose another address \
+         with `--{option} ADDRESS`, or pass `--{option} off`"
     )]
     Taken {
         /// The protocol's option.
@@ -63,7 +63,7 @@ pub enum StartError {
         address: SocketAddr,
     },
     /// Two protocols have one address.
-    #[error("--{option} {address}: `--{other}` has the same address; each needs its own")]
+    #[error("--{option} {address}: `--{other}` has the same address; use two different addresses")]
     Same {
         /// The protocol's option.
         option: &'static str,
@@ -74,9 +74,9 @@ pub enum StartError {
     },
     /// An address is not this machine's own.
     #[error(
-        "--{option} {address}: others than this machine could ask, and nothing there asks who \
-         they are or keeps others from reading; `--keys FILE` does the one, `--tls-certificate \
-         FILE` the other, and `--allow-remote` allows it without"
+        "--{option} {address}: refusing a public address without keys and TLS; add \
+         `--keys FILE` and `--tls-certificate FILE`, or pass `--allow-remote` to serve without \
+         them"
     )]
     Remote {
         /// The protocol's option.
@@ -98,7 +98,7 @@ pub enum StartError {
     #[error("--access-log: {0}")]
     AccessLog(io::Error),
     /// The system has no thread left.
-    #[error("the threads of the server could not be started: {0}")]
+    #[error("cannot start the threads of the server: {0}")]
     Threads(io::Error),
 }
 

@@ -36,7 +36,7 @@ pub enum TlsError {
         expected: &'static str,
     },
     /// The key is not that of the certificate, or of a kind that is not supported.
-    #[error("{key} is not the key of {certificate}: {why}")]
+    #[error("{key} does not match the certificate {certificate}: {why}")]
     NoPair {
         /// The file of the certificate.
         certificate: PathBuf,
@@ -121,9 +121,9 @@ impl TlsFiles {
 
     /// Follows a change of the files. Returns the notice about it, where there is one.
     fn follow(&self, state: &mut TlsState, change: FileChange) -> Option<String> {
-        let kept = "TLS: the certificate stays as it was";
+        let kept = "TLS: certificate unchanged";
         if change == FileChange::Gone {
-            return Some(format!("{kept}: its files are gone"));
+            return Some(format!("{kept}: its files are missing"));
         }
         match configs(&self.certificate, &self.key) {
             Ok(configs) => state.configs = configs,

@@ -268,8 +268,7 @@ pub trait ModelService: Send + Sync + 'static {
     fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
         let _ = by;
         Err(ServiceError::unsupported(format!(
-            "model `{name}`: loading of models is not supported; the models are those that the \
-             server was started with"
+            "model `{name}`: loading models is not supported; the models are fixed at startup"
         )))
     }
 
@@ -280,8 +279,7 @@ pub trait ModelService: Send + Sync + 'static {
     fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
         let _ = dependents;
         Err(ServiceError::unsupported(format!(
-            "model `{name}`: unloading of models is not supported; the models are those that the \
-             server was started with"
+            "model `{name}`: unloading models is not supported; the models are fixed at startup"
         )))
     }
 

@@ -17,8 +17,8 @@ pub type CountedMembers = (MemberSet, AccuracyEstimate);
 pub enum CountError {
     /// The rule folds members in no way that leaves some of them out.
     #[error(
-        "rule `{0}`: expected `average`, `weighted-average`, `majority-vote` or `average-logits`, \
-         under which the accuracies of sub-ensembles are counted"
+        "rule `{0}`: expected `average`, `weighted-average`, `majority-vote` or `average-logits`; \
+         other rules do not support accuracies of sub-ensembles"
     )]
     Rule(&'static str),
     /// The scores or the labels cannot be counted.

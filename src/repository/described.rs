@@ -67,7 +67,7 @@ impl<'r> DescribedModel<'r> {
             (None, false) => ModelConfig::default(),
         };
         if let Some(other) = config.name.as_ref().filter(|n| !n.is_empty() && *n != name) {
-            let why = format!("name: expected `{name}`, that of its folder, found `{other}`");
+            let why = format!("name: expected `{name}`, the name of its folder, found `{other}`");
             return Err(folder.wrong(config.lines.name, why));
         }
         let kind = match (Self::manifest(&folder)?, &config.steps) {
@@ -179,7 +179,7 @@ fn versions(
 /// Returns the error of a policy that selects none of the versions that there are.
 fn none_selected(folder: &ModelFolder<'_>, config: &ModelConfig, there: &[String]) -> LoadFault {
     let there = there.join(", ");
-    let mut why = format!("version_policy: expected some of the versions that there are, {there}");
+    let mut why = format!("version_policy: expected at least one of the versions {there}");
     if let VersionPolicy::Specific(wanted) = &config.versions {
         let wanted: Vec<String> = wanted.iter().map(u64::to_string).collect();
         why += &format!(", found {}", wanted.join(", "));

@@ -18,7 +18,7 @@ pub enum RepositoryError {
         error: io::Error,
     },
     /// There is no folder, but something else.
-    #[error("{}: expected a model repository, a folder with a folder for each model", path.display())]
+    #[error("{}: expected a model repository (a folder with one folder per model)", path.display())]
     NoFolder {
         /// The path.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum RepositoryError {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LoadFault {
     /// The repository has no such model.
-    #[error("no model `{name}` in the repository; there are: {}", known.join(", "))]
+    #[error("no model `{name}` in the repository; its models: {}", known.join(", "))]
     Unknown {
         /// The name.
         name: String,
@@ -63,13 +63,13 @@ pub enum LoadFault {
         reason: String,
     },
     /// A link leads out of the repository.
-    #[error("{file}: it leads out of the repository")]
+    #[error("{file}: the link leads out of the repository")]
     Outside {
         /// The link, by its path in the repository.
         file: String,
     },
     /// A link leads to nothing.
-    #[error("{file}: it is a link that leads nowhere")]
+    #[error("{file}: the target of the link does not exist")]
     Dangling {
         /// The link, by its path in the repository.
         file: String,
@@ -102,8 +102,7 @@ pub enum LoadFault {
     },
     /// Ensembles use each other.
     #[error(
-        "{file}:{line}: step `{step}`: expected no ensembles that use each other in a circle, \
-         found {}",
+        "{file}:{line}: step `{step}`: ensembles use each other in a cycle: {}",
         models.join(" → ")
     )]
     Circle {

@@ -81,7 +81,7 @@ impl KnownVersions {
             let mut used = model.uses.iter();
             let failed = used.find(|used| failures.contains_key(&used.name));
             if let Some(used) = failed.filter(|_| self.is_known(&model.name)) {
-                let reason = format!("model `{}`, which it uses, was not loaded", used.name);
+                let reason = format!("it uses model `{}`, which was not loaded", used.name);
                 failures.entry(model.name.clone()).or_insert(reason);
             }
         }
@@ -96,7 +96,7 @@ impl KnownVersions {
     fn remark(&mut self, model: &LoadedModel, notices: &mut Vec<String>) {
         let name = &model.name;
         let all = model.not_honoured.iter();
-        let all = all.map(|field| format!("model `{name}`: read and not honoured: {field}"));
+        let all = all.map(|field| format!("model `{name}`: not applied as written: {field}"));
         notices.extend(all.filter(|notice| self.told.insert(notice.clone())));
     }
 

@@ -24,8 +24,8 @@ pub(crate) fn labels(
         };
         let names = names(folder, file).map_err(|fault| {
             let why = format!(
-                "output `{}`: label_filename: expected a file in the model's folder with a name on \
-                 each line; {fault}",
+                "output `{}`: label_filename: expected a file in the model's folder with one name \
+                 per line; {fault}",
                 output.name
             );
             folder.wrong(output.line, why)
@@ -73,7 +73,7 @@ fn names(folder: &ModelFolder<'_>, file: &str) -> Result<Vec<String>, LoadFault>
         names.pop();
     }
     match names.is_empty() {
-        true => Err(folder.failed(file, &"it has no names")),
+        true => Err(folder.failed(file, &"the file has no names")),
         false => Ok(names),
     }
 }

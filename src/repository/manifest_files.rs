@@ -93,8 +93,7 @@ impl NamedFile {
             file: manifest,
             line: self.line,
             message: format!(
-                "{field}: expected a path inside of the repository's folder, found `{file}`, \
-                 which leads out of it"
+                "{field}: expected a path inside the repository's folder, found `{file}`"
             ),
         }
     }

@@ -50,13 +50,13 @@ fn of_lengths(model: &LoadedModel) -> Vec<String> {
     let outputs = model.outputs().into_iter().map(|spec| spec.name);
     let unnamed = outputs.filter(|name| !config.outputs.is_empty() && !is_named(name));
     let mut all: Vec<String> = unnamed
-        .map(|name| format!("output: `{name}` is offered, too"))
+        .map(|name| format!("output: `{name}` is also available"))
         .collect();
     if !config.inputs.is_empty() && config.parameter(MOST_LENGTH_PARAMETER).is_none() {
         let most = lengths.most();
         all.push(format!(
-            "input.dims: -1 is a length of at most {most}; the parameter \
-             `{MOST_LENGTH_PARAMETER}` says another bound"
+            "input.dims: -1 allows lengths up to {most}; set the parameter \
+             `{MOST_LENGTH_PARAMETER}` for another limit"
         ));
     }
     all

@@ -40,7 +40,7 @@ impl OverriddenModel {
     /// A path leads out of it, or a file cannot be written; in words.
     pub(crate) fn new(name: &str, by: &ModelOverride) -> Result<Self, String> {
         if !by.files.is_empty() && by.config.is_none() {
-            return Err("files need the parameter `config` beside them".into());
+            return Err("files require the parameter `config`".into());
         }
         let files = match by.files.is_empty() {
             true => None,
@@ -58,7 +58,10 @@ fn brought(name: &str, files: &[(String, Vec<u8>)]) -> Result<BroughtFiles, Stri
         return Err(format!("expected at most {MOST_FILES} files"));
     }
     if !is_plain(name, 1) {
-        return Err(format!("`{}` is no name of a folder", name.escape_debug()));
+        return Err(format!(
+            "`{}` is not a valid folder name",
+            name.escape_debug()
+        ));
     }
     let failed = |error: io::Error| error.to_string();
     let folder = tempfile::tempdir().map_err(failed)?;

@@ -182,7 +182,7 @@ fn note_gone(names: &BTreeSet<String>, all: &[String], read: &mut ModelsRead) {
     let reason_of = |name: &String| {
         let uses = |entry: &&NewEntry| entry.interface.composing.iter().any(|s| s.model == *name);
         match read.entries.iter().find(uses) {
-            Some(user) => format!("its folder is gone; `{}` uses it still", user.name),
+            Some(user) => format!("its folder is gone, but `{}` still uses it", user.name),
             None => "its folder is gone".to_owned(),
         }
     };

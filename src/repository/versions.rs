@@ -85,7 +85,7 @@ impl KnownModels {
             (None, Some(version)) if !there.is_empty() => {
                 let there = there.join(", ");
                 format!(
-                    "expected a version of `{}` that is served, {there}, found {version}",
+                    "expected a served version of `{}` ({there}), found {version}",
                     step.model
                 )
             }

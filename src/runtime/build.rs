@@ -25,7 +25,7 @@ const VARIABLES: [&str; 5] = [
 ];
 const USUAL: [&str; 3] = ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"];
 const HELP: &str = "the feature `cuda` needs NVIDIA's CUDA compiler: install the CUDA toolkit \
-                    and put its `bin` in PATH, or run assets/cuda/build, which fetches what it takes";
+                    and put its `bin` in PATH, or run assets/cuda/build, which downloads it";
 
 fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=build.rs");
@@ -59,7 +59,7 @@ fn compile() -> Result<(), Box<dyn Error>> {
         .arg(Path::new(&out).join("kernels.ptx"));
     let done = command.output();
     let done = done.map_err(|e| format!("{}: {e}\n{HELP}", nvcc.display()))?;
-    // Its warnings go to standard error even where it succeeds.
+    // The compiler writes its warnings to standard error even if it succeeds.
     let said = String::from_utf8_lossy(&done.stderr);
     match done.status.success() {
         true => Ok(()),
@@ -67,10 +67,10 @@ fn compile() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Returns the compiler, found where Candle's build looks for it too.
+/// Returns the path of the compiler, searched in the same places as by Candle's build.
 fn nvcc() -> Result<PathBuf, Box<dyn Error>> {
     if let Some(path) = env::var_os("NVCC").map(PathBuf::from) {
-        let none = || format!("NVCC: there is no {}", path.display()).into();
+        let none = || format!("NVCC: {} does not exist", path.display()).into();
         return found(&path).ok_or_else(none);
     }
     let path = env::var_os("PATH").unwrap_or_default();
@@ -86,7 +86,7 @@ fn nvcc() -> Result<PathBuf, Box<dyn Error>> {
         .chain(usual)
         .find_map(|home| found(&Path::new(&home).join("bin/nvcc")))
         .ok_or_else(|| format!("nvcc is not in PATH\n{HELP}"))?;
-    // Cudarc asks `nvcc` for its version by this name alone.
+    // Cudarc finds `nvcc` only through PATH.
     let folder = beside.parent().unwrap_or(&beside).display();
     println!(
         "cargo::warning=found {}: put {folder} in PATH",

@@ -28,7 +28,8 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut bytes = Vec::new();
-    // What the system cannot give ends in an error, not in the end of the process.
+    // If the system cannot provide the memory, this returns an error instead of aborting the
+    // process.
     let size = file.metadata()?.len();
     let size = usize::try_from(size).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.try_reserve_exact(size)?;

@@ -1,4 +1,4 @@
-//! Numbers, sizes and messages of parsers, in words for those who read and write them.
+//! Readable numbers, sizes and parser messages.
 
 use std::borrow::Cow;
 
@@ -49,8 +49,8 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Returns a text as a field of CSV, in quotes where it needs some. Control characters are escaped, as
-/// [`one_line`] does.
+/// Returns a text as a field of CSV, in quotes if it needs them. Control characters are escaped as
+/// by [`one_line`].
 pub fn csv_field(text: &str) -> Cow<'_, str> {
     let line = one_line(text);
     match line.contains([',', '"']) {
@@ -59,10 +59,9 @@ pub fn csv_field(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a message of TOML's parser that says what to write in place of the names of Rust's
-/// types.
+/// Returns a message of TOML's parser with plain words instead of the names of Rust's types.
 pub fn plain(message: &str) -> String {
-    // The lines that follow say where.
+    // The other lines name the place.
     let (said, place) = match message.trim().split_once('\n') {
         Some((said, place)) => (said, format!(" {}", place.replace('\n', " "))),
         None => (message.trim(), String::new()),
@@ -78,7 +77,7 @@ pub fn plain(message: &str) -> String {
     }
 }
 
-/// Returns what to write for a Rust type.
+/// Returns the words for a Rust type.
 fn wanted<'a>(expected: &'a str, found: &str) -> &'a str {
     let is_whole = found.starts_with("integer ");
     match expected {
@@ -117,7 +116,7 @@ fn seen(found: &str) -> String {
     }
 }
 
-/// A text is no size in bytes.
+/// A text is not a size in bytes.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected a size such as 512MiB, found `{found}`")]
 pub struct SizeError {
@@ -140,11 +139,11 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// Reads a size such as `512MiB`, `2 GiB` or `1000000`. Units are KiB, MiB, GiB and TiB, or
-/// K, M, G and T for the same.
+/// Reads a size such as `512MiB`, `2 GiB` or `1000000`. Units are KiB, MiB, GiB and TiB; K, M, G
+/// and T mean the same.
 ///
 /// # Errors
-/// The text is no positive number, or has another unit.
+/// The text is not a positive number, or has another unit.
 pub fn parse_bytes(text: &str) -> Result<u64, SizeError> {
     let trimmed = text.trim();
     let split = trimmed

@@ -99,7 +99,7 @@ impl JobBoard for StoredJobs {
         // It may take its time.
         let spawned = thread::Builder::new().name("notify".into()).spawn(run);
         if let Err(why) = spawned {
-            tracing::warn!(number, %why, "nobody is told of a job: no thread is left");
+            tracing::warn!(number, %why, "job notification failed: cannot start a thread");
         }
     }
 }

@@ -92,7 +92,7 @@ fn poll_files(served: &Weak<Deployment>, pause: Duration) {
         let refused = refused.map_or_else(String::new, |error| error.to_string());
         // It is reported once, however often the files are read.
         if !refused.is_empty() && refused != told {
-            deployment.note(format!("the repository was read again: {refused}"));
+            deployment.note(format!("reloading the repository failed: {refused}"));
         }
         told = refused;
     }

@@ -163,7 +163,7 @@ impl ClientDoor for OperatedDoor {
             // Its addresses are free once it is over.
             Listening::Ending(ending) if !ending.is_finished() => {
                 *state = Listening::Ending(ending);
-                let text = "requests from before are still being answered; try again in a moment";
+                let text = "the previous requests are still being answered; try again in a moment";
                 return Err(SessionRefusal::NotListened(text.into()).into());
             }
             Listening::Ending(ending) => drop(ending.join()),
@@ -268,7 +268,7 @@ fn figures(calls: CallFigures) -> CallerFigures {
 fn reason(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound => "no such model or path",
-        ErrorKind::Method => "another method",
+        ErrorKind::Method => "wrong method",
         ErrorKind::Unavailable => "not ready",
         ErrorKind::Unsupported => "unsupported",
         ErrorKind::BadInput => "bad input",
@@ -276,11 +276,11 @@ fn reason(kind: ErrorKind) -> &'static str {
         ErrorKind::TooMany => "no room",
         ErrorKind::TimedOut => "deadline passed",
         ErrorKind::Slow => "slow client",
-        ErrorKind::Cancelled => "client hung up",
+        ErrorKind::Cancelled => "client left",
         ErrorKind::Conflict => "conflict",
-        ErrorKind::Exists => "there already",
+        ErrorKind::Exists => "already exists",
         ErrorKind::Unauthenticated => "key missing or unknown",
-        ErrorKind::Forbidden => "key does not allow it",
-        ErrorKind::Internal => "failed here",
+        ErrorKind::Forbidden => "key not permitted",
+        ErrorKind::Internal => "internal error",
     }
 }

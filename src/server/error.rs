@@ -44,22 +44,22 @@ pub enum ServeError {
         one: String,
     },
     /// A sample's shape is given for an ensemble that has its own.
-    #[error("--shape: expected an .onnx file alone; a manifest has `shape` in its [input]")]
+    #[error("--shape: only valid for an .onnx file; in a manifest, set `shape` in [input]")]
     Shape,
     /// A registered .onnx file is something else now.
-    #[error("it is no .onnx file alone any more")]
+    #[error("it is no longer a single .onnx file")]
     NoLongerAlone,
     /// Two ensembles have one name.
-    #[error("two ensembles are called `{0}`: `name` in their manifests must differ")]
+    #[error("two ensembles are named `{0}`; change `name` in one of their manifests")]
     SameName(String),
     /// A model has another name than when it was read first.
-    #[error("it is called `{0}` now")]
+    #[error("its name is now `{0}`")]
     Renamed(String),
     /// A repository cannot be read.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
     /// Something is to be served next to a repository.
-    #[error("{repository} is a repository, which is served alone; found `{other}` beside it")]
+    #[error("{repository} is a model repository and must be served alone; remove `{other}`")]
     NotAlone {
         /// The repository.
         repository: String,
@@ -67,7 +67,7 @@ pub enum ServeError {
         other: String,
     },
     /// Models of a repository are chosen, but the path is no repository.
-    #[error("--model-control, --load-model: expected a repository of models, found `{0}`")]
+    #[error("--model-control, --load-model: only valid for a model repository, found `{0}`")]
     NoRepository(String),
     /// A model to load at the start is not in the repository.
     #[error("--load-model {name}: expected one of {known}")]
@@ -125,9 +125,8 @@ pub enum ServeError {
     },
     /// A precision is chosen twice.
     #[error(
-        "--precision {asked} and --matrix {path}: expected one of them to say in which numbers \
-         members are computed, found `precisions = [{own}]` in the file; leave out the option, or \
-         that line"
+        "--precision {asked} and --matrix {path} both set precisions: the file has `precisions = \
+         [{own}]`; remove the option or that line"
     )]
     TwoPrecisions {
         /// The file.
@@ -138,7 +137,7 @@ pub enum ServeError {
         own: String,
     },
     /// The store of registered tasks has no place.
-    #[error("there is no home to keep tasks in: name a file with --store")]
+    #[error("no home folder for the store of tasks; name a file with --store")]
     NoHome,
     /// The store of registered tasks cannot be read or written.
     #[error("{path}: {why}")]
@@ -164,7 +163,7 @@ pub enum ServeError {
     #[error("--mix: {0}")]
     SessionMix(Refusal),
     /// The recording would overwrite a file.
-    #[error("--record {}: it exists already", .0.display())]
+    #[error("--record {}: the file already exists", .0.display())]
     RecordingExists(PathBuf),
     /// The session refused to record or to start the load.
     #[error(transparent)]

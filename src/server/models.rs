@@ -331,7 +331,7 @@ fn of_entries(entries: Vec<NewEntry>) -> ModelsRead {
 fn remarks(read: &mut ModelsRead) -> Vec<String> {
     let mut all = Vec::new();
     if read.entries.is_empty() {
-        all.push("no model is served yet: load one".into());
+        all.push("no model is served yet; load one".into());
     }
     let failures = read.failures.iter();
     all.extend(failures.map(|(name, why)| format!("model `{name}` is not served: {why}")));

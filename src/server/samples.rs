@@ -72,8 +72,46 @@ static SAMPLES: &[EmbeddedEnsemble] = &[
     embedded!["cif36": "ensemble.toml"],
 ];
 
+/// Returns the names of the built-in ensembles.
+pub fn built_in_names() -> impl Iterator<Item = &'static str> {
+    SAMPLES.iter().map(|(name, _)| *name)
+}
+
 /// Returns the built-in ensemble called `name`, or `None` if there is none.
 pub(crate) fn built_in(name: &str) -> Option<Files> {
     let sample = SAMPLES.iter().find(|(known, _)| *known == name);
     sample.map(|(name, files)| Files::Embedded { name, files })
+}
+
+/// Returns the files of the built-in ensemble called `name` as they lie in one folder of their own, each
+/// with its path there, or `None` if there is none.
+pub fn built_in_files(name: &str) -> Option<Vec<(String, Vec<u8>)>> {
+    let (_, files) = SAMPLES.iter().find(|(known, _)| *known == name)?;
+    let files = files
+        .iter()
+        .map(|(path, bytes)| match path.ends_with(".toml") {
+            true => (inside(path), of_one_folder(bytes)),
+            false => (inside(path), bytes.to_vec()),
+        });
+    Some(files.collect())
+}
+
+/// Returns a path in the ensemble's folder for a file that may lie in another ensemble's.
+fn inside(path: &str) -> String {
+    match path.strip_prefix("../") {
+        Some(other) => other
+            .split_once('/')
+            .map_or(other, |(_, name)| name)
+            .to_owned(),
+        None => path.to_owned(),
+    }
+}
+
+/// Returns a manifest that names the files of other built-in ensembles in its own folder.
+fn of_one_folder(manifest: &[u8]) -> Vec<u8> {
+    let mut text = String::from_utf8_lossy(manifest).into_owned();
+    for other in built_in_names() {
+        text = text.replace(&format!("\"../{other}/"), "\"");
+    }
+    text.into_bytes()
 }

@@ -1,5 +1,5 @@
-//! Several changes of a matrix at once, as far as memory reaches: what an operator does
-//! to a whole row or column. What fits is asked of the session, whoever that is.
+//! Changes to a whole row or column of the matrix, as far as memory allows. The session checks what
+//! fits.
 
 use divisi_engine::serving::Setup;
 use divisi_model::allocation::{Cell, Matrix};
@@ -14,16 +14,16 @@ use super::snapshot::Snapshot;
 /// A change of a whole row or column of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
-    /// A worker of the member on every device that has room for one of this batch size;
-    /// workers that it has stay as they are.
+    /// Adds a worker of the member on every device that has room for one of this batch size.
+    /// Existing workers stay unchanged.
     Spread {
         /// Its column in the matrix.
         member: MemberIndex,
         /// The batch size of new workers.
         size: BatchSize,
     },
-    /// No worker on the device. Members that have no other worker get one where most
-    /// memory is free, of the same batch size or the next smaller one that fits.
+    /// Removes all workers from the device. A member without another worker gets one on the device
+    /// with the most free memory, with the same batch size or the next smaller size that fits.
     Clear {
         /// Its row in the matrix.
         device: DeviceIndex,
@@ -35,14 +35,14 @@ pub enum Arrangement {
 pub struct Arranged {
     /// The changed matrix.
     pub matrix: Matrix,
-    /// The parts that were left out and why, one sentence each.
+    /// One sentence for each part that was left out, with the reason.
     pub notes: Vec<String>,
 }
 
-/// Changes the matrix of `setup`; nothing runs by it until it is applied.
+/// Changes the matrix of `setup`. The running setup stays unchanged until the result is applied.
 ///
 /// # Errors
-/// Nothing of it could be done; says why.
+/// Returns the reason if no part of the arrangement is possible.
 pub fn arrange(
     session: &mut dyn Session,
     setup: &Setup,
@@ -89,7 +89,7 @@ impl Work<'_> {
         match (added, self.notes.first()) {
             (0, Some(why)) => Err(nothing_arranged(why)),
             (0, None) => Err(nothing_arranged(&format!(
-                "`{}` has a worker on every device already",
+                "`{}` already has a worker on every device",
                 self.setup.matrix.frame().members[member]
             ))),
             _ => Ok(()),
@@ -105,7 +105,7 @@ impl Work<'_> {
             let name = &self.setup.matrix.frame().devices[device];
             return Err(nothing_arranged(&format!("{name} has no worker")));
         }
-        // Those who are served elsewhere make room first.
+        // Members with workers elsewhere make room first.
         for (cell, _) in here(&self.setup.matrix) {
             if let Ok(less) = self.setup.matrix.with(cell, None) {
                 self.setup.matrix = less;
@@ -121,7 +121,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Moves the worker to the device with most free memory that takes it.
+    /// Moves the worker to the device with the most free memory that accepts it.
     fn send_away(&mut self, from: Cell, size: BatchSize) -> Result<(), Refusal> {
         let hosts = self.hosts(from.device);
         let mut sizes: Vec<BatchSize> = self.setup.matrix.frame().batch_sizes.iter().collect();
@@ -138,7 +138,7 @@ impl Work<'_> {
             }
         }
         let name = &self.setup.matrix.frame().members[from.member];
-        let text = format!("`{name}` fits nowhere else: {refused}");
+        let text = format!("`{name}` fits on no other device: {refused}");
         Err(nothing_arranged(&text))
     }
 
@@ -152,10 +152,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Devices other than `but`: most free memory first, then fewest FLOPs of workers,
-    /// then the lowest number.
+    /// Returns the devices other than `but`: those with the most free memory first, then those with
+    /// the fewest FLOPs of workers, then the lowest number.
     fn hosts(&mut self, but: DeviceIndex) -> Vec<DeviceIndex> {
-        // What is staged may be too much for the very device that is cleared.
+        // The staged setup can exceed the memory of the very device that is being cleared.
         let staged = self.session.preview(&self.setup).ok().map(|p| p.memory);
         let devices = self.shown.devices.iter();
         let running = || devices.map(|d| (0, d.memory_booked)).collect();
@@ -193,7 +193,7 @@ impl Work<'_> {
         changed.map_err(|e| Refusal::new(Code::SetupInvalid, e.to_string()))
     }
 
-    /// Goes on with `matrix` where it fits.
+    /// Continues with `matrix` if it fits.
     fn take(&mut self, matrix: Matrix) -> Result<(), Refusal> {
         let wanted = self.setup.with_matrix(matrix);
         self.session.preview(&wanted)?;

@@ -21,28 +21,29 @@ use super::playback::Play;
 /// A request to the engine behind the console.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Command {
-    /// Replace what runs while serving; with terms, it comes back where the new does
-    /// worse.
+    /// Replace the running setup while serving. With terms, the previous setup is restored if the
+    /// new one does worse.
     Apply(Box<Setup>, Option<Terms>),
-    /// End the probation: what was applied stays (`true`), or goes (`false`).
+    /// End the probation and keep the change (`true`) or roll it back (`false`).
     EndProbation(bool),
-    /// Bring back what ran before the last change.
+    /// Restore the setup that ran before the last change.
     Undo,
-    /// Run again what the last undo took back.
+    /// Apply the change that the last undo reverted.
     Redo,
-    /// Set the service objective that latencies are judged by; `None` clears it.
+    /// Set the service objective for latencies; `None` clears it.
     SetTarget(Option<Target>),
-    /// Whether a member's answers count; it runs either way.
+    /// Count (`true`) or ignore (`false`) a member's answers. The member runs either way.
     SetVote(MemberIndex, bool),
-    /// At most so many samples alive on a device under `elastic`; none: the policy's.
+    /// Limit the number of samples alive on a device under `elastic`; `None` uses the policy's
+    /// limit.
     SetMaxInf(DeviceIndex, Option<NonZeroU32>),
-    /// Let a simulated device disappear: it is evacuated.
+    /// Fail a simulated device; its workers are moved to other devices.
     LoseDevice(DeviceIndex),
-    /// Let a lost device come back, empty.
+    /// Restore a failed device without any workers.
     RegainDevice(DeviceIndex),
-    /// Let the operations of a simulated device take so many times as long.
+    /// Slow down the operations of a simulated device by a factor.
     SlowDevice(DeviceIndex, Slowdown),
-    /// Send requests by this pattern, instead of the one before.
+    /// Send requests by this pattern instead of the previous one.
     StartLoad(LoadPattern),
     /// Stop the built-in load.
     StopLoad,
@@ -54,77 +55,78 @@ pub enum Command {
     ResumeSearch,
     /// Cancel the running search.
     CancelSearch,
-    /// Forget latencies so far, to see what comes.
+    /// Reset the latency statistics.
     ClearLatency,
-    /// Write all that is shown to a file from now on.
+    /// Write everything that is shown to a file from now on.
     StartRecording(PathBuf),
-    /// End the recording that is being made.
+    /// Stop recording.
     StopRecording,
-    /// Play a recording otherwise.
+    /// Change the playback of a recording.
     Play(Play),
-    /// Where several watch: be the one who may change things (`true`), or let others.
+    /// Take (`true`) or release (`false`) the right to make changes when several consoles are
+    /// connected.
     TakeEditing(bool),
-    /// Go on serving in the background when this console leaves.
+    /// Continue serving in the background when this console exits.
     KeepServing,
-    /// Work out what a change of the models would change, and change nothing yet.
+    /// Plan a change of the models without applying it.
     PlanModels(CatalogueChange),
-    /// Make the change of the models that was worked out under this number; with terms, it is taken
-    /// back where the new models do worse.
+    /// Apply the planned change of the models with this number. With terms, the change is rolled
+    /// back if the new models do worse.
     ApplyModels {
         /// The number of the change.
         number: u64,
-        /// How the new engine follows the old one.
+        /// How the new engine takes over from the old one.
         handover: Handover,
-        /// The terms of a probation, if there is to be one.
+        /// The terms of the probation, or `None` for no probation.
         terms: Option<Terms>,
     },
-    /// Drop the change of the models that was worked out under this number.
+    /// Drop the planned change of the models with this number.
     DropModelsPlan(u64),
-    /// Begin to listen to clients over the network (`true`), or listen to nobody any more.
+    /// Start (`true`) or stop (`false`) accepting clients over the network.
     Listen(bool),
-    /// Load a model, or the versions of it that are there now.
+    /// Load a model, or its newest versions.
     LoadModel(String),
-    /// Unload a model; with `dependents` also the pipelines that use it.
+    /// Unload a model; with `dependents`, also the pipelines that use it.
     UnloadModel {
         /// The model's name.
         name: String,
-        /// Unload what uses it, too.
+        /// Also unload the pipelines that use the model.
         dependents: bool,
     },
-    /// Ask the models that are served in these shares, and search for them; none: the load asks the
-    /// first alone, and searches are for what was seen while serving.
+    /// Set the traffic mix of the built-in load and of searches. With `None`, the load sends
+    /// requests to the first model only, and searches use the observed mix.
     SetMix(Option<NamedMix>),
-    /// Let the policy of a name decide which variants of tasks are loaded.
+    /// Let the named policy decide which variants of tasks are loaded.
     SetScalingPolicy(String),
-    /// Play what tasks were asked lately under every policy, in virtual time.
+    /// Simulate the recent queries under every policy.
     ComparePolicies,
 }
 
 ranged! {
-    /// How many times as long a simulated device's operations take.
+    /// The factor by which a simulated device's operations are slower.
     Slowdown(f64) = 0.1, 100.0, "{} to {} times"
 }
 
-/// A service objective: requests are to be answered within this time.
+/// A service objective: the latency that a share of requests must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Target {
-    /// The latency that is not to be exceeded.
+    /// The maximum latency.
     pub latency: Duration,
-    /// Share of requests that has to be, 0 to 1.
+    /// The share of requests that must meet it, 0 to 1.
     pub share: f64,
 }
 
 checked_when_read!(Target);
 
 impl Target {
-    /// Latencies that can be asked for: up to an hour.
+    /// The range of latencies: up to an hour.
     pub const LATENCY: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(3600));
 
-    /// Whether it can be met at all.
+    /// Checks that the objective is possible.
     ///
     /// # Errors
-    /// Which part is wrong and what was expected.
+    /// Returns the field that is out of range and its expected range.
     pub fn check(&self) -> Result<(), FieldOutOfRange> {
         let (least, most) = Self::LATENCY;
         within("latency", self.latency, least, most)?;
@@ -139,24 +141,24 @@ pub struct EditPreview {
     pub difference: Difference,
     /// Booked bytes of each device's memory now and after.
     pub memory: Vec<(u64, u64)>,
-    /// Whether new workers are ready before old ones drain; otherwise members
-    /// named here have no worker for a moment and their requests wait.
+    /// The members without a worker for a moment, during which their requests wait. Empty if new
+    /// workers are ready before the old ones drain.
     pub paused_members: Vec<String>,
-    /// Changes of settings beside the matrix, in words: `policy: no-wait → elastic`.
+    /// Changes of settings other than the matrix, in words: `policy: no-wait → elastic`.
     pub settings: Vec<String>,
-    /// Where devices compute in other numbers than those that would be asked for, in words.
+    /// Devices that compute in a precision other than the requested one, in words.
     pub remarks: Vec<String>,
     /// The predicted throughputs.
     pub prediction: Prediction,
 }
 
-/// Samples a second that a model expects.
+/// Predicted throughputs in samples per second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// Of what runs, and of what would.
+    /// The throughput of the running setup.
     pub before: Option<f64>,
-    /// Of the setup that would be applied.
+    /// The throughput of the setup to apply.
     pub after: Option<f64>,
-    /// Where it comes from, or why there is none.
+    /// The source of the prediction, or the reason why there is none.
     pub source: String,
 }

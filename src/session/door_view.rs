@@ -1,63 +1,63 @@
-//! The door to the network as a console shows it: addresses, clients, and refusals.
+//! The network server as a console shows it: addresses, clients and refusals.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The door to the network at one moment.
+/// The network server at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DoorView {
-    /// Where it listens; nowhere while it is closed.
+    /// The addresses that accept connections; empty while it is closed.
     pub addresses: Vec<DoorAddress>,
-    /// Connections of HTTP that are open.
+    /// Open HTTP connections.
     pub http_connections: usize,
-    /// Connections of gRPC that are open.
+    /// Open gRPC connections.
     pub grpc_connections: usize,
-    /// The most connections of each.
+    /// The maximum number of connections of each protocol.
     pub connection_limit: usize,
     /// The time over which calls and refusals are counted.
     pub window: Duration,
-    /// The time over which rates are taken, the last part of that.
+    /// The time over which rates are computed, the last part of the window.
     pub rate_window: Duration,
-    /// The time of one value of a series.
+    /// The time that one value of a series covers.
     pub moment: Duration,
-    /// Who asked within the window: the busiest, busiest first.
+    /// The busiest clients within the window, busiest first.
     pub callers: Vec<CallerView>,
-    /// Those of them that are not listed, all together, and how many they are.
+    /// The number and total figures of the clients that are not listed.
     pub other_callers: Option<(usize, CallerFigures)>,
-    /// The refusals and failures since the door was opened, by reason, the most frequent of the
+    /// The refusals and failures since the server was opened, by reason, most frequent within the
     /// window first.
     pub refusals: Vec<RefusalCount>,
 }
 
 impl DoorView {
-    /// Whether it listens to anybody.
+    /// Returns whether connections are accepted.
     pub fn is_open(&self) -> bool {
         !self.addresses.is_empty()
     }
 }
 
-/// An address that is listened at.
+/// An address that accepts connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoorAddress {
-    /// The protocol that is spoken there.
+    /// The protocol at the address.
     pub protocol: DoorProtocol,
     /// The address.
     pub address: SocketAddr,
-    /// Connections are under TLS.
+    /// Whether connections use TLS.
     pub tls: bool,
-    /// Only who has a key is answered.
+    /// Whether clients need a key.
     pub keys: bool,
 }
 
 impl DoorAddress {
-    /// Whether other machines reach it.
+    /// Returns whether other machines can reach the address.
     pub fn is_remote(&self) -> bool {
         !self.address.ip().is_loopback()
     }
 
-    /// Returns the protection that it lacks although other machines reach it.
+    /// Returns the missing protection if other machines can reach the address.
     pub fn lacks(&self) -> Option<&'static str> {
         match (self.is_remote(), self.keys, self.tls) {
             (false, _, _) | (true, true, true) => None,
@@ -68,14 +68,14 @@ impl DoorAddress {
     }
 }
 
-/// The protocol that is spoken at an address.
+/// The protocol at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DoorProtocol {
     /// The Open Inference Protocol over HTTP.
     Http,
-    /// The same over gRPC.
+    /// The Open Inference Protocol over gRPC.
     Grpc,
-    /// Metrics alone, over HTTP.
+    /// Metrics only, over HTTP.
     Metrics,
 }
 
@@ -90,36 +90,36 @@ impl DoorProtocol {
     }
 }
 
-/// Somebody who asks.
+/// A client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallerView {
-    /// The name of its key, or its address where it has none.
+    /// The name of its key, or its address if it has no key.
     pub name: String,
-    /// Whether that is the name of a key.
+    /// Whether the name is that of a key.
     pub has_key: bool,
     /// The figures of its calls.
     pub figures: CallerFigures,
 }
 
-/// The calls of somebody who asks.
+/// The call counts of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallerFigures {
-    /// Calls a second, over the time of rates.
+    /// Calls a second, over the rate window.
     pub per_second: f64,
     /// Calls within the window.
     pub calls: u64,
-    /// Those of them that were refused or failed.
+    /// Calls within the window that were refused or failed.
     pub failed: u64,
 }
 
-/// Who asks a version of a model within the window.
+/// The clients of a version of a model within the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelCallers {
-    /// The busiest callers, busiest first.
+    /// The busiest clients, busiest first.
     pub callers: Vec<CallerView>,
-    /// The callers that are not listed, all together, and how many they are.
+    /// The number and total figures of the clients that are not listed.
     pub others: Option<(usize, CallerFigures)>,
-    /// The calls that were refused or failed, by reason, in a few words, the most frequent first.
+    /// The number of refused or failed calls by reason, most frequent first.
     pub refusals: Vec<(String, u64)>,
 }
 
@@ -128,14 +128,14 @@ pub struct ModelCallers {
 pub struct RefusalCount {
     /// The reason, in a few words.
     pub reason: String,
-    /// How many since the door was opened.
+    /// The number since the server was opened.
     pub total: u64,
-    /// How many in each moment of the window, oldest first; the last one is not over.
+    /// The number in each interval of the window, oldest first; the last interval is incomplete.
     pub series: Vec<u32>,
 }
 
 impl RefusalCount {
-    /// Returns how many within the window.
+    /// Returns the number within the window.
     pub fn lately(&self) -> u64 {
         self.series.iter().map(|count| u64::from(*count)).sum()
     }

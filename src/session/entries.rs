@@ -12,86 +12,85 @@ use divisi_model::metrics::LatencyView;
 use divisi_runtime::device::DeviceIndex;
 use divisi_runtime::device::gpu::{Gauges, GpuInfo, Usage};
 
-/// One entry: a worker, or none.
+/// An entry of the matrix: a worker, or no worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EntryView {
-    /// Share of the last second its device spent on it, 0 to 1.
+    /// The share of the last second that its device spent on it, 0 to 1.
     pub load: f64,
-    /// Mean share of their lanes that batches of the last second filled, 0 to 1; 0
-    /// where there were none.
+    /// The mean share of their lanes that batches filled in the last second, 0 to 1; 0 without
+    /// batches.
     pub fill: f64,
-    /// Samples that it has taken and not started.
+    /// The samples that it has taken and not started.
     pub waiting: usize,
-    /// Seconds spent copying over seconds spent computing, lately.
+    /// The recent ratio of copying time to computing time.
     pub copying: f64,
-    /// Batches that it has run.
+    /// The number of batches that it has run.
     pub batches: u64,
-    /// Times that it was started again.
+    /// The number of restarts.
     pub restarts: u32,
-    /// Its network panicked so often that it is not started again; applying a matrix
-    /// brings it back.
+    /// Whether it is no longer restarted because its network panicked too often. Applying a matrix
+    /// starts it again.
     pub retired: bool,
-    /// Time its batches take over what they take undisturbed, where that is so much
-    /// that it suffers from others or from its device.
+    /// The time of its batches relative to undisturbed batches, if the slowdown shows interference.
     pub interfered: Option<f64>,
-    /// From arrival to the end of this worker's batches.
+    /// The latency from arrival to the end of this worker's batches.
     pub latency: LatencyView,
 }
 
-/// One device: a row of the matrix.
+/// A device: a row of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceView {
     /// The name of the device.
     pub name: String,
     /// The name of its kind.
     pub kind: String,
-    /// Whether an operator may let it disappear or grow slow.
+    /// Whether an operator may fail or slow down the device.
     pub faults_on_demand: bool,
-    /// Share of the last second it computed, 0 to 1.
+    /// The share of the last second spent computing, 0 to 1.
     pub busy: f64,
-    /// Share of the last second it copied, 0 to 1; where copies have engines of their
-    /// own this may pass beside computing.
+    /// The share of the last second spent copying, 0 to 1. Copies can overlap with computing if the
+    /// device has copy engines.
     pub copying: f64,
-    /// Booked in its memory space, by all devices of the space together.
+    /// The bytes booked in its memory space by all devices that share it.
     pub memory_booked: u64,
-    /// Bytes of the memory space.
+    /// The size of the memory space in bytes.
     pub memory_bytes: u64,
-    /// The first device of the same memory space, where that is another one: partitions of
-    /// a processor share the host's memory.
+    /// The first device of the same memory space, if it is another device: partitions of a
+    /// processor share the host's memory.
     pub shares_memory_of: Option<DeviceIndex>,
-    /// Its lanes run side by side, and copies have engines of their own.
+    /// Whether its lanes run in parallel and copies have engines of their own.
     pub side_by_side: bool,
-    /// It disappeared.
+    /// Whether the device failed.
     pub lost: bool,
-    /// Why, where its driver said so.
+    /// The reason for the failure, if the driver reported one.
     pub loss: Option<String>,
-    /// The GPU and its readings, where the device is a GPU of this machine.
+    /// The GPU and its readings, if the device is a GPU of this machine.
     pub gpu: Option<GpuView>,
-    /// Its operations take so many times as long, by an operator's wish.
+    /// The factor by which an operator slowed down its operations.
     pub slowdown: f64,
-    /// Samples alive at most under `elastic`, where it was set for the device.
+    /// The maximum number of samples alive under `elastic`, if it was set for the device.
     pub max_inf: Option<NonZeroU32>,
-    /// Samples in execution.
+    /// The samples in execution.
     pub alive: usize,
 }
 
 /// The properties of a GPU and its latest readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GpuView {
-    /// As the driver names it.
+    /// The name that the driver reports.
     pub model: String,
-    /// Compute capability, `(major, minor)`.
+    /// The compute capability, `(major, minor)`.
     pub capability: (u32, u32),
-    /// Bytes of its memory, all of it; what may be booked is less.
+    /// The total bytes of its memory, of which less can be booked.
     pub memory_bytes: u64,
-    /// As the management library says; nothing where it is not there.
+    /// The readings of the management library; empty without the library.
     pub gauges: Gauges,
-    /// Bytes that this process allocated there, as the driver counts.
+    /// The bytes that this process allocated on the GPU, according to the driver.
     pub used: Option<u64>,
 }
 
 impl GpuView {
-    /// A GPU and what was read of it lately.
+    /// Creates the view of a GPU from its latest readings.
     pub fn new(info: &GpuInfo, read: Option<(Gauges, Option<Usage>)>) -> Self {
         let (gauges, usage) = read.unwrap_or_default();
         GpuView {
@@ -104,69 +103,70 @@ impl GpuView {
     }
 }
 
-/// One member: a column of the matrix.
+/// A member: a column of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberView {
     /// The name of the member.
     pub name: String,
-    /// Floating-point operations of its network for one sample.
+    /// The floating-point operations of its network for one sample.
     pub flops: u64,
-    /// Number of parameters of its network.
+    /// The number of parameters of its network.
     pub parameters: u64,
-    /// Whether its weights are made up.
+    /// Whether its weights are synthetic.
     pub synthetic: bool,
-    /// The numbers that it is computed in.
+    /// Its precision.
     pub precision: MemberPrecision,
-    /// Samples waiting in its queue.
+    /// The samples in its queue.
     pub queued: usize,
-    /// Samples a second that the queue grew by over the last seconds; below zero it
-    /// shrank.
+    /// The recent growth of its queue in samples a second; negative if the queue shrank.
     pub growth: f64,
-    /// Samples answered a second, lately.
+    /// The recent throughput in samples a second.
     pub samples_per_s: f64,
-    /// Samples a second in each of the last moments ([`ThroughputView::moment`]).
+    /// The throughput in samples a second in each of the last intervals
+    /// ([`ThroughputView::moment`]).
     pub series: Vec<f32>,
-    /// From arrival to this member's answer.
+    /// The latency from arrival to this member's answer.
     pub latency: LatencyView,
-    /// Its contribution to the ensemble; `None` while too few answers were weighed.
+    /// Its contribution to the ensemble, or `None` until enough answers were compared.
     pub contribution: Option<MemberContribution>,
-    /// Its rows that were not what they should be.
+    /// The number of its invalid rows.
     pub flaws: Flaws,
 }
 
-/// Over the answers that were weighed: a bounded sample of those given lately.
+/// A member's contribution, over a bounded sample of recent answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemberContribution {
-    /// Samples weighed.
+    /// The number of samples compared.
     pub weighed: u64,
-    /// How alike its answers are to the ensemble's: a share of samples, an error or a cosine.
+    /// How close its answers are to the ensemble's: a share of samples, an error or a cosine.
     pub agreement: Quality,
-    /// How near its answers are to the targets, where those are known.
+    /// How close its answers are to the targets, if targets are known.
     pub quality: Option<Quality>,
-    /// Mean distance of its probabilities from the ensemble's (total variation), 0 to 1;
-    /// none where members return no probabilities of classes.
+    /// The mean distance of its probabilities from the ensemble's (total variation), 0 to 1, or
+    /// `None` if members return no class probabilities.
     pub disagreement: Option<f64>,
-    /// Mean entropy of its probabilities, over the most there can be, 0 to 1; likewise.
+    /// The mean entropy of its probabilities relative to the maximum, 0 to 1, or `None` if members
+    /// return no class probabilities.
     pub entropy: Option<f64>,
-    /// Share of all members' device time that it took, 0 to 1.
+    /// Its share of the device time of all members, 0 to 1.
     pub cost: f64,
-    /// Share of samples whose answer would be another class or other labels without it (with
-    /// it, where it does not vote), 0 to 1; none for values, and for the only voter.
+    /// The share of samples whose class or labels would change without it (or with it, if it does
+    /// not vote), 0 to 1. `None` for values and for the only voter.
     pub flips: Option<f64>,
-    /// How alike the ensemble's answers would be to those of now without it (likewise), in
-    /// the measure of `agreement`; none for the only voter.
+    /// How close the ensemble's answers would stay to the current ones without it (or with it, if
+    /// it does not vote), in the measure of `agreement`. `None` for the only voter.
     pub otherwise: Option<f64>,
-    /// Change of the ensemble's quality without this member (likewise), in the measure of
-    /// `quality`, where targets are known.
+    /// The change of the ensemble's quality without this member (or with it, if it does not vote),
+    /// in the measure of `quality`, if targets are known.
     pub quality_change: Option<f64>,
 }
 
-/// A worker that is slower than its profile says, and a matrix that would relieve it.
+/// A worker that is slower than its profile, and a matrix that would relieve it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// The device and the member of the worker.
+    /// The device and member of the worker.
     pub cell: Cell,
-    /// Time its batches take over what they take undisturbed.
+    /// The time of its batches relative to undisturbed batches.
     pub slowdown: f64,
     /// The matrix that would relieve it.
     pub matrix: Matrix,

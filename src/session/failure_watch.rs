@@ -1,4 +1,4 @@
-//! Requests that were lost lately, and why: for a screen and for the log. No clock inside.
+//! Recently lost requests and the reasons, for the screen and the log. It reads no clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,43 +11,43 @@ use divisi_runtime::words::grouped;
 /// Counts of refused and failed requests over the last seconds.
 #[derive(Clone, Debug)]
 pub struct FailureWatch {
-    /// Refused and failed by then, oldest first; the first is older than the window.
+    /// The refused and failed requests at each time, oldest first. The first reading is older than
+    /// the window.
     seen: VecDeque<(Duration, [u64; 2])>,
     logs: [LossLog; 2],
 }
 
-/// Requests that were not answered lately: what an operator has to act on now, whatever
-/// was lost long ago.
+/// Recently lost requests: those that an operator has to act on now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostRequests {
-    /// Over how long they are counted; zero while there are none.
+    /// The time over which they are counted; zero if there are none.
     pub over: Duration,
-    /// Turned away at the door.
+    /// Requests that were refused.
     pub refused: Lost,
-    /// Let in, and given up: late, or their worker lost.
+    /// Requests that were accepted and failed: late, or their worker was lost.
     pub failed: Lost,
 }
 
-/// Requests that were lost one way.
+/// Requests lost in one way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// How many.
+    /// The number of requests.
     pub requests: u64,
-    /// Why the last of them was.
+    /// The reason for the last loss.
     pub why: Option<String>,
 }
 
-/// The span over which lost requests are counted as lost lately.
+/// The time over which lost requests count as recent.
 const WINDOW: Duration = Duration::from_secs(5);
-/// Readings are kept so far apart.
+/// The least time between two kept readings.
 const APART: Duration = Duration::from_millis(500);
 
-/// All requests that were ever lost one way, and why the last one was.
+/// All requests ever lost in one way, and the reason for the last loss.
 #[derive(Clone, Debug, Default)]
 pub struct Total {
-    /// Requests since the start.
+    /// The number of requests since the start.
     pub requests: u64,
-    /// Why the last one was; `None` before the first.
+    /// The reason for the last loss; `None` before the first.
     pub why: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct Total {
 pub type LogLine = (LogLevel, String);
 
 impl FailureWatch {
-    /// Nothing is lost before `now`.
+    /// Creates a watch that counts losses from `now`.
     pub fn new(now: Duration) -> Self {
         FailureWatch {
             seen: VecDeque::from([(now, [0; 2])]),
@@ -63,8 +63,8 @@ impl FailureWatch {
         }
     }
 
-    /// Takes what was lost by `now`, refused and failed; returns what was lost lately,
-    /// and what the log should say.
+    /// Records the totals of refused and failed requests at `now`. Returns the recent losses and
+    /// the lines for the log.
     pub fn note(&mut self, now: Duration, totals: [Total; 2]) -> (LostRequests, Vec<LogLine>) {
         let counts = [totals[0].requests, totals[1].requests];
         self.keep(now, counts);
@@ -96,7 +96,7 @@ impl FailureWatch {
         if due {
             self.seen.push_back((now, counts));
         }
-        // The newest that is as old as the window is where it begins.
+        // The window begins at the newest reading that is at least as old as the window.
         while self.seen.get(1).is_some_and(|(at, _)| *at + WINDOW <= now) {
             self.seen.pop_front();
         }
@@ -104,14 +104,14 @@ impl FailureWatch {
 }
 
 /// The state of the log for one kind of loss. A line is written when losses begin, once every
-/// window while they go on, and when they are over.
+/// window while they continue, and when they end.
 #[derive(Clone, Debug)]
 struct LossLog {
     what: &'static str,
     requests: u64,
-    /// When it was said last, while it goes on.
+    /// The time of the last line while losses continue.
     at: Option<Duration>,
-    /// When it began, and how many there had been.
+    /// When the losses began, and the total at that time.
     began: (Duration, u64),
 }
 
@@ -126,7 +126,7 @@ impl LossLog {
     }
 
     fn note(&mut self, now: Duration, total: &Total) -> Option<LogLine> {
-        // What was counted too soon is not waited for.
+        // A total can fall below an earlier reading.
         self.requests = self.requests.min(total.requests);
         let new = total.requests - self.requests;
         let line = match self.at {

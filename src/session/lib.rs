@@ -1,10 +1,9 @@
 //! The interface between a console and an engine.
 //!
-//! A console reads a [`Session`] and sends it [`Command`]s; it never uses the engine itself. The
-//! engine of this process is a [`LiveSession`], that of another process a
-//! [`RemoteSession`](remote::RemoteSession) over a socket, and a recording is played by a
-//! [`ReplaySession`](replay::ReplaySession). [`wire`] is the form of what they exchange in bytes,
-//! [`record`] writes recordings.
+//! A console reads a [`Session`] and sends it [`Command`]s; it never uses the engine itself. A
+//! [`LiveSession`] wraps an engine of this process, a [`RemoteSession`](remote::RemoteSession) an
+//! engine of another process over a socket, and a [`ReplaySession`](replay::ReplaySession) plays a
+//! recording. [`wire`] encodes the data they exchange, and [`record`] writes recordings.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
@@ -66,27 +65,27 @@ use std::time::Duration;
 
 use divisi_model::trace::Span;
 
-/// A source of what is shown: a live engine now; a recording or a socket later.
+/// A source of the displayed state: a live engine, a recording or a connection.
 pub trait Session: Send {
-    /// Everything but the spans, as of now.
+    /// Returns the current state without the spans.
     fn snapshot(&mut self) -> Snapshot;
 
-    /// Time since the engine's start; of a recording, where it is being played.
+    /// Returns the time since the engine's start, or the position in a recording.
     fn now(&mut self) -> Duration;
 
-    /// Moves the spans since the last call to `into`, oldest first. Returns how many spans
-    /// were lost since the start.
+    /// Moves the spans since the last call to `into`, oldest first. Returns the number of spans
+    /// lost since the start.
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64;
 
-    /// Asks for something; it happens in the background and shows in later snapshots.
+    /// Requests a change. It happens in the background and shows in later snapshots.
     ///
     /// # Errors
-    /// Why it cannot be done now.
+    /// Returns the reason if the command is not possible now.
     fn command(&mut self, command: Command) -> Result<(), Refusal>;
 
     /// Returns the changes that applying `setup` would make: workers, memory, throughput.
     ///
     /// # Errors
-    /// Why it cannot be applied.
+    /// Returns the reason if the setup cannot be applied.
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal>;
 }

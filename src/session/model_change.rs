@@ -1,4 +1,4 @@
-//! A change of the models that are served as a console shows it: planned, under way, made or refused.
+//! A change of the served models as a console shows it: planned, in progress, done or refused.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use divisi_engine::deployment::{CatalogueChange, CataloguePreview, Handover};
 
 use super::Refusal;
 
-/// The last change of the models that somebody asked for.
+/// The last requested change of the models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelChangeView {
     /// Counted from 1 since the start of the session; never reused.
     pub number: u64,
     /// The change.
     pub change: CatalogueChange,
-    /// How far it has come.
+    /// How far the change has come.
     pub state: ModelChangeState,
 }
 
 impl ModelChangeView {
-    /// Returns why it was refused or failed, if it was.
+    /// Returns the reason if the change was refused or failed.
     pub fn refusal(&self) -> Option<&Refusal> {
         match &self.state {
             ModelChangeState::Refused(refusal) => Some(refusal),
@@ -28,7 +28,7 @@ impl ModelChangeView {
         }
     }
 
-    /// Whether it is being worked out or made.
+    /// Returns whether the change is being planned or made.
     pub fn is_under_way(&self) -> bool {
         let state = &self.state;
         matches!(
@@ -41,27 +41,27 @@ impl ModelChangeView {
 /// How far a change of the models has come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ModelChangeState {
-    /// The models are read, and it is worked out what would change.
+    /// The models are being read and the change planned.
     Reading,
-    /// It was worked out; nothing has changed yet.
+    /// The change is planned; nothing has changed yet.
     Planned(Box<CataloguePreview>),
-    /// It was worked out: what is asked for is what serves.
+    /// The change is planned, and the served models already match it.
     Nothing,
-    /// It is being made.
+    /// The change is being made.
     UnderWay(Handover),
     /// The new models serve.
     Done(ModelsChanged),
-    /// It cannot be made, or failed; says why.
+    /// The change is not possible or failed, with the reason.
     Refused(Refusal),
-    /// It was worked out and dropped.
+    /// The planned change was dropped.
     Dropped,
 }
 
-/// How a change of the models went.
+/// The outcome of a change of the models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelsChanged {
-    /// The time that it took.
+    /// The duration of the change.
     pub took: Duration,
-    /// The time in which no request was begun, where the old engine had to end first.
+    /// The time without newly started requests, if the old engine had to end first.
     pub gap: Option<Duration>,
 }

@@ -13,58 +13,58 @@ use super::door_view::ModelCallers;
 /// A version of a model, a pipeline or an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CatalogueView {
-    /// The name by which it is asked.
+    /// The name by which clients request it.
     pub name: String,
-    /// Its version, or `None` where none was read.
+    /// Its version, or `None` if none was read.
     pub version: Option<Version>,
-    /// Its kind, or `None` where it is not served.
+    /// Its kind, or `None` if it is not served.
     pub kind: Option<ModelKind>,
-    /// The columns of the matrix that its members have.
+    /// The matrix columns of its members.
     pub members: Vec<MemberIndex>,
-    /// Why it is not served, if it is not.
+    /// The reason why it is not served, if it is not.
     pub unserved: Option<String>,
-    /// Why its newest files are not those that are served, if so.
+    /// The reason why its newest files are not served, if they are not.
     pub failure: Option<String>,
     /// The outcomes of its requests.
     pub figures: ModelFigures,
-    /// Who asks it over the network, or `None` where nobody did lately.
+    /// The clients that requested it over the network lately, or `None` without any.
     pub asked: Option<ModelCallers>,
-    /// The task that it is a variant of, if it is one.
+    /// The task that it is a variant of, if any.
     pub variant: Option<VariantView>,
 }
 
-/// A variant of a task, which requests with goals are answered by.
+/// A variant of a task, which answers requests with goals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantView {
     /// The task.
     pub task: String,
-    /// The part of the rows of its registration that it was right on.
+    /// The share of rows of its registration that it classified correctly.
     pub accuracy: f64,
-    /// The 95 % interval of that, and the number of rows, where they were counted.
+    /// The 95 % interval of the accuracy and the number of rows, if they were counted.
     pub counted: Option<CountedAccuracy>,
-    /// The profile of its batches, or `None` where none of its variants runs.
+    /// The profile of its batches, or `None` if no variant of it runs.
     pub running: Option<RunningBatches>,
-    /// The queries of the task that it answered since it was first served.
+    /// The queries of the task that it has answered since it was first served.
     pub goals: GoalCounts,
 }
 
-/// An accuracy that was counted.
+/// A measured accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CountedAccuracy {
-    /// The least of the interval.
+    /// The lower bound of the interval.
     pub low: f64,
-    /// The most of it.
+    /// The upper bound of the interval.
     pub high: f64,
-    /// The rows.
+    /// The number of rows.
     pub rows: u32,
 }
 
-/// The batches that a variant runs in, as they were profiled.
+/// The profiled batches that a variant runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningBatches {
-    /// The most samples.
+    /// The maximum number of samples.
     pub size: u32,
-    /// The 99th percentile of the time of one sample alone.
+    /// The 99th percentile of the time of a batch of one sample.
     pub alone: Duration,
     /// The 99th percentile of the time of a full batch.
     pub full: Duration,
@@ -75,28 +75,28 @@ pub struct RunningBatches {
 /// The queries that a variant answered, by the goals that its answers met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GoalCounts {
-    /// All of them.
+    /// All answered queries.
     pub answered: u64,
-    /// Those whose answers met all goals.
+    /// Queries whose answers met all goals.
     pub met: u64,
-    /// Those whose answers were less accurate than asked for.
+    /// Queries whose answers were less accurate than requested.
     pub missed_accuracy: u64,
-    /// Those whose answers came too late.
+    /// Queries whose answers were late.
     pub missed_latency: u64,
-    /// Those whose answers were too dear.
+    /// Queries whose answers were too expensive.
     pub missed_cost: u64,
-    /// The cost of all.
+    /// The cost of all answers.
     pub cost: f64,
 }
 
-/// The kinds of what is served.
+/// The kinds of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ModelKind {
     /// One network.
     Model,
-    /// Steps over networks.
+    /// Several steps over networks.
     Pipeline,
-    /// Networks side by side that are combined.
+    /// Several networks whose answers are combined.
     Ensemble,
 }
 
@@ -118,14 +118,14 @@ pub struct ModelFigures {
     pub answered: u64,
     /// Samples answered.
     pub samples: u64,
-    /// Requests that were let in and failed.
+    /// Requests that were accepted and failed.
     pub failed: u64,
-    /// Requests that were not let in: wrong, too late, or no room for them.
+    /// Requests that were refused: invalid, late, or without room.
     pub refused: u64,
     /// Requests answered a second, over the last second.
     pub requests_per_s: f64,
     /// Samples answered a second, over the last second.
     pub samples_per_s: f64,
-    /// Latencies of requests lately.
+    /// Recent request latencies.
     pub latency: LatencySummary,
 }

@@ -1,4 +1,4 @@
-//! How a recording is played: what can be asked, what is shown, and where playing is.
+//! The playback of a recording: commands, state and position.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,43 +7,43 @@ use serde::{Deserialize, Serialize};
 
 use divisi_model::ranged::ranged;
 
-/// Where a recording that is played stands.
+/// The state of a playback.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Playback {
     /// The file of the recording.
     pub path: PathBuf,
-    /// From the start of the recording.
+    /// The position, from the start of the recording.
     pub position: Duration,
     /// The length of the recording.
     pub length: Duration,
-    /// 1 as it was recorded.
+    /// The speed; 1 is the recorded speed.
     pub speed: f64,
     /// Whether it is paused.
     pub paused: bool,
-    /// Counts the times that it went back: spans given before are of another future.
+    /// Counts the seeks backwards: spans returned before are then invalid.
     pub epoch: u64,
 }
 
-/// A change of how a recording is played.
+/// A change of the playback.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Play {
-    /// Pause (`true`) or go on (`false`).
+    /// Pause (`true`) or resume (`false`).
     Pause(bool),
-    /// Times as fast as it was recorded.
+    /// Set the speed, relative to the recorded speed.
     Speed(Pace),
-    /// To so long after its start.
+    /// Seek to this time after the start.
     Seek(Duration),
 }
 
 ranged! {
-    /// How many times as fast as it was recorded something is played.
+    /// The speed of a playback relative to the recorded speed.
     Pace(f64) = 0.01, 100.0, "{} to {} times"
 }
 
 /// The position in a recording, which moves with a clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Playhead {
-    /// The clock, and the position then.
+    /// The clock time and the position at that time.
     since: Duration,
     position: Duration,
     length: Duration,
@@ -52,7 +52,7 @@ pub(super) struct Playhead {
 }
 
 impl Playhead {
-    /// Plays from the start, from now on.
+    /// Starts playing at the start of the recording.
     pub(super) fn new(now: Duration, length: Duration) -> Self {
         Playhead {
             since: now,
@@ -63,7 +63,7 @@ impl Playhead {
         }
     }
 
-    /// From the start of the recording. At the end it holds.
+    /// Returns the position from the start of the recording. It stops at the end.
     pub(super) fn position(&mut self, now: Duration) -> Duration {
         if !self.paused {
             let passed = now.saturating_sub(self.since).mul_f64(self.speed);
@@ -74,40 +74,40 @@ impl Playhead {
         self.position
     }
 
-    /// How long the recording is.
+    /// Returns the length of the recording.
     pub(super) fn length(&self) -> Duration {
         self.length
     }
 
-    /// 1 as it was recorded.
+    /// The speed; 1 is the recorded speed.
     pub(super) fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// Whether it holds.
+    /// Returns whether playback is paused.
     pub(super) fn is_paused(&self) -> bool {
         self.paused
     }
 
-    /// Whether there is no more.
+    /// Returns whether playback has reached the end.
     pub(super) fn is_at_end(&mut self, now: Duration) -> bool {
         self.position(now) == self.length
     }
 
-    /// Holds, or goes on.
+    /// Pauses or resumes.
     pub(super) fn pause(&mut self, now: Duration, paused: bool) {
         self.position(now);
         self.since = now;
         self.paused = paused;
     }
 
-    /// Plays so many times as fast.
+    /// Sets the speed.
     pub(super) fn set_speed(&mut self, now: Duration, speed: Pace) {
         self.position(now);
         self.speed = speed.get();
     }
 
-    /// Goes to `position`, or to the end.
+    /// Seeks to `position`, or to the end.
     pub(super) fn seek(&mut self, now: Duration, position: Duration) {
         self.since = now;
         self.position = position.min(self.length);

@@ -1,4 +1,4 @@
-//! Why a session does not do what it is asked for.
+//! The reasons why a session refuses a command.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,8 +15,7 @@ use divisi_model::ensemble::CombinationError;
 use divisi_model::ranged::FieldOutOfRange;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
-/// A command was not taken, as whoever asked is told: by a code for programs, in words for
-/// people. It goes from process to process.
+/// A refused command: a code for programs and a text for people. It can be sent to other processes.
 #[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 #[error("{text}")]
 pub struct Refusal {
@@ -25,18 +24,18 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal by `code`, in words.
+    /// Creates a refusal from a code and a text.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
         let text = text.into();
         Refusal { code, text }
     }
 
-    /// Returns what programs know it by.
+    /// Returns the code.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// Returns it in words.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -48,77 +47,77 @@ impl<E: Coded + ToString> From<E> for Refusal {
     }
 }
 
-/// The reasons why a session refuses a request, except those of changes to the setup.
+/// The reasons why a session refuses a command, except those of changes to the setup.
 #[derive(Debug, Error)]
 pub enum SessionRefusal {
-    /// A model that is asked has no samples to send.
+    /// A model of the load has no samples to send.
     #[error(transparent)]
     NoSamples(MissingSamples),
-    /// Shares are no mix of what is served.
+    /// The traffic mix does not match the served models.
     #[error(transparent)]
     Mix(#[from] MixError),
-    /// There is no device of that number.
+    /// The device number is out of range.
     #[error("expected a device from 0 to {last}, found {found}")]
     UnknownDevice {
-        /// The device that was asked for.
+        /// The requested device.
         found: DeviceIndex,
-        /// The last one there is.
+        /// The last number.
         last: DeviceIndex,
     },
-    /// There is no member of that number.
+    /// The member number is out of range.
     #[error("expected a member from 0 to {last}, found {found}")]
     UnknownMember {
-        /// The member that was asked for.
+        /// The requested member.
         found: MemberIndex,
-        /// The last one there is.
+        /// The last number.
         last: MemberIndex,
     },
-    /// Votes cannot be set so; says why.
+    /// The vote cannot be changed, with the reason.
     #[error(transparent)]
     Vote(CombinationError),
-    /// A service objective cannot be met at all; says why.
+    /// The service objective is out of range.
     #[error(transparent)]
     Target(FieldOutOfRange),
-    /// A search cannot be asked for so; says why.
+    /// The search method is invalid.
     #[error(transparent)]
     Search(MethodError),
-    /// Models can neither be loaded nor unloaded.
-    #[error("the models are those that the server was started with")]
+    /// Models cannot be loaded or unloaded.
+    #[error("the models are fixed at startup")]
     ModelsFixed,
-    /// No tasks are served whose variants a policy loads.
-    #[error("no policy loads models here: `divisi --task` serves tasks by one")]
+    /// No tasks are served with a scaling policy.
+    #[error("no scaling policy is running; start `divisi` with `--task` to serve tasks")]
     NoTasks,
-    /// There is no policy of that name.
+    /// The policy is unknown.
     #[error("policy: expected one of {known}, found `{found}`")]
     PolicyUnknown {
-        /// The name.
+        /// The requested name.
         found: String,
-        /// The policies that there are.
+        /// The known policies.
         known: String,
     },
-    /// No query was asked that policies could be compared by.
-    #[error("nothing was asked yet that policies could be compared by")]
+    /// There are no queries to compare policies with.
+    #[error("no queries yet to compare policies with")]
     NothingAsked,
-    /// The last comparison of policies is not over.
-    #[error("policies are being compared already")]
+    /// A comparison of policies is running.
+    #[error("policies are already being compared")]
     Comparing,
-    /// Nobody can listen to clients over the network.
-    #[error("this session has no door to the network; `divisi serve` and `divisi` have one")]
+    /// The session has no network server.
+    #[error("this session serves no clients; use `divisi serve` or `divisi`")]
     NoDoor,
-    /// The door is open already.
-    #[error("clients are listened to already")]
+    /// Connections are already accepted.
+    #[error("already accepting connections")]
     DoorOpen,
-    /// The door is not open.
-    #[error("no client is listened to")]
+    /// Connections are not accepted.
+    #[error("not accepting connections")]
     DoorNotOpen,
-    /// An address cannot be listened at; says why.
+    /// Listening on an address failed, with the reason.
     #[error("{0}")]
     NotListened(String),
-    /// Another change of the models is under way; says which.
-    #[error("the models are being changed ({0}); try again once that is over")]
+    /// Another change of the models is in progress.
+    #[error("another change of the models is in progress ({0}); try again when it is done")]
     ModelsChanging(String),
-    /// No change of the models was worked out under that number.
-    #[error("this change of the models is not planned any more; plan it again")]
+    /// No change of the models is planned under this number.
+    #[error("this planned change of the models is out of date; plan it again")]
     NothingPlanned,
     /// No model is served.
     #[error("no model is served; load one first")]
@@ -129,51 +128,51 @@ pub enum SessionRefusal {
     /// No search is running.
     #[error("no search is running")]
     SearchNotRunning,
-    /// The running matrix does not fit into memory by itself.
+    /// The running matrix does not fit into memory.
     #[error(transparent)]
     DoesNotFit(DoesNotFit),
     /// A request of the load is larger than the pool.
-    #[error("a request of {samples} samples is larger than the pool of {most}")]
+    #[error("a request of {samples} samples exceeds the pool of {most} samples")]
     LoadTooLarge {
-        /// Samples of the request that was asked for.
+        /// The samples of the request.
         samples: usize,
-        /// Samples that the pool holds.
+        /// The samples that the pool holds.
         most: usize,
     },
-    /// The load does not start.
+    /// The load cannot be started.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// A thread could not be started; says why.
+    /// A thread cannot be started.
     #[error(transparent)]
     Thread(io::Error),
-    /// The session does not record itself.
+    /// The session cannot be recorded.
     #[error("this session cannot be recorded")]
     NotRecordable,
-    /// A recording is being made already.
-    #[error("recording to {} already", .0.display())]
+    /// A recording is already in progress.
+    #[error("already recording to {}", .0.display())]
     RecordingUnderWay(PathBuf),
-    /// A recording cannot be begun; says where and why.
+    /// The recording cannot be started.
     #[error("cannot record to {}: {why}", .path.display())]
     RecordingFailed {
-        /// Where.
+        /// The path of the recording.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// Nothing is being recorded.
+    /// No recording is in progress.
     #[error("nothing is being recorded")]
     RecordingNone,
-    /// The session is played from a recording.
-    #[error("this is a recording: nothing can be changed")]
+    /// The session plays a recording.
+    #[error("this is a recording; it cannot be changed")]
     IsRecording,
-    /// The session is not played from a recording.
-    #[error("this is no recording")]
+    /// The session does not play a recording.
+    #[error("this is not a recording")]
     IsNoRecording,
-    /// Nobody else watches.
-    #[error("nobody else watches")]
+    /// No other console is connected.
+    #[error("no other console is connected")]
     NobodyElse,
     /// The session ends with its console.
-    #[error("this session cannot be left running")]
+    #[error("this session cannot run without its console")]
     NotLeftRunning,
 }
 

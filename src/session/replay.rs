@@ -1,7 +1,7 @@
-//! A recording, played as if it were happening.
+//! Plays a recording as if it were live.
 //!
-//! Time is that of a clock that is handed in. Going back begins another epoch: the console forgets
-//! its timeline and receives the spans of the five minutes before.
+//! Time comes from an injected clock. Seeking backwards begins a new epoch: the console clears its
+//! timeline and receives the spans of the previous five minutes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,33 +16,32 @@ use super::{
     SessionRefusal, Setup, Snapshot,
 };
 
-/// Spans of so much time before a place are shown there.
+/// The time before a position whose spans are shown.
 const LOOK_BACK: Duration = Duration::from_secs(300);
 
-/// Spans that wait to be taken: as many as the file can hold of its own, and no fewer than
-/// these.
+/// The least number of spans that may wait to be taken; more if the file can hold more.
 const LEAST_SPANS: u64 = 100_000;
-/// Bytes of a file that a span takes at least, on the average.
+/// The average bytes of a span in a file, at least.
 const SPAN: u64 = 4;
 
-/// Time since anything; playing follows it.
+/// Returns the time that playback follows, from any origin.
 pub type Clock = Box<dyn Fn() -> Duration + Send>;
 
-/// Plays a recording. Nothing can be changed, but the way it is played.
+/// Plays a recording. Commands other than those of playback are refused.
 pub struct ReplaySession {
     reader: RecordingReader,
     clock: Clock,
     head: Playhead,
     epoch: u64,
     shown: Snapshot,
-    /// The block being played and what is left of it.
+    /// The block being played and its remaining records.
     block: usize,
     left: Records,
     spans: Vec<Span>,
     lost: u64,
-    /// Spans that nobody took in time.
+    /// The spans that were not taken in time.
     forgotten: u64,
-    /// Blocks that could not be read.
+    /// The number of unreadable blocks.
     damaged: u64,
 }
 
@@ -50,7 +49,7 @@ impl ReplaySession {
     /// Plays the recording at `path` from its start.
     ///
     /// # Errors
-    /// It cannot be read, is no recording, or nothing of it is whole.
+    /// Returns an error if the file cannot be read, is not a recording, or has no complete block.
     pub fn open(path: &Path) -> Result<Self, WireError> {
         let started = Instant::now();
         ReplaySession::with_clock(
@@ -59,16 +58,16 @@ impl ReplaySession {
         )
     }
 
-    /// The same by another clock.
+    /// Plays a recording with another clock.
     ///
     /// # Errors
-    /// Nothing of it is whole.
+    /// Returns an error if it has no complete block.
     pub fn with_clock(mut reader: RecordingReader, clock: Clock) -> Result<Self, WireError> {
         let mut damaged = 0;
         let mut block = 0;
         let (shown, left) = loop {
             if block == reader.blocks() {
-                return Err(WireError::Damaged("it has no whole block".into()));
+                return Err(WireError::Damaged("no complete block".into()));
             }
             match opening(&mut reader, block) {
                 Ok(found) => break found,
@@ -92,14 +91,14 @@ impl ReplaySession {
         })
     }
 
-    /// How much of the recording was decoded so far.
+    /// Returns the amount of the recording decoded so far.
     pub fn decoded(&self) -> Decoded {
         let mut decoded = self.reader.decoded();
         decoded.records += self.left.read();
         decoded
     }
 
-    /// To the end of the recording, and held there.
+    /// Seeks to the end of the recording and stops there.
     pub fn to_end(&mut self) {
         let end = self.head.length();
         self.seek(end);
@@ -109,7 +108,7 @@ impl ReplaySession {
         self.reader.from() + self.head.position((self.clock)())
     }
 
-    /// Takes in all that was recorded up to now.
+    /// Plays the records up to now.
     fn advance(&mut self) {
         let now = self.place();
         loop {
@@ -141,7 +140,7 @@ impl ReplaySession {
         }
     }
 
-    /// Nothing more comes of the block being played.
+    /// Ends the block being played.
     fn leave(&mut self) {
         self.reader.count(&self.left);
         self.left = Records::default();
@@ -168,7 +167,7 @@ impl ReplaySession {
         }
     }
 
-    /// Keeps as many spans as a file of this size has.
+    /// Keeps as many spans as a file of this size can have.
     fn forget_oldest(&mut self) {
         let most = (self.reader.length() / SPAN).max(LEAST_SPANS);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -177,8 +176,8 @@ impl ReplaySession {
         self.forgotten += more as u64;
     }
 
-    /// Goes to `position`. Going back begins another epoch: what was shown after it has
-    /// not happened yet.
+    /// Seeks to `position`. Seeking backwards begins a new epoch, which discards the state shown
+    /// after it.
     fn seek(&mut self, position: Duration) {
         let before = self.place();
         self.advance();
@@ -192,7 +191,7 @@ impl ReplaySession {
             return self.advance();
         } else {
             from = from.max(before);
-            // The rest of the block being played goes by.
+            // Skips the rest of the block being played.
             self.take_spans_left();
         }
         let target = self.reader.block_at(now);
@@ -212,7 +211,7 @@ impl ReplaySession {
         self.take_spans(left);
     }
 
-    /// The spans alone.
+    /// Takes only the spans of records.
     fn take_spans(&mut self, mut records: Records) {
         loop {
             match records.next() {
@@ -228,7 +227,7 @@ impl ReplaySession {
         self.reader.count(&records);
     }
 
-    /// A block's spans alone.
+    /// Takes only the spans of a block.
     fn skim(&mut self, block: usize) {
         match self.reader.read(block) {
             Ok(records) => self.take_spans(records),
@@ -243,11 +242,11 @@ impl ReplaySession {
         if damaged > 0 {
             let parts = if damaged == 1 { "part" } else { "parts" };
             remarks.push(format!(
-                "{damaged} damaged {parts} of the recording left out"
+                "{damaged} damaged {parts} of the recording skipped"
             ));
         }
         if !self.reader.is_whole() {
-            remarks.push("the recording ends early: it was cut off".to_owned());
+            remarks.push("the recording is incomplete: its end is missing".to_owned());
         }
         let remark = |text| LogEntry {
             at: self.reader.from(),
@@ -317,7 +316,7 @@ fn is_recording() -> Refusal {
     SessionRefusal::IsRecording.into()
 }
 
-/// The state that a block begins with, and what follows.
+/// Returns the state at the start of a block, and its remaining records.
 fn opening(reader: &mut RecordingReader, block: usize) -> Result<(Snapshot, Records), WireError> {
     let mut records = reader.read(block)?;
     match records.next()? {

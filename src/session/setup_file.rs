@@ -1,4 +1,4 @@
-//! Setups in files: a matrix file that may say more.
+//! Setup files: matrix files with additional settings.
 //!
 //! ```toml
 //! policy = "opt-wait:5ms"
@@ -30,7 +30,7 @@ use divisi_model::ensemble::{
 };
 use divisi_model::ranged::OutOfRange;
 
-/// The contents of a setup file; a plain matrix file has the matrix alone.
+/// The contents of a setup file; a plain matrix file has only the matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetupFile {
     /// The allocation matrix, as written.
@@ -39,28 +39,28 @@ pub struct SetupFile {
     pub policy: Option<PolicyKind>,
     /// The combination of members, if the file has one.
     pub combination: Option<Combination>,
-    /// Samples in a segment at most, if the file says so.
+    /// The maximum number of samples in a segment, if the file has it.
     pub segment_size: Option<usize>,
-    /// The numbers that each member is computed in, if the file says so.
+    /// The precision of each member, if the file has them.
     pub precisions: Option<Vec<MemberPrecision>>,
 }
 
-/// The reasons why a file is no setup for this ensemble.
+/// The reasons why a file is not a valid setup for this ensemble.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SetupFileError {
-    /// The matrix, or the file as a whole, is wrong.
+    /// The matrix, or the file as a whole, is invalid.
     #[error(transparent)]
     Matrix(#[from] MatrixFileError),
     /// The policy is unknown or does not fit.
     #[error("policy: {0}")]
     Policy(PolicyError),
-    /// The combination is wrong; says why.
+    /// The combination is invalid.
     #[error("combination: {0}")]
     Combination(CombinationError),
     /// A temperature of the combination is out of range.
     #[error("combination: temperatures: {0}")]
     Temperatures(OutOfRange),
-    /// A precision has a name that none has.
+    /// A precision is unknown.
     #[error("precisions: `{member}`: {why}")]
     Precision {
         /// The member's name.
@@ -68,7 +68,7 @@ pub enum SetupFileError {
         /// The reason.
         why: MemberPrecisionError,
     },
-    /// The precisions are no list of names.
+    /// The precisions are not a list of names.
     #[error(
         "precisions: expected a list of names, one for each member, such as [\"f32\", \"int8\"], \
          found `{found}`"
@@ -77,7 +77,7 @@ pub enum SetupFileError {
         /// The value found.
         found: String,
     },
-    /// There are not as many precisions as members.
+    /// The number of precisions differs from the number of members.
     #[error("precisions: expected {expected}, one for each member, found {found}")]
     Precisions {
         /// The number found.
@@ -116,10 +116,10 @@ struct WrittenCombination {
 }
 
 impl SetupFile {
-    /// Samples in a segment at most, as in a manifest.
+    /// The maximum number of samples in a segment, as in a manifest.
     pub const MOST_SEGMENT: usize = Setup::MOST_SEGMENT;
 
-    /// The file for `setup` of the ensemble called `ensemble`.
+    /// Creates the file for `setup` of the ensemble `ensemble`.
     pub fn new(ensemble: &str, setup: &Setup) -> Self {
         SetupFile {
             matrix: MatrixFile::new(ensemble, &setup.matrix),
@@ -130,10 +130,10 @@ impl SetupFile {
         }
     }
 
-    /// Reads a file's text, of a setup or of a matrix alone.
+    /// Parses the text of a setup file or a plain matrix file.
     ///
     /// # Errors
-    /// The line where it is neither, or the field that is wrong.
+    /// Returns the line with a syntax error or the invalid field.
     pub fn parse(text: &str) -> Result<Self, SetupFileError> {
         let written: Written = toml::from_str(text).map_err(|e| MatrixFileError::of(&e, text))?;
         let segment = written.segment_size.map(segment_size).transpose()?;
@@ -156,7 +156,7 @@ impl SetupFile {
         })
     }
 
-    /// The file's text, to be read and edited by hand.
+    /// Returns the file's text in an editable form.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -187,11 +187,11 @@ impl SetupFile {
         text
     }
 
-    /// The setup: what the file does not say stays as in `running`.
+    /// Returns the setup. Settings that are not in the file stay as in `running`.
     ///
     /// # Errors
-    /// The matrix is of another ensemble, has other members or devices, or breaks a rule; or
-    /// the policy does not fit the batch sizes.
+    /// Returns an error if the matrix belongs to another ensemble, has other members or devices, or
+    /// breaks a rule, or if the policy does not fit the batch sizes.
     pub fn setup_for(&self, ensemble: &str, running: &Setup) -> Result<Setup, SetupFileError> {
         let frame = running.matrix.frame();
         let matrix = self.matrix.matrix_for(ensemble, frame)?;

@@ -27,69 +27,69 @@ use super::model_view::CatalogueView;
 use super::playback::Playback;
 use super::task_scaling::ScalingView;
 
-/// Everything but the spans, at one moment.
+/// The state at one moment, without the spans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Time since the engine's start.
     pub now: Duration,
-    /// The number of the engine among those that follow each other as models are loaded and unloaded:
-    /// devices, members and figures are those of this one.
+    /// The number of the engine among the successive engines of this session. Devices, members and
+    /// figures are those of this engine.
     pub generation: u64,
     /// The name of the ensemble.
     pub ensemble: Arc<str>,
     /// The kind of its answers.
     pub answers: AnswerKind,
-    /// It is a pipeline: steps say how its members' answers are combined, and no rule.
+    /// Whether it is a pipeline: steps combine its members' answers instead of a rule.
     pub pipeline: bool,
-    /// Any member has made-up weights.
+    /// Whether any member has synthetic weights.
     pub synthetic: bool,
-    /// Any device is simulated: answers mean nothing.
+    /// Whether any device is simulated; answers are then meaningless.
     pub simulated: bool,
-    /// In which numbers GPUs compute, where there are any.
+    /// The precision of the GPUs, or `None` without GPUs.
     pub precision: Option<Precision>,
     /// Whether requests are served.
     pub health: Health,
     /// The running matrix.
     pub matrix: Matrix,
-    /// The policy by which batches are formed.
+    /// The batching policy.
     pub policy: PolicyKind,
-    /// Whether some models wait by delays of their own, which are shorter.
+    /// Whether some models have shorter delays of their own.
     pub own_policies: bool,
-    /// How members are combined.
+    /// The combination of members.
     pub combination: Combination,
-    /// Samples in a segment at most, under `segment`.
+    /// The maximum number of samples in a segment, under `segment`.
     pub segment_size: usize,
     /// The devices, in the order of the rows.
     pub devices: Vec<DeviceView>,
     /// The members, in the order of the columns.
     pub members: Vec<MemberView>,
-    /// The models that can be asked, and those that could be loaded.
+    /// The served models and those that could be loaded.
     pub models: Vec<CatalogueView>,
-    /// Models can be loaded and unloaded.
+    /// Whether models can be loaded and unloaded.
     pub can_load: bool,
-    /// The last change of the models that somebody asked for.
+    /// The last requested change of the models.
     pub model_change: Option<ModelChangeView>,
-    /// The door to the network, where there is one to open.
+    /// The network server, if the session has one.
     pub door: Option<DoorView>,
-    /// The policy by which variants of tasks are loaded, where one does that.
+    /// The scaling policy that loads variants of tasks, if there is one.
     pub scaling: Option<ScalingView>,
-    /// Row by row, one an entry of the matrix (empty entries are idle).
+    /// The entries of the matrix, row by row (empty entries are idle).
     pub entries: Vec<EntryView>,
-    /// The steps of each model that can be asked, with how they do.
+    /// The steps of each served model, with their figures.
     pub graphs: Vec<StepGraph>,
     /// Latencies of requests.
     pub latency: LatencyView,
-    /// Latencies under what ran before the last reload.
+    /// Latencies before the last reload.
     pub latency_before: Option<Distribution>,
-    /// How long the oldest request that is under way has waited for its answer. Latencies
-    /// are of answers: where none come, this still grows.
+    /// The waiting time of the oldest request in progress. Unlike latencies, which need answers, it
+    /// also grows if there are no answers.
     pub oldest_waiting: Option<Duration>,
-    /// The service objective that latencies are judged by, if one is set.
+    /// The service objective for latencies, if one is set.
     pub target: Option<Target>,
-    /// Samples and requests answered a second.
+    /// The throughput in samples and requests per second.
     pub throughput: ThroughputView,
-    /// The figures of the generated load's answers, where targets are known and no weights
-    /// are made up.
+    /// The quality of the built-in load's answers, if targets are known and no weights are
+    /// synthetic.
     pub quality: Option<AnswerQuality>,
     /// Requests counted by outcome, and restarts of workers.
     pub counters: Counters,
@@ -103,7 +103,7 @@ pub struct Snapshot {
     pub reload: Option<ReloadView>,
     /// A matrix that would relieve a worker that is slowed down, if one is found.
     pub proposal: Option<Proposal>,
-    /// Newest last, bounded.
+    /// The log, newest line last, bounded.
     pub log: Vec<LogEntry>,
     /// Whether there is a change to undo.
     pub can_undo: bool,
@@ -111,15 +111,15 @@ pub struct Snapshot {
     pub can_redo: bool,
     /// Reloads, policies, loads and other changes, with their times; oldest first, bounded.
     pub marks: Vec<Mark>,
-    /// The setups that ran and how they did, oldest first, bounded. The last one is running.
+    /// The setups that ran and their results, oldest first, bounded. The last one is running.
     pub history: Vec<HistoryEntry>,
-    /// The probation of the change that was applied last, running or over.
+    /// The probation of the last applied change, running or over.
     pub probation: Option<Probation>,
-    /// Who watches, and who may change things.
+    /// The connected consoles and the right to make changes.
     pub audience: Audience,
-    /// Where a recording that is played stands; none for an engine that runs.
+    /// The state of a playback; `None` for a running engine.
     pub playback: Option<Playback>,
-    /// The recording that is being made.
+    /// The recording in progress.
     pub recording: Option<RecordingView>,
 }
 
@@ -151,33 +151,33 @@ impl Snapshot {
     }
 }
 
-/// How serving goes.
+/// The state of serving.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
-    /// Workers are being started; nothing is served yet.
+    /// Workers are starting; requests are not served yet.
     Starting,
     /// Requests are served.
     Serving,
-    /// Serving without devices that are gone; says which.
+    /// Requests are served, but some devices failed.
     Degraded(String),
-    /// The door is closed; says why.
+    /// Requests are refused, with the reason.
     Closed(String),
 }
 
-/// Samples answered over time.
+/// The throughput over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThroughputView {
-    /// Over the last second.
+    /// Samples per second over the last second.
     pub samples_per_s: f64,
-    /// Requests a second over the last second.
+    /// Requests per second over the last second.
     pub requests_per_s: f64,
-    /// Samples a second in each of the last moments, oldest first.
+    /// Samples per second in each of the last intervals, oldest first.
     pub series: Vec<f64>,
-    /// Width of a moment.
+    /// The length of an interval.
     pub moment: Duration,
 }
 
-/// The figures of the answers whose targets were known.
+/// The quality of the answers with known targets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AnswerQuality {
     /// Each figure with its measure, the main one first.
@@ -186,19 +186,19 @@ pub struct AnswerQuality {
     pub answered: u64,
 }
 
-/// Requests by outcome, and restarts, since the server was started; a console shows the numbers that are
-/// not zero.
+/// Requests by outcome, and worker restarts, since the server was started. A console shows the
+/// numbers that are not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests answered.
     pub answered: u64,
-    /// Requests that were not admitted.
+    /// Requests refused.
     pub refused: u64,
-    /// Requests that were admitted and failed.
+    /// Requests accepted and failed.
     pub failed: u64,
-    /// Requests that their callers gave up.
+    /// Requests cancelled by their clients.
     pub cancelled: u64,
-    /// Times that a worker was started again.
+    /// Worker restarts.
     pub worker_restarts: u64,
 }
 
@@ -219,15 +219,15 @@ impl Add for Counters {
 /// The load generator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadView {
-    /// The pattern of the load, if there is one.
+    /// The pattern of the load, or `None` if it is stopped.
     pub pattern: Option<LoadPattern>,
-    /// The shares in which models are asked, where they were set; else the first alone is.
+    /// The traffic mix, if one is set; otherwise all requests go to the first model.
     pub mix: Option<NamedMix>,
-    /// It sends nothing while a search measures.
+    /// Whether it is paused while a search measures.
     pub resting: bool,
     /// Requests sent.
     pub sent: u64,
-    /// How much later than it was due the last request of an open pattern was sent.
+    /// The delay of the last request of an open pattern after its scheduled time.
     pub behind: Duration,
 }
 
@@ -236,38 +236,38 @@ pub struct LoadView {
 pub struct SearchView {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// Where scores come from, in words: `bench`, `model, then bench`, …
+    /// The evaluator in words: `bench`, `model, then bench`, …
     pub evaluator: String,
-    /// The kind of evaluator that scores the matrices it looks at.
+    /// The kind of evaluator that scores matrices.
     pub scored_by: EvaluatorKind,
-    /// The goal, where it is more than the highest throughput.
+    /// The goal, if it is more than the highest throughput.
     pub goal: Option<String>,
-    /// The part of the goal that the best matrix found does not meet, if any.
+    /// The unmet part of the goal, if any.
     pub shortfall: Option<String>,
-    /// Whether it runs, or how it ended.
+    /// Whether the search is running, or how it ended.
     pub state: SearchState,
-    /// Iterations at most; 0 where steps are taken while they help.
+    /// The maximum number of iterations; 0 if the search continues while it improves.
     pub max_iter: usize,
     /// The progress so far.
     pub progress: SearchProgress,
-    /// Time that it has taken.
+    /// The elapsed time.
     pub elapsed: Duration,
-    /// Time left, from the pace so far.
+    /// The estimated remaining time.
     pub left: Option<Duration>,
 }
 
-/// Where a search stands.
+/// The state of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SearchState {
-    /// It is under way.
+    /// The search is running.
     Running,
-    /// It waits to be resumed.
+    /// The search is paused.
     Paused,
-    /// It ended by itself.
+    /// The search finished.
     Finished,
-    /// It was cancelled.
+    /// The search was cancelled.
     Cancelled,
-    /// It failed; says why.
+    /// The search failed, with the reason.
     Failed(String),
 }
 
@@ -276,24 +276,24 @@ pub enum SearchState {
 pub struct LogEntry {
     /// Time since the engine's start.
     pub at: Duration,
-    /// How serious it is.
+    /// The level of the line.
     pub level: LogLevel,
     /// The text of the line.
     pub text: String,
 }
 
-/// Who watches a session. The one that a session of its own has is alone and edits.
+/// The connected consoles. A session in its own process has one console, which edits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audience {
-    /// Consoles that watch, this one among them.
+    /// The number of connected consoles, this one included.
     pub viewers: usize,
-    /// Who may change things, where somebody has taken that on: `user@terminal`.
+    /// The editing console, if there is one: `user@terminal`.
     pub editor: Option<String>,
-    /// It is this console. One whose engine is its own always edits.
+    /// Whether this console edits. A console with its own engine always does.
     pub you_edit: bool,
-    /// The engine is another process's: leaving stops nothing.
+    /// Whether the engine runs in another process; exiting does not stop it.
     pub attached: bool,
-    /// The engine can go on serving in the background once this console leaves
+    /// Whether the engine can continue serving in the background after this console exits
     /// ([`Command::KeepServing`](super::Command::KeepServing)).
     pub may_stay: bool,
 }
@@ -310,17 +310,17 @@ impl Default for Audience {
     }
 }
 
-/// A recording that is being made.
+/// A recording in progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordingView {
-    /// The file that is written.
+    /// The path of the file.
     pub path: PathBuf,
     /// Time since the engine's start.
     pub since: Duration,
     /// Bytes written.
     pub bytes: u64,
-    /// Spans and states that were left out, since the disk was slower than they came.
+    /// Spans and states left out because the disk was too slow.
     pub dropped: u64,
-    /// Why it ended early: the disk is full, say.
+    /// The reason why it ended early, such as a full disk.
     pub failed: Option<String>,
 }

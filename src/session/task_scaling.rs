@@ -1,4 +1,4 @@
-//! Tasks whose variants are loaded by a policy, as a console shows and steers them.
+//! Tasks whose variants a policy loads, as a console shows and controls them.
 
 use std::time::Duration;
 
@@ -6,162 +6,162 @@ use serde::{Deserialize, Serialize};
 
 use super::refusal::Refusal;
 
-/// Loads variants of tasks by a policy.
+/// Loads the variants of tasks according to a policy.
 pub trait TaskScaling: Send + Sync {
-    /// Returns how it stands now.
+    /// Returns the current state.
     fn view(&self) -> ScalingView;
 
-    /// Lets the policy of a name decide from now on.
+    /// Sets the policy by name.
     ///
     /// # Errors
-    /// There is no such policy.
+    /// Returns an error if the policy is unknown.
     fn set_policy(&self, name: &str) -> Result<(), Refusal>;
 
-    /// Plays what was asked lately under every policy, in virtual time.
+    /// Simulates the recent queries under every policy, in virtual time.
     ///
     /// # Errors
-    /// Nothing was asked yet, or the last comparison is not over.
+    /// Returns an error if there were no queries, or a comparison is running.
     fn compare(&self) -> Result<(), Refusal>;
 }
 
-/// How variants are loaded, at one moment.
+/// The state of loaded variants and decisions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScalingView {
-    /// The name of the policy that decides.
+    /// The name of the current policy.
     pub policy: String,
     /// The names of all policies.
     pub policies: Vec<String>,
-    /// Why the policy decides nothing now, if so.
+    /// The reason why the policy is suspended, if it is.
     pub held: Option<String>,
     /// The tasks.
     pub tasks: Vec<TaskView>,
-    /// The variants that are loaded.
+    /// The loaded variants.
     pub loaded: Vec<LoadedVariant>,
-    /// The changes of what is served, newest last, bounded.
+    /// The changes of the served variants, newest last, bounded.
     pub changes: Vec<ScalingChange>,
-    /// The last decision: what was considered, with its outcome.
+    /// The actions considered in the last decision, with their outcomes.
     pub considered: Vec<ConsideredView>,
-    /// The policies compared, if that was asked for.
+    /// The last comparison of policies, if requested.
     pub comparison: Option<PolicyComparison>,
-    /// The offline jobs that are not over, and the last ones that are.
+    /// The unfinished jobs, and the last finished ones.
     pub jobs: Vec<JobView>,
-    /// The queries that no variant took, since the start.
+    /// The queries refused since the start.
     pub refused: u64,
-    /// Why the last of them was refused.
+    /// The reason for the last refusal.
     pub refusal: Option<String>,
 }
 
-/// A task, and how its goals are met.
+/// A task and its goals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskView {
     /// Its name.
     pub name: String,
     /// Its queries by their goals, the most frequent first.
     pub streams: Vec<StreamView>,
-    /// Each of the last seconds, oldest first.
+    /// The last seconds, oldest first.
     pub seconds: Vec<GoalSecond>,
-    /// The queries whose goals no variant meets, if there were any lately.
+    /// The recent queries whose goals no variant meets, if any.
     pub unreachable: Option<UnreachableView>,
 }
 
-/// Queries that asked for more than any variant can do: they are refused at once.
+/// Queries whose goals exceed every variant; they are refused at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreachableView {
-    /// Those of the last second in which there were some.
+    /// The number of such queries in the last second that had any.
     pub queries: u64,
-    /// How many seconds ago that was.
+    /// The number of seconds since then.
     pub seconds: u8,
-    /// Which variant is nearest to the last of them, and what it misses, in words.
+    /// The variant nearest to the goals of the last such query, and the goals it misses, in words.
     pub nearest: String,
 }
 
-/// A variant that is loaded.
+/// A loaded variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadedVariant {
-    /// The model that it is.
+    /// The name of its model.
     pub name: String,
-    /// Samples in a batch at most.
+    /// The maximum number of samples in a batch.
     pub batch: u32,
-    /// Its instances: shares of its devices' time.
+    /// The number of instances: shares of device time.
     pub instances: u32,
-    /// Whether it is active, overloaded or interfered with.
+    /// The state: active, overloaded or interfered with.
     pub state: String,
 }
 
-/// Queries of the same goals.
+/// Queries with the same goals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamView {
     /// The goals in words.
     pub goals: String,
-    /// Queries a second, as they are expected.
+    /// The expected rate in queries per second.
     pub rate: f64,
-    /// The part of them that missed a goal.
+    /// The share of queries that missed a goal.
     pub missed: f64,
-    /// The seconds that both are means over, about.
+    /// The approximate averaging time of both in seconds.
     pub seconds: u8,
 }
 
-/// The queries that were over in a second.
+/// The queries that ended in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoalSecond {
-    /// Those whose goals were met.
+    /// Queries that met their goals.
     pub met: u32,
-    /// Those that missed one, refused ones among them.
+    /// Queries that missed a goal, refused ones included.
     pub missed: u32,
 }
 
-/// A change of what is served, or one that could not be made.
+/// A change of the served variants, or a failed one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingChange {
-    /// When, since the engine's start.
+    /// The time since the engine's start.
     pub at: Duration,
-    /// The policy.
+    /// The name of the policy.
     pub policy: String,
-    /// The variants that come and leave, in words.
+    /// The added and removed variants, in words.
     pub what: String,
-    /// The time until it was served, or why it is not.
+    /// The time until the change was served, or the reason why it failed.
     pub outcome: Result<Duration, String>,
-    /// Whether the same variants run as before: instances alone came or left, which are shares of devices'
-    /// time.
+    /// Whether only the numbers of instances changed, which are shares of device time; the same
+    /// variants run as before.
     pub shares_alone: bool,
 }
 
-/// Something that a policy considered.
+/// An action that a policy considered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConsideredView {
     /// The action in words.
     pub action: String,
-    /// Whether it is done, or why not, in words.
+    /// The outcome of the action, in words.
     pub outcome: String,
-    /// Whether it is done.
+    /// Whether the action was taken.
     pub taken: bool,
 }
 
-/// The outcome of each policy with the queries of the last minutes, in virtual time.
+/// The outcome of each policy for the queries of the last minutes, in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyComparison {
-    /// When it was asked for, since the server's start.
+    /// The time of the request, since the server's start.
     pub at: Duration,
-    /// The time before that over which the queries arrived.
+    /// The preceding time over which the queries arrived.
     pub over: Duration,
-    /// The queries.
+    /// The number of queries.
     pub queries: u64,
-    /// The policies with their outcomes; empty while it is worked out.
+    /// The outcome of each policy; empty while the comparison runs.
     pub outcomes: Vec<PolicyOutcome>,
 }
 
 /// The outcome of a policy in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyOutcome {
-    /// The policy.
+    /// The name of the policy.
     pub policy: String,
-    /// The part of queries that would have missed a goal.
+    /// The share of queries that would have missed a goal.
     pub missed: f64,
-    /// The cost of a million of them, by the variants that answer.
+    /// The cost of a million queries, by the answering variants.
     pub cost: f64,
     /// The mean accuracy of the answers.
     pub accuracy: f64,
-    /// How often instances would have come or left.
+    /// The number of times that instances would have been added or removed.
     pub changes: u64,
 }
 
@@ -174,12 +174,12 @@ pub struct JobView {
     pub task: String,
     /// Its goals in words.
     pub goals: String,
-    /// Its rows.
+    /// The number of its rows.
     pub rows: u64,
-    /// The rows whose answers are written.
+    /// The number of rows with written answers.
     pub written: u64,
-    /// How it stands, in words.
+    /// Its state, in words.
     pub state: String,
-    /// Whether it is over, however it ended.
+    /// Whether it has ended, with or without success.
     pub is_over: bool,
 }

@@ -1,10 +1,10 @@
-//! Serves tasks: a query names a task and goals, and one of the task's variants answers it.
+//! Serves tasks: a query names a task and goals, and a variant of the task answers it.
 //!
-//! A registered task is [`served`] as a catalogue of models, one for each sub-ensemble in each
-//! precision; members are shared. [`routing`] sends each query to the cheapest variant that is
-//! expected to meet its goals, and [`TaskService`](service::TaskService) offers that to clients as
-//! a model. Once a second [`scaling`] loads and unloads variants as the load changes. [`jobs`] runs
-//! files of samples in the time that queries leave.
+//! A registered task is [`served`] as a catalogue of models, one for each sub-ensemble and
+//! precision; models share members. [`routing`] sends each query to the cheapest variant that is
+//! expected to meet its goals, and [`TaskService`](service::TaskService) offers the tasks to
+//! clients as models. [`scaling`] loads and unloads variants once a second as the load changes.
+//! [`jobs`] runs files of samples in idle time.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

@@ -32,7 +32,7 @@ fn view(
     tallies: impl Iterator<Item = VariantTally>,
 ) -> VariantView {
     let catalog = tasks.catalog();
-    // Those of a group are as accurate.
+    // The variants of a group have the same accuracy.
     let first = running.or(group.variants.first().copied());
     let variant = first.map(|at| catalog.variant(at));
     let accuracy = variant.map(|variant| variant.accuracy);

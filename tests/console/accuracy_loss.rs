@@ -117,9 +117,9 @@ fn the_report_says_what_each_costs_and_why_it_was_not_chosen() {
     let output = divisi(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     let text = String::from_utf8(output.stdout).expect("text");
     for said in [
-        "precisions by 597 labelled samples, to lose at most 0 points",
+        "precisions chosen on 597 labelled samples, losing at most 0 points",
         "together: accuracy ",
-        "µs/sample of all members in place of ",
+        "µs/sample for all members instead of ",
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
@@ -234,7 +234,7 @@ fn a_file_of_a_whole_setup_is_not_taken_for_a_matrix() {
     let matrix = fs::read_to_string(&file).expect("a file");
     let path = file.to_string_lossy();
     let cases = [
-        ("policy = \"no-wait\"", "expected a matrix alone"),
+        ("policy = \"no-wait\"", "expected only a matrix"),
         (
             "precisions = [\"f32\"]",
             "precisions: expected 6, one for each member, found 1",

@@ -229,7 +229,7 @@ fn answers_are_written_in_the_format_of_their_files_name() {
         let (code, error) = fails(&["predict", &at, "--input", &x, "--output", &path]);
         assert_eq!(code, Some(1));
         assert!(
-            error.contains("expected a name that ends in .csv, .json or .npy"),
+            error.contains("expected a .csv, .json or .npy file"),
             "{error}"
         );
     }
@@ -251,7 +251,8 @@ fn files_that_do_not_fit_say_what_was_expected() {
     let cases = [
         (
             horse,
-            "y.npy: row 1: expected a class below 3 or one of `cat`, `dog`, `bird`, found `horse`",
+            "y.npy: row 1: expected a class number below 3 or one of `cat`, `dog`, `bird`, found \
+             `horse`",
         ),
         (
             npy("|u1", "False", "(7,)", &[0; 7]),

@@ -96,7 +96,7 @@ fn a_console_hands_its_engine_over_and_others_join_it() {
     assert_eq!(home.text(&["servers"]).trim(), "digits", "it goes on");
     let stopped = home.text(&["stop", "digits"]);
     assert!(stopped.contains("stopped"), "{stopped}");
-    assert!(home.text(&["servers"]).contains("no server runs"));
+    assert!(home.text(&["servers"]).contains("no server is running"));
     let again = home.run(&["stop", "digits"]);
     assert_eq!(again.status.code(), Some(1));
 }
@@ -192,7 +192,7 @@ fn what_was_recorded_is_played_and_reported() {
     assert!(members.all(|l| l.ends_with(",bf16")), "{rows}");
     let taken = home.run(&["serve", "digits", "--record", &file]);
     let error = String::from_utf8_lossy(&taken.stderr).into_owned();
-    assert!(error.contains("exists already"), "{error}");
+    assert!(error.contains("already exists"), "{error}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn what_is_neither_recording_nor_ensemble_is_told_at_once() {
     fs::write(&short, "").expect("written");
     fs::write(&cut, "hello").expect("written");
     let both = "expected a recording or an ensemble's manifest, found 0 bytes";
-    let recording = "expected a recording of Divisi, found 5 bytes";
+    let recording = "expected a Divisi recording, found 5 bytes";
     for (arguments, said) in [
         (["report", &pipe], "expected a file, found a pipe"),
         (["report", "/dev/zero"], "expected a file, found a device"),
@@ -231,7 +231,7 @@ fn what_is_neither_recording_nor_ensemble_is_told_at_once() {
 #[test]
 fn listing_servers_removes_dead_sockets_and_nothing_else() {
     let home = Home::new();
-    assert!(home.text(&["servers"]).contains("no server runs"));
+    assert!(home.text(&["servers"]).contains("no server is running"));
     let at = |name: &str| home.path(&format!("divisi/{name}.sock"));
     let _datagrams = UnixDatagram::bind(at("datagrams")).expect("bound");
     let _silent = UnixListener::bind(at("silent")).expect("bound");
@@ -322,7 +322,7 @@ fn an_engine_whose_name_is_taken_goes_on_under_another_one() {
     console.send("q");
     console.shows("b background");
     console.send("b");
-    console.until("`digits-3` goes on serving");
+    console.until("`digits-3` continues to serve");
     assert!(console.ends().success());
     for name in ["digits-2", "digits-3", "digits"] {
         assert!(home.text(&["stop", name]).contains("stopped"));
@@ -406,7 +406,7 @@ fn a_console_without_an_engine_of_its_own_ends_with_its_terminal() {
     assert!(ended(&mut server).success());
     // A recording is whole once its server has ended.
     ends(&["replay", &file]);
-    assert!(home.text(&["servers"]).contains("no server runs"));
+    assert!(home.text(&["servers"]).contains("no server is running"));
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn an_engine_ends_with_its_terminal_where_the_options_say_so() {
             let mut console = with_option(&home, "stop", arguments);
             goes_away(&mut console, signal);
             assert!(console.ends().success());
-            assert!(home.text(&["servers"]).contains("no server runs"));
+            assert!(home.text(&["servers"]).contains("no server is running"));
         }
     }
 }

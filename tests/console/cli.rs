@@ -123,7 +123,7 @@ fn devices_lists_this_machine_and_then_profiles() {
         "{text}"
     );
     assert!(
-        text.contains("by default: ") && text.contains("sim:v100"),
+        text.contains("default: ") && text.contains("sim:v100"),
         "{text}"
     );
     if !cfg!(feature = "cuda") {
@@ -173,7 +173,7 @@ fn a_precision_is_one_that_the_place_has() {
     assert!(report.get("precision").is_none());
     assert_eq!(
         report["remarks"][0],
-        "f16: for GPUs alone; processors compute in f32"
+        "f16: GPUs only; processors compute in f32"
     );
 }
 
@@ -181,9 +181,8 @@ fn a_precision_is_one_that_the_place_has() {
 fn what_is_not_multiplied_natively_says_so() {
     let widened = "bf16: this processor's kernels (plain) have no instructions for it; values are \
                    widened to float32 while they are loaded";
-    let alone = "tf32: for GPUs alone; processors compute in f32";
-    let laws = "int8: simulated devices compute nothing; their profiles' times and memory are the \
-                same in every precision";
+    let alone = "tf32: GPUs only; processors compute in f32";
+    let laws = "int8: simulated devices have the same times and memory in every precision";
     let folder = Folder::new();
     let layers = "[[layers]]\nname = \"fc\"\nop = \"linear\"\nfeatures = 3\n";
     let layers = folder.write("own.toml", layers.as_bytes());
@@ -277,15 +276,8 @@ fn precisions_are_compared_with_float32() {
     }
     let text = divisi(&[&asked[..], &["f32,int8"]].concat()).stdout;
     let text = String::from_utf8(text).expect("text");
-    let head: Vec<&str> = text
-        .lines()
-        .filter(|l| l.starts_with("beside f32"))
-        .collect();
-    assert_eq!(
-        head,
-        ["beside f32  same class  largest difference"],
-        "{text}"
-    );
+    let head: Vec<&str> = text.lines().filter(|l| l.starts_with("vs f32")).collect();
+    assert_eq!(head, ["vs f32    same class  largest difference"], "{text}");
     for name in ["f32: digits", "int8: digits", "\n  mlp ", "\n  ensemble "] {
         assert!(text.contains(name), "{name}: {text}");
     }
@@ -326,7 +318,7 @@ fn predict_answers_texts_and_names_their_class() {
         assert_eq!(report["answers"][at]["label"], label);
     }
     assert_eq!(report["answers"][1]["text"], texts[1]);
-    let cut = "1 of 3 texts are longer than a sample: their ends were cut";
+    let cut = "1 of 3 texts were truncated to the length of a sample";
     assert_eq!(report["cut"], cut);
     let output = divisi(&command);
     let table = String::from_utf8(output.stdout).expect("text");
@@ -341,7 +333,10 @@ fn predict_answers_texts_and_names_their_class() {
     assert!(String::from_utf8_lossy(&output.stderr).contains(cut));
     let (code, error) = fails(&["predict", "digits", "--text", "a text"]);
     assert_eq!(code, Some(1));
-    assert!(error.contains("the ensemble's input is no text"), "{error}");
+    assert!(
+        error.contains("the ensemble has no [input.text]"),
+        "{error}"
+    );
     let (code, _) = fails(&["predict", "snippets"]);
     assert_eq!(code, Some(2), "neither a file nor a text");
 }
@@ -512,8 +507,8 @@ fn failures_are_one_and_misuse_is_two() {
         ),
         (
             &["bench", "--memory", "1MiB"],
-            "no device is large enough: the sample pool needs 5.2 MiB of the host's memory, \
-             where 1.0 MiB are free",
+            "no device is large enough: the sample pool needs 5.2 MiB of host memory; 1.0 MiB are \
+             free",
         ),
         (
             &["bench", "--memory", "5400KiB"],
@@ -591,8 +586,8 @@ fn a_recording_of_another_version_says_which_and_which_is_read() {
             let (code, error) = fails(command);
             assert_eq!(code, Some(1));
             let expected = format!(
-                "divisi: {path}: recorded by {by} Divisi: it has version {version}, and version \
-                 {read} is read here\n"
+                "divisi: {path}: recorded by {by} Divisi: found version {version}, expected version \
+                 {read}\n"
             );
             assert_eq!(error, expected);
         }

@@ -100,8 +100,8 @@ fn a_panic_leaves_the_terminal_usable_and_a_report() {
     assert!(!status.success());
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (_, after) = text.split_once("\u{1b}[?1049l").expect("back");
-    assert!(after.contains("as asked for by a test"), "{after}");
-    assert!(report(after).contains("as asked for by a test"));
+    assert!(after.contains("requested by a test"), "{after}");
+    assert!(report(after).contains("requested by a test"));
 }
 
 #[cfg(debug_assertions)]

@@ -176,9 +176,9 @@ fn errors_of_keys_name_both_commands() {
     assert!(keys("[edit]\nraise = \"f\"").is_ok());
 }
 
-/// The examples of TOML under a heading of `docs/configuration.md`.
+/// Returns the TOML examples under a heading of `docs/reference/configuration.md`.
 fn examples(heading: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/configuration.md");
     let text = fs::read_to_string(path).expect("text");
     let (_, below) = text
         .split_once(&format!("\n## {heading}\n"))

@@ -8,26 +8,35 @@ use crate::cli::{divisi, fails, scratch};
 const BEGIN: &str = "<!-- generated: divisi docs ";
 const END: &str = "<!-- end of generated -->";
 
-/// The parts that a document must hold where it exists.
+/// The generated parts that each of these documents must contain.
 const HELD: [(&str, &[&str]); 4] = [
-    ("docs/command-line.md", &["commands", "environment"]),
-    ("docs/keys.md", &["keys"]),
-    ("docs/pipelines.md", &["steps"]),
-    ("docs/configuration.md", &["config", "roles"]),
+    (
+        "docs/reference/command-line.md",
+        &["commands", "environment"],
+    ),
+    ("docs/reference/keys.md", &["keys"]),
+    ("docs/reference/pipelines.md", &["steps"]),
+    ("docs/reference/configuration.md", &["config", "roles"]),
 ];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The README and every document in `docs`.
+/// The README and every document in `docs` and its folders.
 fn documents() -> Vec<PathBuf> {
-    let folder = fs::read_dir(root().join("docs")).expect("docs");
-    let all = folder.map(|entry| entry.expect("an entry").path());
-    let mut documents: Vec<PathBuf> = all
-        .filter(|path| path.extension().is_some_and(|e| e == "md"))
-        .collect();
-    documents.push(root().join("README.md"));
+    let mut documents = vec![root().join("README.md")];
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                documents.push(path);
+            }
+        }
+    }
     documents
 }
 
@@ -55,7 +64,7 @@ fn documents_hold_what_the_program_generates() {
             assert!(
                 held == generated(part).trim(),
                 "{}: the part `{part}` is not what the program does; renew it by\n  \
-                 cargo run -- docs --renew docs/*.md README.md",
+                 cargo run -- docs --renew docs/*.md docs/*/*.md README.md",
                 path.display()
             );
         }
@@ -65,9 +74,8 @@ fn documents_hold_what_the_program_generates() {
 #[test]
 fn documents_hold_the_parts_that_they_are_for() {
     for (path, held) in HELD {
-        let Ok(text) = fs::read_to_string(root().join(path)) else {
-            continue;
-        };
+        let text = fs::read_to_string(root().join(path));
+        let text = text.unwrap_or_else(|e| panic!("{path}: {e}"));
         for part in held {
             let marker = format!("{BEGIN}{part} -->");
             assert!(text.contains(&marker), "{path}: no {marker}");

@@ -131,7 +131,7 @@ fn targets_may_lie_beside_samples() {
 fn check_says_what_is_answered() {
     let (_folder, at, _) = folder(LABELS, LABEL_SAMPLES);
     let text = out(&["check", &at, "--devices", "cpu:0"]);
-    assert!(text.contains("· 2 labels, each given from 0.5"), "{text}");
+    assert!(text.contains("· 2 labels, threshold 0.5"), "{text}");
     let report = json(&["check", &at, "--devices", "cpu:0", "--format", "json"]);
     assert_eq!(report["answers"]["labels"]["count"], 2);
     assert!(report.get("classes").is_none());
@@ -217,7 +217,7 @@ fn tokens_are_predicted_by_their_names_and_compared_by_spans() {
     let (code, error) = fails(&[&predict[..], &["--output", "/tmp"]].concat());
     assert_eq!(code, Some(1));
     assert!(
-        error.contains("expected a file, since the answers are tokens"),
+        error.contains("expected a file for answers of tokens"),
         "{error}"
     );
 }
@@ -503,7 +503,7 @@ fn a_shape_fixes_what_a_network_leaves_open() {
     assert!(checked.contains("input [3, 4, 6]"), "{checked}");
     let (_, error) = fails(&["check", "digits", "--shape", "3,4,6"]);
     assert!(
-        error.contains("--shape: expected an .onnx file alone"),
+        error.contains("--shape requires a single .onnx file"),
         "{error}"
     );
 }

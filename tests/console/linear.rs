@@ -183,14 +183,14 @@ fn a_probation_is_said() {
 #[test]
 fn the_end_of_a_probation_is_said_once() {
     let failed = || ProbationState::Failed("p99 14 ms, at most 10 ms".into());
-    let by_log = "probation failed: p99 14 ms, at most 10 ms; what ran before comes back";
+    let by_log = "probation failed: p99 14 ms, at most 10 ms; restoring the previous setup";
     for (state, log, said) in [
         (failed(), Some(by_log), by_log),
         // An operator took it back: the log has no line of it.
         (failed(), None, "rolled back: p99 14 ms, at most 10 ms"),
         (
             ProbationState::Kept,
-            Some("probation ended: what was applied stays"),
+            Some("probation ended: change kept"),
             "probation ended",
         ),
         (

@@ -49,7 +49,7 @@ fn a_server_says_each_line_of_its_log_once() {
         " INFO divisi::load: load: poisson:50",
         " divisi::search: search ",
         " INFO divisi::load: load stopped",
-        " INFO divisi::session: `sim:v100:1` takes 2 times as long",
+        " INFO divisi::session: `sim:v100:1`: operations take 2x their normal time",
         "ERROR divisi::devices: device `sim:v100:1` is gone",
         " INFO divisi::changes: reload: ",
     ] {

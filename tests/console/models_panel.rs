@@ -210,7 +210,7 @@ fn preview(during: Option<u64>) -> CataloguePreview {
         moved: vec!["cnn-m".into()],
         memory: vec![memory("cpu:0"), memory("cpu:1")],
         not_beside: during.is_none().then(|| {
-            "`cpu:0` has 212.0 MiB free beside what runs, and 930.0 MiB are needed".into()
+            "`cpu:0` has 212.0 MiB free next to the running models; 930.0 MiB are needed".into()
         }),
     }
 }

@@ -294,7 +294,7 @@ fn errors_name_the_file_and_what_was_expected() {
     let cases: [(&[&str], &str); 6] = [
         (
             &["nothing-like-it", "--input", &wrong],
-            "expected a .toml file of layers, an .onnx file, or a name that",
+            "expected a name from `divisi network list`, a .toml file of",
         ),
         (
             &[&file, "--input", &wrong],

@@ -66,13 +66,13 @@ fn each_member_has_a_file_that_its_manifest_may_name() {
         );
     }
     let text = String::from_utf8(divisi(&["check", &path(&folder)]).stdout).expect("text");
-    let remark = "mlp.int8.json is not used: the manifest does not name it by `calibration`";
+    let remark = "mlp.int8.json is not used: the manifest has no `calibration` with its name";
     assert!(text.contains(remark), "{text}");
     let named = manifest("calibration = \"mlp.int8.json\"\nprecision = \"int8\"");
     folder.write("ensemble.toml", named.as_bytes());
     let text = String::from_utf8(divisi(&["check", &path(&folder)]).stdout).expect("text");
     assert!(
-        text.contains("mlp: ranges for int8 by min-max of 256 samples"),
+        text.contains("mlp: int8 ranges by min-max from 256 samples"),
         "{text}"
     );
     // The other member's belongs to another network.
@@ -176,7 +176,7 @@ fn samples_that_are_all_the_same_are_warned_of() {
         "json",
     ]);
     let warning = report["warning"].as_str().expect("a warning");
-    assert!(warning.contains("all samples are the same"), "{warning}");
+    assert!(warning.contains("all samples are equal"), "{warning}");
 }
 
 #[test]
@@ -212,13 +212,10 @@ fn what_cannot_be_calibrated_is_refused() {
     let to = scratch("refused.json");
     let to = to.to_str().expect("text");
     let cases: [(&[&str], &str); 6] = [
-        (
-            &["digits"],
-            "--output: expected, since the ensemble is built in",
-        ),
+        (&["digits"], "--output is required for a built-in ensemble"),
         (
             &["digits", "--output", to],
-            "--output: expected a folder that exists",
+            "--output: expected an existing folder",
         ),
         (
             &["digits", "--member", "x", "--output", to],
@@ -226,15 +223,15 @@ fn what_cannot_be_calibrated_is_refused() {
         ),
         (
             &["imn1", "--output", to],
-            "synthetic weights: ranges would mean nothing",
+            "synthetic weights: its ranges are meaningless",
         ),
         (
             &["digits-cascade", "--output", to],
-            "the models of a pipeline",
+            "pipelines cannot be calibrated",
         ),
         (
             &["digits", "--percentile", "99", "--output", to],
-            "--percentile: belongs to `--method percentile`",
+            "--percentile requires --method percentile",
         ),
     ];
     for (arguments, expected) in cases {

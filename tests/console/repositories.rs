@@ -50,7 +50,7 @@ fn a_repository_is_checked_before_it_is_served() {
     for expected in [
         "1 model · 1 failure",
         "good   1        network  batches up to 8  x FP32 [3]  y FP32 [1]",
-        "read and not honoured\ngood:1: optimization.cuda.graphs",
+        "settings without effect\ngood:1: optimization.cuda.graphs",
         "not loaded\nbad: bad/config.pbtxt:1: unknown field `nmae`",
     ] {
         assert!(text.contains(expected), "{text}");
@@ -65,7 +65,7 @@ fn precisions_that_the_devices_do_not_multiply_are_told() {
     let options = ["--devices", "cpu:0", "--precision", "f16"];
     let output = divisi(&[&["check", models.path()], &options[..]].concat());
     let text = String::from_utf8(output.stdout).expect("text");
-    let expected = "on the devices here\nf16: for GPUs alone; processors compute in f32\n";
+    let expected = "on this machine's devices\nf16: GPUs only; processors compute in f32\n";
     assert!(text.contains(expected), "{text}");
 }
 
@@ -76,8 +76,8 @@ fn instances_that_the_devices_cannot_run_are_told_by_check_as_by_serve() {
     models.network("wishing", wish);
     let output = divisi(&["check", models.path(), "--devices", "cpu:0"]);
     let text = String::from_utf8(output.stdout).expect("text");
-    let expected = "on the devices here\nmodel `wishing`: `instance_group` of its config.pbtxt: \
-                    there are no such GPUs here\n";
+    let expected = "on this machine's devices\nmodel `wishing`: `instance_group` of its config.pbtxt: \
+                    this server has no such GPUs\n";
     assert!(text.contains(expected), "{text}");
     assert_eq!(output.status.code(), Some(0));
 }
@@ -141,7 +141,7 @@ fn a_repository_is_converted_and_back() {
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.contains("good/pipeline.toml"), "{text}");
     assert!(
-        text.contains("cannot be said\ngood: max_batch_size 8"),
+        text.contains("not supported by the format\ngood: max_batch_size 8"),
         "{text}"
     );
     let pipeline = format!("{ours}/good");
@@ -164,11 +164,11 @@ fn what_cannot_be_converted_says_so() {
     for (arguments, expected) in [
         (
             ["convert", models.path(), "--to", "triton"],
-            "it is a repository already",
+            "nothing to convert",
         ),
         (
             ["convert", "digits", "--to", "manifests"],
-            "expected a repository of models",
+            "expected a model repository",
         ),
     ] {
         let arguments: Vec<&str> = arguments.into_iter().chain(["--out", out]).collect();

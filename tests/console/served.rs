@@ -153,7 +153,7 @@ fn all_models_are_loaded_at_the_start_where_that_is_asked_for() {
     }
     let both = explicit(&["*", "good"]);
     let (_, error) = fails(&[&["serve"], &both[..]].concat());
-    let expected = "--load-model *: expected alone, found other models beside it";
+    let expected = "--load-model * cannot be combined with other models";
     assert!(error.contains(expected), "{error}");
 }
 
@@ -162,8 +162,8 @@ fn options_of_a_server_that_do_not_suit_are_refused_in_a_line() {
     let models = Models::new(false);
     let kept = tempfile::NamedTempFile::new().expect("a file");
     let kept = kept.path().to_str().expect("text");
-    let exists = format!("--record {kept}: it exists already");
-    let no_repository = "--model-control, --load-model: expected a repository of models, found \
+    let exists = format!("--record {kept}: the file already exists");
+    let no_repository = "--model-control, --load-model: only valid for a model repository, found \
                          `digits`";
     let poll = ["serve", models.path(), "--model-control", "poll"];
     let often = [&poll[..], &["--poll-every", "1ms"]].concat();
@@ -174,11 +174,11 @@ fn options_of_a_server_that_do_not_suit_are_refused_in_a_line() {
         (&["serve", "digits", "--poll-every", "5s"], no_repository),
         (
             &["serve", models.path(), "--load-model", "good"],
-            "--load-model: expected with --model-control explicit",
+            "--load-model requires --model-control explicit",
         ),
         (
             &["serve", models.path(), "--poll-every", "5s"],
-            "--poll-every: expected with --model-control poll",
+            "--poll-every requires --model-control poll",
         ),
         (&often, "--poll-every: expected 100ms or more, found 1ms"),
         (
@@ -187,7 +187,7 @@ fn options_of_a_server_that_do_not_suit_are_refused_in_a_line() {
         ),
         (
             &["serve", "digits", "--scaling", "static"],
-            "--scaling: expected with --task, whose variants are loaded by it",
+            "--scaling requires --task",
         ),
     ] {
         let (code, error) = fails(arguments);
@@ -210,13 +210,13 @@ fn a_console_closes_its_door_and_opens_it_again() {
         let found = found.find(|line| line.contains(words));
         found.unwrap_or_else(|| panic!("{words} is not said"))
     };
-    said("clients are listened to: http 127.0.0.1:");
+    said("listening: http 127.0.0.1:");
     writeln!(typed, "listen on").expect("is read");
-    said("clients are listened to already");
+    said("already accepting connections");
     writeln!(typed, "listen off").expect("is read");
-    said("no client is listened to any more");
+    said("no longer accepting connections");
     writeln!(typed, "listen off").expect("is read");
-    said("no client is listened to");
+    said("not accepting connections");
     writeln!(typed, "quit").expect("is read");
     assert!(ended(&mut console).success());
 }

@@ -15,7 +15,7 @@ fn refusing(shown: &mut Snapshot) {
         over: Duration::from_secs(5),
         refused: Lost {
             requests: 1_234,
-            why: Some("the pool is full: 0 places free, 32 asked for".into()),
+            why: Some("the pool is full: 0 slots free, 32 needed".into()),
         },
         failed: Lost::default(),
     };
@@ -62,7 +62,7 @@ fn refusing_takes_the_place_of_serving_and_stands_first() {
     let mut bench = Bench::with(120, 40, false, look);
     bench.show(refusing);
     let text = bench.text();
-    let first = "✗ requests refused: the pool is full: 0 places free, 32 asked for";
+    let first = "✗ requests refused: the pool is full: 0 slots free, 32 needed";
     let at = text.find(first).unwrap_or_else(|| panic!("{text}"));
     let idle = text.find("! ").unwrap_or(usize::MAX);
     assert!(at < idle, "{text}");
@@ -114,7 +114,7 @@ fn lines_say_it_once_as_a_fault_and_when_it_is_over() {
     watcher.news(&shown);
     refusing(&mut shown);
     let lines = watcher.news(&shown).join("\n");
-    let said = "digits: fault: refusing requests: the pool is full: 0 places free";
+    let said = "digits: fault: refusing requests: the pool is full: 0 slots free";
     assert!(lines.contains(said), "{lines}");
     assert!(
         lines.contains("fault: requests refused: the pool is full"),

@@ -242,7 +242,7 @@ fn a_goal_that_needs_the_model_says_so() {
     assert!(
         bench
             .text()
-            .contains("expected evaluator model, found bench")
+            .contains("requires evaluator model, found bench")
     );
     assert!(bench.sent().is_empty());
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Asks a server with every call of Triton's own clients, and by the examples of docs/serving.md. It
-# makes an environment for them, or takes the Python that CLIENTS names. Where SPECIFICATION names the
-# published OpenAPI file of the protocol, answers are checked against that, too.
+# Tests a server with every call of Triton's own clients, and with the examples of
+# docs/reference/protocol.md. Creates a Python environment for them, or uses the Python that CLIENTS
+# names. If SPECIFICATION names the published OpenAPI file of the protocol, also checks the answers
+# against it.
 #
 #   tests/door/clients.sh target/debug/divisi
 set -euo pipefail
@@ -32,7 +33,7 @@ for _ in $(seq 600); do
     sleep 0.1
 done
 "$CLIENTS" "$here/clients.py" "$(address HTTP)" "$(address gRPC)"
-"$CLIENTS" "$here/examples.py" "$here/../../docs/serving.md" "$(address HTTP)"
+"$CLIENTS" "$here/examples.py" "$here/../../docs/reference/protocol.md" "$(address HTTP)"
 if [ -n "${SPECIFICATION:-}" ]; then
     "$CLIENTS" "$here/conformance.py" "$SPECIFICATION" "$(address HTTP)" digits
 fi

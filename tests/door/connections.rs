@@ -211,7 +211,7 @@ fn at_the_bound_a_body_that_stalls_makes_room_for_a_newcomer() {
     });
     let answer = read(&mut client);
     assert_eq!(answer.status, 408, "{answer:?}");
-    let words = "the request's body paused while its connection's place was needed";
+    let words = "the request's body stalled while another client needed the connection";
     assert_eq!(answer.error(), words);
     assert_eq!(end(&mut client), b"");
 }

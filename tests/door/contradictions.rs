@@ -43,35 +43,23 @@ fn data_is_one_list_or_one_for_each_dimension() {
         (
             &[2, 3][..],
             json!([[1, 2], [3, 4], [5, 6]]),
-            "lists of the lengths [3, 2] for the shape [2, 3]",
+            "lists of lengths [3, 2] for the shape [2, 3]",
         ),
         (
             &[2, 3],
             json!([[[1, 2, 3], [4, 5, 6]]]),
-            "lists of the lengths [1, 2, 3]",
+            "lists of lengths [1, 2, 3]",
         ),
         (
             &[2, 3],
             json!([[1, 2, 3, 4, 5, 6]]),
-            "lists of the lengths [1, 6]",
+            "lists of lengths [1, 6]",
         ),
-        (
-            &[2, 3],
-            json!([[1, 2], [3, 4, 5, 6]]),
-            "lists that are not alike",
-        ),
-        (
-            &[2, 3],
-            json!([1, 2, [3, 4, 5, 6]]),
-            "lists that are not alike",
-        ),
-        (
-            &[2, 3],
-            json!([[1, 2, 3], [4, 5, 6], []]),
-            "lists that are not alike",
-        ),
-        (&[2], json!([1, 2, []]), "lists that are not alike"),
-        (&[1, 2], json!([[], [1, 2]]), "lists that are not alike"),
+        (&[2, 3], json!([[1, 2], [3, 4, 5, 6]]), "uneven lists"),
+        (&[2, 3], json!([1, 2, [3, 4, 5, 6]]), "uneven lists"),
+        (&[2, 3], json!([[1, 2, 3], [4, 5, 6], []]), "uneven lists"),
+        (&[2], json!([1, 2, []]), "uneven lists"),
+        (&[1, 2], json!([[], [1, 2]]), "uneven lists"),
     ] {
         let refused = infer(&server, &tensor(shape, data.clone()));
         assert_eq!(refused.status, 400, "{data}: {refused:?}");

@@ -1,6 +1,6 @@
 """Runs the examples of the documentation against a server that serves the digits.
 
-    examples.py docs/serving.md HTTP_ADDRESS
+    examples.py docs/reference/protocol.md HTTP_ADDRESS
 
 Every block of Python, and every command that asks a server by curl, has to end well.
 """

@@ -188,7 +188,9 @@ fn values_beside_a_region_of_shared_memory_are_refused() {
     let answer = infer_all(&server, "ModelInfer", &[request("echo", vec![input], &[])]);
     assert_eq!(answer.status, "3", "{}", answer.words);
     assert!(
-        answer.words.contains("`contents` beside"),
+        answer
+            .words
+            .contains("`contents` or `shared_memory_region`"),
         "{}",
         answer.words
     );

@@ -172,19 +172,19 @@ fn a_wrong_request_is_told_by_the_name_of_what_is_wrong() {
     let cases = [
         (
             with(json!([tensor("FP32", &[1, 3], json!([1, 2]))])),
-            "`x`: 2 values",
+            "`x`: found 2 values",
         ),
         (
             with(json!([tensor("UINT8", &[1], json!([256]))])),
-            "256, which is no UINT8",
+            "expected UINT8, found 256",
         ),
         (
             with(json!([tensor("INT32", &[1], json!([1.5]))])),
-            "1.5, which is no INT32",
+            "expected INT32, found 1.5",
         ),
         (
             with(json!([tensor("BOOL", &[1], json!(["yes"]))])),
-            "no BOOL",
+            "expected BOOL",
         ),
         (with(json!([tensor("FP8", &[1], json!([1]))])), "FP8"),
         (

@@ -102,11 +102,11 @@ fn a_file_that_changes_is_read_again_a_wrong_one_is_told_and_none_lets_nobody_in
             .is_some_and(|t| t.contains(words))
     };
     wait_until("it is told", || {
-        may(&keys, "other", KeyRole::Read) && tells("stay as they were")
+        may(&keys, "other", KeyRole::Read) && tells("keys unchanged")
     });
     std::fs::remove_file(file.path()).expect("is removed");
     wait_until("nobody is let in", || !may(&keys, "other", KeyRole::Read));
-    assert!(tells("is gone"));
+    assert!(tells("is missing"));
     assert_eq!(told.lock().unwrap().len(), 2, "each once");
     std::fs::write(file.path(), format!("read {TEST} a\n")).expect("is written");
     wait_until("the key is back", || may(&keys, "test", KeyRole::Read));

@@ -139,15 +139,15 @@ fn the_words_are_values_of_floats_alone() {
         let x = r#"{"name":"x","shape":[1],"datatype":"FP32","data":[NaN]}"#;
         format!(r#"{{{field},"inputs":[{x}]}}"#)
     };
-    let elsewhere = "as values of tensors of floats alone";
+    let elsewhere = "only as values of floating-point tensors";
     for (body, words) in [
         (
             x(r#""shape":[2],"datatype":"INT32","data":[1,NaN]"#),
-            "tensor `x`: value 1 is NaN, which is no INT32",
+            "tensor `x`: value 1: expected INT32, found NaN",
         ),
         (
             x(r#""shape":[2],"datatype":"BYTES","data":["NaN",-Infinity]"#),
-            "tensor `x`: value 1 is -Infinity, which is no BYTES",
+            "tensor `x`: value 1: expected BYTES, found -Infinity",
         ),
         (
             x(r#""shape":[Infinity],"datatype":"FP32","data":[1]"#),
@@ -191,8 +191,7 @@ fn a_finite_number_beyond_its_type_is_refused() {
         assert!(!text.contains("Infinity"), "{within}: {text}");
         let (status, text) = answer_to(server.server.addresses(), "echo", &body(beyond));
         assert_eq!(status, 400, "{beyond}: {text}");
-        let words =
-            format!("tensor `x`: value 1 is {shown}, which is beyond the range of {data_type}");
+        let words = format!("tensor `x`: value 1 is {shown}, outside the range of {data_type}");
         assert!(text.contains(&words), "{beyond}: {text}");
     }
 }

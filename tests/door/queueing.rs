@@ -168,7 +168,7 @@ fn the_most_urgent_request_goes_first_and_one_too_many_is_refused() {
     let refused = queue.send(5.0, json!({"priority": 2}));
     let refused = refused.join().expect("an answer");
     assert_eq!(refused.status, 503, "{refused:?}");
-    let expected = "the queue is full: 2 requests of priority 2 wait, which is its bound";
+    let expected = "the queue is full: at most 2 requests of priority 2 may wait";
     assert_eq!(refused.error(), expected);
     assert_eq!(queue.let_go(4), [4.0, 2.0, 3.0, 1.0]);
     assert!(sent.into_iter().all(|sent| status(sent) == 200));
@@ -189,7 +189,7 @@ fn a_request_that_waits_too_long_is_rejected() {
     let late = queue.send(1.0, json!({"priority": 2}));
     let late = late.join().expect("an answer");
     assert_eq!(late.status, 503, "{late:?}");
-    let expected = "it waited in the queue longer than its model lets requests wait";
+    let expected = "it exceeded its model's queue timeout";
     assert_eq!(late.error(), expected);
     queue.let_go(0);
     assert_eq!(status(first), 200);

@@ -291,9 +291,7 @@ fn a_repository_that_is_gone_for_a_moment_takes_no_model_with_it() {
     fs::rename(folder, aside.path().join("models")).expect("renames");
     let refused = served.deployment.refresh().expect_err("it is gone");
     assert!(
-        refused
-            .to_string()
-            .ends_with("the models that are served stay"),
+        refused.to_string().ends_with("the served models stay"),
         "{refused}"
     );
     assert_eq!(served.infer("a", "x", 1).status, 200);
@@ -312,10 +310,7 @@ fn a_load_while_the_repository_cannot_be_looked_at_says_so_and_keeps_the_model()
         let refused = served.load(name, &json!({}));
         assert_eq!(refused.status, 503, "{refused:?}");
         let words = refused.error();
-        assert!(
-            words.ends_with("the models that are served stay"),
-            "{words}"
-        );
+        assert!(words.ends_with("the served models stay"), "{words}");
         assert_eq!(served.reason(name), "");
     }
     assert_eq!(served.infer("e", "in", 1).status, 200);
@@ -347,12 +342,12 @@ fn a_model_is_loaded_with_another_configuration_until_it_is_loaded_again() {
         (
             json!({"config": "{\"name\": \"b\"}"}),
             400,
-            "expected `a`, that of its folder, found `b`",
+            "expected `a`, the name of its folder, found `b`",
         ),
         (
             json!({"config": 1}),
             400,
-            "expected a configuration as a text of JSON",
+            "expected a configuration as JSON text",
         ),
         (
             json!({"other": "1"}),
@@ -404,7 +399,7 @@ fn a_model_is_loaded_from_files_that_its_client_brings() {
     assert!(refused.error().contains("expected base64"), "{refused:?}");
     let refused = served.load("a", &json!({"file:1/model.onnx": file}));
     assert!(
-        refused.error().contains("files need `config`"),
+        refused.error().contains("files require `config`"),
         "{refused:?}"
     );
     assert_eq!(served.infer("a", "x", 3).status, 200);

@@ -153,7 +153,7 @@ fn a_region_that_shrinks_is_an_error_and_nothing_else() {
     file.file().set_len(2).expect("shrinks");
     let (status, said) = infer(address, 0, 4);
     assert_eq!(status, 400, "{said}");
-    assert!(said.contains("behind the end"), "{said}");
+    assert!(said.contains("beyond the end"), "{said}");
     assert_eq!(file.bytes().len(), 2);
 }
 

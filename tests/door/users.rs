@@ -76,7 +76,10 @@ fn a_deleted_model_that_an_ensemble_uses_goes_on_with_it_and_that_is_said() {
     fs::rename(path(&served, "a"), &kept).expect("renames");
     for look in 0..3 {
         assert!(!polled(&served), "look {look}");
-        assert_eq!(served.reason("a"), "its folder is gone; `e` uses it still");
+        assert_eq!(
+            served.reason("a"),
+            "its folder is gone, but `e` still uses it"
+        );
         assert_eq!(served.reason("e"), "");
         assert!(serves(&served));
         let told = told(&served);
@@ -133,7 +136,7 @@ fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() 
     for _ in 0..2 {
         let refused = served.load("a", &json!({"config": config}));
         assert_eq!(refused.status, 400, "{refused:?}");
-        let expected = "model `a`: `e`, which uses it, cannot be served with it: ";
+        let expected = "model `a`: its user `e` cannot be served with it: ";
         assert!(refused.error().starts_with(expected), "{refused:?}");
         assert!(
             refused.error().contains("expected at most 1"),

@@ -41,9 +41,9 @@ fn json_is_posted_and_whether_it_was_taken_is_told() {
         ("HTTP/1.1 204 No Content\r\n\r\n", None),
         (
             "HTTP/1.1 500 Internal Server Error\r\n\r\n",
-            Some("it answered 500"),
+            Some("it answered with status 500"),
         ),
-        ("SSH-2.0-something\r\n", Some("no status of HTTP")),
+        ("SSH-2.0-something\r\n", Some("no HTTP status")),
     ];
     for (answer, refused) in cases {
         let (webhook, server) = answering(answer);

@@ -406,7 +406,7 @@ fn a_device_lost_meanwhile_is_evacuated_next_and_what_is_on_probation_stays() {
     assert!(drive.log[0].starts_with("reload: 1 entry changed"));
     assert_eq!(
         drive.log[1],
-        format!("probation ended before its time ({said}): what was on it was kept")
+        format!("probation ended early ({said}): change kept")
     );
     assert!(drive.log[2].starts_with("reload: 6 entries changed"));
     let marks = drive.status().marks;
@@ -595,7 +595,7 @@ fn what_does_worse_goes_by_itself_and_can_be_had_again() {
     assert_eq!(drive.running, old);
     assert_eq!(
         drive.log[1],
-        format!("probation failed: {why}; what ran before comes back")
+        format!("probation failed: {why}; restoring the previous setup")
     );
     let seen = drive.status();
     assert_eq!((seen.can_undo, seen.can_redo), (false, true));
@@ -618,7 +618,7 @@ fn an_operator_keeps_what_is_on_probation_or_takes_it_back() {
     drive.apply(&new, terms(60));
     drive.step(ChangeEvent::Kept).expect("it is watched");
     assert_eq!(drive.probation(), Some(ProbationState::Kept));
-    assert_eq!(drive.log[1], "probation ended: what was applied stays");
+    assert_eq!(drive.log[1], "probation ended: change kept");
     assert_eq!(drive.machine.fallback(), Err(ChangeRefusal::NoProbation));
     drive.apply(&old, terms(60));
     let back = drive.machine.fallback().expect("it is watched").clone();
@@ -674,7 +674,7 @@ fn a_vote_ends_a_probation_and_moves_no_worker() {
     assert!(!drive.running.combination.voting[0]);
     assert_eq!(
         drive.log[1],
-        "probation ended before its time (mlp votes): what was on it was kept"
+        "probation ended early (mlp votes): change kept"
     );
     assert!(
         drive.log[2].ends_with("no longer votes"),

@@ -256,7 +256,8 @@ fn values_are_taken_as_they_are_and_only_by_rules_that_can() {
     let refused = set_combination(&engine, by(&ensemble, RuleKind::AverageLogits));
     assert_eq!(
         refused.expect_err("no logits").to_string(),
-        "combination: rule: `average-logits` needs probabilities of every member, and `sound` gives values"
+        "combination: rule: `average-logits` needs probabilities from every member, but `sound` \
+         returns values"
     );
     let error = Spoilt::new(with("average-logits"))
         .read()

@@ -163,7 +163,7 @@ fn where_both_do_not_fit_the_old_one_ends_first_and_whoever_asks_meanwhile_waits
         case.put(versions[(change + 1) % 2].clone());
         let plan = deployment.plan(load("a")).expect("it fits alone");
         let why = plan.preview().not_beside.expect("it does not fit beside");
-        assert!(why.contains("free beside what runs"), "{why}");
+        assert!(why.contains("free next to the running models"), "{why}");
         let refused = deployment
             .apply(plan, Handover::Beside)
             .expect_err("does not fit");

@@ -245,7 +245,7 @@ fn a_network_whose_answers_depend_on_padding_is_not_padded() {
         VaryingNetwork::new(&network.graph, weights, by_length, false, Family::best())
     };
     let error = lowered(masked(&[4, 8])).expect_err("padded");
-    let said = "although `attention_mask` is 0 there; leave out the mask";
+    let said = "although `attention_mask` is 0 there; remove the mask";
     assert!(error.to_string().contains(said), "{error}");
     lowered(Lengths::exact(8).expect("lengths")).expect("nothing is padded");
     // Alone, without a manifest that could say so, its lengths are exact by themselves.
@@ -280,17 +280,17 @@ fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("folder");
     let mask = "mask = \"attention_mask\"";
     let cases = [
-        (String::new(), "or `lengths` beside the tensors"),
+        (String::new(), "or `input.lengths`"),
         (
             format!("lengths = [32]\n{mask}"),
-            "the model has positions for 16 tokens; samples of 32 are longer",
+            "samples of 32 tokens are too long: the model has positions for 16",
         ),
         (format!("lengths = []\n{mask}"), "1 to 64 buckets"),
-        (format!("lengths = [8, 4]\n{mask}"), "buckets ascend"),
-        (format!("lengths = [0, 4]\n{mask}"), "buckets ascend"),
+        (format!("lengths = [8, 4]\n{mask}"), "in ascending order"),
+        (format!("lengths = [0, 4]\n{mask}"), "in ascending order"),
         (
             format!("lengths = {{ most = 1 }}\n{mask}"),
-            "the largest length is 2 to",
+            "expected a largest length of 2 to",
         ),
         (
             format!("lengths = {{ most = 16, step = 0 }}\n{mask}"),
@@ -300,13 +300,10 @@ fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
             format!("lengths = {{ most = 10000000, step = 1 }}\n{mask}"),
             "1 to 64 buckets",
         ),
-        (
-            "lengths = [8, 16]".into(),
-            "only where `mask` names a tensor",
-        ),
+        ("lengths = [8, 16]".into(), "padding requires `mask`"),
         (
             "lengths = { most = 16, step = 8 }".into(),
-            "only where `mask` names a tensor",
+            "padding requires `mask`",
         ),
         (
             "lengths = [16]\nmask = \"words\"".into(),
@@ -332,8 +329,8 @@ fn open_dimensions_are_named_and_a_shape_fixes_them() {
     let cases = [
         (
             "sides.onnx",
-            "input `x`: takes samples of [3, height, width] and leaves `height` and `width` open; a \
-             sample's shape says the sizes, such as --shape 3,224,224 or `shape = [3,224,224]` in \
+            "input `x`: takes samples of [3, height, width] and leaves `height` and `width` open; set \
+             all sizes with --shape 3,224,224 or `shape = [3,224,224]` in \
              [input]",
         ),
         (
@@ -342,8 +339,8 @@ fn open_dimensions_are_named_and_a_shape_fixes_them() {
         ),
         (
             "two_sides.onnx",
-            "input `a`: is [batch, 3, height, width] and leaves `height` and `width` open; `shape` \
-             of a table `[[input.tensors]]`",
+            "input `a`: is [batch, 3, height, width] and leaves `height` and `width` open; set \
+             all sizes with `shape` in a table `[[input.tensors]]`",
         ),
     ];
     for (name, said) in cases {
@@ -442,7 +439,7 @@ fn samples_of_a_fixed_length_beyond_the_position_table_are_refused_by_the_table(
     for length in [17, 600] {
         let refused = model.network_at(&open, length).expect_err("too long");
         let expected =
-            format!("the model has positions for 16 tokens; samples of {length} are longer");
+            format!("samples of {length} tokens are too long: the model has positions for 16");
         assert!(refused.to_string().ends_with(&expected), "{refused}");
     }
 }

@@ -131,22 +131,25 @@ fn manifests_of_tensors_that_cannot_be_are_refused_with_the_reason() {
     let cases = [
         (
             other.as_str(),
-            "it takes `types`, the ensemble's input has mask, ids, kinds",
+            "the network takes `types`, but the ensemble's input has mask, ids, kinds",
         ),
         (&wide, "mask"),
-        (&twice, "input.tensors: two are named `ids`"),
+        (&twice, "input.tensors: two tensors are named `ids`"),
         (
             &open,
-            "input.tensors: `mask`: expected dimensions of at least 1, or `lengths` beside the \
-             tensors, found INT64 [-1]",
+            "input.tensors: `mask`: expected dimensions of at least 1, or `input.lengths`, found \
+             INT64 [-1]",
         ),
-        (&strings, "input.tensors: `mask`: no network takes BYTES"),
+        (
+            &strings,
+            "input.tensors: `mask`: no network takes type BYTES",
+        ),
         (
             &floats,
-            "input `mask` is INT64 [6], the ensemble's is FP32 [6]",
+            "input `mask`: the network takes INT64 [6], but the ensemble has FP32 [6]",
         ),
         (&misspelt, "unknown field `shpae`"),
-        (&scaled, "values of several tensors are taken as they are"),
+        (&scaled, "named tensors are not normalised"),
         (&both, "input: expected `shape` or `tensors`, found both"),
         (
             "[input]\n",
@@ -215,7 +218,7 @@ fn an_array_without_a_name_is_the_only_tensor_and_no_one_of_several() {
     assert!(refused.contains("[n, 3, 1, 2]"), "{refused}");
     let several = read(folder.path(), &manifest_of_encoder()).expect("reads");
     let refused = parse(&several, &[2, 18]).expect_err("no names");
-    let said = "a file of another kind, such as .npy, holds one array without a name";
+    let said = "other files, such as .npy, hold one unnamed array";
     assert!(refused.contains(said), "{refused}");
 }
 
@@ -236,7 +239,7 @@ fn a_number_beyond_float32_is_refused_and_infinity_is_not() {
     }
     let refused = floats(-1e300).expect_err("too large").to_string();
     assert!(
-        refused.starts_with("value 0 is -1e300: numbers from -3402823"),
+        refused.starts_with("value 0: expected a number from -3402823"),
         "{refused}"
     );
 }
@@ -254,7 +257,8 @@ fn a_network_of_several_tensors_is_refused_where_one_is_expected() {
     for (start, expected) in [
         (
             "name = \"m\"\nanswers = { values = 5 }\n[input]\nshape = [4, 6]\n",
-            "it takes `x` FP32 [4, 6], `z` FP32 [6], the ensemble's input is one tensor of",
+            "the network takes `x` FP32 [4, 6], `z` FP32 [6], but the ensemble's input is one \
+             tensor of",
         ),
         (
             &named,

@@ -438,11 +438,11 @@ fn errors_name_the_file_the_step_and_the_tensor() {
         ),
         (
             model("a", "nothing", "x"),
-            "step `a`: nothing makes `nothing`; there are: input, x",
+            "step `a`: no step makes `nothing`; expected one of input, x",
         ),
         (
             model("a", "y", "x") + &model("b", "x", "y"),
-            "steps wait for each other in a circle: a → b → a",
+            "steps wait for each other in a cycle: a → b → a",
         ),
         (
             model("a", "input", "x") + &model("b", "input", "x"),
@@ -450,7 +450,7 @@ fn errors_name_the_file_the_step_and_the_tensor() {
         ),
         (
             model("a", "input", "x") + &model("a", "x", "y"),
-            "step `a` is there twice",
+            "step `a` appears twice",
         ),
         (
             host("top-k", "\"input\"", "[\"x\", \"i\"]", "k = 2") + &model("a", "x", "y"),
@@ -463,19 +463,20 @@ fn errors_name_the_file_the_step_and_the_tensor() {
         ),
         (
             host("softmax", "\"input\"", "\"x\"", "k = 2"),
-            "steps.k: `softmax` has none",
+            "steps.k: not valid for `softmax`",
         ),
         (
             host("softmax", "\"input\"", "\"x\"", "quorum = 1"),
-            "steps.quorum: `softmax` has none",
+            "steps.quorum: not valid for `softmax`",
         ),
         (
             model("a", "input", "y") + &host("mean", "\"y\"", "\"x\"", "quorum = 2"),
-            "step `mean`: a quorum of 2 of the results of 1 steps",
+            "step `mean`: expected a quorum of at most 1, the number of steps that it reads, \
+             found 2",
         ),
         (
             host("softmax", "[\"input\", \"input\"]", "\"x\"", ""),
-            "step `softmax`: `softmax` has 1 inputs, found 2",
+            "step `softmax`: `softmax` expects 1 inputs, found 2",
         ),
         (
             host("softmax", "\"input\"", "\"x\"", "when = \"max(input)\""),
@@ -487,7 +488,7 @@ fn errors_name_the_file_the_step_and_the_tensor() {
         ),
         (
             host("softmax", "\"input\"", "\"x\"", "when = \"max(input) > 1\""),
-            "output `x` does not exist for samples that `softmax` leaves out",
+            "output `x` does not exist for samples that skip `softmax`",
         ),
     ];
     for (steps, expected) in cases {
@@ -504,7 +505,7 @@ fn errors_name_the_file_the_step_and_the_tensor() {
 fn errors_of_a_field_stand_at_its_line() {
     let cases = [
         ("top-k", "k = 0", "steps.k: expected a whole number from 1"),
-        ("softmax", "k = 2", "steps.k: `softmax` has none"),
+        ("softmax", "k = 2", "steps.k: not valid for `softmax`"),
         (
             "normalise",
             "std = 0",
@@ -601,14 +602,14 @@ fn rows_that_a_pipeline_answers_as_boxes_are_boxes() {
         (&[1.0, 0.5, 0.5, 0.0, 0.0, 4.0, 4.0], Some("found 0.5")),
         (
             &[1.0, 0.0, 1.5, 0.0, 0.0, 4.0, 4.0],
-            Some("scores from 1 down"),
+            Some("scores from 0 to 1"),
         ),
-        (&[1.0, 0.0, 0.5, 5.0, 0.0, 4.0, 4.0], Some("left, top")),
+        (&[1.0, 0.0, 0.5, 5.0, 0.0, 4.0, 4.0], Some("left <= right")),
         (
             &[
                 2.0, 0.0, 0.5, 0.0, 0.0, 4.0, 4.0, 0.0, 0.6, 0.0, 0.0, 4.0, 4.0,
             ],
-            Some("box 1: expected scores from 1 down to 0, found 0.6 after 0.5"),
+            Some("box 1: expected scores from 0 to 1 to 0, found 0.6 after 0.5"),
         ),
     ] {
         let outcome = engine.predict(Request::new(&row(numbers))).expect("let in");
@@ -732,10 +733,7 @@ fn integers_are_exact_or_refused() {
         "x == -16777217.0",
     ] {
         let refused = condition(rounded).expect_err(rounded).to_string();
-        assert!(
-            refused.contains("cannot be compared with exactly"),
-            "{refused}"
-        );
+        assert!(refused.contains("cannot be compared exactly"), "{refused}");
     }
     let more = condition("sum(x) > 16777216").expect("a condition");
     assert!(more.holds(&[16_777_216.0, 1.0]), "the sum is exact");

@@ -383,11 +383,11 @@ fn a_queue_that_cannot_be_is_refused_by_its_line_and_field() {
         ),
         (
             "queue = { level = { x = { } } }",
-            ":3: queue.level: expected the number of a level, found `x`",
+            ":3: queue.level: expected a level's number, found `x`",
         ),
         (
             "queue = { levels = 2, level = { 3 = { } } }",
-            ":3: queue: expected a policy of a level from 1 to 2, found one of 3",
+            ":3: queue: expected policies for levels 1 to 2, found one for level 3",
         ),
         (
             "queue = { levels = 2, default = 3 }",

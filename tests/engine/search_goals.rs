@@ -121,12 +121,8 @@ fn latency_is_sought_at_the_cost_of_throughput_only() {
 fn a_goal_that_nothing_meets_says_what_comes_closest() {
     let (ensemble, devices) = (small(), v100s(4));
     let cases = [
-        (
-            None,
-            Some(1e8),
-            "samples/s at most where 100000000 is asked",
-        ),
-        (Some(3), Some(50.0), "where at most 0.003 ms is asked"),
+        (None, Some(1e8), "samples/s; 100000000 are required"),
+        (Some(3), Some(50.0), "at most 0.003 ms is required"),
     ];
     for (micros, rate, says) in cases {
         let goal = Goal {
@@ -161,9 +157,9 @@ fn what_is_asked_has_to_make_sense() {
     let cases = [
         (
             bench(Algorithm::Local, Goal::default()),
-            "expected evaluator model",
+            "requires evaluator model",
         ),
-        (bench(Algorithm::Greedy, rate), "expected evaluator model"),
+        (bench(Algorithm::Greedy, rate), "requires evaluator model"),
         (
             asking(spare(1 << 50)),
             "expected at most the 16 GiB that `sim:v100:0` has",

@@ -71,7 +71,7 @@ fn bounds_rule_out_what_no_device_can_do() {
         planned
             .lacks
             .iter()
-            .any(|l| l.contains("p99 ≤ 0.01 ms is asked")),
+            .any(|l| l.contains("p99 ≤ 0.01 ms is required")),
         "{:?}",
         planned.lacks
     );
@@ -83,7 +83,7 @@ fn bounds_rule_out_what_no_device_can_do() {
     };
     let planned = plan(&much, &Arc::new(Control::default())).expect("plans");
     let lack = planned.lacks.concat();
-    assert!(lack.starts_with("4 × v100 give at most"), "{lack}");
+    assert!(lack.starts_with("4 × v100 serve at most"), "{lack}");
     assert!(
         planned
             .closest
@@ -134,14 +134,14 @@ fn a_plan_of_too_many_devices_is_refused_before_any_is_made() {
         other => panic!("{other:?}"),
     };
     let one = served("no-wait", 100.0, 1_000_000_000);
-    let says = "devices at most: expected 1 to 1024 where there are 1 kinds, found 1000000000";
+    let says = "devices at most: expected 1 to 1024 with 1 kinds of device, found 1000000000";
     assert_eq!(refused(&one), says);
     let three = PlanOrder {
         kinds: vec![one.kinds[0].clone(); 3],
         most: usize::MAX,
         ..one.clone()
     };
-    assert!(refused(&three).contains("expected 1 to 104 where there are 3 kinds"));
+    assert!(refused(&three).contains("expected 1 to 104 with 3 kinds"));
     let many = PlanOrder {
         kinds: vec![one.kinds[0].clone(); 300_000],
         most: 1,

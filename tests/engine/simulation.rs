@@ -153,6 +153,6 @@ fn costs_that_were_never_measured_are_named() {
     let error = simulate(&scene, burst(1)).expect_err("a device of this machine");
     assert_eq!(
         error.to_string(),
-        "what `mlp` costs on `cpu:0` is not known: it was never measured"
+        "the cost of `mlp` on `cpu:0` is unknown: it was never measured"
     );
 }

@@ -190,7 +190,7 @@ fn a_padding_id_that_no_table_has_is_refused() {
         ),
         (
             "padding_id = 768",
-            "input.text.padding_id: expected an id of the member's table, 0 to 767, found 768",
+            "input.text.padding_id: found 768, expected 0 to 767, the ids in the table",
         ),
     ];
     for (fields, expected) in cases {

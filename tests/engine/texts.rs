@@ -174,17 +174,9 @@ fn tensors_of_tokens_are_samples_too() {
 fn files_without_texts_are_refused_with_the_reason() {
     let ensemble = snippets();
     let cases: [(&str, &[u8], &str); 15] = [
-        (
-            "x.txt",
-            b"one\n\ntwo",
-            "line 2: expected a text, found an empty one",
-        ),
+        ("x.txt", b"one\n\ntwo", "line 2: expected a non-empty text"),
         ("x.txt", b"one\n\xff\xfe", "line 2: expected UTF-8 text"),
-        (
-            "x.txt",
-            b" \n",
-            "line 1: expected a text, found an empty one",
-        ),
+        ("x.txt", b" \n", "line 1: expected a non-empty text"),
         (
             "x.csv",
             b"a,label\nx,rust\n",
@@ -232,7 +224,10 @@ fn files_without_texts_are_refused_with_the_reason() {
     }
     let digits = crate::common::digits();
     let found = parse(&digits, "x.txt", b"a text").expect_err("no text");
-    assert!(found.contains("the ensemble's input is no text"), "{found}");
+    assert!(
+        found.contains("the ensemble has no [input.text]"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -348,7 +343,7 @@ fn lengths_that_are_not_those_of_texts_are_refused() {
     let cases = [
         (
             format!("[input]\nlengths = [8, 32]\n{TEXT}"),
-            "input.lengths: expected the largest to be 48, the length of texts, found 32",
+            "input.lengths: expected 48 as the largest (the length of texts), found 32",
         ),
         (
             format!("[input]\nlengths = [48]\n{TEXT}{fixed}"),
@@ -388,11 +383,7 @@ fn manifests_whose_texts_cannot_be_tokens_are_refused_with_the_reason() {
             NETWORK,
             "input: expected `shape` or `text`, found both",
         ),
-        (
-            &scaled,
-            NETWORK,
-            "values of several tensors are taken as they are",
-        ),
+        (&scaled, NETWORK, "named tensors are not normalised"),
         (&renamed, NETWORK, "the input has `input_ids`"),
         (
             &other,
@@ -422,8 +413,8 @@ fn a_tokenizer_of_another_vocabulary_is_refused() {
     let mut other: Value = serde_json::from_str(&tokenizer_json()).expect("JSON");
     other["model"]["vocab"]["zzzz"] = json!(768);
     let found = read(TEXT, &other.to_string(), NETWORK).expect_err("too large");
-    let expected = "ensemble.toml:4: input.text.tokenizer: a tokenizer of another vocabulary: its \
-                    ids go up to 768, there are 768 in the table of member `mean`";
+    let expected = "ensemble.toml:4: input.text.tokenizer: the vocabulary differs: its ids go up \
+                    to 768, but there are only 768 in the table of member `mean`";
     assert!(found.ends_with(expected), "{found}");
 }
 
@@ -466,7 +457,7 @@ fn tokenizers_that_would_not_end_or_not_repeat_are_refused() {
         (changed("/model/vocab", json!({})), "tokenizer.json"),
         (
             changed("/padding/pad_id", json!(99_999)),
-            "token 99999, its vocabulary ends at 767",
+            "token 99999, but its vocabulary ends at 767",
         ),
         (
             changed("/post_processor/single", template),

@@ -1,4 +1,4 @@
-//! The documents name files that are there, and the README stays short.
+//! The documents name files that exist, their links lead somewhere, and they stay short.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,16 +11,41 @@ fn read(path: &Path) -> String {
     text.unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The documents at the root and in `docs`.
-fn documents() -> Vec<PathBuf> {
-    let folders = [root(), root().join("docs")];
-    let entries = folders
-        .iter()
-        .flat_map(|f| fs::read_dir(f).expect("a folder"));
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    paths
-        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+/// The paths of the files and folders in `folder`.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    entries
+        .map(|entry| entry.expect("an entry").path())
         .collect()
+}
+
+/// The documents in `folder` and in all folders in it.
+fn documents_below(folder: PathBuf) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder]);
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The documents at the root, and those below `docs` and `benches`.
+fn documents() -> Vec<PathBuf> {
+    let mut found = entries(&root());
+    found.retain(|path| path.extension().is_some_and(|e| e == "md"));
+    for folder in ["docs", "benches"] {
+        found.extend(documents_below(root().join(folder)));
+    }
+    found
+}
+
+fn count_words(path: &Path) -> usize {
+    read(path).split_whitespace().count()
 }
 
 /// Returns the targets of links: `[…](TARGET)`.
@@ -146,7 +171,22 @@ fn documents_name_what_is_there() {
 }
 
 #[test]
-fn the_readme_is_short() {
-    let words = read(&root().join("README.md")).split_whitespace().count();
-    assert!(words <= 900, "{words} words, expected at most 900");
+fn documents_are_short() {
+    let limits = [
+        ("README.md", 900),
+        ("ARCHITECTURE.md", 1_800),
+        ("CHANGELOG.md", 600),
+        ("CONTRIBUTING.md", 700),
+    ];
+    for (name, most) in limits {
+        let words = count_words(&root().join(name));
+        assert!(words <= most, "{name}: {words} words, at most {most}");
+    }
+    let mut for_users = documents_below(root().join("docs"));
+    for_users.push(root().join("README.md"));
+    let words: usize = for_users.iter().map(|path| count_words(path)).sum();
+    assert!(
+        words <= 26_000,
+        "README.md and docs: {words} words, at most 26 000"
+    );
 }

@@ -133,7 +133,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "[\"no\", \"yes\"]",
             "[\"no\"]",
-            "ensemble.toml:3: labels: expected one a class (2), found 1",
+            "ensemble.toml:3: labels: expected one per class (2), found 1",
         ),
         (
             "weighted-average",
@@ -279,12 +279,14 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "hidden = [3] }",
             "hidden = [3] }\ninput = { shape = [3, 4, 4] }",
-            "ensemble.toml:20: members.input.shape: expected an image of 1 channels, as the ensemble's input (1×2×2) has, found 3×4×4",
+            "ensemble.toml:20: members.input.shape: expected an image of 1 channels, as in the \
+             ensemble's input (1×2×2), found 3×4×4",
         ),
         (
             "hidden = [3] }",
             "hidden = [3] }\ninput = { shape = [4] }",
-            "members.input.shape: expected an image of 1 channels, as the ensemble's input (1×2×2) has, found 4",
+            "members.input.shape: expected an image of 1 channels, as in the ensemble's input \
+             (1×2×2), found 4",
         ),
         (
             "hidden = [3] }",
@@ -294,12 +296,14 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "scale = 0.5",
             "scale = [0.5, 0.5]",
-            "ensemble.toml:11: input.scale: expected one number, or a list of 1 (one a channel), found 2",
+            "ensemble.toml:11: input.scale: expected one number, or a list of 1 (one per \
+             channel), found 2",
         ),
         (
             "scale = 0.5",
             "mean = []",
-            "ensemble.toml:11: input.mean: expected one number, or a list of 1 (one a channel), found 0",
+            "ensemble.toml:11: input.mean: expected one number, or a list of 1 (one per channel), \
+             found 0",
         ),
         (
             "scale = 0.5",
@@ -319,17 +323,18 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "scale = 0.5",
             "mean = [\"red\"]",
-            "ensemble.toml:11: mean: expected a number, or a list of numbers, one a channel",
+            "ensemble.toml:11: mean: expected a number, or a list with one number per channel",
         ),
         (
             "scale = 0.5",
             "scale = 1e30\nstd = [1e-30]",
-            "ensemble.toml:12: input: channel 0 would be scaled beyond float32",
+            "ensemble.toml:12: input: channel 0: the scale or shift exceeds float32",
         ),
         (
             "hidden = [3] }",
             "hidden = [3] }\ninput = { shape = [1, 4, 4], mean = [0.4, 0.5] }",
-            "ensemble.toml:20: members.input.mean: expected one number, or a list of 1 (one a channel), found 2",
+            "ensemble.toml:20: members.input.mean: expected one number, or a list of 1 (one per \
+             channel), found 2",
         ),
         (
             "hidden = [3] }",
@@ -344,7 +349,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "builder = \"perceptron\", hidden",
             "builder = \"resnet50\", hidden",
-            "network of `a`: unknown field `hidden`: `resnet50` is as it was published",
+            "network of `a`: unknown field `hidden`: `resnet50` is a published network",
         ),
         (
             "builder = \"perceptron\", hidden = [3]",
@@ -389,7 +394,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "skip = 1",
             "labels = \"samples.csv\"",
-            "samples.csv: the samples have labels of their own",
+            "samples.csv: the samples already have labels",
         ),
         ("skip = 1", "labels = \"y.npy\"", "y.npy: No such file"),
         (
@@ -410,7 +415,8 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "file = \"samples.csv\"\n",
             "",
-            "calibration: expected `file` (samples) or `synthetic` (how many to make up), found neither",
+            "calibration: expected `file` (samples) or `synthetic` (the number to generate), \
+             found neither",
         ),
         (
             "file = \"samples.csv\"\nskip = 1",
@@ -525,7 +531,7 @@ fn mistakes_in_a_layers_file_are_named_with_line_and_layer() {
         (
             "\"softmax\"",
             "\"linear\"\nfeatures = 3",
-            "network of `b`: the network answers 3",
+            "network of `b`: the network returns 3",
         ),
         (
             "\"softmax\"",
@@ -599,7 +605,8 @@ fn a_vector_has_one_size_for_all_members() {
     let error = Written::new(&resized, LAYERS, SAMPLES)
         .read()
         .expect_err("resized");
-    let said = "ensemble.toml:7: members.input.shape: expected 4, the ensemble's input: a vector cannot be resized, found 5";
+    let said = "ensemble.toml:7: members.input.shape: expected 4, as in the ensemble's input, \
+                since a vector cannot be resized, found 5";
     assert_eq!(error, said);
 }
 
@@ -638,7 +645,7 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Samples, String> {
 #[test]
 fn samples_of_the_wrong_kind_are_refused() {
     let cases = [
-        ("x.csv", "", "expected 4 values a sample, found 0"),
+        ("x.csv", "", "expected 4 values per sample, found 0"),
         (
             "x.csv",
             "a,b,c,d\n",
@@ -647,7 +654,7 @@ fn samples_of_the_wrong_kind_are_refused() {
         (
             "x.csv",
             "a,b,c\n1,2,3\n",
-            "expected 4 values a sample, found 3",
+            "expected 4 values per sample, found 3",
         ),
         (
             "x.csv",
@@ -667,7 +674,7 @@ fn samples_of_the_wrong_kind_are_refused() {
         (
             "x.csv",
             "a,b,c,d,label\n1,2,3,4,2\n",
-            "line 2: column label: expected a class below 2, found `2`",
+            "line 2: column label: expected a class number below 2, found `2`",
         ),
         ("x.dat", "1 2 3 4", "expected a .csv, .npy, .npz, .json"),
         ("x.npy", "\u{1}nonsense", "not a readable .npy file"),

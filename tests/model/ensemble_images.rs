@@ -94,7 +94,7 @@ fn fields_of_images_that_do_not_fit_the_input_are_refused() {
         (
             "labels = [\"no\", \"yes\"]",
             "",
-            "images: `no`: expected a class below 2, found `no`",
+            "images: `no`: expected a class number below 2, found `no`",
         ),
     ];
     for (from, to, said) in cases {

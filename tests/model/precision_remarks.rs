@@ -77,7 +77,7 @@ fn a_family_is_told_in_words() {
     if Family::Avx2.is_available() {
         assert_eq!(
             words(Family::Avx2),
-            "AVX2: int8 by 16-bit products, bf16 widened to float32 while loading"
+            "AVX2: int8 multiplied in 16 bits, bf16 widened to float32 while loading"
         );
     }
     if Family::Avx512.is_available() {
@@ -90,7 +90,7 @@ fn a_family_is_told_in_words() {
 #[test]
 fn numbers_that_devices_do_not_have_are_told() {
     let none: [&str; 0] = [];
-    let on_cores = "for GPUs alone; processors compute in f32";
+    let on_cores = "GPUs only; processors compute in f32";
     for name in ["f16", "tf32"] {
         assert_eq!(said(name, &named("cpu:0")), [format!("{name}: {on_cores}")]);
     }
@@ -98,7 +98,7 @@ fn numbers_that_devices_do_not_have_are_told() {
         assert_eq!(said(name, &named("cpu:0")), none, "{name}");
         assert_eq!(said(name, &mixed()), none, "{name}");
     }
-    let of_gpus = "int8: for processors alone; GPUs compute in tf32";
+    let of_gpus = "int8: processors only; GPUs compute in tf32";
     assert!(said("int8", &mixed()).iter().any(|text| text == of_gpus));
     for name in ["int8", "bf16", "auto", "f16"] {
         let said = said(name, &named("sim:v100"));

@@ -161,7 +161,7 @@ fn folders_name_classes_by_name_or_number() {
     assert_eq!((samples.row(0)[0], samples.row(2)[0]), (3.0, 2.0));
     let again = samples.labelled_by("y.csv", b"label\n0\n".to_vec(), &form.classes);
     let error = again.expect_err("twice").to_string();
-    assert_eq!(error, "the samples have labels of their own");
+    assert_eq!(error, "the samples already have labels");
 }
 
 /// Files by their names.
@@ -178,7 +178,7 @@ fn a_folder_that_is_no_set_of_images_says_why() {
         (&[(".a.png", good())], "found an empty folder"),
         (
             &[("a.png", good()), ("cat/a.png", good())],
-            "expected images alone, or a folder for each class, found `a.png` beside `cat`",
+            "expected only images, or one folder per class, found both `a.png` and `cat`",
         ),
         (
             &[("cat/a.png", good()), ("dog/", Vec::new())],
@@ -186,12 +186,16 @@ fn a_folder_that_is_no_set_of_images_says_why() {
         ),
         (
             &[("horse/a.png", good())],
-            "`horse`: expected a class below 3 or one of `cat`, `dog`, `bird`, found `horse`",
+            "`horse`: expected a class number below 3 or one of `cat`, `dog`, `bird`, found \
+             `horse`",
         ),
-        (&[("3/a.png", good())], "`3`: expected a class below 3"),
+        (
+            &[("3/a.png", good())],
+            "`3`: expected a class number below 3",
+        ),
         (
             &[("cat/more/a.png", good())],
-            "`cat/more`: expected images in the folder of a class, found a folder",
+            "`cat/more`: expected only images in a class's folder, found a folder",
         ),
         (
             &[("a.png", good()), ("b.gif", good())],
@@ -236,7 +240,7 @@ fn images_that_are_none_too_large_or_cut_are_refused_by_name() {
         let whole = bytes(name);
         whole[..whole.len() - 30].to_vec()
     };
-    let most = "expected at most 32768 pixels a side and 134217728 in all";
+    let most = "expected at most 32768 pixels per side and 134217728 in total";
     let cases = [
         (
             claiming(60_000, 60_000),
@@ -253,11 +257,11 @@ fn images_that_are_none_too_large_or_cut_are_refused_by_name() {
         (cut("noise.png"), "not a readable PNG image".into()),
         (
             cut("photo.jpg"),
-            "truncated: a JPEG image without its end".into(),
+            "truncated: the JPEG image has no end".into(),
         ),
         (
             cut("progressive.jpeg"),
-            "truncated: a JPEG image without its end".into(),
+            "truncated: the JPEG image has no end".into(),
         ),
         (cut("lossy.webp"), "not a readable WebP image".into()),
         (
@@ -289,9 +293,12 @@ fn images_need_an_input_of_their_channels_and_room_for_what_is_cut_out() {
         (SampleForm::new(Shape::image(2, 2, 2)), "for images, found"),
         (
             cut_out(None),
-            "expected at least 4×4 pixels (width, height) to cut out, found 6×3",
+            "expected at least 4×4 pixels (width×height) for the crop, found 6×3",
         ),
-        (cut_out(Some(3)), "found 6×3; `input.resize` resizes first"),
+        (
+            cut_out(Some(3)),
+            "found 6×3; set `input.resize` to resize first",
+        ),
     ];
     for (form, said) in cases {
         let error = parse("x.png", grey(3, 6, 1), &form).expect_err(said);
@@ -300,7 +307,7 @@ fn images_need_an_input_of_their_channels_and_room_for_what_is_cut_out() {
     assert!(parse("x.png", grey(3, 6, 1), &cut_out(Some(4))).is_ok());
     let large = SampleForm::new(Shape::image(3, 1 << 16, 1 << 15));
     let error = parse("x.png", grey(3, 6, 1), &large).expect_err("6 GiB");
-    assert_eq!(error, "expected at most 0 samples of this shape, found 1");
+    assert_eq!(error, "expected at most 0 samples with this shape, found 1");
 }
 
 /// Names of valid images of every format.

@@ -113,19 +113,20 @@ fn coding_that_is_not_read_is_refused_by_name() {
         (process(0xca), "arithmetic coding (marker SOF10)"),
         (
             changed("jfif.jpg", 0xc0, 4, &[12]),
-            "12 bits a sample (marker SOF): expected 8",
+            "expected 8 bits per sample (marker SOF), found 12",
         ),
         (
             changed("jfif.jpg", 0xc0, 5, &[0, 0]),
-            "a size of 20×0 pixels (marker SOF): a height in marker DNL is not read",
+            "expected a size above 0 (marker SOF), found 20×0; a height in marker DNL is not \
+             supported",
         ),
         (
             changed("jfif.jpg", 0xc0, 9, &[2]),
-            "2 colour components (marker SOF): expected 1, 3 or 4",
+            "expected 1, 3 or 4 colour components (marker SOF), found 2",
         ),
         (
             changed("three.jpg", 0xc0, 14, &[0x21]),
-            "component 2 has sampling factors 2x1: expected factors from 1 to 4",
+            "component 2: expected sampling factors from 1 to 4",
         ),
         (
             changed("jfif.jpg", 0xc0, 11, &[0x44]),
@@ -164,7 +165,7 @@ fn scans_that_leave_something_open_are_refused() {
         (coarse, "the scans of component 1 are incomplete"),
         (
             [&each[..at[0]], &each[end..]].concat(),
-            "it has no scan (marker SOS)",
+            "the file has no scan (marker SOS)",
         ),
     ] {
         let error = refusal(file);
@@ -183,30 +184,30 @@ fn damaged_scans_are_refused() {
     for (file, said) in [
         (
             cut("each-420.jpg", 30),
-            "truncated: a JPEG image without its end",
+            "truncated: the JPEG image has no end",
         ),
         (
             cut("each-420.jpg", 2),
-            "truncated: a JPEG image without its end",
+            "truncated: the JPEG image has no end",
         ),
         (
             cut("steps-420.jpg", 9),
-            "truncated: a JPEG image without its end",
+            "truncated: the JPEG image has no end",
         ),
         (
             early("each-420.jpg"),
-            "a scan is damaged: it ends before its last block",
+            "a scan is damaged: it ends before the last block",
         ),
         (early("together-444.jpg"), "a scan is damaged"),
         (marker(0xd2), "a scan is damaged: expected marker RST1"),
         (marker(0xd9), "a scan is damaged: expected marker RST1"),
         (
             changed("each-420.jpg", 0xda, 6, &[0x33]),
-            "a scan needs DC Huffman table 3, which no marker DHT defines",
+            "a scan needs DC Huffman table 3, but no marker DHT defines the table",
         ),
         (
             changed("each-420.jpg", 0xdb, 4, &[3]),
-            "a scan needs quantisation table 0, which no marker DQT defines",
+            "a scan needs quantisation table 0, but no marker DQT defines the table",
         ),
         (
             changed("each-420.jpg", 0xda, 5, &[9]),

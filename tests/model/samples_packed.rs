@@ -263,7 +263,7 @@ fn json_that_holds_something_else_names_the_row() {
         (
             "a.json",
             r#"{"x": [[1,2,3,4]], "y": ["horse"]}"#,
-            "row 0: expected a class below 3 or one of `cat`, `dog`, `bird`, found `horse`",
+            "row 0: expected a class number below 3 or one of `cat`, `dog`, `bird`, found `horse`",
         ),
         (
             "a.json",

@@ -225,7 +225,7 @@ fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
     let refused = choices.choose_by_name("digit", &QueryGoals::default());
     assert_eq!(
         refused.expect_err("unknown").to_string(),
-        "task `digit` is not registered; there are: digits, faces"
+        "task `digit` is not registered; registered tasks: digits, faces"
     );
 }
 

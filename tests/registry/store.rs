@@ -123,8 +123,8 @@ fn an_ensemble_of_other_samples_or_classes_is_refused_and_may_replace_itself() {
     other.record.interface = interface(11);
     let refused = store.register("digits", &other).expect_err("other classes");
     assert_eq!(refused.code(), "task_interface");
-    let said = "task `digits`: expected samples of 1×8×8 and 10 classes, as its ensembles have, \
-                found samples of 1×8×8 and 11 classes";
+    let said = "task `digits`: expected samples of 1×8×8 and 10 classes, as in its other \
+                ensembles, found samples of 1×8×8 and 11 classes";
     assert_eq!(refused.to_string(), said);
     assert_eq!(store.contents().expect("contents"), before);
     other.name = "a".to_owned();
@@ -138,7 +138,10 @@ fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
     let none = store.unregister("digits").expect_err("unknown").to_string();
-    assert_eq!(none, "task `digits` is not registered; there are: none");
+    assert_eq!(
+        none,
+        "task `digits` is not registered; registered tasks: none"
+    );
     store
         .register("letters", &model("a", 1, 1))
         .expect("registers");

@@ -66,7 +66,7 @@ fn damaged_texts_are_refused_by_line_field_and_expectation() {
         ),
         (
             "max_batch_size: 8 max_batch_size: 9",
-            "c:1: max_batch_size: it is there twice",
+            "c:1: max_batch_size: appears twice",
         ),
         (
             "max_batch_size: [8]",
@@ -76,18 +76,12 @@ fn damaged_texts_are_refused_by_line_field_and_expectation() {
             "name: x",
             "c:1: name: expected a string in quotes, found `x`",
         ),
-        ("name: \"x", "c:1: a string without its closing \""),
-        (
-            "name: \"\\q\"",
-            "c:1: a string with the unknown escape `\\q`",
-        ),
+        ("name: \"x", "c:1: a string without a closing \""),
+        ("name: \"\\q\"", "c:1: unknown escape `\\q` in a string"),
         ("name: \"\\xff\"", "c:1: a string that is not UTF-8"),
-        ("name: \"\\ud800\"", "c:1: an escape that is no character"),
-        ("name: \"\\u12\"", "c:1: an escape of 4 digits with fewer"),
-        (
-            "name: \"\\x\"",
-            "c:1: a string with an escape that is no byte",
-        ),
+        ("name: \"\\ud800\"", "c:1: an escape is not a character"),
+        ("name: \"\\u12\"", "c:1: an escape has fewer than 4 digits"),
+        ("name: \"\\x\"", "c:1: an escape in a string is not a byte"),
         ("name: \"\\", "c:1: a backslash at the end"),
         (
             "input {",
@@ -130,11 +124,11 @@ fn damaged_texts_are_refused_by_line_field_and_expectation() {
         ),
         (
             "input { name: \"x\" data_type: TYPE_FP32 dims: 1 }\ninput { name: \"x\" data_type: TYPE_FP32 dims: 1 }",
-            "c:2: input: `x` is there twice",
+            "c:2: input: `x` appears twice",
         ),
         (
             "dynamic_batching { }\nensemble_scheduling { }",
-            "c:2: ensemble_scheduling: expected it or `dynamic_batching`, found both",
+            "c:2: ensemble_scheduling: expected this field or `dynamic_batching`, found both",
         ),
         (
             "dynamic_batching { preferred_batch_size: 0 }",
@@ -154,7 +148,7 @@ fn damaged_texts_are_refused_by_line_field_and_expectation() {
         ),
         (
             "ensemble_scheduling { step { model_name: \"m\" input_map { key: \"a\" } input_map { key: \"a\" } } }",
-            "ensemble_scheduling.step.input_map: the key `a` is there twice",
+            "ensemble_scheduling.step.input_map: the key `a` appears twice",
         ),
         (
             "version_policy { specific { versions: 0 } }",
@@ -188,11 +182,11 @@ fn what_would_change_answers_is_refused_by_its_name() {
     for (text, expected) in [
         (
             "sequence_batching { }",
-            "c:1: `sequence_batching` is not served here",
+            "c:1: `sequence_batching` is not supported",
         ),
         (
             "model_transaction_policy { decoupled: true }",
-            "c:1: `model_transaction_policy.decoupled` is not served here",
+            "c:1: `model_transaction_policy.decoupled` is not supported",
         ),
     ] {
         let found = fault(text);
@@ -335,7 +329,7 @@ fn batches_are_of_the_sizes_that_the_configuration_prefers() {
 fn the_name_is_that_of_the_folder() {
     let written = Written::new();
     written.network("m", "one.onnx").config("m", "name: \"n\"");
-    let expected = "m/config.pbtxt:1: name: expected `m`, that of its folder, found `n`";
+    let expected = "m/config.pbtxt:1: name: expected `m`, the name of its folder, found `n`";
     assert_eq!(written.failure("m"), expected);
 }
 
@@ -355,8 +349,11 @@ fn the_names_of_values_are_read_from_their_file() {
     assert_eq!(values.len(), 6);
     written.file("m/names.txt", "\n");
     let place = "m/config.pbtxt:3: output `y`: label_filename: expected a file in the model's \
-                 folder with a name on each line; m/names.txt: ";
-    assert_eq!(written.failure("m"), format!("{place}it has no names"));
+                 folder with one name per line; m/names.txt: ";
+    assert_eq!(
+        written.failure("m"),
+        format!("{place}the file has no names")
+    );
     std::fs::remove_file(written.path().join("m/names.txt")).expect("removed");
     let failure = written.failure("m");
     assert!(failure.starts_with(place), "{failure}");
@@ -415,7 +412,7 @@ fn json_that_is_no_configuration_is_refused_by_its_field() {
         ),
         (
             "{\"dynamic_batching\": {}, \"sequence_batching\": {}}",
-            "c:1: sequence_batching: expected it or `dynamic_batching`, found both",
+            "c:1: sequence_batching: expected this field or `dynamic_batching`, found both",
         ),
         (&deep, "c:1: "),
     ] {
@@ -439,7 +436,8 @@ fn priorities_that_cannot_be_are_refused_by_their_field() {
         (
             "dynamic_batching { priority_levels: 2 default_priority_level: 1\n\
              priority_queue_policy { key: 3 value { max_queue_size: 1 } } }",
-            "c:2: dynamic_batching.priority_queue_policy: expected a policy of a level from 1 to 2, found one of 3",
+            "c:2: dynamic_batching.priority_queue_policy: expected policies for levels 1 to 2, \
+             found one for level 3",
         ),
     ] {
         assert_eq!(fault(text), expected);

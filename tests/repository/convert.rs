@@ -155,11 +155,11 @@ fn what_a_manifest_does_not_say_is_listed() {
     let converted = converted.expect("converted");
     assert_eq!(converted.written, ["m/pipeline.toml"]);
     let expected = [
-        "m: version 1: a manifest has one version",
-        "m: max_batch_size 2: clients are told a larger one",
-        "m: dynamic_batching.preferred_batch_size: its sizes may run; none of them is preferred",
+        "m: version 1: a manifest holds one version only",
+        "m: max_batch_size 2: clients see a larger limit",
+        "m: dynamic_batching.preferred_batch_size: the sizes are allowed, not preferred",
         "m: runtime",
-        "m: response_cache: a manifest has no such key",
+        "m: response_cache: not supported in manifests",
         "m: instance_group",
         "m: model_warmup",
     ];
@@ -179,7 +179,7 @@ fn a_reshaped_chain_that_manifests_cannot_say_is_left_out() {
     for files in [NetworkFiles::Named, NetworkFiles::Copied] {
         let out = Written::new();
         let converted = to_manifests(&written.open(), out.path(), files).expect("converted");
-        let expected = "a: step `a`: `x`: reshape: a manifest has no such key";
+        let expected = "a: step `a`: `x`: reshape: not supported in manifests";
         assert_eq!(converted.left_out, [expected]);
         assert!(converted.written.is_empty(), "{:?}", converted.written);
         assert!(!out.path().join("a").exists());
@@ -197,8 +197,8 @@ fn a_model_without_a_batch_that_no_manifest_says_is_left_out_at_its_configuratio
     );
     let out = Written::new();
     let converted = to_manifests(&written.open(), out.path(), NetworkFiles::Named);
-    let expected = "a: a/config.pbtxt:2: as a manifest it cannot be read: steps: step `a`, input `x`: \
-                    expected FP32 [4], but `x` is FP32 [2, 4]";
+    let expected = "a: a/config.pbtxt:2: the converted manifest cannot be read: steps: step `a`, \
+                    input `x`: expected FP32 [4], but `x` is FP32 [2, 4]";
     assert_eq!(converted.expect("converted").left_out, [expected]);
     assert!(!out.path().join("a").exists());
 }
@@ -218,7 +218,7 @@ fn what_is_there_is_not_written_over() {
     assert!(
         refused
             .to_string()
-            .ends_with("expected a new or an empty folder"),
+            .ends_with("expected a new or empty folder"),
         "{refused}"
     );
 }
@@ -308,11 +308,11 @@ fn two_networks_of_one_name_and_version_are_not_one_model() {
     let converted = manifests_to_triton(&from.open(), out.path()).expect("converted");
     assert_eq!(
         converted.left_out,
-        ["m: version 1 is another network already"]
+        ["m: version 1 already exists with another network"]
     );
     assert_eq!(
         converted.unsaid,
-        ["q: its steps: a model of them is left out"]
+        ["q: steps: one of their models is left out"]
     );
     let names: Vec<String> = out.load().models.iter().map(|m| m.name.clone()).collect();
     assert_eq!(names, ["m", "p"]);
@@ -325,7 +325,7 @@ fn models_for_triton_among_manifests_are_left_out() {
     let left = manifests_to_triton(&from.open(), out.path());
     let left = left.expect("converted").left_out;
     assert!(
-        left.contains(&"e: it has no manifest; Triton serves it as it is".to_owned()),
+        left.contains(&"e: it has no manifest; Triton serves it unchanged".to_owned()),
         "{left:?}"
     );
     assert!(
@@ -397,10 +397,10 @@ fn networks_of_every_form_of_rows_become_models() {
 fn what_triton_has_no_word_for_is_listed() {
     let (out, converted) = triton(&samples().join("digits-cascade"));
     for expected in [
-        "cnn-s: Triton itself reads no safetensors: only Divisi serves this model",
-        "digits-cascade: step `normalise`: `normalise`, which is a Python model in Triton",
-        "digits-cascade: step `cnn-m`: `when max(probs-s) < 0.9`, which is a Python model in Triton",
-        "digits-cascade: it is left out: not all of it can be said",
+        "cnn-s: Triton does not read safetensors: only Divisi can serve this model",
+        "digits-cascade: step `normalise`: `normalise` needs a Python model in Triton",
+        "digits-cascade: step `cnn-m`: `when max(probs-s) < 0.9` needs a Python model in Triton",
+        "digits-cascade: left out: Triton does not support all of its steps",
     ] {
         assert!(
             converted.unsaid.iter().any(|line| line == expected),
@@ -416,7 +416,7 @@ fn what_triton_has_no_word_for_is_listed() {
 #[test]
 fn an_ensemble_keeps_its_members_and_not_its_rule() {
     let (out, converted) = triton(&samples().join("digits-onnx"));
-    let rule = "digits-onnx: its rule, average: Triton combines answers in a Python model";
+    let rule = "digits-onnx: rule average: Triton needs a Python model to combine answers";
     assert!(
         converted.unsaid.iter().any(|line| line == rule),
         "{:#?}",
@@ -445,8 +445,8 @@ fn members_without_files_of_their_own_are_left_out() {
     );
     let (_, converted) = triton(folder.path());
     let expected = [
-        "a: its weights are made up",
-        "b/c: its name is none of a folder",
+        "a: its weights are synthetic",
+        "b/c: its name is not a valid folder name",
     ];
     assert_eq!(converted.left_out, expected);
 }

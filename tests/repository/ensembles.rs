@@ -118,7 +118,7 @@ fn a_step_may_name_an_older_version() {
     assert_eq!(model(&report, "e").ensemble.members[0].name, "a:1");
     written.config("a", "");
     let failure = written.failure("e");
-    let expected = "step `a`: expected a version of `a` that is served, 2, found 1";
+    let expected = "step `a`: expected a served version of `a` (2), found 1";
     assert!(failure.ends_with(expected), "{failure}");
 }
 
@@ -157,8 +157,7 @@ fn ensembles_in_a_circle_are_refused_and_leave_the_others() {
         ("g", "g", "g → g"),
     ] {
         let expected = format!(
-            "{name}/config.pbtxt:6: step `{step}`: expected no ensembles that use each other in a \
-             circle, found {circle}"
+            "{name}/config.pbtxt:6: step `{step}`: ensembles use each other in a cycle: {circle}"
         );
         assert_eq!(written.failure(name), expected);
     }
@@ -182,11 +181,11 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
         ),
         (
             &[Step("a", &["w=in"], &["y=out"])],
-            ":6: step `a`: input_map: the model has no `w`, expected x",
+            ":6: step `a`: input_map: the model has no `w`; expected x",
         ),
         (
             &[Step("a", &["x=in"], &["w=out"])],
-            ":6: step `a`: output_map: the model has no `w`, expected y",
+            ":6: step `a`: output_map: the model has no `w`; expected y",
         ),
         (
             &[Step("a", &[], &["y=out"])],
@@ -197,7 +196,7 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
                 Step("a", &["x=in"], &["y=out"]),
                 Step("b", &["x=other"], &["y=end"]),
             ],
-            ":7: step `b`: input_map `x`: nothing makes `other`, expected one of in, ",
+            ":7: step `b`: input_map `x`: no step makes `other`; expected one of in, ",
         ),
         (
             &[
@@ -218,7 +217,7 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
                 Step("a", &["x=in"], &["y=t"]),
                 Step("b", &["x=u"], &["y=u"]),
             ],
-            ":7: ensemble_scheduling: steps wait for each other in a circle: b → b",
+            ":7: ensemble_scheduling: steps wait for each other in a cycle: b → b",
         ),
         (
             &[Step("a", &["x=in"], &["y=in"])],
@@ -226,15 +225,15 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
         ),
         (
             &[Step("a", &["x=in"], &["y=t"])],
-            ":4: output `out`: no step makes it, expected one of in, t",
+            ":4: output `out`: no step makes it; expected one of in, t",
         ),
         (
             &[Step("three", &["x=in"], &["y=out"])],
-            ":3: input `in`: expected FP32 [3], which step `three` reads, found FP32 [4]",
+            ":3: input `in`: expected FP32 [3], as step `three` reads it, found FP32 [4]",
         ),
         (
             &[Step("a", &["x=typo"], &["y=out"])],
-            ":6: step `a`: input_map `x`: nothing makes `typo`, expected one of in, out",
+            ":6: step `a`: input_map `x`: no step makes `typo`; expected one of in, out",
         ),
         (
             &[Step("a", &["x=t"], &["y=t"])],
@@ -250,7 +249,7 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
 #[test]
 fn outputs_that_are_not_what_a_step_makes_are_refused() {
     let wrong = tensors("max_batch_size: 4", "[ 4 ]", "[ 5 ]", CHAIN);
-    let expected = "e/config.pbtxt:4: output `out`: expected FP32 [4], which its step makes, \
+    let expected = "e/config.pbtxt:4: output `out`: expected FP32 [4], as its step makes it, \
                     found FP32 [5]";
     assert_eq!(written(&wrong).failure("e"), expected);
 }
@@ -287,7 +286,7 @@ fn the_rows_of_an_ensemble_are_those_of_its_steps() {
             "max_batch_size: 3",
             "[ 4 ]",
             &*whole,
-            Err(":2: max_batch_size: expected at most 1, as many rows as step `a` takes, found 3"),
+            Err(":2: max_batch_size: expected at most 1, the limit of step `a`, found 3"),
         ),
     ] {
         let written = written(&tensors(of_ensemble, dims, dims, CHAIN));

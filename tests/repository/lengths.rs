@@ -94,8 +94,8 @@ fn lengths_that_do_not_fit_are_refused_with_the_file_the_line_and_the_remedy() {
         (
             format!("{OPEN} {other}"),
             ENSEMBLE.to_owned(),
-            "e/config.pbtxt:8: step `add`: expected lengths up to 7, as step `neg` takes them, found 6; set \
-             the parameter `most_length` to the same number in the config.pbtxt of both models",
+            "e/config.pbtxt:8: step `add`: expected lengths up to 7, as in step `neg`, found 6; \
+             set the parameter `most_length` to the same number in the config.pbtxt of both models",
         ),
         (
             fixed,
@@ -106,8 +106,9 @@ fn lengths_that_do_not_fit_are_refused_with_the_file_the_line_and_the_remedy() {
         (
             format!("{OPEN} {MOST}"),
             ENSEMBLE.replacen("[ -1 ]", "[ 6 ]", 1),
-            "e/config.pbtxt:3: input `in`: expected FP32 [-1], which step `neg` reads, found FP32 [6]; write -1, or the \
-             same number, in the config.pbtxt of all models that share the tensor",
+            "e/config.pbtxt:3: input `in`: expected FP32 [-1], as step `neg` reads it, found FP32 \
+             [6]; write -1, or the same number, in the config.pbtxt of all models that share the \
+             tensor",
         ),
     ] {
         let written = written(&ensemble);

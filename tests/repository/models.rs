@@ -202,8 +202,8 @@ fn samples_of_any_length_may_come_one_at_a_time() {
     let model = lengths(output).single();
     assert_eq!(model.batch, ModelRows::Exactly(1));
     let expected = [
-        "output: `attended` is offered, too",
-        "input.dims: -1 is a length of at most 16; the parameter `most_length` says another bound",
+        "output: `attended` is also available",
+        "input.dims: -1 allows lengths up to 16; set the parameter `most_length` for another limit",
     ];
     assert_eq!(model.not_honoured, expected);
 }
@@ -223,7 +223,10 @@ fn the_longest_sample_is_said_by_a_parameter() {
     assert!(model.not_honoured.is_empty(), "{:?}", model.not_honoured);
     for wrong in ["1", "many", ""] {
         let failure = lengths(&most(wrong)).failure("m");
-        let said = format!("parameters.most_length: expected a length, found `{wrong}`");
+        let said = format!(
+            "parameters.most_length: expected a length of at least 2, found \
+                            `{wrong}`"
+        );
         assert!(failure.contains(&said), "{failure}");
     }
 }
@@ -258,7 +261,7 @@ fn samples_of_any_length_keep_their_dimensions() {
     let output =
         "output { name: \"pooled\" data_type: TYPE_FP32 dims: 8 reshape { shape: [ 1, 8 ] } }";
     let failure = lengths(output).failure("m");
-    let said = "output `pooled`: reshape: expected none where a length varies";
+    let said = "output `pooled`: reshape: expected none if a length varies";
     assert!(failure.contains(said), "{failure}");
 }
 
@@ -350,8 +353,8 @@ fn tensors_that_are_not_the_models_are_refused_by_line_name_and_expectation() {
     for (config, expected) in [
         (
             two(8, "[ 4, 5 ]", output),
-            "m/config.pbtxt:4: input `x`: dims: the model takes [N, 4, 6], of which the first is \
-             that of the batch, found [4, 5]",
+            "m/config.pbtxt:4: input `x`: dims: the model takes [N, 4, 6] (the first is the \
+             batch), found [4, 5]",
         ),
         (
             two(8, "[ 4 ]", output),
@@ -359,7 +362,7 @@ fn tensors_that_are_not_the_models_are_refused_by_line_name_and_expectation() {
         ),
         (
             two(8, "[ 4, 6 ]", &named("w")),
-            "m/config.pbtxt:8: output: the model has no `w`, expected y, best",
+            "m/config.pbtxt:8: output: the model has no `w`; expected y, best",
         ),
         (
             two(8, "[ 4, 6 ]", &output.replace("FP32", "FP16")),
@@ -375,7 +378,7 @@ fn tensors_that_are_not_the_models_are_refused_by_line_name_and_expectation() {
         ),
         (
             two(8, "[ 4, 6 ]", &BEST.replace("dims: [ 1 ]", "dims: [ 2 ]")),
-            "output `best`: reshape.shape: expected as many values as [2], found []",
+            "output `best`: reshape.shape: expected the same number of values as [2], found []",
         ),
         (
             two(0, "[ 4, 6 ]", output),
@@ -397,7 +400,7 @@ fn inputs_have_to_be_all_that_the_model_takes() {
         "max_batch_size: 2\ninput { name: \"x\" data_type: TYPE_FP32 dims: [ 4, 6 ] }",
     );
     let failure = written.failure("m");
-    let expected = "m/config.pbtxt:2: input: the model takes `z` too, which is not there";
+    let expected = "m/config.pbtxt:2: input: the model also takes `z`, which is missing";
     assert_eq!(failure, expected);
 }
 
@@ -429,7 +432,7 @@ fn backends_that_do_not_run_here_say_the_way_out() {
         ),
         (
             "platform: \"tensorrt_plan\"",
-            "serve the ONNX file that the plan was built of",
+            "serve the ONNX file from which the plan was built",
         ),
         ("platform: \"tensorflow_savedmodel\"", "tf2onnx"),
         ("backend: \"dali\"", "pipeline.toml"),
@@ -445,7 +448,8 @@ fn backends_that_do_not_run_here_say_the_way_out() {
         ),
         (
             "platform: \"onnxruntime_onnx\"\nbackend: \"safetensors\"",
-            "m/config.pbtxt:2: backend: expected that of platform `onnxruntime_onnx`, found `safetensors`",
+            "m/config.pbtxt:2: backend: expected a value that matches platform \
+             `onnxruntime_onnx`, found `safetensors`",
         ),
         (
             "platform: \"ensemble\"\nbackend: \"onnxruntime\"",

@@ -79,10 +79,9 @@ fn what_a_link_leads_out_to_is_not_copied() {
 
 #[test]
 fn requests_that_a_file_with_a_fixed_batch_does_not_take_are_listed() {
-    let exactly = |rows: &str| {
-        format!("requests of other than {rows}: the file fixes its batch, which Triton keeps")
-    };
-    let absent = "requests of several rows: the file has no dimension of a batch";
+    let exactly =
+        |rows: &str| format!("requests of other than {rows}: the file has a fixed batch size");
+    let absent = "requests of several rows: the file has no batch dimension";
     for (file, expected) in [
         ("one.onnx", None),
         ("before.onnx", Some(exactly("1 row"))),
@@ -112,7 +111,8 @@ fn single_numbers_that_get_a_dimension_are_listed() {
         .unsaid;
     for name in ["a", "b", "y"] {
         let expected = format!(
-            "m: `{name}`: no dimensions: it has one of 1, since Triton's tensors have some"
+            "m: `{name}`: no dimensions: written with one of 1, since Triton's tensors need \
+             dimensions"
         );
         assert!(unsaid.contains(&expected), "{unsaid:?}");
     }

@@ -110,7 +110,7 @@ fn a_link_that_leads_out_fails_the_model_and_nothing_else_is_served_in_its_place
             _ => outside.path().join(name),
         };
         symlink(from, written.path().join("m").join(name)).expect("a link");
-        let expected = format!("m/{name}: it leads out of the repository");
+        let expected = format!("m/{name}: the link leads out of the repository");
         assert_eq!(written.failure("m"), expected);
         assert!(written.load().models.is_empty(), "{name}");
         assert!(Repository::is_at(written.path()), "{name}");
@@ -124,7 +124,7 @@ fn a_link_that_leads_nowhere_fails_the_model_and_nothing_else_is_served_in_its_p
         let _ = std::fs::remove_dir_all(written.path().join("m").join(name));
         let gone = outside.path().join("gone");
         symlink(gone, written.path().join("m").join(name)).expect("a link");
-        let expected = format!("m/{name}: it is a link that leads nowhere");
+        let expected = format!("m/{name}: the target of the link does not exist");
         assert_eq!(written.failure("m"), expected);
         assert!(written.load().models.is_empty(), "{name}");
         assert!(Repository::is_at(written.path()), "{name}");
@@ -199,10 +199,7 @@ fn the_files_of_a_manifest_lie_in_the_repository() {
 
 /// The refusal of a field that names a file outside of the repository.
 fn outside_of(place: &str, file: &str) -> String {
-    format!(
-        "{place}: expected a path inside of the repository's folder, found `{file}`, which leads \
-         out of it"
-    )
+    format!("{place}: expected a path inside the repository's folder, found `{file}`")
 }
 
 #[test]

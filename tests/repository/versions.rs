@@ -56,7 +56,7 @@ fn a_policy_that_selects_no_version_is_refused() {
     for (policy, expected) in [
         (
             "version_policy { specific { versions: 7 } }",
-            "m/config.pbtxt:1: version_policy: expected some of the versions that there are, 1, 2, 10, \
+            "m/config.pbtxt:1: version_policy: expected at least one of the versions 1, 2, 10, \
              found 7",
         ),
         (
@@ -144,6 +144,6 @@ fn a_model_that_is_not_there_is_told_with_those_that_are() {
         .open()
         .load(WantedModels::Named(&["x".into()]), &[])
         .expect("read");
-    let expected = "no model `x` in the repository; there are: e, m, other";
+    let expected = "no model `x` in the repository; its models: e, m, other";
     assert_eq!(report.failures[0].fault.to_string(), expected);
 }

@@ -89,27 +89,27 @@ fn what_cannot_be_used_says_why() {
         (
             "cuda:1",
             Err(old),
-            "device `cuda:1`: the NVIDIA driver speaks CUDA 11.4, expected 12.0 or newer: update the driver",
+            "device `cuda:1`: the NVIDIA driver supports CUDA 11.4, expected 12.0 or newer: update the driver",
         ),
         (
             "cuda:4",
             Ok(four()),
-            "device `cuda:4`: there is no GPU number 4; expected 0 to 3",
+            "device `cuda:4`: GPU 4 does not exist; expected 0 to 3",
         ),
         (
             "cuda:0-1",
             Ok(four()),
-            "device `cuda:0-1`: the GPU is taken: exclusive, used by process 7",
+            "device `cuda:0-1`: the GPU is in use: exclusive, used by process 7",
         ),
         (
             "cuda:2",
             Ok(four()),
-            "device `cuda:2`: GPU 2 is of compute capability 6.1, expected 7.0 or newer",
+            "device `cuda:2`: GPU 2 has compute capability 6.1, expected 7.0 or newer",
         ),
         (
             "cuda",
             Ok(FoundGpus::default()),
-            "device `cuda`: there is no GPU number 0; expected none, since none was found",
+            "device `cuda`: GPU 0 does not exist; no GPU was found",
         ),
         ("cuda,cuda:3", Ok(four()), "device `cuda:3` is named twice"),
     ] {
@@ -178,13 +178,13 @@ fn a_gpu_that_cannot_be_used_is_a_notice_by_default() {
     assert_eq!(
         notices,
         [
-            "cuda:1 is left out: the GPU is taken: exclusive, used by process 7",
-            "cuda:2 is left out: GPU 2 is of compute capability 6.1, expected 7.0 or newer",
+            "cuda:1 is not used: the GPU is in use: exclusive, used by process 7",
+            "cuda:2 is not used: GPU 2 has compute capability 6.1, expected 7.0 or newer",
         ]
     );
     for silent in [GpuError::NotBuilt, GpuError::NoDriver("none".into())] {
         assert_eq!(of(Err(silent)), (Devices::default_of(&host()), Vec::new()));
     }
     let (_, notices) = of(Err(GpuError::Other("odd".into())));
-    assert_eq!(notices, ["GPUs are left out: GPU: odd"]);
+    assert_eq!(notices, ["GPUs are not used: GPU: odd"]);
 }

@@ -44,7 +44,7 @@ fn nodes_that_mix_the_samples_of_a_batch_are_named_all_at_once() {
         assert!(text.contains(said), "no `{said}` in: {text}");
     }
     assert!(text.contains("mix the samples of a batch"), "{text}");
-    assert!(text.contains("depend on the size of the batch"), "{text}");
+    assert!(text.contains("depend on the batch size"), "{text}");
     assert!(text.starts_with("9 nodes cannot be computed"), "{text}");
 }
 
@@ -79,12 +79,9 @@ fn inputs_may_be_single_numbers() {
 #[test]
 fn files_that_contradict_themselves_say_how() {
     for (name, said) in [
-        ("range", "a range in steps of 0"),
-        ("mod", "integers are divided by 0"),
-        (
-            "nothing",
-            "it takes no input, so that its answers are constants",
-        ),
+        ("range", "its step is 0"),
+        ("mod", "an integer is divided by 0"),
+        ("nothing", "it has no inputs, so its answers are constants"),
     ] {
         let text = refused(name);
         assert!(text.contains(said), "no `{said}` in: {text}");

@@ -117,7 +117,7 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
             [
                 "scales of [15] for values of [16, 16, 1, 1]: expected one, or one for each of the 16 positions of \
                  axis 0",
-                "scales that are not one for each row of weights",
+                "expected one scale for each row of weights",
             ],
             |f| {
                 f.weights = steps(15, 15);
@@ -126,7 +126,7 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
         (
             [
                 "scales of [0] for values of",
-                "scales that are not one for each row of weights",
+                "expected one scale for each row of weights",
             ],
             |f| {
                 f.weights = steps(0, 0);
@@ -135,7 +135,7 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
         (
             [
                 "zero points of [16] for scales of []: expected one for each scale",
-                "scales that are not one for each row of weights",
+                "expected one scale for each row of weights",
             ],
             |f| {
                 f.weights = steps(1, 16);
@@ -154,24 +154,26 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
         ),
         (
             [
-                "tensor `w`: values of type INT4 are not read; expected FLOAT, ",
+                "tensor `w`: values of type INT4 are not supported; expected FLOAT, ",
                 "input `w`: expected UINT8 or INT8, found INT4",
             ],
             |f| f.element = 22,
         ),
-        (["[1, 16, 3, 3] and [1, 17, 1, 1] do not fit"; 2], |f| {
-            f.input = steps(17, 17)
-        }),
-        (["[1, 16, 3, 3] and [1, 2, 1, 1] do not fit"; 2], |f| {
-            f.output = steps(2, 2)
-        }),
+        (
+            ["[1, 16, 3, 3] and [1, 17, 1, 1] cannot be broadcast"; 2],
+            |f| f.input = steps(17, 17),
+        ),
+        (
+            ["[1, 16, 3, 3] and [1, 2, 1, 1] cannot be broadcast"; 2],
+            |f| f.output = steps(2, 2),
+        ),
         (["an empty constant of [1, 0, 1, 1]"; 2], |f| {
             f.input = steps(0, 1)
         }),
         (
             [
-                "there is no axis 4 among 4 dimensions",
-                "scales that are not one for each row of weights",
+                "axis 4 is outside of 4 dimensions",
+                "expected one scale for each row of weights",
             ],
             |f| {
                 f.axis = 4;

@@ -448,7 +448,7 @@ fn tensors_that_do_not_fit_the_signature_are_refused_by_name() {
         (vec![good()], "input `ids` is missing, expected INT64 [3]"),
         (
             vec![good(), ids(&[1, 3], &[1, 2, 3]), ids(&[1, 3], &[1, 2, 3])],
-            "input `ids` is there twice",
+            "input `ids` appears twice",
         ),
         (
             vec![good(), ("id".to_owned(), ids(&[1, 3], &[1, 2, 3]).1)],
@@ -468,11 +468,11 @@ fn tensors_that_do_not_fit_the_signature_are_refused_by_name() {
         ),
         (
             vec![good(), ids(&[2, 3], &[1, 2, 3, 4, 5, 6])],
-            "input `mask` has 1 samples where `ids` has 2",
+            "input `mask` has 1 samples, `ids` has 2",
         ),
         (
             vec![good(), ids(&[1, 3], &[1, 2, 16_777_217])],
-            "input `ids`: value 2 is 16777217: integers from -16777216 to 16777216 can be taken",
+            "input `ids`: value 2: expected an integer from -16777216 to 16777216, found 16777217",
         ),
     ];
     for (tensors, expected) in cases {

@@ -170,7 +170,7 @@ fn files_that_lie_are_refused() {
             "many",
             format!("{{{}}}", many.join(",")),
             0,
-            "50000 tensors at most",
+            "at most 50000 tensors",
         ),
         (
             "many dimensions",
@@ -277,7 +277,7 @@ fn files_that_lie_are_refused() {
             "another size",
             format!("{{{}}}", tensor("a", "F32", "[2]", 0, 4)),
             4,
-            "take 8 bytes, its place is (0, 4)",
+            "need 8 bytes, its offsets are (0, 4)",
         ),
     ];
     for (what, header, data, said) in cases {
@@ -292,10 +292,10 @@ fn files_that_lie_are_refused() {
 fn lengths_of_headers_are_not_believed() {
     let mut claims = file(&format!("{{{WEIGHT},{BIAS}}}"), 32);
     for (length, said) in [
-        (u64::MAX, "100000000 bytes at most"),
-        (u64::MAX - 7, "100000000 bytes at most"),
-        (100_000_001, "100000000 bytes at most"),
-        (100_000_000, "the file ends before that"),
+        (u64::MAX, "at most 100000000 bytes"),
+        (u64::MAX - 7, "at most 100000000 bytes"),
+        (100_000_001, "at most 100000000 bytes"),
+        (100_000_000, "the file ends within its header"),
         (0, "in the header: EOF"),
     ] {
         claims[..8].copy_from_slice(&length.to_le_bytes());

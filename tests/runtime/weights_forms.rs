@@ -163,7 +163,7 @@ fn what_is_no_safetensors_is_recognised_and_what_to_do_is_said() {
         (
             "gzip",
             b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03abc".to_vec(),
-            "packed by gzip; unpack it first",
+            "a gzip file; unpack it first",
         ),
         ("text", b"Not Found".to_vec(), "found text"),
         ("a word", b"404\n".to_vec(), "found text"),
@@ -194,12 +194,12 @@ fn what_is_no_safetensors_is_recognised_and_what_to_do_is_said() {
         (
             "a pointer",
             b"version https://git-lfs.github.com/spec/v1\noid".to_vec(),
-            "`git lfs pull` fetches it",
+            "run `git lfs pull`",
         ),
         (
             "a page",
             b"\n<!DOCTYPE html><html>404".to_vec(),
-            "a web page in place of the file",
+            "a web page instead of the file",
         ),
     ] {
         let error = refused(opened(&bytes, &linear()));
@@ -264,22 +264,22 @@ fn an_index_that_lies_is_refused() {
         (
             "above",
             changed("../a"),
-            "expected files beside the index, found `../a`",
+            "expected files in the index's folder, found `../a`",
         ),
         (
             "elsewhere",
             changed("/etc/passwd"),
-            "expected files beside the index, found `/etc/passwd`",
+            "expected files in the index's folder, found `/etc/passwd`",
         ),
         (
             "the folder",
             changed("."),
-            "expected files beside the index, found `.`",
+            "expected files in the index's folder, found `.`",
         ),
         (
             "nothing",
             changed(""),
-            "expected files beside the index, found ``",
+            "expected files in the index's folder, found ``",
         ),
         (
             "itself",
@@ -289,7 +289,7 @@ fn an_index_that_lies_is_refused() {
         (
             "the wrong one",
             changed("b.safetensors"),
-            "which the index says is here",
+            "the index lists it in this file",
         ),
         (
             "no map",
@@ -304,7 +304,7 @@ fn an_index_that_lies_is_refused() {
         (
             "too many",
             json!({ "weight_map": many }).to_string(),
-            "expected 256 files at most, found 300",
+            "expected at most 256 files, found 300",
         ),
         (
             "deep",

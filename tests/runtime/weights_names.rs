@@ -95,7 +95,7 @@ fn which_of_two_copies_is_meant_is_not_guessed() {
     // As many are wanted with the wrapper and without: then names are what they are.
     let error = refused(opened(&safetensors(&twice), &built));
     assert!(error.contains("tensors `"), "{error}");
-    assert!(error.contains("are both `"), "{error}");
+    assert!(error.contains("both become `"), "{error}");
     let ignoring = naming(None, &[], &["module.*"]);
     let read = Weights::from_safetensors_as(&safetensors(&twice), &built, &ignoring);
     let read = read.expect("one of each");
@@ -178,17 +178,14 @@ fn a_manifest_may_say_prefix_renames_and_what_to_ignore() {
     );
     assert!(
         said.iter()
-            .any(|n| n == "ignored 1 tensor as asked: `backbone.mask.total_ops`")
+            .any(|n| n == "ignored 1 tensor matched by `ignore`: `backbone.mask.total_ops`")
     );
     assert!(
         said.iter()
             .any(|n| n == "ignored 1 tensor without the prefix: `decoder.weight`")
     );
     let unsaid = refused(read_as(&tensors, &graph, &Naming::default()));
-    assert!(
-        unsaid.contains("are there behind the prefix `backbone.`"),
-        "{unsaid}"
-    );
+    assert!(unsaid.contains("have the prefix `backbone.`"), "{unsaid}");
 }
 
 #[test]
@@ -200,21 +197,21 @@ fn what_is_said_of_names_and_fits_nothing_is_refused() {
     for (naming, said) in [
         (
             naming(Some("encoder."), &[], &[]),
-            "prefix: no tensor's name begins with `encoder.`, there are `",
+            "prefix: no tensor's name begins with `encoder.`; the file has `",
         ),
         (
             naming(None, &[("head", "fc")], &[]),
-            "rename: no tensor is called `head`",
+            "rename: no tensor is named `head`",
         ),
-        (naming(None, &to, &[]), "are both `"),
+        (naming(None, &to, &[]), "both become `"),
         (naming(None, &[], &[names[0]]), "is missing"),
         (
             naming(None, &[], &["nothing*"]),
-            "ignore: no tensor is called `nothing*`",
+            "ignore: no tensor is named `nothing*`",
         ),
         (
             naming(None, &[], &[names[0], "*.total_ops"]),
-            "ignore: no tensor is called `*.total_ops`",
+            "ignore: no tensor is named `*.total_ops`",
         ),
     ] {
         let error = refused(read_as(&tensors, &graph, &naming));

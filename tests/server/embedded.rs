@@ -135,7 +135,7 @@ fn a_recording_is_never_written_over_a_file() {
     };
     let refused = Server::start(digits(), options).err().expect("it exists");
     assert!(
-        refused.to_string().contains("it exists already"),
+        refused.to_string().contains("the file already exists"),
         "{refused}"
     );
     assert_eq!(std::fs::read(&path).expect("reads"), b"kept");

@@ -193,8 +193,8 @@ fn what_nothing_meets_is_refused_with_the_nearest() {
             "numbers.sample.f32.all",
             json!({"accuracy": 95}),
             400,
-            "model `numbers.sample.f32.all`: it is no task that is served, and takes none of the \
-             parameters `accuracy`, `latency_ms`, `max_cost`, `prefer` and `task`",
+            "model `numbers.sample.f32.all`: not a task; the parameters `accuracy`, \
+             `latency_ms`, `max_cost`, `prefer` and `task` are not supported",
         ),
         ("letters", json!({}), 404, "no model `letters` is served"),
     ] {

@@ -346,7 +346,7 @@ fn what_cannot_be_changed_is_refused_with_its_reason() {
         (deployment.load("x"), "there is no model `x`"),
         (
             deployment.load_as("a", &configured),
-            "model `a`: it is as its manifest says; those of a repository may be configured",
+            "model `a`: its manifest is fixed; only models of a repository can be configured",
         ),
         (deployment.unload("x", false), "there is no model `x`"),
         (
@@ -571,7 +571,7 @@ fn what_is_served_keeps_its_name_whichever_models_there_are() {
     is_named(4);
     let log = session.snapshot().log;
     let says = |words: &str| log.iter().any(|line| line.text.starts_with(words));
-    assert!(says("serving no model of `shelf`"), "{log:?}");
+    assert!(says("serving `shelf` without models"), "{log:?}");
     assert!(says("serving `shelf` with "), "{log:?}");
 }
 
@@ -623,7 +623,7 @@ fn models_are_placed_where_they_are_wished_as_far_as_a_matrix_says_it() {
         (
             vec![group(1, InstancePlace::Gpus)],
             1,
-            Some("there are no such GPUs here"),
+            Some("this server has no such GPUs"),
         ),
     ] {
         let shelf = Arc::new(Shelf::default());

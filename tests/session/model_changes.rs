@@ -108,7 +108,7 @@ fn a_change_that_is_refused_is_told_with_its_reason() {
         (Some("a"), Code::DoesNotFit)
     );
     assert!(
-        refusal.text().contains("the old one may end first"),
+        refusal.text().contains("let the old engine end first"),
         "{refusal}"
     );
     assert!(

@@ -188,7 +188,7 @@ fn what_is_harmed_is_left_out_with_a_word_and_the_rest_is_played() {
         let mut shown = session.snapshot();
         let remark = shown.log.remove(0);
         assert_eq!(
-            remark.text, "1 damaged part of the recording left out",
+            remark.text, "1 damaged part of the recording skipped",
             "{what}"
         );
         assert_eq!(

@@ -91,7 +91,7 @@ fn a_quiet_search_takes_the_model() {
     let refused = session.command(Command::StartSearch(method));
     let refused = refused.expect_err("by runs");
     assert_eq!(refused.code(), Code::SearchNeedsModel);
-    assert!(refused.text().contains("expected evaluator model"));
+    assert!(refused.text().contains("requires evaluator model"));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn without_a_profile_a_prediction_says_why_there_is_none_and_serving_teaches_it(
             None => Err(prediction),
         }
     });
-    assert!(known.source.starts_with("model: seen while serving until "));
+    assert!(known.source.starts_with("model: observed until "));
     assert!(known.after.is_some_and(|s| s > 0.0) && known.before == known.after);
 }
 
@@ -244,7 +244,7 @@ fn simulated_devices_are_predicted_by_their_laws() {
     let mut session = LiveSession::new(Arc::new(engine.expect("starts")), fakes(&ensemble), None);
     let setup = session.snapshot().setup().with_matrix(fewer);
     let said = session.preview(&setup).expect("fits").prediction;
-    assert_eq!(said.source, "model: laws of the devices");
+    assert_eq!(said.source, "model: device laws");
     assert!(
         said.after <= said.before && said.after > Some(0.0),
         "five devices do no more than six: {said:?}"

@@ -108,7 +108,7 @@ fn what_does_not_fit_gets_a_smaller_batch_or_is_refused() {
     assert!(
         refused
             .text()
-            .contains("fits nowhere else: device 1 is full")
+            .contains("fits on no other device: device 1 is full")
     );
 }
 
@@ -199,7 +199,7 @@ fn who_expects_a_matrix_is_told_that_it_is_a_setup() {
         .expect_err("it says more")
         .to_string();
     assert!(error.starts_with("line "), "{error}");
-    assert!(error.contains("expected a matrix alone, found a whole setup"));
+    assert!(error.contains("expected only a matrix, found a complete setup"));
 }
 
 #[test]

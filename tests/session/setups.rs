@@ -274,7 +274,11 @@ fn what_does_as_well_passes_and_an_operator_may_end_it() {
         state == Some(ProbationState::Passed)
     });
     assert_eq!(seen.setup(), new);
-    assert!(seen.log.iter().any(|l| l.text.contains("no request came")));
+    assert!(
+        seen.log
+            .iter()
+            .any(|l| l.text.contains("no requests arrived"))
+    );
     assert!(
         session.command(Command::EndProbation(true)).is_err(),
         "over"

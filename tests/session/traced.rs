@@ -131,5 +131,5 @@ fn a_device_that_comes_back_is_told_once_and_under_no_lock() {
         panic!("{told:?}")
     };
     assert_eq!(*level, LogLevel::Info);
-    assert!(text.ends_with("is there again"), "{text}");
+    assert!(text.ends_with("is back"), "{text}");
 }

@@ -283,7 +283,7 @@ fn a_file_cut_off_is_readable_up_to_its_last_whole_block() {
             shown
                 .log
                 .first()
-                .is_some_and(|l| l.text.contains("cut off"))
+                .is_some_and(|l| l.text.contains("its end is missing"))
         );
     }
     let half = &whole[..whole.len() * 3 / 4];
@@ -306,13 +306,13 @@ fn another_version_and_other_files_are_named() {
         fs::write(&path, &bytes).expect("written");
         let error = RecordingReader::open(&path).expect_err("another version");
         let said = format!(
-            "recorded by a{said} Divisi: it has version {version}, and version {known} is read here"
+            "recorded by a{said} Divisi: found version {version}, expected version {known}"
         );
         assert_eq!(error.to_string(), said);
     }
     fs::write(&path, "sample,class\n1,2\n").expect("written");
     let error = RecordingReader::open(&path).expect_err("CSV").to_string();
-    assert_eq!(error, "not a recording of Divisi: it begins otherwise");
+    assert_eq!(error, "not a Divisi recording: the header is wrong");
     for text in ["", "DIVIS"] {
         fs::write(&path, text).expect("written");
         assert!(RecordingReader::is_one(&path), "it is called so");
@@ -320,7 +320,7 @@ fn another_version_and_other_files_are_named() {
             .expect_err("too short")
             .to_string();
         let found = text.len();
-        let said = format!("expected a recording of Divisi, found {found} bytes");
+        let said = format!("expected a Divisi recording, found {found} bytes");
         assert_eq!(error, said);
     }
 }

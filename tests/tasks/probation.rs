@@ -144,7 +144,10 @@ fn what_was_taken_back_is_not_told_as_taken() {
     let left = ScalingAction::Remove(VariantIndex(0), 1);
     for action in [back, left] {
         let told = outcome(60, action).to_string();
-        assert!(told.starts_with("taken back, not again before 3"), "{told}");
+        assert!(
+            told.starts_with("rolled back, not again before 3"),
+            "{told}"
+        );
         assert_eq!(outcome(400, action), ActionOutcome::Taken);
     }
     assert_eq!(outcome(60, other), ActionOutcome::Taken);

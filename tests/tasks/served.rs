@@ -108,7 +108,7 @@ fn what_nobody_registered_is_not_served() {
     assert_eq!(error.code(), "task_unknown");
     assert_eq!(
         error.to_string(),
-        "task `letters` is not registered; there are: numbers"
+        "task `letters` is not registered; registered tasks: numbers"
     );
 }
 
@@ -129,7 +129,7 @@ fn a_task_is_not_served_on_devices_that_it_was_not_measured_on() {
     let error = open(&contents("numbers", model), "numbers", &["cpu:0"]);
     let error = error.err().expect("refused");
     assert!(matches!(error, ServedTasksError::Devices { .. }), "{error}");
-    let words = "task `numbers` was registered for 4 cores, and is served on 1 core";
+    let words = "task `numbers` was registered for 4 cores, found 1 core";
     assert!(error.to_string().starts_with(words), "{error}");
 }
 

@@ -30,7 +30,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
 
 
 def table(found: list[Row]) -> str:
-    lines = ["| | Divisi | Triton, or what is said | ratio | to reach |", "|---|---|---|---|---|"]
+    lines = ["| | Divisi | Triton, or the reference | ratio | bar |", "|---|---|---|---|---|"]
     for row in found:
         lines.append(f"| {row.what} | {row.ours} | {row.theirs} | {row.ratio} | {row.aim} |")
     return "\n".join(lines)

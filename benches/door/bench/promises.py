@@ -111,11 +111,11 @@ def quorums(bench: Bench) -> list[Row]:
     more = slow.quorum(folder, quorum.WAIT_MS, quorum.STOPPED_S)
     with servers.divisi(bench.divisi, folder, bench.work, *more) as server:
         found = quorum.ask(server)
-    what = f"quorum of 2 of 3, one of which takes {quorum.STOPPED_S:.0f} s, {quorum.ASKED} requests: "
+    what = f"quorum of 2 of 3 with one step of {quorum.STOPPED_S:.0f} s, {quorum.ASKED} requests: "
     beyond = f"wait + {found.median_ms:.2f} ms (median), + {found.slowest_ms:.2f} ms (slowest)"
     return [
         Row(what + "answered in", beyond, NOBODY, NOBODY, "wait + 5 ms"),
-        Row("the same: answers that say who is missing", f"{found.told}", NOBODY, NOBODY, f"{quorum.ASKED}"),
+        Row("the same: answers that name the missing step", f"{found.told}", NOBODY, NOBODY, f"{quorum.ASKED}"),
     ]
 
 
@@ -124,7 +124,7 @@ def changed(bench: Bench) -> list[Row]:
     more = changing.repository(folder)
     with servers.divisi(bench.divisi, folder, bench.work, *more) as server:
         found = changing.ask(server, bench.load.program, folder, bench.work)
-    what = f"{found.changes} loads, unloads and new versions of models and of a pipeline while perf_analyzer asks one of them: "
+    what = f"{found.changes} loads, unloads and new versions of models and of a pipeline while perf_analyzer sends requests to one of them: "
     longest = max(found.during.gaps)
     before = f"p99 {found.quiet.p99:.2f} ms, longest gap {max(found.quiet.gaps):.1f} ms before"
     return [

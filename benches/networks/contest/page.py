@@ -13,9 +13,9 @@ CAUSES = HERE / "causes.toml"
 INTRODUCTION = """\
 # Networks against ONNX Runtime and OpenVINO
 
-Written by `benches/networks/run`; `README.md` says how it measures. Times are medians of
+Written by `benches/networks/run`; `README.md` describes the measurement. Times are medians of
 one batch in milliseconds. A ratio is our speed over the faster of ONNX Runtime and
-OpenVINO, the median of the rounds' ratios; beside it the least and the most of them.
+OpenVINO: the median of the rounds' ratios. The next column has the least and the greatest of them.
 """
 
 SAID = {
@@ -24,16 +24,15 @@ SAID = {
 absolute logit.
 """,
     "bf16": f"""\
-Divisi and OpenVINO compute in bf16. ONNX Runtime has no products of bf16 on x86: its float32
-stands in. `differ` is the largest difference of an answer from ONNX Runtime's in float32, over
+Divisi and OpenVINO compute in bf16. ONNX Runtime has no products of bf16 on x86, so it computes
+in float32. `differ` is the largest difference of an answer from ONNX Runtime's in float32, over
 the largest absolute logit; {answers.TOLERANCES['bf16']:g} is the most.
 """,
     "int8": f"""\
-All read the same int8 file, which ONNX Runtime's tools made of the float32 network; what it
-leaves in float32 all compute in float32. `differ` has for each the largest difference from ONNX
-Runtime's answer, in steps of the answers' integers, and how many rows have the same arg-max;
-ours may be {answers.STEPS:g} steps off, or {answers.TIMES:g} times as many as OpenVINO's
-up to {answers.MOST_STEPS:g}.
+All contestants read the same int8 file, which ONNX Runtime's tools made from the float32 network.
+Layers that the file leaves in float32 run in float32. `differ` is the largest difference from ONNX
+Runtime's answer, in steps of the answers' integers, and the number of rows with the same arg-max;
+ours may be {answers.STEPS:g} steps off, or {answers.TIMES:g} times OpenVINO's steps up to {answers.MOST_STEPS:g}.
 """,
 }
 
@@ -68,7 +67,8 @@ def variants(results: Results) -> str:
             lines.append(f"- {speed.network.name}, {speed.setting}: {', '.join(chosen)}")
     if not lines:
         return ""
-    return "\n".join(["## How the others ran", "", "The fastest of their ways, by a trial.", "", *lines, ""])
+    note = "Each contestant used its fastest way, found by a trial."
+    return "\n".join(["## How the others ran", "", note, "", *lines, ""])
 
 
 def below(results: Results) -> str:

@@ -134,9 +134,9 @@ def agreements(measured: list[Agreement]) -> Table:
             cells += of_steps(row.steps.get(name))
         rows.append(cells)
     note = (
-        "Of the same int8 file, beside ONNX Runtime's answers. A step is the scale of the answers' "
-        "integers, or a 255th of what answers reach over where they are none. Of texts each token "
-        "has an arg-max."
+        "All contestants run the same int8 file; the reference are ONNX Runtime's answers. A step is the "
+        "scale of the answers' integers, or a 255th of their range if they are not integers. Each token of "
+        "a text has an arg-max."
     )
     return Table("Agreement with ONNX Runtime", head, rows, note)
 
@@ -171,11 +171,11 @@ def pairs(measured: list[Pair]) -> Table:
     for pair in measured:
         for i, own in enumerate(pair.networks):
             kept = [f"{pair.kept[name][i]:.2f}" for name in names]
-            rows.append([f"{own} beside {pair.networks[1 - i]}", *kept])
+            rows.append([f"{own} next to {pair.networks[1 - i]}", *kept])
     head = ["network", *(TITLES[name] for name in names)]
-    name = "Partitions: speed beside another network over speed alone"
+    name = "Partitions: speed next to another network over speed alone"
     note = (
-        f"The bar is {catalogue.PARTITION_BAR:g} of ours, in one process at batch "
-        f"{partitions.BATCH}. ONNX Runtime's are in a process each."
+        f"Divisi runs both networks in one process at batch {partitions.BATCH}; its bar is "
+        f"{catalogue.PARTITION_BAR:g}. ONNX Runtime runs each network in its own process."
     )
     return Table(name, head, rows, note)

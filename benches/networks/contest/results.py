@@ -109,7 +109,7 @@ class Results:
             a, b = pair.networks
             for name, other, kept in zip((a, b), (b, a), pair.kept.get("ours", [])):
                 if kept < catalogue.PARTITION_BAR:
-                    what = f"{name} beside {other}: {kept:.3f} of its speed alone"
+                    what = f"{name} next to {other}: {kept:.3f} of its speed alone"
                     misses.append(Miss(f"{name}-beside-{other}", f"{what}, bar {catalogue.PARTITION_BAR}"))
         return misses
 

@@ -119,12 +119,8 @@ impl ResponseCache {
             value: value as f64,
         };
         vec![
-            gauge(
-                "divisi_cache_bytes",
-                "Bytes of answers that are kept",
-                bytes,
-            ),
-            gauge("divisi_cache_answers", "Answers that are kept", answers),
+            gauge("divisi_cache_bytes", "Bytes of cached answers", bytes),
+            gauge("divisi_cache_answers", "Cached answers", answers),
         ]
     }
 

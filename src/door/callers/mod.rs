@@ -71,7 +71,7 @@ impl Callers {
         let ledger = self.ledger.lock();
         let gauges = ledger.refused().map(|(kind, total)| Gauge {
             name: "divisi_refusals_total",
-            help: "Calls, heads and connections that were refused, and calls that failed, by reason",
+            help: "Refused calls, request heads and connections, and failed calls, by reason",
             counts: true,
             labels: vec![("reason", kind.name().to_owned())],
             value: total as f64,

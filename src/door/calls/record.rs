@@ -52,7 +52,7 @@ impl OpenCall {
             samples: 0,
             cached: false,
             status: given_up(protocol),
-            reason: "the client gave it up".into(),
+            reason: "cancelled by the client".into(),
             began: SystemTime::now(),
             took: Duration::ZERO,
             asked: Duration::ZERO,

@@ -49,7 +49,7 @@ pub(super) fn is_no_tls(error: &io::Error) -> bool {
 
 /// Connects to the first of a host's addresses that answers.
 fn reach(address: &ServerAddress, patience: Duration) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "no host of this name");
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "unknown host name");
     for at in (&*address.host, address.port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&at, patience) {
             Ok(stream) => return Ok(stream),

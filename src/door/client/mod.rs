@@ -61,7 +61,7 @@ pub enum ClientError {
         words: String,
     },
     /// The answer is none of the protocol.
-    #[error("{address} answered with something else than the protocol says: {why}")]
+    #[error("{address} sent an answer that violates the protocol: {why}")]
     Foreign {
         /// The server's address.
         address: ServerAddress,
@@ -202,6 +202,18 @@ impl HttpClient {
         Ok(inputs.map(|input| input.name).collect())
     }
 
+    /// Returns whether the server is ready: whether every model that it is to serve is loaded.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn is_ready(&mut self) -> Result<bool, ClientError> {
+        let (host, port) = (&self.address.host, self.address.port);
+        let request = format!("GET /v2/health/ready HTTP/1.1\r\nhost: {host}:{port}\r\n\r\n");
+        let answer = self.sent(&request);
+        let answer = answer.map_err(|error| ClientError::of_connection(&self.address, error))?;
+        Ok(answer.status == 200)
+    }
+
     /// Returns an answer that is no refusal.
     fn accepted(&self, answer: io::Result<HttpAnswer>) -> Result<HttpAnswer, ClientError> {
         let answer = answer.map_err(|error| ClientError::of_connection(&self.address, error))?;
@@ -244,6 +256,11 @@ impl HttpClient {
 
     fn describe(&mut self, model: &str) -> io::Result<HttpAnswer> {
         let request = self.start("GET", model, "")? + "\r\n";
+        self.sent(&request)
+    }
+
+    /// Sends a request without a body and reads its answer.
+    fn sent(&mut self, request: &str) -> io::Result<HttpAnswer> {
         let stream = self.stream.get_mut();
         stream.write_all(request.as_bytes())?;
         stream.flush()?;
@@ -255,7 +272,7 @@ impl HttpClient {
         let name = percent_encoding::utf8_percent_encode(model, percent_encoding::NON_ALPHANUMERIC);
         let key = self.key.as_ref();
         if key.is_some_and(|key| key.chars().any(char::is_control)) {
-            let words = "a key has no control characters";
+            let words = "a key must not contain control characters";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
         }
         let key = key.map_or(String::new(), |key| {
@@ -274,7 +291,7 @@ impl HttpClient {
         let mut line = String::new();
         head.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|text| text.parse().ok());
-        let status = status.ok_or_else(|| broken("no status of HTTP"))?;
+        let status = status.ok_or_else(|| broken("no HTTP status"))?;
         let (mut length, mut json) = (None, None);
         loop {
             line.clear();
@@ -289,7 +306,7 @@ impl HttpClient {
             }
         }
         let length = length.filter(|length| *length <= self.limits.bodies);
-        let length = length.ok_or_else(|| broken("no length of the body, or too large a one"))?;
+        let length = length.ok_or_else(|| broken("the body's length is missing or too large"))?;
         let mut body = Vec::new();
         let read = (&mut self.stream)
             .take(length as u64)
@@ -313,7 +330,7 @@ impl HttpClient {
         let tensor = |output: AnsweredOutput| {
             let size = output.parameters.binary_data_size;
             let (name, dims) = (output.name, output.shape);
-            let short = || ServiceError::bad(format!("output `{name}` is cut off"));
+            let short = || ServiceError::bad(format!("output `{name}` is incomplete"));
             let bytes = (size <= tail.len()).then(|| tail.split_to(size));
             let bytes = bytes.ok_or_else(short)?;
             let tensor =

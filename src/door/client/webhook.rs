@@ -68,8 +68,10 @@ impl Webhook {
         let status = line.split(' ').nth(1).and_then(|text| text.parse().ok());
         match status {
             Some(200..=299) => Ok(()),
-            Some::<u16>(status) => Err(io::Error::other(format!("it answered {status}"))),
-            None => Err(io::Error::new(ErrorKind::InvalidData, "no status of HTTP")),
+            Some::<u16>(status) => Err(io::Error::other(format!(
+                "it answered with status {status}"
+            ))),
+            None => Err(io::Error::new(ErrorKind::InvalidData, "no HTTP status")),
         }
     }
 }

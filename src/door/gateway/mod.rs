@@ -388,7 +388,7 @@ async fn control(
     done.unwrap_or_else(|_| {
         Err(ServiceError::new(
             ErrorKind::Internal,
-            "the change broke off",
+            "the change stopped unexpectedly",
         ))
     })
 }

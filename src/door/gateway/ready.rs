@@ -34,7 +34,7 @@ impl Gateway {
     ) -> Result<ReadyRequest, ServiceError> {
         let most = self.limits.requests;
         let _place = self.requests.one().ok_or_else(|| {
-            let message = format!("{most} requests are under way, which is the bound");
+            let message = format!("{most} requests are in progress, the maximum");
             ServiceError::new(ErrorKind::TooMany, message)
         })?;
         let (deadline, patience) = timeouts(call, model, within);

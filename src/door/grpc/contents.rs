@@ -21,7 +21,7 @@ pub(super) fn bytes_of(
     put(&mut sink, data_type, contents).map_err(|fault| {
         let at = sink.count();
         ServiceError::bad(match fault {
-            ElementFault::Type(data_type) => format!("{of}: value {at} is no {data_type}"),
+            ElementFault::Type(data_type) => format!("{of}: value {at} is not of type {data_type}"),
             ElementFault::Range { value, data_type } => {
                 format!("{of}: {}", beyond_range(at, value, data_type))
             }
@@ -33,7 +33,7 @@ pub(super) fn bytes_of(
     match expected == found {
         true => Ok(sink.into_bytes()),
         false => Err(ServiceError::bad(format!(
-            "{of}: `contents` has values of another type than {data_type}"
+            "{of}: expected `contents` of type {data_type}, found another type"
         ))),
     }
 }

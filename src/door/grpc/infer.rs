@@ -108,7 +108,7 @@ impl RawContents {
         match self.left.len() {
             0 => Ok(()),
             left => Err(ServiceError::bad(format!(
-                "`raw_input_contents`: {left} more than there are inputs for"
+                "`raw_input_contents`: found {left} more elements than inputs"
             ))),
         }
     }
@@ -129,17 +129,21 @@ fn input(
     })?;
     let parameters = parameters(tensor.parameters);
     if contents.is_some() && parameters.get("shared_memory_region").is_some() {
-        return Err(wrong("`contents` beside `shared_memory_region`".to_owned()));
+        return Err(wrong(
+            "expected `contents` or `shared_memory_region`, found both".to_owned(),
+        ));
     }
     let here = |of: &str| match (contents, raw.there) {
         (None, _) => raw.left.next().map(ByteRope::from).ok_or_else(|| {
-            ServiceError::bad(format!("{of}: it has neither `contents` nor raw contents"))
+            ServiceError::bad(format!(
+                "{of}: expected `contents` or raw contents, found neither"
+            ))
         }),
         (Some(contents), false) => {
             bytes_of(of, data_type, &contents, limits.elements).map(ByteRope::from)
         }
         (Some(_), true) => Err(ServiceError::bad(format!(
-            "{of}: expected raw contents as of other inputs, found `contents`"
+            "{of}: expected raw contents as for other inputs, found `contents`"
         ))),
     };
     CallInput::new((name.clone(), data_type, dims), &parameters, here)

@@ -288,7 +288,7 @@ impl GrpcInferenceService for GrpcService {
         &self,
         _: Request<proto::CudaSharedMemoryRegisterRequest>,
     ) -> Answered<proto::CudaSharedMemoryRegisterResponse> {
-        unsupported("shared memory of GPUs")
+        unsupported("GPU shared memory")
     }
 
     async fn cuda_shared_memory_unregister(
@@ -302,14 +302,14 @@ impl GrpcInferenceService for GrpcService {
         &self,
         _: Request<proto::TraceSettingRequest>,
     ) -> Answered<proto::TraceSettingResponse> {
-        unsupported("settings of traces")
+        unsupported("trace settings")
     }
 
     async fn log_settings(
         &self,
         _: Request<proto::LogSettingsRequest>,
     ) -> Answered<proto::LogSettingsResponse> {
-        unsupported("settings of logs")
+        unsupported("log settings")
     }
 }
 

@@ -212,7 +212,7 @@ impl Stream for AnswerStream {
         };
         let done = task::ready!(Pin::new(&mut task.0).poll(context));
         self.next = None;
-        let failed = |_| Status::internal("the answer broke off").into();
+        let failed = |_| Status::internal("the answer stopped unexpectedly").into();
         Poll::Ready(Some(done.unwrap_or_else(failed).answer))
     }
 }

@@ -84,7 +84,7 @@ fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, Ser
         // There are none, so that all of them are gone.
         Route::GpuRegionStatus => json(&[(); 0]),
         Route::GpuRegionUnregister(_) => empty(),
-        Route::GpuRegionRegister => return Err(unsupported("shared memory of GPUs")),
+        Route::GpuRegionRegister => return Err(unsupported("GPU shared memory")),
         Route::Unsupported(what) => return Err(unsupported(what)),
         Route::Metrics => text(gateway.metrics()),
         Route::Infer(_)

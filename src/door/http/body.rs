@@ -102,7 +102,7 @@ async fn gather_all(
     let mut all = RopeGatherer::announced(body.size_hint().lower());
     let mut pace = PaceLimit::new(&gateway.limits, &gateway.clock);
     while let Some(frame) = next_frame(&mut body, &mut pace).await? {
-        let broken = |e| ServiceError::bad(format!("the request's body broke off: {e}"));
+        let broken = |e| ServiceError::bad(format!("the request's body is incomplete: {e}"));
         let Ok(piece) = frame.map_err(broken)?.into_data() else {
             continue;
         };
@@ -135,7 +135,7 @@ async fn next_frame(
 
 /// Returns the error of a body of which nothing came when there was no room for a newcomer.
 fn stalled() -> ServiceError {
-    let message = "the request's body paused while its connection's place was needed";
+    let message = "the request's body stalled while another client needed the connection";
     ServiceError::new(ErrorKind::Slow, message)
 }
 

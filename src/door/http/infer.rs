@@ -96,7 +96,7 @@ fn parted(
         Some(length) if length <= found => tail.split_to(length),
         Some(length) => {
             return Err(ServiceError::bad(format!(
-                "header `{LENGTH}` is {length}, and the body has {found} bytes"
+                "header `{LENGTH}` is {length}, but the body has {found} bytes"
             )));
         }
     };

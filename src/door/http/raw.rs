@@ -20,7 +20,7 @@ pub(super) fn read_raw(
     let [input] = &described.signature.inputs[..] else {
         let found = described.signature.inputs.len();
         return Err(ServiceError::bad(format!(
-            "a request without JSON: expected a model of one input, found one of {found}"
+            "a request without JSON: expected a model with one input, found {found} inputs"
         )));
     };
     let sizes = input.dims.iter().map(|dim| dim.size());

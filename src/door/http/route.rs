@@ -67,7 +67,7 @@ pub(super) fn route(method: &Method, path: &str, scope: HttpScope) -> Result<Rou
     let parts = parts.map(|part| percent_decode_str(part).decode_utf8());
     let parts: Vec<_> = parts
         .collect::<Result<_, _>>()
-        .map_err(|_| ServiceError::bad("the path is no UTF-8"))?;
+        .map_err(|_| ServiceError::bad("the path is not valid UTF-8"))?;
     let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
     let get = match (method, scope, &parts[..]) {
         (_, _, ["metrics"]) => Route::Metrics,
@@ -121,9 +121,9 @@ fn protocol(method: &Method, parts: &[&str]) -> Option<Result<Route, ServiceErro
 /// Returns the settings that are not served, whatever the method.
 fn settings(parts: &[&str]) -> Option<Route> {
     match parts {
-        ["logging"] => Some(Route::Unsupported("settings of logs")),
+        ["logging"] => Some(Route::Unsupported("log settings")),
         ["trace", "setting"] | ["models", _, "trace", "setting"] => {
-            Some(Route::Unsupported("settings of traces"))
+            Some(Route::Unsupported("trace settings"))
         }
         _ => None,
     }

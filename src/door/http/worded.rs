@@ -49,14 +49,11 @@ fn bare_error(answer: &[u8]) -> Option<(u16, ServiceError)> {
         return None;
     }
     let (kind, words) = match status {
-        414 => (ErrorKind::TooLarge, "the path is longer than the bound"),
-        431 => (
-            ErrorKind::TooLarge,
-            "the headers are more, or larger, than the bound",
-        ),
+        414 => (ErrorKind::TooLarge, "the path is too long"),
+        431 => (ErrorKind::TooLarge, "the headers are too many or too large"),
         _ => (
             ErrorKind::BadInput,
-            "the head of the request is no HTTP/1.1",
+            "the head of the request is not valid HTTP/1.1",
         ),
     };
     Some((status, ServiceError::new(kind, words)))
@@ -103,7 +100,7 @@ impl<S: AsyncWrite + Unpin, T: Fn(u16, &ServiceError)> WordedIo<S, T> {
 
     /// Tells a client that its head did not come in time, as far as the connection takes that at once.
     fn tell_late(&mut self, context: &mut Context<'_>) {
-        let words = "the head of the request did not come in time";
+        let words = "the head of the request did not arrive in time";
         let error = ServiceError::new(ErrorKind::Slow, words);
         let status = error.kind().http();
         (self.told)(status, &error);

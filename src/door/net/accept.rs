@@ -38,7 +38,7 @@ pub(crate) const CONNECTION: &str = "connection";
 
 /// Returns the error of a connection that there is no place for.
 pub(crate) fn too_many_connections() -> ServiceError {
-    ServiceError::new(ErrorKind::TooMany, "there are too many connections")
+    ServiceError::new(ErrorKind::TooMany, "too many connections")
 }
 
 /// A connection that was taken.
@@ -114,7 +114,7 @@ impl DescriptorLack {
         if lacks && self.0.is_none_or(|told| told.elapsed() >= AGAIN) {
             self.0 = Some(Instant::now());
             notices.say(&format!(
-                "no more connections can be taken: {error}; raise the limit of file descriptors \
+                "cannot accept more connections: {error}; raise the limit of file descriptors \
                  (`ulimit -n`) or lower `--max-connections`"
             ));
         }

@@ -243,7 +243,7 @@ fn slow() -> io::Error {
 
 /// A client has sent nothing at all.
 #[derive(Debug, Error)]
-#[error("the client sent nothing")]
+#[error("the client sent no data")]
 struct SilentClient;
 
 /// Returns the error of a client that has asked nothing, so that nothing is answered.

@@ -50,7 +50,7 @@ impl BodyPace {
     fn error(&self) -> ServiceError {
         let (time, rate) = (self.time.as_secs_f64(), self.rate);
         let message = format!(
-            "the request's body came too slowly: expected the next bytes within {time} s, and \
+            "the request's body arrived too slowly: expected the next bytes within {time} s, and \
              {rate} bytes a second after the first {time} s"
         );
         ServiceError::new(ErrorKind::Slow, message)

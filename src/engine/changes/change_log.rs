@@ -1,4 +1,4 @@
-//! The log of changes: the setups that ran, how each did, and marks of what changed.
+//! The log of changes: previous setups with their figures, and marks of changes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use divisi_model::metrics::Reading;
 use super::event::ChangeOrigin;
 use super::judge::Baseline;
 
-/// The figures of one period, as shown of a probation and kept in history.
+/// The figures of one period, shown for a probation and kept in history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Requests answered.
@@ -27,35 +27,37 @@ pub struct Measured {
     pub p90: Option<u64>,
     /// The 99th percentile of latency in microseconds, or `None` if nothing was answered.
     pub p99: Option<u64>,
-    /// The share of right answers, 0 to 1, where labels are known.
+    /// The share of right answers, 0 to 1, or `None` without labels.
     pub accuracy: Option<f64>,
 }
 
 /// One setup that ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// Counted from 1 since the engine's start; never reused.
+    /// The number of the setup, from 1 since the engine's start. Numbers are never reused.
     pub number: u64,
-    /// The setup. It may be one of other models than those of now, with other columns.
+    /// The setup. An entry from before a change of models has other columns than the running
+    /// matrix.
     pub setup: Setup,
-    /// When it began to serve, after the engine's start.
+    /// When the setup began to serve, after the engine's start.
     pub from: Duration,
-    /// When another setup replaced it, or `None` while it runs.
+    /// When another setup replaced it, or `None` if it is running.
     pub until: Option<Duration>,
-    /// How it came: `start`, `applied`, `undo`, `search`, `evacuation`, `rolled back: …`.
+    /// The origin of the setup: `start`, `applied`, `undo`, `search`, `evacuation`, `rolled back:
+    /// …`.
     pub why: String,
-    /// The figures of the time in which it served.
+    /// The figures of the period in which the setup served.
     pub did: Measured,
 }
 
-/// Something that changed how serving goes.
+/// An event that affects serving.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     /// Time since the engine's start.
     pub at: Duration,
     /// The kind of change.
     pub kind: MarkKind,
-    /// A few words.
+    /// A short description.
     pub text: String,
 }
 
@@ -78,14 +80,14 @@ pub enum MarkKind {
     Models,
 }
 
-/// The marks and entries of a log, which one for other models goes on with.
+/// The marks and entries of a log that the log for the next models continues.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PastLog {
     marks: VecDeque<Mark>,
     entries: VecDeque<HistoryEntry>,
 }
 
-/// Marks, setups that ran, and what can be brought back. All bounded.
+/// Marks, previous setups, and the undo history. All are bounded.
 #[derive(Clone, Debug)]
 pub(super) struct ChangeLog {
     marks: VecDeque<Mark>,
@@ -114,8 +116,8 @@ impl ChangeLog {
         new
     }
 
-    /// Creates a log that goes on with another one's, with the setup that runs since other models
-    /// serve; says why. What ran before cannot be brought back by itself.
+    /// Creates a log that continues `past` after a change of models; `why` describes the change.
+    /// The undo history starts empty.
     pub(super) fn after(
         past: PastLog,
         (setup, why): (Setup, String),
@@ -134,7 +136,8 @@ impl ChangeLog {
         new
     }
 
-    /// Returns what a log for other models goes on with: the running setup ends.
+    /// Ends the entry of the running setup and returns the part that the log for other models
+    /// continues.
     pub(super) fn past(&self, now: &Reading) -> PastLog {
         let mut entries = self.entries.clone();
         if let Some(last) = entries.back_mut() {
@@ -152,10 +155,10 @@ impl ChangeLog {
         &self.undo
     }
 
-    /// Writes down that another setup runs since a reading was taken.
+    /// Records that another setup runs since `reading`.
     pub(super) fn remember(&mut self, plan: &Plan, reading: Reading, origin: &ChangeOrigin) {
         let (old, new) = (plan.from(), plan.to());
-        // Bringing retired workers back is no other setup.
+        // A plan that only brings retired workers back does not change the setup.
         if old == new {
             return;
         }
@@ -173,7 +176,7 @@ impl ChangeLog {
         self.runs(new.clone(), reading, origin.to_string());
     }
 
-    /// Adds a mark; the oldest one makes room.
+    /// Adds a mark and drops the oldest one if the list is full.
     pub(super) fn mark(&mut self, at: Duration, kind: MarkKind, text: String) {
         if self.marks.len() >= MOST_MARKS {
             self.marks.pop_front();
@@ -212,7 +215,7 @@ impl ChangeLog {
         self.since = now;
     }
 
-    /// Returns the setups that ran, oldest first. The last one runs still; its figures are those
+    /// Returns the setups that ran, oldest first. The last one is still running; its figures reach
     /// until `now`.
     pub(super) fn history(&self, now: &Reading) -> Vec<HistoryEntry> {
         let mut entries: Vec<HistoryEntry> = self.entries.iter().cloned().collect();
@@ -227,7 +230,7 @@ impl ChangeLog {
         &self.since
     }
 
-    /// Returns `period`, without labels unless answers can be compared with them.
+    /// Returns `period`, without labels if answers cannot be compared with them.
     pub(super) fn graded(&self, mut period: Reading) -> Reading {
         if !self.graded {
             (period.labelled, period.right) = (0, 0);
@@ -260,7 +263,7 @@ impl ChangeLog {
     }
 }
 
-/// Returns how many entries of the matrix a plan changes, in words.
+/// Returns the number of matrix entries that a plan changes, in words.
 pub(super) fn changed_entries(plan: &Plan) -> String {
     match plan.reload().difference.changed().count() {
         1 => "1 entry changed".into(),
@@ -268,7 +271,7 @@ pub(super) fn changed_entries(plan: &Plan) -> String {
     }
 }
 
-/// Returns the marks that a plan leaves once it is applied.
+/// Returns the marks that a plan leaves after it is applied.
 fn marks(plan: &Plan, origin: &ChangeOrigin) -> Vec<(MarkKind, String)> {
     if matches!(origin, ChangeOrigin::RolledBack(_)) {
         return vec![(MarkKind::Rollback, origin.to_string())];

@@ -1,5 +1,5 @@
-//! Makes changes of what an engine runs: drives the machine by the engine's clock, and does
-//! what takes time in a thread of its own, whether or not a console looks.
+//! Changes the setup of an engine. Drives the machine by the engine's clock and does slow work in
+//! its own thread, with or without a connected console.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -22,16 +22,17 @@ use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
 use super::status::ChangeStatus;
 
-/// Takes lines for the log: when, how grave, what. `tracing` is given each of them too.
+/// Takes lines for the log: the time, the level and the text. `tracing` receives each line too.
 pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
 
-/// Brings the models of before back, since those of now did worse as it is told.
+/// Restores the previous models because the running ones did worse. The argument is the reason.
 pub type BringBack = Box<dyn Fn(String) + Send + Sync>;
 
-/// Applies setups one after another and remembers what ran. [`Changes::close`] ends it.
+/// Applies setups one after another and records them. [`Changes::close`] ends it.
 pub struct Changes {
     pub(super) driver: Arc<Driver>,
-    /// Started by the first change, or at once where devices may be lost.
+    /// The thread that makes changes. Starts with the first change, or at once if devices can be
+    /// lost.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -45,8 +46,8 @@ pub(super) struct Driver {
 }
 
 impl Changes {
-    /// Changes what `engine` runs, from now on alone. Where it has GPUs, those that are
-    /// lost are evacuated. Lines for the log go to `journal`.
+    /// Takes sole control over the setup of `engine`. Evacuates GPUs that are lost. Log lines go to
+    /// `journal`.
     pub fn new(engine: Arc<Engine>, journal: ChangeJournal) -> Self {
         let graded = engine.telemetry().answers_are_real();
         let machine = ChangeMachine::new(engine.setup(), engine.telemetry().reading(), graded);
@@ -74,27 +75,27 @@ impl Changes {
         changes
     }
 
-    /// Looks at the probation that the machine began with.
+    /// Schedules the first check of the probation that the machine began with.
     pub(super) fn look_at(&mut self, at: Duration) {
         self.driver.inbox.put(|mail| mail.look_at = Some(at));
         if let Err(error) = self.start_thread() {
-            let text = format!("nobody watches what is on probation: {error}");
+            let text = format!("the probation is not monitored: {error}");
             self.driver.log(LogLevel::Warn, text).trace();
         }
     }
 
-    /// Works out what applying a setup would change.
+    /// Returns the plan for applying a setup.
     ///
     /// # Errors
-    /// It cannot be applied.
+    /// The setup cannot be applied.
     pub fn plan(&self, setup: &Setup) -> Result<Plan, ChangeRefusal> {
         Ok(self.driver.engine.plan(setup)?)
     }
 
-    /// Applies a setup in the background; with terms, on probation.
+    /// Applies a setup in the background, on probation if there are terms.
     ///
     /// # Errors
-    /// It cannot be applied, it runs already, or another change is under way.
+    /// The setup cannot be applied, it is already running, or another change is under way.
     pub fn apply(
         &mut self,
         setup: &Setup,
@@ -113,38 +114,38 @@ impl Changes {
         })
     }
 
-    /// Whether there is a setup that ran before the last change.
+    /// Returns whether the last change can be undone.
     pub fn can_undo(&self) -> bool {
         self.driver.machine.lock().before().is_ok()
     }
 
-    /// Whether there is a setup that the last undo took back.
+    /// Returns whether the last undo can be redone.
     pub fn can_redo(&self) -> bool {
         self.driver.machine.lock().after().is_ok()
     }
 
-    /// Brings back what ran before the last change.
+    /// Restores the setup before the last change.
     ///
     /// # Errors
-    /// Nothing did, or it cannot come back now.
+    /// There is no change to undo, or the setup cannot be restored now.
     pub fn undo(&mut self) -> Result<(), ChangeRefusal> {
         let before = self.driver.machine.lock().before()?.clone();
         self.apply(&before, None, ChangeOrigin::Undo)
     }
 
-    /// Brings back what the last undo took back.
+    /// Restores the setup before the last undo.
     ///
     /// # Errors
-    /// Nothing was undone, or it cannot come back now.
+    /// There is no undone change, or the setup cannot be restored now.
     pub fn redo(&mut self) -> Result<(), ChangeRefusal> {
         let after = self.driver.machine.lock().after()?.clone();
         self.apply(&after, None, ChangeOrigin::Redo)
     }
 
-    /// Sets the settings of a setup at once; workers stay as they are.
+    /// Applies the settings of a setup at once. Workers stay unchanged.
     ///
     /// # Errors
-    /// It cannot be applied, or another change is under way.
+    /// The settings cannot be applied, or another change is under way.
     pub fn adjust(&self, setup: &Setup, origin: ChangeOrigin) -> Result<(), ChangeRefusal> {
         self.driver.step(ChangeEvent::Adjusted {
             plan: Box::new(self.plan(setup)?),
@@ -153,17 +154,17 @@ impl Changes {
         })
     }
 
-    /// Lets a simulated device disappear and evacuates it.
+    /// Makes a simulated device disappear and evacuates it.
     ///
     /// # Errors
-    /// It is a device of this machine or lost already, or another change is under way.
+    /// The device is real or already lost, or another change is under way.
     pub fn lose(&mut self, device: DeviceIndex) -> Result<(), ChangeRefusal> {
         self.driver.engine.faults().check_loss_on_demand(device)?;
         self.start_thread()?;
         self.driver.step(ChangeEvent::LoseRequested(device))
     }
 
-    /// Ends the probation: what was applied stays.
+    /// Ends the probation and keeps the change.
     ///
     /// # Errors
     /// Nothing is on probation.
@@ -171,10 +172,10 @@ impl Changes {
         self.driver.step(ChangeEvent::Kept)
     }
 
-    /// Ends the probation: what was applied goes.
+    /// Ends the probation and rolls the change back.
     ///
     /// # Errors
-    /// Nothing is on probation, or what ran before cannot come back now.
+    /// Nothing is on probation, or the previous setup cannot be restored now.
     pub fn take_back(&mut self) -> Result<(), ChangeRefusal> {
         let fallback = self.driver.machine.lock().fallback()?.clone();
         let plan = Box::new(self.plan(&fallback)?);
@@ -182,14 +183,14 @@ impl Changes {
         self.driver.step(ChangeEvent::TakenBack(plan))
     }
 
-    /// Leaves a mark in history.
+    /// Adds a mark to the history.
     pub fn mark(&self, kind: MarkKind, text: String) {
         // A mark is never refused.
         let marked = self.driver.step(ChangeEvent::Marked(kind, text));
         debug_assert!(marked.is_ok());
     }
 
-    /// Returns all that is shown of changes.
+    /// Returns the status of changes.
     pub fn status(&self) -> ChangeStatus {
         let reading = self.driver.engine.telemetry().reading();
         self.driver.machine.lock().status(&reading)
@@ -202,7 +203,7 @@ impl Changes {
             return;
         }
         if let Err(error) = self.start_thread() {
-            let text = format!("GPUs that are lost will not be evacuated: {error}");
+            let text = format!("lost GPUs will not be evacuated: {error}");
             self.driver.log(LogLevel::Warn, text).trace();
             return;
         }
@@ -224,7 +225,7 @@ impl Changes {
 }
 
 impl Changes {
-    /// Waits for the change under way; nothing is changed or watched any more.
+    /// Waits for the change under way. Afterwards nothing is changed or monitored.
     pub fn close(&mut self) {
         let closed = self.driver.step(ChangeEvent::Closed);
         debug_assert!(closed.is_ok());
@@ -233,7 +234,7 @@ impl Changes {
         };
         self.driver.engine.faults().on_loss(|_| {});
         self.driver.inbox.put(|mail| mail.is_over = true);
-        // It catches its own panics.
+        // The thread catches its own panics.
         let _ = thread.join();
     }
 }
@@ -263,13 +264,13 @@ impl Driver {
         }
     }
 
-    /// Tells the machine of something that it never refuses.
+    /// Sends the machine an event that it never refuses.
     fn tell(&self, event: ChangeEvent) {
         let told = self.step(event);
         debug_assert!(told.is_ok());
     }
 
-    /// Steps the machine and does what is quick before anybody sees its state.
+    /// Steps the machine and carries out the quick actions before its state is visible.
     fn step(&self, event: ChangeEvent) -> Result<(), ChangeRefusal> {
         let mut lines = Vec::new();
         let mut machine = self.machine.lock();
@@ -287,7 +288,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Writes a line to the log. It is to be traced once no lock is held.
+    /// Writes a line to the log. The caller traces the line after it has released all locks.
     fn log(&self, level: LogLevel, text: String) -> UntracedLine {
         let line = UntracedLine::new(LogTarget::Changes, level, &text);
         (self.journal)(self.engine.telemetry().now(), level, text);
@@ -316,7 +317,7 @@ impl Driver {
             ChangeWork::Evacuate(device) => {
                 engine.evacuate(device, &|running| self.fallback(running), watch)
             }
-            // It is no work on this engine.
+            // Another part of the system restores models, not this engine.
             ChangeWork::BringModelsBack(_) => Err(ApplyError::Stale),
             ChangeWork::Abandon(device) => {
                 let ending = |_: &Matrix| Err(NoFallback("the system is shutting down".into()));
@@ -325,15 +326,15 @@ impl Driver {
         }
     }
 
-    /// Where the workers of lost devices go.
+    /// Returns the matrix that moves the workers of lost devices to other devices.
     fn fallback(&self, running: &Matrix) -> Result<Matrix, NoFallback> {
         let (devices, lost) = (self.engine.devices(), self.engine.faults().lost());
         let moved = evacuate(running, &lost, devices, &self.engine.footprints());
         moved.map_err(|error| NoFallback(error.to_string()))
     }
 
-    /// Returns what was done lately, where what comes is on probation: over a time as long
-    /// as the terms ask for, or since what runs began.
+    /// Returns the recent figures that a probation compares with: of a period as long as the terms
+    /// require, or since the running setup began.
     fn baseline(&self) -> Option<Baseline> {
         let (terms, start) = {
             let machine = self.machine.lock();

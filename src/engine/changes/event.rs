@@ -14,22 +14,22 @@ use divisi_runtime::device::DeviceIndex;
 use super::change_log::MarkKind;
 use super::judge::{Baseline, Terms};
 
-/// Where a change comes from.
+/// The origin of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeOrigin {
     /// An operator applied a setup.
     Applied,
-    /// An operator applied what a search found.
+    /// An operator applied the result of a search.
     Search,
-    /// An operator brought back the setup before the last change.
+    /// An operator restored the setup before the last change.
     Undo,
-    /// An operator brought back the setup of the last undo.
+    /// An operator restored the setup before the last undo.
     Redo,
     /// A probation was ended by rolling back; holds the reason.
     RolledBack(String),
     /// Workers move away from a lost device.
     Evacuation,
-    /// A member votes or no longer votes; holds the words for it.
+    /// A member starts or stops voting; holds the description.
     Vote(String),
 }
 
@@ -47,43 +47,43 @@ impl fmt::Display for ChangeOrigin {
     }
 }
 
-/// An event: something that happens or is asked for.
+/// An event or a request for the machine.
 #[derive(Clone, Debug)]
 pub enum ChangeEvent {
-    /// A plan is to be applied, on probation where there are terms.
+    /// Apply a plan, on probation if there are terms.
     Requested {
         /// The plan to carry out.
         plan: Box<Plan>,
-        /// The terms of the probation, if there is to be one.
+        /// The terms of the probation, or `None` for no probation.
         terms: Option<Terms>,
-        /// Where the change comes from.
+        /// The origin of the change.
         origin: ChangeOrigin,
     },
-    /// The settings of a plan are to be set at once; workers stay as they are.
+    /// Apply the settings of a plan at once. Workers stay unchanged.
     Adjusted {
         /// The plan to carry out.
         plan: Box<Plan>,
-        /// Where the change comes from.
+        /// The origin of the change.
         origin: ChangeOrigin,
-        /// A reading of now.
+        /// The current reading.
         reading: Box<Reading>,
     },
-    /// An operator ends the probation: the new setup stays.
+    /// An operator ends the probation and keeps the change.
     Kept,
-    /// An operator ends the probation: the new setup is rolled back by this plan.
+    /// An operator ends the probation and rolls the change back by this plan.
     TakenBack(Box<Plan>),
-    /// An operator lets a device disappear.
+    /// An operator makes a device disappear.
     LoseRequested(DeviceIndex),
-    /// A device stopped working; its workers are to be moved.
+    /// A device stopped working; its workers have to move.
     DeviceLost {
         /// Its number among the devices.
         device: DeviceIndex,
         /// The reason that its driver reported.
         reason: String,
     },
-    /// Something else changed how serving goes.
+    /// Another event that affects serving.
     Marked(MarkKind, String),
-    /// The work that was to be run begins.
+    /// The work begins.
     Began {
         /// Recent figures of the running setup, if the new one goes on probation.
         baseline: Option<Box<Baseline>>,
@@ -94,35 +94,35 @@ pub enum ChangeEvent {
     Stepped(ApplyStep),
     /// The work is over.
     Ended {
-        /// The plan that was carried out, or why none was.
+        /// The plan that was carried out, or the error.
         result: Result<Box<Plan>, ApplyError>,
-        /// A reading of now.
+        /// The current reading.
         reading: Box<Reading>,
     },
-    /// It is time to judge the running probation.
+    /// It is time to check the running probation.
     Looked {
-        /// A reading of now.
+        /// The current reading.
         reading: Box<Reading>,
         /// Requests that are not answered yet.
         in_flight: usize,
     },
-    /// Nothing more is to change once what is under way is over.
+    /// Nothing changes any more after the change under way.
     Closed,
 }
 
-/// An action for the driver of the machine; actions are carried out in order. All but
-/// [`ChangeAction::Run`] are quick and are done before anybody sees the state that follows.
+/// An action for the driver of the machine. Actions are carried out in order. All except
+/// [`ChangeAction::Run`] are quick and are done before the new state is visible.
 #[derive(Clone, Debug)]
 pub enum ChangeAction {
     /// Write a line to the log.
     Log(LogLevel, String),
     /// Forget the latencies measured so far.
     ClearLatencies,
-    /// Set the settings of a plan at once.
+    /// Apply the settings of a plan at once.
     SetSettings(Box<Plan>),
-    /// Run this in the background. Its begin, steps and end are reported as events.
+    /// Run work in the background. Events report its begin, steps and end.
     Run(ChangeWork),
-    /// Judge the probation at this time after the engine's start.
+    /// Check the probation at this time after the engine's start.
     LookAt(Duration),
 }
 
@@ -135,17 +135,17 @@ pub enum ChangeWork {
     ApplySetup(Box<Setup>),
     /// Move the workers of a lost device elsewhere.
     Evacuate(DeviceIndex),
-    /// Take a lost device's workers away: nothing is started any more.
+    /// Remove the workers of a lost device without starting others.
     Abandon(DeviceIndex),
-    /// Bring the models of before back, since those of now did worse; says how.
+    /// Restore the previous models because the running ones did worse; holds the reason.
     BringModelsBack(String),
 }
 
-/// Why a change is not begun.
+/// The reason for refusing a change.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ChangeRefusal {
-    /// The very same setup runs.
-    #[error("this already runs")]
+    /// The same setup is already running.
+    #[error("this setup is already running")]
     Nothing,
     /// Another change is under way.
     #[error("a reload is under way")]
@@ -156,22 +156,22 @@ pub enum ChangeRefusal {
     /// Nothing is on probation.
     #[error("nothing is on probation")]
     NoProbation,
-    /// Nothing ran before.
-    #[error("nothing ran before this")]
+    /// There is no change to undo.
+    #[error("there is no change to undo")]
     NoUndo,
-    /// Nothing was undone.
-    #[error("nothing was undone")]
+    /// There is no undone change.
+    #[error("there is no undone change to redo")]
     NoRedo,
     /// The device cannot be lost on demand.
     #[error(transparent)]
     Fault(#[from] FaultError),
-    /// The terms cannot be judged by; says which part is wrong.
+    /// The terms of the probation are invalid.
     #[error("{0}")]
     Terms(FieldOutOfRange),
-    /// It cannot be applied.
+    /// The plan cannot be applied.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The thread that makes changes was not started; says why.
+    /// The thread that makes changes did not start; holds the reason.
     #[error("{0}")]
     NoThread(String),
 }

@@ -1,5 +1,8 @@
-//! From the changes of one engine to those of the next, which serves other models: history and marks go
-//! on, and the models may be on probation against what the engine before did.
+//! The transfer of changes from one engine to the next one, which serves other models: history and
+//! marks continue.
+//!
+//! The new models can be on probation. They are compared with the measurements of the previous
+//! engine, and the deployment brings the previous models back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,23 +18,23 @@ use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
 use super::status::{Probation, ProbationState, RunningProbation};
 
-/// All that the changes of one engine leave to those of the next: history goes on.
+/// The changes of one engine, continued by the next engine.
 #[derive(Clone, Debug, Default)]
 pub struct PastChanges {
     pub(super) log: PastLog,
-    /// The change by which the next models came.
+    /// The change that brought the next models.
     pub(super) why: String,
-    /// Latencies under the models of before.
+    /// Latencies under the previous models.
     pub(super) latency: Option<Distribution>,
-    /// The terms of the next models, and what was measured of those of before.
+    /// The terms for the next models, and the baseline of the previous ones.
     pub(super) terms: Option<(Terms, Baseline)>,
-    /// The last probation, if it is over.
+    /// The last probation, if it has ended.
     pub(super) probation: Option<Probation>,
 }
 
 impl ChangeMachine {
-    /// Creates a machine that goes on with another one's log, since other models serve; with terms they
-    /// are on probation.
+    /// Creates a machine that continues the log of another one after a change of models. With
+    /// terms, the models are on probation.
     pub fn following(past: PastChanges, running: Setup, now: Reading, graded: bool) -> Self {
         let (at, frame) = (now.at, Arc::clone(running.matrix.frame()));
         let log = ChangeLog::after(past.log, (running, past.why), now, graded);
@@ -52,12 +55,12 @@ impl ChangeMachine {
         }
     }
 
-    /// Returns what a machine for other models goes on with.
+    /// Returns the changes for the machine of other models to continue.
     pub fn past(&self, now: &Reading) -> PastChanges {
         let probation = self.probation.as_ref().map(|p| p.view.clone());
         PastChanges {
             log: self.log.past(now),
-            // What it would have fallen back to is a setup of models that are no more.
+            // The fallback is a setup of models that no longer exist.
             probation: probation
                 .filter(|p| p.state != ProbationState::Watching)
                 .map(|p| Probation {
@@ -68,20 +71,21 @@ impl ChangeMachine {
         }
     }
 
-    /// Whether the models are on probation: those of before come back where these do worse.
+    /// Returns whether the models are on probation. If they do worse, the previous models are
+    /// restored.
     pub fn watches_models(&self) -> bool {
         let watched = self.probation.as_ref().filter(|p| p.is_watching());
         watched.is_some_and(|p| p.view.fallback.is_none())
     }
 
-    /// Returns the terms of the change under way, if it has any, and what had been done
-    /// when what runs began.
+    /// Returns the terms of the change under way, with the reading when the running setup began, or
+    /// `None` without terms.
     pub fn baseline_wanted(&self) -> Option<(Terms, &Reading)> {
         let terms = self.under_way.as_ref()?.terms?;
         Some((terms, self.log.since()))
     }
 
-    /// Returns when the probation is to be looked at first, if one is under way.
+    /// Returns the time of the first check of the probation, or `None` if none is running.
     fn first_look(&self, now: Duration) -> Option<Duration> {
         match self.next_look(now) {
             Some(ChangeAction::LookAt(at)) => Some(at),
@@ -91,8 +95,8 @@ impl ChangeMachine {
 }
 
 impl Changes {
-    /// Changes what `engine` runs, and goes on with the history of other models. Where the new ones are
-    /// on probation and do worse, `bring_back` is asked for those of before; it does not wait.
+    /// Changes the setup of `engine`, and continues the history of other models. If the new models
+    /// are on probation and do worse, calls `bring_back`, which does not block.
     pub fn following(
         past: PastChanges,
         engine: Arc<Engine>,
@@ -110,8 +114,8 @@ impl Changes {
         changes
     }
 
-    /// Returns what the changes of the next models go on with, which came by a change that `why` says;
-    /// on terms they are on probation against what was measured here.
+    /// Returns the changes for the next models to continue; `why` describes the change of models.
+    /// With terms, the next models are on probation against the figures measured here.
     pub fn past(&self, why: String, terms: Option<Terms>) -> PastChanges {
         let telemetry = self.driver.engine.telemetry();
         let latency = telemetry.observe().latency.since;
@@ -127,7 +131,7 @@ impl Changes {
         }
     }
 
-    /// Whether the models are on probation.
+    /// Returns whether the models are on probation.
     pub fn watches_models(&self) -> bool {
         self.driver.machine.lock().watches_models()
     }

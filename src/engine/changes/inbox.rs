@@ -8,25 +8,25 @@ use crate::serving::{Engine, Leaf, Loss};
 
 use super::event::ChangeWork;
 
-/// The jobs of the thread. Losses are queued here and not passed to the machine, since they
-/// are reported while locks of the engine are held.
+/// The jobs of the thread. Losses are queued here first, because drivers report them while engine
+/// locks are held.
 #[derive(Default)]
 pub(super) struct Inbox {
     mail: Leaf<Mail>,
     came: Condvar,
 }
 
-/// Jobs that wait.
+/// Queued jobs.
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) losses: VecDeque<Loss>,
     pub(super) work: Option<ChangeWork>,
     pub(super) look_at: Option<Duration>,
-    /// Whether no further job will be queued.
+    /// Whether no more jobs will be queued.
     pub(super) is_over: bool,
 }
 
-/// How long the thread waits at most before it looks for jobs that woke nobody.
+/// The longest time that the thread waits before it checks for jobs again.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// A job of the thread.
@@ -37,13 +37,13 @@ pub(super) enum ChangeJob {
 }
 
 impl Inbox {
-    /// Adds a job, and wakes the thread.
+    /// Adds a job and wakes the thread.
     pub(super) fn put(&self, change: impl FnOnce(&mut Mail)) {
         change(&mut self.mail.lock());
         self.came.notify_all();
     }
 
-    /// Waits for something to do; `None` once nothing more comes.
+    /// Waits for a job. Returns `None` after the last one.
     pub(super) fn next(&self, engine: &Engine) -> Option<ChangeJob> {
         let mut mail = self.mail.lock();
         loop {

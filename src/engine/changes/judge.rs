@@ -1,5 +1,5 @@
-//! The judge of a probation: the terms that it is held to, and whether what is on probation
-//! does worse. No clock inside: a state machine that is told the time and what was measured.
+//! The judge of a probation: its terms, and whether the change does worse. A state machine without
+//! a clock: the caller passes the time and the measurements.
 
 use std::time::Duration;
 
@@ -10,17 +10,16 @@ use divisi_model::ranged::{FieldOutOfRange, checked_when_read, within};
 
 use super::limit::{self, Limit};
 
-/// Compares what is measured since a change with what was measured before it.
+/// Compares the measurements since a change with those before it.
 ///
-/// Each limit is a count: requests above the limit of latency, failed requests, samples
-/// answered wrongly. The judge tests whether a count is higher than chance explains. A change
-/// that does no worse than its terms allow is rolled back with a probability of at most
-/// [`Judge::RISK`], over all limits and looks together. A third of that risk is for the
-/// uncertainty of the baseline, a third for the looks while the probation runs, and a third
-/// for the end.
+/// Each limit is a count: requests above the latency limit, failed requests, or wrong answers. The
+/// judge tests whether a count is higher than chance explains. The probability of rolling back a
+/// change that does no worse than its terms allow is at most [`Judge::RISK`], over all limits and
+/// checks together. A third of this risk is for the uncertainty of the baseline, a third for the
+/// checks during the probation, and a third for the final check.
 ///
-/// Requests share batches and queues, so many may be late together. Counts are therefore
-/// divided by their overdispersion before the change.
+/// Requests share batches and queues, so many may be late together. The judge therefore divides
+/// counts by their overdispersion before the change.
 #[derive(Clone, Debug)]
 pub struct Judge {
     terms: Terms,
@@ -30,57 +29,58 @@ pub struct Judge {
     before: u64,
 }
 
-/// The terms of a probation: its length and its limits. Each limit compares the time since
-/// the change with the time before it; `None` sets no limit.
+/// The terms of a probation: its length and its limits. Each limit compares the time since the
+/// change with the time before it. `None` disables a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Terms {
     /// The length of the probation.
     pub lasts: Duration,
-    /// The most that p99 may be, as a multiple of what it was.
+    /// The highest p99, as a multiple of its earlier value.
     pub p99: Option<f64>,
-    /// The most that the share of failed or refused requests may rise, 0 to 1.
+    /// The largest rise in the share of failed or refused requests, 0 to 1.
     pub failures: Option<f64>,
-    /// The most that accuracy may fall, 0 to 1; judged only where labels are known.
+    /// The largest drop in accuracy, 0 to 1. Applies only if labels are known.
     pub accuracy: Option<f64>,
 }
 
 checked_when_read!(Terms);
 
-/// The readings before a change that it is compared with.
+/// The readings before a change, for comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
     /// The reading of the whole period.
     pub whole: Reading,
-    /// The same period in pieces of a few seconds, which show how much counts vary.
+    /// The same period in pieces of a few seconds, which show the variation of counts.
     pub pieces: Vec<Reading>,
 }
 
 /// The verdict of a [`Judge`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JudgeVerdict {
-    /// It is not decided yet.
+    /// The probation is still running.
     Watching,
-    /// It stays; holds a remark if not all could be judged.
+    /// The change stays; holds a remark if some limits could not be checked.
     Passed(Option<String>),
-    /// It does worse; holds the reason.
+    /// The change does worse; holds the reason.
     Failed(String),
 }
 
-/// The longest time after a change in which latencies are not judged.
+/// The longest time after a change in which the judge ignores latencies.
 const SETTLES: Duration = Duration::from_secs(3);
 
 impl Judge {
-    /// The upper bound of the probability that a change which does no worse is rolled back.
+    /// The upper bound of the probability of rolling back a change that does no worse.
     pub const RISK: f64 = 0.01;
-    /// The fewest requests before a change that it is compared with.
+    /// The fewest requests before a change for a comparison.
     pub const LEAST: u64 = 100;
-    /// The probability that a breach of a limit is found, once enough requests were counted.
-    /// A breach is a share beyond the limit that is at least 0.01 above the allowed one, or, for
-    /// failures and accuracy, 1.5 times the allowed one if that is more.
+    /// The probability of detecting a breach of a limit after enough requests.
+    ///
+    /// A breach is a share beyond the limit that exceeds the allowed share by at least 0.01. For
+    /// failures and accuracy it is 1.5 times the allowed share if that is more.
     pub const POWER: f64 = 0.95;
 
-    /// Creates the judge of a change that serves since `since` (after the engine's start).
+    /// Creates the judge of a change that began to serve at `since` (after the engine's start).
     pub fn new(terms: Terms, before: &Baseline, since: Duration) -> Self {
         Judge {
             terms,
@@ -90,13 +90,13 @@ impl Judge {
         }
     }
 
-    /// Returns how each limit stands, where `after` was measured since the change.
+    /// Returns the state of each limit. `after` is the reading since the change.
     pub fn checks(&self, after: &Reading) -> Vec<Check> {
         self.limits.iter().map(|l| l.check(after)).collect()
     }
 
-    /// Returns the verdict at `now`, where `after` was measured since the change and
-    /// `in_flight` requests are under way.
+    /// Returns the verdict at `now`. `after` is the reading since the change, and `in_flight` is
+    /// the number of requests under way.
     pub fn step(&self, now: Duration, after: &Reading, in_flight: usize) -> JudgeVerdict {
         let over = now >= self.since.saturating_add(self.terms.lasts);
         let worse = self.limits.iter().find(|limit| match over {
@@ -113,8 +113,8 @@ impl Judge {
         }
     }
 
-    /// Whether the limit may be judged yet. Requests that queued while the change was made are
-    /// late by no fault of the new setup, so p99 is not judged at first.
+    /// Returns whether the limit can be checked yet. Requests that were queued during the change
+    /// are late through no fault of the new setup, so p99 is ignored at first.
     fn has_settled(&self, now: Duration, limit: &Limit) -> bool {
         let settles = (self.terms.lasts / 4).min(SETTLES);
         limit.what != Limited::P99 || now >= self.since.saturating_add(settles)
@@ -125,27 +125,30 @@ impl Judge {
             return None;
         }
         match (after.answered + after.failed + after.refused, self.before) {
-            (0, _) => return Some("no request came meanwhile".into()),
-            (_, 0) => return Some("no request came before".into()),
-            (_, n) if n < Self::LEAST => return Some(format!("only {n} requests came before")),
+            (0, _) => return Some("no requests arrived during it".into()),
+            (_, 0) => return Some("no requests arrived before it".into()),
+            (_, n) if n < Self::LEAST => {
+                return Some(format!("only {n} requests arrived before it"));
+            }
             _ => {}
         }
         let checks = self.checks(after);
         let most = checks.iter().max_by_key(|check| check.missing)?;
         let (missing, name) = (most.missing, most.what.name());
         let asked = missing + most.counted;
-        (missing > 0).then(|| format!("{missing} of {asked} requests were missing to judge {name}"))
+        (missing > 0)
+            .then(|| format!("judging {name} takes {asked} requests, {missing} were missing"))
     }
 }
 
 impl Terms {
-    /// The shortest and the longest probation: up to a day.
+    /// The shortest and the longest probation. The longest is a day.
     pub const LASTS: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(86_400));
 
     /// Checks that every term is within its range.
     ///
     /// # Errors
-    /// A term is out of range; says which, and what was expected.
+    /// A term is out of range. The error names the term and its range.
     pub fn check(&self) -> Result<(), FieldOutOfRange> {
         let (least, most) = Self::LASTS;
         within("a probation's time", self.lasts, least, most)?;
@@ -168,7 +171,7 @@ impl Terms {
     }
 }
 
-/// The quantity that a limit is for.
+/// The limited quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limited {
     /// The 99th percentile of latency.
@@ -180,7 +183,7 @@ pub enum Limited {
 }
 
 impl Limited {
-    /// Returns its name: `p99`, `failures` or `accuracy`.
+    /// Returns the name: `p99`, `failures` or `accuracy`.
     pub fn name(self) -> &'static str {
         match self {
             Limited::P99 => "p99",
@@ -189,8 +192,7 @@ impl Limited {
         }
     }
 
-    /// Formats a value of it with its unit: `12.3 ms`, `1.8 %`. Latencies are given in
-    /// microseconds.
+    /// Formats a value with its unit: `12.3 ms`, `1.8 %`. Latencies are in microseconds.
     pub fn text(self, value: f64) -> String {
         match self {
             Limited::P99 => format!("{:.1} ms", value / 1e3),
@@ -199,10 +201,10 @@ impl Limited {
     }
 }
 
-/// How one limit of a probation stands.
+/// The state of one limit of a probation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// The quantity that is limited.
+    /// The limited quantity.
     pub what: Limited,
     /// The value since the change: microseconds for p99, shares otherwise. `None` if nothing
     /// was counted yet.
@@ -217,7 +219,7 @@ pub struct Check {
     pub counted: u64,
     /// The largest share allowed beyond the limit, including the uncertainty of the baseline.
     pub allowed: f64,
-    /// How many more must be counted before an excess can be told from chance (see
+    /// The number of further counts that are needed to tell an excess from chance (see
     /// [`Judge::POWER`]).
     pub missing: u64,
 }

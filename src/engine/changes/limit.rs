@@ -1,10 +1,10 @@
-//! One limit: what is counted, and when there is more of it than chance brings.
+//! One limit of a probation, and the tests of whether its count exceeds chance.
 
 use divisi_model::metrics::{LogHistogram, Reading, stats};
 
 use super::judge::{Baseline, Check, Judge, Limited, Terms};
 
-/// A limit of a probation, as a share of what is counted.
+/// A limit of a probation, as a share of the counted requests or samples.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
     /// The quantity that is limited.
@@ -16,9 +16,9 @@ pub(super) struct Limit {
     limit: f64,
     /// The largest allowed share of hits, including the uncertainty of the baseline.
     allowed: f64,
-    /// The overdispersion of hits: how many of them count as one, since they cluster.
+    /// The overdispersion of hits: the number of hits that count as one because hits cluster.
     dispersion: f64,
-    /// The probability of a false alarm while the probation runs, and again at its end.
+    /// The probability of a false alarm during the probation, and again at its end.
     risk: f64,
     /// The sample size that the test needs.
     needed: u64,
@@ -29,19 +29,19 @@ const ABOVE_P99: f64 = 0.01;
 
 /// The smallest excess over the allowed share that the test is sized to detect.
 const FOUND: f64 = 0.01;
-/// The same for failures and accuracy, relative to the allowed share, where that is more.
+/// The smallest excess for failures and accuracy, relative to the allowed share, if that is more.
 const FOUND_AGAIN: f64 = 0.5;
 
-/// The fewest pieces and hits that the dispersion is estimated from.
+/// The fewest pieces and hits for an estimate of the dispersion.
 const PIECES: usize = 5;
 const HITS: u64 = 5;
 
-/// Returns the limits of `terms`. Those of p99 and accuracy need enough requests or labelled
-/// samples in the baseline to compare with, and are left out otherwise.
+/// Returns the limits of `terms`. Omits p99 and accuracy if the baseline has too few requests or
+/// labelled samples to compare with.
 pub(super) fn limits(terms: &Terms, before: &Baseline) -> Vec<Limit> {
     let asked = [terms.p99, terms.failures, terms.accuracy];
     let asked = asked.iter().flatten().count().max(1);
-    // A third each for the baseline, the looks meanwhile and the end.
+    // A third each for the baseline, the checks during the probation and the final check.
     let risk = Judge::RISK / asked as f64 / 3.0;
     let whole = &before.whole;
     let requests = whole.answered + whole.failed + whole.refused;
@@ -118,8 +118,8 @@ impl Limit {
         }
     }
 
-    /// Sets the dispersion: by how much the counts of pieces vary more than by chance, which
-    /// they do where hits cluster (Pearson's statistic over its degrees of freedom).
+    /// Sets the dispersion: the factor by which counts of pieces vary more than by chance.
+    /// Clustered hits cause this (Pearson's statistic over its degrees of freedom).
     fn spread_as(mut self, before: &Baseline) -> Self {
         let counts = before.pieces.iter().map(|piece| self.count(piece));
         let counts: Vec<(u64, u64)> = counts.filter(|(_, of)| *of > 0).collect();
@@ -143,7 +143,7 @@ impl Limit {
         stats::share_at_most(hit, of, risk)
     }
 
-    /// Sets the allowed share of hits, and the sample size that follows from it.
+    /// Sets the allowed share of hits, and the sample size that results from it.
     fn allowing(mut self, allowed: f64) -> Self {
         self.allowed = allowed.min(1.0);
         let more = match self.what {
@@ -163,21 +163,21 @@ impl Limit {
         (fewer(hit), fewer(of))
     }
 
-    /// Whether the limit is exceeded by a test that stays valid however often it is made while
-    /// the probation runs.
+    /// Returns whether the limit is exceeded during the probation. The test stays valid however
+    /// often it is repeated.
     pub(super) fn is_passed_meanwhile(&self, after: &Reading) -> bool {
         let (hit, of) = self.count(after);
         let (hit, of) = (hit as f64 / self.dispersion, of as f64 / self.dispersion);
         stats::evidence(hit, of, self.allowed) >= 1.0 / self.risk
     }
 
-    /// Whether the limit is exceeded by more than chance, tested once at the end.
+    /// Returns whether the limit is exceeded by more than chance, tested once at the end.
     pub(super) fn is_passed_at_the_end(&self, after: &Reading) -> bool {
         let (hit, of) = self.effective(self.count(after));
         stats::at_least(hit, of, self.allowed) <= self.risk || self.is_passed_meanwhile(after)
     }
 
-    /// Returns how the limit stands.
+    /// Returns the state of the limit.
     pub(super) fn check(&self, after: &Reading) -> Check {
         let (beyond, counted) = self.count(after);
         let share = beyond as f64 / counted.max(1) as f64;
@@ -206,13 +206,14 @@ impl Limit {
         let before = self.baseline.map_or("not known".into(), text);
         let limit = text(limit);
         let (asked, what) = match self.what {
-            // Latencies are counted in buckets: the limit is the edge above the one asked for.
+            // Latencies are counted in buckets, so the limit is the bucket edge above the requested
+            // one.
             Limited::P99 => (format!("judged at {limit}"), "are above it"),
-            Limited::Failures => (format!("at most {limit} was asked for"), "failed"),
-            Limited::Accuracy => (format!("at least {limit} was asked for"), "are wrong"),
+            Limited::Failures => (format!("at most {limit} allowed"), "failed"),
+            Limited::Accuracy => (format!("at least {limit} required"), "are wrong"),
         };
         format!(
-            "{} {}, {before} before, {asked}: {} of {} {what}, where {} may be by chance",
+            "{} {}, {before} before, {asked}: {} of {} {what}; chance explains at most {}",
             self.what.name(),
             text(value),
             check.beyond,

@@ -1,8 +1,8 @@
-//! Changes of what runs as one state machine: one at a time, on probation where that was
-//! asked for, remembered and undone, with the evacuation of lost devices in between.
+//! Changes of the running setup as a state machine: one change at a time, optional probation,
+//! history and undo, and the evacuation of lost devices.
 //!
-//! It has no clock, lock or thread. Whoever drives it tells it the time and what happens,
-//! and does what it returns.
+//! The machine has no clock, lock or thread. Its driver passes the time and the events, and carries
+//! out the returned actions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use super::status::{
     UnderWay, done, failed, info, models_back,
 };
 
-/// The state of all changes of what runs.
+/// The state of all changes of the running setup.
 #[derive(Debug)]
 pub struct ChangeMachine {
     pub(super) frame: Arc<Frame>,
     pub(super) under_way: Option<UnderWay>,
-    /// Devices that were lost meanwhile, and what their drivers said.
+    /// Devices that were lost during a change, with the reasons that their drivers reported.
     pub(super) lost: VecDeque<(DeviceIndex, String)>,
     pub(super) is_closing: bool,
     pub(super) shown: Option<ReloadView>,
@@ -36,7 +36,7 @@ pub struct ChangeMachine {
 }
 
 impl ChangeMachine {
-    /// Creates a machine with the running setup and a reading of now. Labels count only where
+    /// Creates a machine with the running setup and the current reading. Labels count only if
     /// answers are `graded`.
     pub fn new(running: Setup, now: Reading, graded: bool) -> Self {
         ChangeMachine {
@@ -51,10 +51,10 @@ impl ChangeMachine {
         }
     }
 
-    /// Takes what happens at `now` and returns what is to be done about it.
+    /// Takes an event at `now` and returns the resulting actions.
     ///
     /// # Errors
-    /// The change asked for is refused; the state stays as it was.
+    /// The requested change is refused. The state stays unchanged.
     pub fn step(&mut self, now: Duration, event: ChangeEvent) -> Result<Actions, ChangeRefusal> {
         match event {
             ChangeEvent::Requested {
@@ -89,28 +89,28 @@ impl ChangeMachine {
         }
     }
 
-    /// Whether it was closed and nothing is under way any more.
+    /// Returns whether the machine is closed and no change is under way.
     pub fn is_over(&self) -> bool {
         self.is_closing && self.under_way.is_none() && self.lost.is_empty()
     }
 
-    /// Returns what ran before the last change.
+    /// Returns the setup before the last change.
     ///
     /// # Errors
-    /// Nothing did.
+    /// There is no change to undo.
     pub fn before(&self) -> Result<&Setup, ChangeRefusal> {
         self.log.undo().before().ok_or(ChangeRefusal::NoUndo)
     }
 
-    /// Returns what the last undo took back.
+    /// Returns the setup before the last undo.
     ///
     /// # Errors
-    /// Nothing was undone.
+    /// There is no undone change.
     pub fn after(&self) -> Result<&Setup, ChangeRefusal> {
         self.log.undo().after().ok_or(ChangeRefusal::NoRedo)
     }
 
-    /// Returns what comes back where what is on probation goes.
+    /// Returns the setup that a rollback of the probation restores.
     ///
     /// # Errors
     /// A change is under way, or nothing is on probation.
@@ -123,7 +123,7 @@ impl ChangeMachine {
         fallback.ok_or(ChangeRefusal::NoProbation)
     }
 
-    /// Returns all that is shown, with what was done by `now`.
+    /// Returns the status, with the figures up to `now`.
     pub fn status(&self, now: &Reading) -> ChangeStatus {
         ChangeStatus {
             reload: self.shown.clone(),
@@ -147,7 +147,7 @@ impl ChangeMachine {
             return Err(ChangeRefusal::Nothing);
         }
         self.check_free()?;
-        // It was planned before this: something else may have come between.
+        // The plan was made earlier, and another change may have come first.
         let due = match origin {
             ChangeOrigin::Undo => self.log.undo().before() == Some(plan.to()),
             ChangeOrigin::Redo => self.log.undo().after() == Some(plan.to()),
@@ -186,7 +186,7 @@ impl ChangeMachine {
 
     fn kept(&mut self) -> Result<Actions, ChangeRefusal> {
         match self.end_probation(ProbationState::Kept) {
-            true => Ok(info("probation ended: what was applied stays".into())),
+            true => Ok(info("probation ended: change kept".into())),
             false => Err(ChangeRefusal::NoProbation),
         }
     }
@@ -216,7 +216,7 @@ impl ChangeMachine {
         Ok(actions)
     }
 
-    /// Evacuates the device that was lost first, unless something else is under way.
+    /// Evacuates the first lost device, unless a change is under way.
     fn next_loss(&mut self, now: Duration) -> Actions {
         if self.under_way.is_some() {
             return Actions::new();
@@ -243,7 +243,7 @@ impl ChangeMachine {
         }
     }
 
-    /// Ends the probation of the last change: another one comes.
+    /// Ends the probation of the last change before the next change.
     fn make_way(&mut self, why: &str) -> Actions {
         let actions = self.interrupt_probation(why);
         if actions.is_empty() {
@@ -254,9 +254,7 @@ impl ChangeMachine {
 
     fn interrupt_probation(&mut self, why: &str) -> Actions {
         match self.end_probation(ProbationState::Kept) {
-            true => info(format!(
-                "probation ended before its time ({why}): what was on it was kept"
-            )),
+            true => info(format!("probation ended early ({why}): change kept")),
             false => Actions::new(),
         }
     }
@@ -389,7 +387,7 @@ impl ChangeMachine {
         let Some(fallback) = fallback.map(Box::new) else {
             return models_back(why);
         };
-        let text = format!("probation failed: {why}; what ran before comes back");
+        let text = format!("probation failed: {why}; restoring the previous setup");
         let change = UnderWay::new(now, ChangeOrigin::RolledBack(why));
         let begin = self.begin(change, ChangeWork::ApplySetup(fallback));
         vec![ChangeAction::Log(LogLevel::Warn, text), begin]

@@ -1,7 +1,7 @@
-//! Changes of what runs: what is applied, undone, put on probation and remembered.
+//! Changes of the running setup: apply, undo, probation and history.
 //!
-//! [`ChangeMachine`] decides and has no clock, lock or thread; [`Changes`] drives it over an
-//! engine; [`Judge`] says whether what is on probation does worse than what ran before.
+//! [`ChangeMachine`] decides and has no clock, lock or thread. [`Changes`] drives it over an
+//! engine. [`Judge`] decides whether a change on probation does worse than the previous setup.
 
 mod change_log;
 mod driver;

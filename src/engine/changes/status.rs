@@ -1,5 +1,4 @@
-//! Where changes stand: the one that is being made, the probation after it, and how both are
-//! shown.
+//! The status of changes: the change under way, the probation after it, and their views.
 
 use std::time::Duration;
 
@@ -12,12 +11,12 @@ use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, changed_entries
 use super::event::{ChangeAction, ChangeOrigin, ChangeWork};
 use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
 
-/// All that is shown of changes.
+/// The status of changes, for display.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeStatus {
     /// The change under way, or the last one.
     pub reload: Option<ReloadView>,
-    /// Latencies under what ran before.
+    /// Latencies under the previous setup.
     pub latency_before: Option<Distribution>,
     /// Whether the last change can be undone.
     pub can_undo: bool,
@@ -25,67 +24,67 @@ pub struct ChangeStatus {
     pub can_redo: bool,
     /// The latest marks, oldest first.
     pub marks: Vec<Mark>,
-    /// The latest setups that ran, oldest first; the last one runs.
+    /// The latest setups, oldest first. The last one is running.
     pub history: Vec<HistoryEntry>,
-    /// The last probation, unless something was changed since.
+    /// The last probation, or `None` after a later change.
     pub probation: Option<Probation>,
 }
 
-/// A change of what runs: the one under way, or the last one.
+/// A change of the running setup: the one under way, or the last one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReloadView {
-    /// Steps done and under way, in words.
+    /// The completed steps and the step under way, in words.
     pub steps: Vec<String>,
-    /// Where it stands.
+    /// The state of the change.
     pub state: ReloadState,
-    /// How long it has taken.
+    /// The time that the change has taken.
     pub elapsed: Duration,
 }
 
-/// Where a change stands.
+/// The state of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReloadState {
     /// It is under way.
     Running,
     /// The new setup serves.
     Done,
-    /// It failed; holds the reason, and whether the old matrix serves.
+    /// The change failed; holds the reason, and whether the old matrix serves.
     Failed(String),
 }
 
-/// The probation of a setup that was applied.
+/// The probation of an applied setup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probation {
-    /// The terms that it is judged by.
+    /// The terms of the probation.
     pub terms: Terms,
-    /// When it began, after the engine's start.
+    /// The start of the probation, after the engine's start.
     pub since: Duration,
-    /// How far it has come.
+    /// The state of the probation.
     pub state: ProbationState,
-    /// The figures of the setup before.
+    /// The figures of the previous setup.
     pub before: Measured,
     /// The figures of the new setup so far.
     pub after: Measured,
-    /// How each limit stands; none where there is nothing to compare with.
+    /// The state of each limit. Empty without a baseline to compare with.
     pub checks: Vec<Check>,
-    /// The setup that comes back if it fails, or `None` where the models of before do.
+    /// The setup to restore if the probation fails, or `None` if the previous models are restored.
     pub fallback: Option<Setup>,
 }
 
-/// Where a probation stands.
+/// The state of a probation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ProbationState {
-    /// It is not decided yet.
+    /// The probation is running.
     Watching,
-    /// It passed; the setup stays.
+    /// The probation passed and the setup stays.
     Passed,
-    /// It failed, and the setup is or was rolled back; holds the reason.
+    /// The probation failed, and the setup is being or was rolled back; holds the reason.
     Failed(String),
-    /// An operator ended it; what was applied stays.
+    /// An operator ended the probation and kept the change.
     Kept,
 }
 
-/// A change that is being made.
+/// A change under way.
 #[derive(Debug)]
 pub(super) struct UnderWay {
     pub(super) origin: ChangeOrigin,
@@ -110,18 +109,18 @@ impl UnderWay {
     }
 }
 
-/// The actions that follow from an event.
+/// The actions that an event causes.
 pub(super) type Actions = Vec<ChangeAction>;
 
-/// Why a change that an operator takes back is rolled back.
+/// The reason for a rollback by an operator.
 pub(super) const TAKEN_BACK: &str = "an operator took it back";
 
-/// Returns the one action of logging `text` for information.
+/// Returns the action that logs `text` at the info level.
 pub(super) fn info(text: String) -> Actions {
     vec![ChangeAction::Log(LogLevel::Info, text)]
 }
 
-/// Returns what the log says of a change that was made.
+/// Returns the log line of a completed change.
 pub(super) fn done(plan: &Plan, took: Duration) -> String {
     let mut said = plan.setting_words();
     if !plan.reload().is_empty() || said.is_empty() {
@@ -131,9 +130,9 @@ pub(super) fn done(plan: &Plan, took: Duration) -> String {
     format!("reload: {} in {millis:.1} ms", said.join(", "))
 }
 
-/// Returns the state and the log line of a change that was not made.
+/// Returns the state and the log line of a failed change.
 pub(super) fn failed(error: &ApplyError, origin: &ChangeOrigin) -> (ReloadState, Actions) {
-    // After a loss nothing can be said of what ran before.
+    // After a loss the state of the previous setup is unknown.
     let why = match origin {
         ChangeOrigin::Evacuation => error.to_string(),
         _ => format!("{error}; the old matrix serves"),
@@ -143,29 +142,29 @@ pub(super) fn failed(error: &ApplyError, origin: &ChangeOrigin) -> (ReloadState,
     (ReloadState::Failed(why), vec![log])
 }
 
-/// Returns the actions by which the models of before come back: that ends the engine that changes are
-/// about.
+/// Returns the actions that restore the previous models. They end the engine whose changes this
+/// machine makes.
 pub(super) fn models_back(why: String) -> Actions {
-    let text = format!("probation failed: {why}; the models of before come back");
+    let text = format!("probation failed: {why}; restoring the previous models");
     let log = ChangeAction::Log(LogLevel::Warn, text);
     vec![log, ChangeAction::Run(ChangeWork::BringModelsBack(why))]
 }
 
-/// A probation and what it is measured from.
+/// A probation with its baseline.
 #[derive(Clone, Debug)]
 pub(super) struct RunningProbation {
-    /// The part that is shown.
+    /// The visible part.
     pub view: Probation,
     judge: Judge,
     /// The reading when measuring began, or `None` before that.
     start: Option<Reading>,
 }
 
-/// The longest wait before measuring begins; a tenth of the probation's time if that is less.
-/// Requests that queued while the change was made are so left out.
+/// The longest wait before measuring begins, or a tenth of the probation's time if that is less.
+/// Excludes requests that were queued during the change.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// The number of looks in a probation, and the bounds of the pause between them.
+/// The number of checks in a probation, and the bounds of the pause between them.
 const LOOKS: u32 = 50;
 const OFTEN: Duration = Duration::from_millis(20);
 const SELDOM: Duration = Duration::from_millis(250);
@@ -195,7 +194,7 @@ impl RunningProbation {
         }
     }
 
-    /// One that is over, to be shown on.
+    /// Creates an ended probation, for display only.
     pub(super) fn over(view: Probation) -> Self {
         let judge = Judge::new(view.terms, &Baseline::default(), view.since);
         RunningProbation {
@@ -205,17 +204,17 @@ impl RunningProbation {
         }
     }
 
-    /// Whether it is not decided yet.
+    /// Returns whether the probation is still running.
     pub(super) fn is_watching(&self) -> bool {
         self.view.state == ProbationState::Watching
     }
 
-    /// How long to wait before it is looked at again.
+    /// Returns the time until the next check.
     pub(super) fn pause(&self) -> Duration {
         (self.view.terms.lasts / LOOKS).clamp(OFTEN, SELDOM)
     }
 
-    /// Looks at what was done by now.
+    /// Checks the figures up to now.
     pub(super) fn look(
         &mut self,
         now: &Reading,

@@ -1,37 +1,38 @@
-//! A change of what is served, as somebody asks for it.
+//! A requested change of the served models.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A change of the models that are served.
+/// A change of the served models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CatalogueChange {
-    /// A model is loaded, or the versions of it that are there now.
+    /// Load a model, or its current versions.
     Load(String),
-    /// A model is unloaded; with `dependents` also the pipelines that use it.
+    /// Unload a model, with `dependents` also the pipelines that use it.
     Unload {
         /// The model's name.
         name: String,
-        /// Unload what uses it, too.
+        /// Also unload the pipelines that use the model.
         dependents: bool,
     },
-    /// The source is read again: models that came, went or changed.
+    /// Read the source again for new, removed and changed models.
     Refresh,
-    /// The models before the last change come back, with their matrix.
+    /// Restore the models before the last change, with their matrix.
     Undo,
-    /// The models that the last undo took back come again.
+    /// Restore the models that the last undo removed.
     Redo,
-    /// Likewise, since the models of now did worse; says how.
+    /// Restore the models before the last change because the running ones did worse; holds the
+    /// reason.
     RollBack(String),
-    /// A program that decides what is served ([`Deployment::serve`](super::Deployment::serve)) wants
-    /// other models, or the same ones elsewhere.
+    /// A program that manages the served models ([`Deployment::serve`](super::Deployment::serve))
+    /// changes the models or their places.
     Scale,
 }
 
 impl CatalogueChange {
-    /// Returns the model that it is about, or `None` if it is about all of them.
+    /// Returns the model to load or unload, or `None` if the change is about all models.
     pub fn model(&self) -> Option<&str> {
         match self {
             CatalogueChange::Load(name) | CatalogueChange::Unload { name, .. } => Some(name),
@@ -45,7 +46,7 @@ impl fmt::Display for CatalogueChange {
         match self {
             CatalogueChange::Load(name) => write!(f, "load `{name}`"),
             CatalogueChange::Unload { name, dependents } => {
-                let more = if *dependents { " and what uses it" } else { "" };
+                let more = if *dependents { " and its users" } else { "" };
                 write!(f, "unload `{name}`{more}")
             }
             CatalogueChange::Refresh => f.write_str("read the models again"),
@@ -57,19 +58,19 @@ impl fmt::Display for CatalogueChange {
     }
 }
 
-/// How the engine of the new models follows the one that runs.
+/// The order in which the engine of the new models replaces the running one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Handover {
-    /// It starts beside it, and takes requests over at one instant.
+    /// The new engine starts next to the old one, then takes over all requests at one instant.
     #[default]
     Beside,
-    /// The old one answers what it has and ends first; later requests wait for the new one.
+    /// The old engine answers its requests and ends first. Later requests wait for the new engine.
     OldFirst,
 }
 
-/// How a change was made.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// The time in which no request was begun, where the old engine ended first.
+    /// The time in which no request could begin, or `None` if the engines ran side by side.
     pub gap: Option<Duration>,
 }

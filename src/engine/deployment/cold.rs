@@ -1,4 +1,4 @@
-//! Models that did not answer what they were asked first.
+//! Models that failed their warm-up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use divisi_model::catalogue::NewEntry;
 use divisi_model::ensemble::Ensemble;
 
-/// Models that did not answer what they were asked first, with the reason: they are not started again
-/// until somebody asks for that, or they change.
+/// Models that failed their warm-up, with the reason. They do not start again until they are
+/// requested by name or change.
 #[derive(Default)]
 pub(super) struct ColdModels(Vec<ColdModel>);
 
@@ -18,7 +18,7 @@ struct ColdModel {
 }
 
 impl ColdModels {
-    /// Returns those among the entries, with the reason.
+    /// Returns the failed models among the entries, with the reason.
     pub(super) fn among(&self, entries: &[NewEntry]) -> BTreeMap<String, String> {
         let known = |entry: &NewEntry| {
             let mut cold = self.0.iter();
@@ -28,7 +28,7 @@ impl ColdModels {
         entries.iter().filter_map(known).collect()
     }
 
-    /// Notes entries that do not answer.
+    /// Records entries that failed their warm-up.
     pub(super) fn note(&mut self, entries: &[NewEntry], failed: &BTreeMap<String, String>) {
         self.0.retain(|cold| !failed.contains_key(&cold.name));
         let cold = entries.iter().filter_map(|entry| {
@@ -41,7 +41,7 @@ impl ColdModels {
         self.0.extend(cold);
     }
 
-    /// Lets a model that is asked for by its name be started again.
+    /// Allows a model that is requested by name to start again.
     pub(super) fn ask_again(&mut self, name: Option<&str>) {
         self.0.retain(|cold| Some(cold.name.as_str()) != name);
     }

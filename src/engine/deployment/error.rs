@@ -1,4 +1,4 @@
-//! Why what is served does not change.
+//! The errors of changes of the served models.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,22 +15,22 @@ use divisi_runtime::words::format_bytes;
 
 use super::place::NoRoomBeside;
 
-/// Why models are not served as they were asked for.
+/// The reason why the served models do not change as requested.
 #[derive(Debug, Error)]
 pub enum DeploymentError {
-    /// There is no model of that name.
+    /// There is no model with this name.
     #[error("there is no model `{0}`")]
     Unknown(String),
     /// A model cannot be read.
     #[error("model `{name}`: {reason}")]
     Failed {
-        /// Its name.
+        /// The model's name.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A model is wanted otherwise than its files say, and its source reads them alone.
-    #[error("model `{0}`: it is as its manifest says; those of a repository may be configured")]
+    #[error("model `{0}`: its manifest is fixed; only models of a repository can be configured")]
     Overridden(String),
     /// A pipeline uses a model that is to be unloaded.
     #[error(
@@ -43,26 +43,26 @@ pub enum DeploymentError {
         by: String,
     },
     /// A pipeline uses a model that is to be loaded, and could not be served with it.
-    #[error("model `{name}`: `{by}`, which uses it, cannot be served with it: {reason}")]
+    #[error("model `{name}`: its user `{by}` cannot be served with it: {reason}")]
     Breaks {
         /// The model's name.
         name: String,
         /// The pipeline's.
         by: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The models that are served are fixed.
-    #[error("the models are those that the server was started with")]
+    #[error("the server was started with a fixed set of models")]
     Fixed,
     /// The models that are served follow their files.
     #[error(
-        "models are not loaded or unloaded one by one while the files of all are looked at again and \
-         again; change the files instead"
+        "models cannot be loaded or unloaded by name while the server polls their files; change \
+         the files instead"
     )]
     Polled,
     /// The models cannot be looked at.
-    #[error("{0}; the models that are served stay")]
+    #[error("{0}; the served models stay")]
     Unreadable(String),
     /// No model can be served.
     #[error("no model can be served{0}")]
@@ -76,13 +76,13 @@ pub enum DeploymentError {
     /// They do not fit, and would without one of those that are served.
     #[error("{reason}; it fits without `{would}`")]
     Alone {
-        /// Why not.
+        /// The reason.
         reason: Box<SearchError>,
-        /// The models without any of which they would.
+        /// The models of which one has to be unloaded.
         would: String,
     },
-    /// They do not fit beside those that run.
-    #[error("{}; the old one may end first, or something be unloaded", beside(.device, *.needed, *.free))]
+    /// The models do not fit next to the running ones.
+    #[error("{}; let the old engine end first, or unload a model", beside(.device, *.needed, *.free))]
     Beside {
         /// The device.
         device: String,
@@ -91,35 +91,35 @@ pub enum DeploymentError {
         /// Bytes that are free.
         free: u64,
     },
-    /// Something else has changed since it was planned.
-    #[error("other models are served since this was planned; plan it again")]
+    /// The served models changed after the plan was made.
+    #[error("the served models changed since this was planned; plan it again")]
     Stale,
     /// No change can be undone.
-    #[error("no other models were served before")]
+    #[error("there is no change of the models to undo")]
     NoUndo,
     /// No undo can be redone.
-    #[error("no change of the models was undone")]
+    #[error("there is no undone change of the models to redo")]
     NoRedo,
-    /// The old engine had ended when the new one did not start.
-    #[error("{reason}; the models of before serve again, after a gap of {} ms", .gap.as_millis())]
+    /// The old engine had ended, the new engine did not start, and the old models serve again.
+    #[error("{reason}; the previous models serve again, after a gap of {} ms", .gap.as_millis())]
     CameBack {
-        /// Why it did not start.
+        /// The reason why the new engine did not start.
         reason: String,
-        /// The time in which no request was begun.
+        /// The time in which no request could begin.
         gap: Duration,
     },
-    /// Their pool is too small for a segment.
+    /// The pool of the models is too small for a segment.
     #[error(transparent)]
     Segment(#[from] SegmentTooLarge),
-    /// Their engine does not start.
+    /// The engine of the models does not start.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
 
-/// Says which device has how little room.
+/// Formats the free and the needed memory of a device.
 pub(super) fn beside(device: &str, needed: u64, free: u64) -> String {
     let (needed, free) = (format_bytes(needed), format_bytes(free));
-    format!("`{device}` has {free} free beside what runs, and {needed} are needed")
+    format!("`{device}` has {free} free next to the running models; {needed} are needed")
 }
 
 impl From<NoRoomBeside> for DeploymentError {

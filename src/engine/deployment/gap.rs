@@ -1,31 +1,32 @@
-//! The time between two engines, where the old one has to end before the new one starts: who asks
-//! meanwhile waits.
+//! The gap between two engines if the old one has to end before the new one starts. Clients wait
+//! during the gap.
 
 use crate::serving::Leaf;
 
-/// Tells somebody who waits that the next engine runs, or that none comes.
+/// Called when the next engine runs, or when none will.
 type Waiter = Box<dyn FnOnce() + Send>;
 
-/// Those who wait at once, at most: as many as a server lets be under way, several times over.
+/// The most waiting clients, several times the number of requests that a server allows at once.
 const MOST_WAITERS: usize = 1 << 16;
 
-/// Whether an engine runs, and who waits for the next one.
+/// The clients that wait for the next engine, or `None` while an engine runs.
 #[derive(Default)]
 pub(super) struct HandoverGap(Leaf<Option<Vec<Waiter>>>);
 
 impl HandoverGap {
-    /// No engine takes requests until what is returned is dropped.
+    /// Begins a gap. No engine takes requests until the returned value is dropped.
     pub(super) fn begin(&self) -> OpenGap<'_> {
         self.0.lock().get_or_insert_default();
         OpenGap(self)
     }
 
-    /// Whether no engine takes requests.
+    /// Returns whether no engine takes requests.
     pub(super) fn is_open(&self) -> bool {
         self.0.lock().is_some()
     }
 
-    /// Tells `waiter` at the end. Returns `false` if there is no gap, or too many wait.
+    /// Calls `waiter` at the end of the gap. Returns `false` if there is no gap, or if too many
+    /// clients wait.
     pub(super) fn wait(&self, waiter: Waiter) -> bool {
         match &mut *self.0.lock() {
             Some(waiting) if waiting.len() < MOST_WAITERS => {
@@ -37,8 +38,8 @@ impl HandoverGap {
     }
 }
 
-/// A gap that has begun. Dropped, it is over: an engine takes requests again, or none ever will, and
-/// all who wait are told.
+/// An open gap. Dropping it ends the gap and calls all waiters: an engine takes requests again, or
+/// none ever will.
 pub(super) struct OpenGap<'a>(&'a HandoverGap);
 
 impl Drop for OpenGap<'_> {

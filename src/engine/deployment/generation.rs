@@ -1,4 +1,4 @@
-//! An engine for one catalogue, among those that follow each other.
+//! An engine for one catalogue, one of a sequence of engines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ use divisi_runtime::device::Devices;
 use super::DeploymentError;
 use super::observer::Observers;
 
-/// See the module's text.
+/// An engine with its catalogue.
 pub struct Generation {
-    /// Its number, from 0.
+    /// The number of the generation, from 0.
     pub number: u64,
-    /// The change by which it came, in words.
+    /// The change that created the generation, in words.
     pub why: String,
-    /// The models that it serves.
+    /// The served models.
     pub catalogue: Arc<Catalogue>,
     /// The engine.
     pub engine: Arc<Engine>,
@@ -53,18 +53,19 @@ impl Generation {
         })
     }
 
-    /// Returns a factory of other models' networks, of which it shares those that its own members have.
+    /// Returns a factory for the networks of other models. It shares the networks of members that
+    /// this generation also has.
     pub fn networks_for(&self, ensemble: Arc<Ensemble>) -> Arc<dyn PredictorFactory> {
         Arc::new(NetworkFactory::after(&self.factory, ensemble))
     }
 
-    /// Returns the factory of its networks.
+    /// Returns the factory of this generation's networks.
     pub fn networks(&self) -> Arc<dyn PredictorFactory> {
         Arc::<NetworkFactory>::clone(&self.factory)
     }
 }
 
-/// Starts an engine for `catalogue` after another one, with settings that suit its models.
+/// Starts an engine for `catalogue` after another engine, with settings that suit its models.
 pub(super) fn start_after(
     (before, why): (&Generation, String),
     catalogue: Arc<Catalogue>,
@@ -81,17 +82,17 @@ pub(super) fn start_after(
     Ok(Generation { why, ..next })
 }
 
-/// The settings that an engine begins with.
+/// The settings of an engine at its start.
 #[derive(Clone, Debug)]
 pub(super) enum StartSettings {
-    /// The policy of the one before, and otherwise those of the models.
+    /// The policy of the previous engine, and otherwise the settings of the models.
     Policy(PolicyKind),
-    /// Those under which the same models ran before.
+    /// The settings under which the same models ran before.
     Again(Box<Setup>),
 }
 
 impl Generation {
-    /// Follows settings, where they suit the models.
+    /// Applies settings if they suit the models.
     fn take_over(&self, settings: &StartSettings) {
         let setup = self.engine.setup();
         let wanted = match settings {
@@ -104,34 +105,34 @@ impl Generation {
                 ..before.with_matrix(setup.matrix)
             },
         };
-        // Those that do not suit the models are left: theirs hold.
+        // Settings that do not suit the models are ignored; the models' own settings hold.
         if let Ok(plan) = self.engine.plan(&wanted) {
             self.engine.adjust(&plan);
         }
     }
 }
 
-/// The time after which somebody is told that a generation has not ended yet.
+/// The wait for the end of a generation before a remark is due.
 const SOON: Duration = Duration::from_secs(1);
 
-/// A generation that ends what it began. Dropping this hurries it and waits for it: nobody follows any
-/// more.
+/// A generation that answers its last requests. Dropping it hurries it and waits for its end,
+/// because no engine follows any more.
 pub(super) struct Retiring {
     thread: Option<JoinHandle<()>>,
-    /// Nothing is ever sent: it is disconnected once the generation has ended.
+    /// Disconnected when the generation has ended. Nothing is ever sent.
     over: Receiver<()>,
     hurried: Arc<AtomicBool>,
 }
 
 impl Generation {
-    /// Ends once its requests are answered, or soon once `hurried` is true.
+    /// Ends when its requests are answered, or soon after `hurried` becomes true.
     pub(super) fn end(&self, hurried: &AtomicBool, observers: &Observers) {
         self.engine.retire(hurried);
         observers.ended(self);
     }
 }
 
-/// Ends a generation beside the one that follows.
+/// Ends a generation in the background, next to the one that follows.
 pub(super) fn retire(
     generation: &Arc<Generation>,
     hurried: &Arc<AtomicBool>,
@@ -145,7 +146,7 @@ pub(super) fn retire(
     };
     let thread = thread::Builder::new().name("retire".into()).spawn(work);
     if thread.is_err() {
-        // Without a thread the caller waits itself.
+        // Without a thread the caller waits.
         generation.end(hurried, observers);
     }
     Retiring {
@@ -156,7 +157,7 @@ pub(super) fn retire(
 }
 
 impl Retiring {
-    /// Waits for its end, and calls `late` if that does not come soon.
+    /// Waits for the end, and calls `late` if it takes more than [`SOON`].
     pub(super) fn wait(mut self, late: impl FnOnce()) {
         if self.over.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
             late();
@@ -166,7 +167,7 @@ impl Retiring {
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and there would be nothing to do about it.
+            // The thread does not panic, and nothing could be done about it.
             let _ = thread.join();
         }
     }

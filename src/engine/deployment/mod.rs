@@ -1,12 +1,14 @@
-//! Which models are served: loaded, unloaded and replaced by newer versions while requests flow.
+//! The served models: loads, unloads and replaces them while requests flow.
 //!
-//! They are a [`Catalogue`]. A change of it starts an engine for the new one beside the
-//! engine that runs; networks that both serve are there once. Requests that come from one moment on go
-//! to the new engine, those under way end on the version that they began with, and then the old engine
-//! stops: it waits for them as long as they go on ([`DrainLimits`](crate::serving::DrainLimits)), and so
-//! does the next change. Where both do not fit beside each other, the old one may end first: requests wait meanwhile.
-//! A change can be planned before it is applied, and undone. Models that stay keep their places and
-//! batch sizes in the matrix, and so does a new version of one that was there.
+//! The models form a [`Catalogue`]. A change starts an engine for the new catalogue next to the
+//! running engine; both share the networks that they have in common. From one moment on, requests
+//! go to the new engine. Earlier requests finish with the model version that they began with, and
+//! then the old engine stops. It waits for them while they progress
+//! ([`DrainLimits`](crate::serving::DrainLimits)), and so does the next change.
+//!
+//! If both engines do not fit side by side, the old one can end first while requests wait. A change
+//! can be planned before it is applied, and undone. Models that stay keep their places and batch
+//! sizes in the matrix. A new version of a model takes those of the old version.
 
 mod change;
 mod cold;
@@ -55,13 +57,13 @@ pub use status::{LoadState, ModelStatus};
 use taken_back::TakenBack;
 pub use wish::instance_remarks;
 
-/// The most changes that can be undone: each keeps the models that served before it.
+/// The most changes that can be undone. Each keeps the previous models alive.
 const MOST_PAST: usize = 8;
 
-/// The most remarks that are kept for whoever takes them.
+/// The most remarks kept until they are taken.
 const MOST_NOTICES: usize = 256;
 
-/// See the module's text.
+/// The served models, with the engine that runs them.
 pub struct Deployment {
     name: String,
     source: Option<Arc<dyn ModelSource>>,
@@ -69,57 +71,57 @@ pub struct Deployment {
     options: EngineOptions,
     running: SharedLeaf<Arc<Generation>>,
     gap: HandoverGap,
-    /// One change at a time.
+    /// Locked during a change, so only one runs at a time.
     changing: Ranked<DeploymentRank, WantedNames>,
-    /// How each model stands, also while a change is under way.
+    /// The status of each model, readable during a change.
     known: SharedLeaf<Vec<ModelStatus>>,
-    /// Remarks of the source that nobody has taken yet.
+    /// Remarks of the source that have not been taken yet.
     notices: Leaf<Vec<String>>,
-    /// Whether there is something to undo, and to redo.
+    /// Whether undo and redo are possible, as bits.
     undoable: AtomicU8,
-    /// Whether engines that end what they began are to hurry.
+    /// Whether retiring engines have to hurry.
     leaving: Arc<AtomicBool>,
     observers: Observers,
 }
 
-/// The bits of what can be undone and redone.
+/// The bits of `undoable`.
 const UNDO: u8 = 1;
 const REDO: u8 = 2;
 
-/// The models that are to be served.
+/// The names of the models to serve.
 #[derive(Default)]
 struct WantedNames {
     names: BTreeSet<String>,
-    /// Why models that were wanted are not served.
+    /// The reasons why requested models are not served.
     failures: BTreeMap<String, String>,
     retiring: Option<Retiring>,
     past: UndoHistory<PastCatalogue>,
-    /// Models that did not answer what they were asked first.
+    /// Models that failed their warm-up.
     cold: ColdModels,
     taken_back: TakenBack,
 }
 
 impl WantedNames {
-    /// Lets the model that a change asks for by its name be started, whatever became of it before.
+    /// Allows a model that the change requests by name to start, regardless of earlier failures.
     fn ask_again(&mut self, change: &CatalogueChange) {
         self.cold.ask_again(change.model());
         self.taken_back.ask_again(change.model());
     }
 }
 
-/// The way in which a deployment begins.
+/// The initial state of a deployment.
 pub struct DeploymentStart {
-    /// The name of what is served as a whole.
+    /// The name of the whole deployment.
     pub name: String,
     /// The devices.
     pub devices: Devices,
-    /// How engines are set up.
+    /// The options of engines.
     pub options: EngineOptions,
-    /// The first matrix; worst-fit decreasing finds one where there is none.
+    /// The first matrix, or `None` to find one by worst-fit decreasing.
     pub matrix: Option<Matrix>,
 }
 
-/// Starts the first generation, without the models that do not answer what they are asked first.
+/// Starts the first generation, without the models that fail their warm-up.
 fn first(
     start: &DeploymentStart,
     read: &mut ModelsRead,
@@ -127,7 +129,7 @@ fn first(
 ) -> Result<Generation, DeploymentError> {
     let mut matrix = start.matrix.clone();
     loop {
-        // Models may come, and a source that is polled is read again.
+        // More models may come, and a polled source is read again.
         let waits = source.is_some_and(|s| read.failures.is_empty() || s.is_polled());
         if read.entries.is_empty() && !waits {
             return Err(DeploymentError::nothing(&read.failures));
@@ -157,11 +159,12 @@ fn first(
 }
 
 impl Deployment {
-    /// Serves the models that were read from `source`; without one nothing is loaded or unloaded later.
-    /// There may be none yet, where some can be loaded.
+    /// Serves the models that were read from `source`. Without a source, nothing can be loaded or
+    /// unloaded later. The deployment may start empty if models can be loaded.
     ///
     /// # Errors
-    /// None of them can be read, they are no catalogue, do not fit, or a worker does not start.
+    /// No model can be read, the models do not form a catalogue or do not fit, or a worker does not
+    /// start.
     pub fn start(
         source: Option<Arc<dyn ModelSource>>,
         read: ModelsRead,
@@ -202,22 +205,23 @@ impl Deployment {
         Ok(deployment)
     }
 
-    /// Returns the name of what is served as a whole, whichever models that are.
+    /// Returns the name of the whole deployment, which does not depend on its models.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns what runs.
+    /// Returns the running generation.
     pub fn running(&self) -> Arc<Generation> {
         Arc::clone(&self.running.read())
     }
 
-    /// Returns how each model of the source stands, loaded or not.
+    /// Returns the status of each model of the source, loaded or not.
     pub fn models(&self) -> Vec<ModelStatus> {
         self.known.read().clone()
     }
 
-    /// The same, with those that came to the source since it was last read.
+    /// Returns the status of each model, including models that appeared in the source since it was
+    /// last read.
     pub fn models_there(&self) -> Vec<ModelStatus> {
         let mut all = self.models();
         let names = self.source.iter().flat_map(|source| source.names());
@@ -227,28 +231,30 @@ impl Deployment {
         all
     }
 
-    /// Takes the remarks of the source since the last call, such as settings that mean nothing here.
+    /// Takes the remarks of the source since the last call, for instance about unsupported
+    /// settings.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.notices.lock())
     }
 
-    /// Whether models can be loaded and unloaded.
+    /// Returns whether models can be loaded and unloaded.
     pub fn can_change(&self) -> bool {
         self.source.is_some()
     }
 
-    /// Loads a model, or the versions of it that are there now.
+    /// Loads a model, or its current versions.
     ///
     /// # Errors
-    /// It is unknown, cannot be read, or does not fit beside what runs: that goes on.
+    /// The model is unknown, cannot be read, or does not fit next to the running ones. The running
+    /// models stay.
     pub fn load(&self, name: &str) -> Result<(), DeploymentError> {
         self.load_as(name, &ModelOverride::default())
     }
 
-    /// Loads a model as somebody wants it: until it is loaded again it is that.
+    /// Loads a model with an overridden configuration or files, until it is loaded again.
     ///
     /// # Errors
-    /// As for [`Deployment::load`]; the model is then as it was wanted before.
+    /// See [`Deployment::load`]. After an error the previous override is in place again.
     pub fn load_as(&self, name: &str, by: &ModelOverride) -> Result<(), DeploymentError> {
         let source = self.source()?;
         let mut wanted = self.changing.lock();
@@ -266,26 +272,26 @@ impl Deployment {
         };
         let loaded = self.change_to(&mut wanted, CatalogueChange::Load(name.to_owned()));
         if loaded.is_err() {
-            // What is served goes on, and the next one to look finds that.
+            // The running models stay, and the next read of the source detects this.
             take_back();
         }
         loaded
     }
 
-    /// Unloads a model; with `dependents` also the pipelines that use it, which are refused otherwise.
+    /// Unloads a model, with `dependents` also the pipelines that use it.
     ///
     /// # Errors
-    /// It is not served, or a pipeline uses it.
+    /// The model is not served, or a pipeline uses it and `dependents` is false.
     pub fn unload(&self, name: &str, dependents: bool) -> Result<(), DeploymentError> {
         let name = name.to_owned();
         self.change(CatalogueChange::Unload { name, dependents })
     }
 
-    /// Reads the source again and serves what is there now: models that came, went or changed. Versions
-    /// that were taken back stay away.
+    /// Reads the source again and serves its new and changed models, without the removed ones.
+    /// Versions that were rolled back stay out.
     ///
     /// # Errors
-    /// The models do not fit beside those that run: these go on.
+    /// The models do not fit next to the running ones. The running models stay.
     pub fn refresh(&self) -> Result<(), DeploymentError> {
         self.change(CatalogueChange::Refresh)
     }
@@ -304,21 +310,21 @@ impl Deployment {
         self.apply_to(wanted, plan, Handover::Beside).map(drop)
     }
 
-    /// Works out what a change would make of models, columns and memory; nothing changes yet.
+    /// Plans a change: the resulting models, columns and memory. Changes nothing.
     ///
     /// # Errors
-    /// It cannot be made, not even if the running engine ends first.
+    /// The change is not possible, even if the running engine ends first.
     pub fn plan(&self, change: CatalogueChange) -> Result<CataloguePlan, DeploymentError> {
         let mut wanted = self.changing.lock();
         wanted.ask_again(&change);
         self.plan_for(&wanted, change, None)
     }
 
-    /// Makes a change that was worked out.
+    /// Applies a planned change.
     ///
     /// # Errors
-    /// Something else has changed since, both engines do not fit beside each other, or the new one does
-    /// not start: what ran before runs.
+    /// The models changed since the plan, the engines do not fit side by side, or the new engine
+    /// does not start. The previous models serve.
     pub fn apply(
         &self,
         plan: CataloguePlan,
@@ -327,39 +333,39 @@ impl Deployment {
         self.apply_to(&mut self.changing.lock(), plan, handover)
     }
 
-    /// Tells `observer` of engines that are followed by others, from now on.
+    /// Notifies `observer` of all later handovers between engines.
     pub fn observe(&self, observer: Arc<dyn HandoverObserver>) {
         self.observers.add(observer);
     }
 
-    /// Whether a change can be undone.
+    /// Returns whether a change can be undone.
     pub fn can_undo(&self) -> bool {
         self.undoable.load(Ordering::Relaxed) & UNDO != 0
     }
 
-    /// Whether the last undo can be redone.
+    /// Returns whether the last undo can be redone.
     pub fn can_redo(&self) -> bool {
         self.undoable.load(Ordering::Relaxed) & REDO != 0
     }
 
-    /// Lets engines that end what they began take no longer from now on than one that is shut down: its
-    /// operator leaves.
+    /// Limits the time of retiring engines to that of a shutdown, because the operator is leaving.
     pub fn leave(&self) {
         self.leaving.store(true, Ordering::Release);
     }
 
-    /// Tells `waiter` once the next engine takes requests, or none ever will. Returns `false` if there
-    /// is nothing to wait for: an engine runs.
+    /// Calls `waiter` when the next engine takes requests, or when none ever will. Returns `false`
+    /// if an engine is running and there is nothing to wait for.
     pub fn wait_for_engine(&self, waiter: Box<dyn FnOnce() + Send>) -> bool {
         self.gap.wait(waiter)
     }
 
-    /// Whether no engine takes requests just now: the old one ends before the new one starts.
+    /// Returns whether no engine takes requests, because the old one ends before the new one
+    /// starts.
     pub fn is_between(&self) -> bool {
         self.gap.is_open()
     }
 
-    /// Keeps a remark for whoever takes them.
+    /// Keeps a remark until it is taken.
     pub fn note(&self, text: String) {
         self.keep_notices(&mut vec![text]);
     }
@@ -375,7 +381,7 @@ impl Deployment {
         self.source.as_ref().ok_or(DeploymentError::Fixed)
     }
 
-    /// Lets whoever asks see how each model stands.
+    /// Publishes the status of each model.
     fn tell(&self, wanted: &WantedNames) {
         let names = self.source.as_ref().map(|source| source.names());
         let catalogue = &self.running().catalogue;

@@ -1,4 +1,6 @@
-//! Who is told of engines that follow one another.
+//! Observers of a deployment: they learn when an engine retires and when it has ended.
+//!
+//! The counters of `/metrics` use this to continue from one engine to the next.
 
 use std::sync::Arc;
 
@@ -6,16 +8,17 @@ use crate::serving::SharedLeaf;
 
 use super::Generation;
 
-/// Told of each generation that another one follows.
+/// Observes each generation that another one replaces.
 pub trait HandoverObserver: Send + Sync {
-    /// `generation` answers what it has, and takes nothing more: another one does, or will.
+    /// `generation` answers its remaining requests and takes no more. Another generation takes
+    /// over, or will.
     fn retires(&self, generation: &Arc<Generation>);
 
-    /// `generation` has ended; nothing that it counts changes any more.
+    /// `generation` has ended, and its counters are final.
     fn ended(&self, generation: &Generation);
 }
 
-/// Those who are told, in the order in which they came.
+/// The observers, in the order of registration.
 #[derive(Clone, Default)]
 pub(super) struct Observers(Arc<SharedLeaf<Vec<Arc<dyn HandoverObserver>>>>);
 
@@ -24,7 +27,7 @@ impl Observers {
         self.0.write().push(observer);
     }
 
-    /// Tells all of them, each without a lock.
+    /// Notifies all observers without holding a lock.
     fn tell(&self, what: impl Fn(&dyn HandoverObserver)) {
         let all = self.0.read().clone();
         all.iter().for_each(|one| what(&**one));

@@ -1,4 +1,5 @@
-//! Where models run: those that stay keep their places, a new version takes those of the old one.
+//! The places of models in a matrix: models that stay keep theirs, and a new version takes those of
+//! the old one.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use super::generation::Generation;
 use super::preview::MemoryChange;
 use super::wish::{grown, own_entry, wished};
 
-/// Returns a matrix for a catalogue: models where they are wished, others by worst-fit decreasing.
+/// Returns a matrix for a catalogue: models with wished places there, others by worst-fit
+/// decreasing.
 pub(super) fn first(
     catalogue: &Catalogue,
     devices: &Devices,
@@ -26,26 +28,26 @@ pub(super) fn first(
     let wished = wished(catalogue, &frame, devices, |_| true);
     let found = match wished.is_empty() {
         true => worst_fit(&frame, devices, &footprints),
-        // Wishes that do not fit are wishes still.
+        // Wishes that do not fit are dropped.
         false => complete(&frame, &wished, &[], devices, &footprints)
             .or_else(|_| worst_fit(&frame, devices, &footprints)),
     };
     Ok(grown(found?, catalogue, devices, &footprints, |_| true))
 }
 
-/// Where the models of a catalogue would run, and whether that fits beside what runs.
+/// The places for the models of a catalogue, and whether they fit next to the running models.
 pub(super) struct Placement {
     /// The matrix.
     pub matrix: Matrix,
-    /// The numbers that each column is computed in.
+    /// The precision of each column.
     pub precisions: Vec<MemberPrecision>,
-    /// The device without room for both, if there is one.
+    /// The device without enough memory for both engines, or `None` if both fit.
     pub not_beside: Option<NoRoomBeside>,
     /// The memory of each device.
     pub memory: Vec<MemoryChange>,
 }
 
-/// A device has no room for a worker beside what runs.
+/// A device without enough memory for a worker next to the running models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NoRoomBeside {
     pub device: String,
@@ -53,11 +55,11 @@ pub(super) struct NoRoomBeside {
     pub free: u64,
 }
 
-/// Returns where the catalogue that follows the running one runs, and in which numbers; as in `wanted`,
-/// if that is there and still fits.
+/// Returns the places and precisions for the next catalogue. Uses the setup `wanted` if there is
+/// one and it still fits.
 ///
 /// # Errors
-/// It does not fit even alone.
+/// The catalogue does not fit even alone.
 pub(super) fn next(
     running: &Generation,
     catalogue: &Catalogue,
@@ -93,7 +95,7 @@ pub(super) fn next(
     })
 }
 
-/// Whether a matrix of the same models, which ran before, can run again.
+/// Returns whether an earlier matrix of the same models can run again.
 fn may_run(
     matrix: &Matrix,
     lost: &[DeviceIndex],
@@ -145,13 +147,13 @@ fn placed(
     let all: Vec<_> = kept.iter().copied().chain(wishes).collect();
     let found = complete(&frame, &all, lost, devices, footprints);
     let found = found.or_else(|_| complete(&frame, &kept, lost, devices, footprints));
-    // A version that outgrew the place of the last one is placed anew, with all others.
+    // A version that no longer fits in the old version's place is placed again, together with all
+    // others.
     let found = found.or_else(|_| complete(&frame, &[], lost, devices, footprints))?;
     Ok(grown(found, catalogue, devices, footprints, grows))
 }
 
-/// Whether a model that stays is to begin with another batch size than before, because its configuration
-/// says so now.
+/// Returns whether the configuration of a model that stays now specifies another first batch size.
 fn is_resized(
     (before, old): (&Catalogue, MemberIndex),
     (catalogue, new): (&Catalogue, MemberIndex),
@@ -162,7 +164,7 @@ fn is_resized(
     }
 }
 
-/// Returns the memory of each device now, while both engines are there, and after.
+/// Returns the memory of each device before, during and after the change.
 fn memory(
     running: &Generation,
     matrix: &Matrix,
@@ -196,8 +198,7 @@ fn footprints(
     Ok(Footprints::of(&computed, devices).with_pools(&pools))
 }
 
-/// Returns the bookings of both engines together, which are there for a moment. Weights that both hold
-/// are there once.
+/// Returns the combined bookings of both engines during a handover. Shared weights count once.
 fn beside(
     running: &Generation,
     (matrix, precisions): (&Matrix, &[MemberPrecision]),
@@ -228,7 +229,7 @@ fn beside(
         {
             booking.weight_bytes = 0;
         }
-        // Columns of another matrix: no weights are shared by number.
+        // Columns of another matrix share no weights by number.
         booking.member = MemberIndex::new(old.members.len() + cell.member.get());
         ledger.book(&booking).map_err(|room| NoRoomBeside {
             device: devices.get(cell.device).name.clone(),

@@ -1,5 +1,7 @@
-//! A change of what is served, worked out before anything changes: models read, places found, memory
-//! counted.
+//! The plan of a change of the models: models read, places found, memory counted, nothing changed
+//! yet.
+//!
+//! A plan is applied whole, or refused as stale once another generation runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,34 +14,34 @@ use divisi_model::ensemble::MemberPrecision;
 use super::place::NoRoomBeside;
 use super::{CatalogueChange, CataloguePreview, ReadState};
 
-/// A change that is worked out and can be applied, as long as nothing else changes.
+/// A planned change. It can be applied until something else changes.
 pub struct CataloguePlan {
     /// The change.
     pub(super) change: CatalogueChange,
-    /// The number of the generation that it was worked out for.
+    /// The number of the generation for which the change was planned.
     pub(super) from: u64,
     pub(super) names: BTreeSet<String>,
     pub(super) failures: BTreeMap<String, String>,
-    /// The state of the source once it is applied, where models were read.
+    /// The state of the source after the change, or `None` if no models were read.
     pub(super) state: Option<ReadState>,
-    /// The models that would be served, or `None` if those are served.
+    /// The next models, or `None` if they are already served.
     pub(super) next: Option<NextCatalogue>,
 }
 
-/// The models that would be served, and where.
+/// The next models and their places.
 pub(super) struct NextCatalogue {
     pub catalogue: Arc<Catalogue>,
     pub matrix: Matrix,
-    /// The numbers that each column is computed in.
+    /// The precision of each column.
     pub precisions: Vec<MemberPrecision>,
-    /// The settings of then, where it was served before.
+    /// The earlier settings of the models, or `None` if they were not served before.
     pub settings: Option<Box<Setup>>,
     pub not_beside: Option<NoRoomBeside>,
     pub preview: CataloguePreview,
 }
 
 impl CataloguePlan {
-    /// Returns the number of the generation that it was worked out for.
+    /// Returns the number of the generation for which the change was planned.
     pub fn from(&self) -> u64 {
         self.from
     }
@@ -49,19 +51,19 @@ impl CataloguePlan {
         &self.change
     }
 
-    /// Whether the models that serve stay as they are.
+    /// Returns whether the served models stay unchanged.
     pub fn is_empty(&self) -> bool {
         self.next.is_none()
     }
 
-    /// Returns the changes that it would make.
+    /// Returns a preview of the change.
     pub fn preview(&self) -> CataloguePreview {
         let next = self.next.as_ref();
         next.map(|next| next.preview.clone()).unwrap_or_default()
     }
 }
 
-/// The models that were served before a change, with where they ran.
+/// The models before a change, with their setup.
 #[derive(Clone)]
 pub(super) struct PastCatalogue {
     pub names: BTreeSet<String>,

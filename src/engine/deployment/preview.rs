@@ -1,4 +1,4 @@
-//! The columns and the memory after a change of the models, before it is made.
+//! The columns and the memory after a change of the models, computed before it is applied.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,39 +6,38 @@ use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::{Catalogue, CatalogueEntry};
 use divisi_runtime::device::MemberIndex;
 
-/// The changes that a change of the models would make.
+/// The effects of a change of the models.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CataloguePreview {
-    /// Models that come, with their versions.
+    /// Added models, with their versions.
     pub came: Vec<String>,
-    /// Models that go.
+    /// Removed models.
     pub went: Vec<String>,
-    /// Columns of the matrix that come.
+    /// Added columns of the matrix.
     pub columns_came: Vec<String>,
-    /// Columns that go.
+    /// Removed columns.
     pub columns_went: Vec<String>,
-    /// Columns that stay and get other places or batch sizes.
+    /// Columns that stay with other places or batch sizes.
     pub moved: Vec<String>,
     /// The memory of each device.
     pub memory: Vec<MemoryChange>,
-    /// Why old and new do not fit beside each other, if they do not: the old engine has to end
-    /// first.
+    /// The reason why the old engine has to end first, or `None` if both engines fit side by side.
     pub not_beside: Option<String>,
 }
 
-/// The memory of a device in a change of the models, in bytes. Devices of one memory space say the
-/// same.
+/// The memory of a device in a change of the models, in bytes. Devices that share a memory space
+/// have equal values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryChange {
     /// The device.
     pub device: String,
     /// Booked now.
     pub now: u64,
-    /// Booked while old and new are beside each other, or `None` if they do not fit.
+    /// Booked while both engines run, or `None` if they do not fit.
     pub during: Option<u64>,
-    /// Booked once the change is made.
+    /// Booked after the change.
     pub after: u64,
-    /// All of it.
+    /// The device's whole memory.
     pub bytes: u64,
 }
 
@@ -68,7 +67,7 @@ impl CataloguePreview {
     }
 }
 
-/// Returns the entries of a catalogue that the other has not, or has with another network.
+/// Returns the entries of a catalogue that are missing in the other, or have another network there.
 fn beyond(of: &Catalogue, other: &Catalogue) -> Vec<String> {
     let same = |a: &CatalogueEntry, b: &CatalogueEntry| {
         let (one, two) = (a.ensemble(), b.ensemble());

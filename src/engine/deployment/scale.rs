@@ -1,4 +1,4 @@
-//! Models that a program decides on, which knows their places.
+//! Models that a program manages together with their places.
 
 use crate::serving::Setup;
 use divisi_model::allocation::Matrix;
@@ -7,13 +7,13 @@ use divisi_model::catalogue::{Catalogue, NewEntry};
 use super::{CatalogueChange, CataloguePlan, Deployment, DeploymentError, Handover};
 
 impl Deployment {
-    /// Serves these models by this matrix from now on, whatever was served before: requests that come
-    /// from one moment on go to them, those under way end as they began. Returns `false` if that is
-    /// what is served.
+    /// Replaces the served models by `entries`, placed by `matrix`. New requests go to the new
+    /// models; requests under way finish with the old ones. Returns `false` if these models already
+    /// run with this matrix.
     ///
     /// # Errors
-    /// The models are no catalogue, the matrix is not of them, or they do not fit beside those that run,
-    /// which go on.
+    /// The models do not form a catalogue, the matrix does not match them, or they do not fit next
+    /// to the running models. The running models stay.
     pub fn serve(&self, entries: Vec<NewEntry>, matrix: Matrix) -> Result<bool, DeploymentError> {
         let mut wanted = self.changing.lock();
         let running = self.running();
@@ -29,7 +29,7 @@ impl Deployment {
             ..running.engine.setup()
         };
         let mut next = self.next_of(&running, entries, Some(Box::new(setup)))?;
-        // Settings are those of the models: other columns vote.
+        // The settings are those of the models, because other columns vote.
         next.settings = None;
         let plan = CataloguePlan {
             change: CatalogueChange::Scale,

@@ -1,4 +1,4 @@
-//! Where models come from.
+//! The sources of models.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,38 +6,39 @@ use std::sync::Arc;
 
 use divisi_model::catalogue::NewEntry;
 
-/// Brings back how a model was read before.
+/// Restores the earlier way of reading a model.
 pub type TakeBack<'a> = Box<dyn FnOnce() + 'a>;
 
-/// Models that can be served, such as those of a folder.
+/// A source of models, such as a folder.
 pub trait ModelSource: Send + Sync {
-    /// Returns the names of all models that there are now.
+    /// Returns the names of all models of the source.
     fn names(&self) -> Vec<String>;
 
-    /// Checks that the models can be looked at now.
+    /// Checks that the models can be read now.
     ///
     /// # Errors
-    /// They cannot be, so that none of their names says that one is gone; in words.
+    /// The source is not readable, so a missing name does not mean that the model was removed.
+    /// Holds the reason in words.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Whether all models that there are are served, and are looked at again and again: what is loaded
-    /// or unloaded by its name would be undone by the next look.
+    /// Returns whether the source is polled: all its models are served, so the next poll would undo
+    /// a load or unload by name.
     fn is_polled(&self) -> bool {
         false
     }
 
-    /// Whether models can be read otherwise than their files say.
+    /// Returns whether a load can override the files of a model.
     fn takes_overrides(&self) -> bool {
         false
     }
 
-    /// Reads a model otherwise than its files say from now on, or again as they do. Returns what brings
-    /// back how it was read before.
+    /// Overrides the files of a model from now on, or removes its override. Returns a function that
+    /// restores the previous state.
     ///
     /// # Errors
-    /// The files cannot be; in words.
+    /// The override cannot be read. Holds the reason in words.
     fn override_model(
         &self,
         name: &str,
@@ -47,33 +48,31 @@ pub trait ModelSource: Send + Sync {
         Ok(Box::new(|| {}))
     }
 
-    /// Reads models, in every version that is to be served. Those that are served and are not to be
-    /// read again, or did not change since they were, and members that several share, are the same ones
-    /// again.
+    /// Reads all versions to be served of the models. Reuses the entries of unchanged models, of
+    /// served models that need not be read again, and of shared members.
     fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead;
 
-    /// Notes that what was read is what is served: later reads go on from there.
+    /// Records that the read models are now served. Later reads continue from this state.
     fn serves(&self, read: &ReadState) {
         let _ = read;
     }
 }
 
-/// The models that are to be read.
+/// The models to read.
 #[derive(Clone, Copy)]
 pub struct ModelsToRead<'a> {
-    /// Their names.
+    /// The names of the models.
     pub names: &'a BTreeSet<String>,
-    /// Those that are read again although they are served.
+    /// The models to read again although they are served.
     pub again: ReadAgain<'a>,
-    /// The entries that are served.
+    /// The served entries.
     pub served: &'a [NewEntry],
-    /// The state after an earlier read for the same change, whose models are not served; `None` for
-    /// the one that is.
+    /// The state after an earlier read for the same change, or `None` for the served state.
     pub after: Option<&'a ReadState>,
 }
 
 impl<'a> ModelsToRead<'a> {
-    /// Models of which none is served yet.
+    /// Creates a first read, while no models are served.
     pub fn first(names: &'a BTreeSet<String>) -> Self {
         ModelsToRead {
             names,
@@ -84,34 +83,34 @@ impl<'a> ModelsToRead<'a> {
     }
 }
 
-/// The knowledge of a source about the files of its models once it has read them.
+/// The knowledge of a source about the files of its models after reading them.
 #[derive(Clone)]
 pub struct ReadState(Arc<dyn Any + Send + Sync>);
 
 impl ReadState {
-    /// Wraps what a source knows.
+    /// Wraps the knowledge of a source.
     pub fn new<S: Any + Send + Sync>(known: Arc<S>) -> Self {
         ReadState(known)
     }
 
-    /// Returns what the source knows, or `None` if another one wrapped it.
+    /// Returns the knowledge of the source, or `None` if a source of another type wrapped it.
     pub fn known<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
         Arc::clone(&self.0).downcast().ok()
     }
 }
 
-/// The models that are read again although they are served.
+/// The models to read again although they are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAgain<'n> {
-    /// All of them.
+    /// All models.
     All,
-    /// The one of this name, and those that use it: what became of the files of others does not
-    /// matter yet.
+    /// The model with this name and the models that use it. The files of other models do not matter
+    /// yet.
     Named(&'n str),
 }
 
 impl ReadAgain<'_> {
-    /// Whether the model called `name` is among them by its own name.
+    /// Returns whether the model called `name` is read again by its own name.
     pub fn names(self, name: &str) -> bool {
         match self {
             ReadAgain::All => true,
@@ -120,39 +119,40 @@ impl ReadAgain<'_> {
     }
 }
 
-/// A model as somebody who loads it wants it, in place of what its files say.
+/// A model as a load request overrides it, in place of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelOverride {
     /// Its configuration, as JSON.
     pub config: Option<String>,
-    /// Its files by their paths in its folder; with any of them none of its own are read.
+    /// The model's files by their paths in its folder. If there are any, the model's own files are
+    /// not read.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
 impl ModelOverride {
-    /// Whether the model is as its files say.
+    /// Returns whether nothing is overridden.
     pub fn is_none(&self) -> bool {
         self.config.is_none() && self.files.is_empty()
     }
 }
 
-/// The models that were read.
+/// The result of reading models.
 #[derive(Default)]
 pub struct ModelsRead {
-    /// Those that can be served.
+    /// The entries that can be served.
     pub entries: Vec<NewEntry>,
-    /// The names by which models were asked for, at the start; `None` for all that were read.
+    /// The names of the models that were requested at the start, or `None` if all were.
     pub asked: Option<BTreeSet<String>>,
-    /// The others by name, with why they cannot.
+    /// The other models by name, each with the reason.
     pub failures: BTreeMap<String, String>,
-    /// Remarks for the operator, such as settings that mean nothing here.
+    /// Remarks for the operator, for instance about unsupported settings.
     pub notices: Vec<String>,
-    /// The state of the source after this.
+    /// The state of the source after the read.
     pub state: Option<ReadState>,
 }
 
 impl ModelsRead {
-    /// Lets models of `names` that could not be read now, and were served before, be served on.
+    /// Keeps serving the models of `names` that were served before and could not be read now.
     pub(super) fn keep_served(&mut self, names: &BTreeSet<String>, before: &[NewEntry]) {
         let failed = |entry: &NewEntry| self.failures.contains_key(&entry.name);
         self.entries
@@ -164,8 +164,8 @@ impl ModelsRead {
         self.entries.extend(missing);
     }
 
-    /// Keeps why models that were served before, and are the same ones still, are not as their files
-    /// say, and why others could not be loaded and are not served.
+    /// Keeps earlier failures: of served models that did not change, and of models that could not
+    /// be loaded and are not served.
     pub(super) fn keep_failures(
         &mut self,
         failures: &BTreeMap<String, String>,
@@ -187,14 +187,14 @@ impl ModelsRead {
         self.failures.extend(kept);
     }
 
-    /// Whether these are the entries that were served before, in any order.
+    /// Returns whether the entries are the served ones, in any order.
     pub(super) fn is_same(&self, before: &[NewEntry]) -> bool {
         let mut entries = self.entries.iter();
         self.entries.len() == before.len() && entries.all(|entry| is_among(entry, before))
     }
 }
 
-/// Whether an entry is one of some others.
+/// Returns whether an entry is one of the others.
 fn is_among(entry: &NewEntry, others: &[NewEntry]) -> bool {
     others.iter().any(|other| {
         entry.name == other.name

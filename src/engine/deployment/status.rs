@@ -1,15 +1,15 @@
-//! How each model stands.
+//! The status of each model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use divisi_model::catalogue::{Catalogue, CatalogueEntry, NewEntry, Version};
 
-/// Whether a model is served.
+/// The load state of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadState {
-    /// It is served.
+    /// The model is served.
     Loaded,
-    /// It is not; says why.
+    /// The model is not served; holds the reason.
     Unloaded(String),
 }
 
@@ -18,19 +18,19 @@ pub enum LoadState {
 pub struct ModelStatus {
     /// The model's name.
     pub name: String,
-    /// Its version, or `None` where none was read.
+    /// The model's version, or `None` if none was read.
     pub version: Option<Version>,
     /// Whether it is served.
     pub state: LoadState,
-    /// Why its newest files are not those that are served, if so.
+    /// The reason why the newest files are not the served ones, or `None` if they are.
     pub failure: Option<String>,
 }
 
-/// The most versions of a model that are known although they are not served: the highest.
+/// The most unserved versions of a model in the status. The highest versions are kept.
 const MOST_VERSIONS: usize = 64;
 
-/// Returns the models of a catalogue, then those that are not in it. Versions that were served
-/// `before`, and are not now, are known for as long as there is the model.
+/// Returns the status of the models of a catalogue, then of models outside it. Versions that were
+/// served `before` stay listed while the model exists.
 pub(super) fn all(
     catalogue: &Catalogue,
     names: Vec<String>,
@@ -68,7 +68,7 @@ pub(super) fn all(
     loaded.chain(unloaded).collect()
 }
 
-/// Returns the status of a model that came to its source, and was not read yet.
+/// Returns the status of a model that appeared in its source and has not been read yet.
 pub(super) fn not_loaded(name: String) -> ModelStatus {
     ModelStatus {
         name,
@@ -78,7 +78,8 @@ pub(super) fn not_loaded(name: String) -> ModelStatus {
     }
 }
 
-/// Returns why a model is not served that did not fail: one without a version never was.
+/// Returns the reason for not serving a model that did not fail. A model without a version was
+/// never loaded.
 fn unserved(version: Option<Version>) -> &'static str {
     match version {
         Some(_) => "unloaded",
@@ -86,7 +87,7 @@ fn unserved(version: Option<Version>) -> &'static str {
     }
 }
 
-/// Returns the versions of a model that were served before and are not now, the highest first.
+/// Returns the versions of a model that were served before and no longer are, the highest first.
 fn gone(
     catalogue: &Catalogue,
     name: &str,
@@ -99,7 +100,7 @@ fn gone(
     gone.take(MOST_VERSIONS)
 }
 
-/// Returns the names of the entries that use the model called `name`, themselves or through others.
+/// Returns the names of the entries that use the model called `name`, directly or indirectly.
 pub(super) fn users_of(catalogue: &Catalogue, name: &str) -> Vec<String> {
     let mut used = vec![name];
     let mut next = 0;
@@ -115,7 +116,7 @@ pub(super) fn users_of(catalogue: &Catalogue, name: &str) -> Vec<String> {
     used.into_iter().skip(1).map(str::to_owned).collect()
 }
 
-/// Returns the names of the entries that the one called `name` uses, itself or through others.
+/// Returns the names of the entries that the entry called `name` uses, directly or indirectly.
 pub(super) fn parts_of(catalogue: &Catalogue, name: &str) -> BTreeSet<String> {
     let entries = catalogue.entries().iter();
     let is_used = |part: &&str| users_of(catalogue, part).iter().any(|user| user == name);
@@ -123,7 +124,7 @@ pub(super) fn parts_of(catalogue: &Catalogue, name: &str) -> BTreeSet<String> {
     parts.map(str::to_owned).collect()
 }
 
-/// Returns the entries of the model called `name` whose versions are not among those that come.
+/// Returns the entries of the model called `name` whose versions are not among the new ones.
 pub(super) fn versions_lost<'c>(
     catalogue: &'c Catalogue,
     name: &str,
@@ -140,7 +141,7 @@ pub(super) fn versions_lost<'c>(
     served.filter(|entry| !comes(entry)).collect()
 }
 
-/// Whether the members of one of `parts` are all members of a version of the entry called `user`.
+/// Returns whether a version of the entry called `user` contains all members of one of `parts`.
 pub(super) fn is_part_of_any(parts: &[&CatalogueEntry], catalogue: &Catalogue, user: &str) -> bool {
     let mut users = catalogue
         .entries()
@@ -155,7 +156,8 @@ pub(super) fn is_part_of_any(parts: &[&CatalogueEntry], catalogue: &Catalogue, u
     })
 }
 
-/// Whether a step of an entry is the model called `name`: as it says, else by the member that both hold.
+/// Returns whether a step of an entry is the model called `name`: by the declared name, otherwise
+/// by a shared member.
 fn uses(catalogue: &Catalogue, entry: &CatalogueEntry, name: &str) -> bool {
     let steps = &entry.interface().composing;
     if !steps.is_empty() || entry.columns().len() < 2 {

@@ -1,4 +1,7 @@
-//! From one engine to the next: beside each other, or the old one first.
+//! From one engine to the next: both run side by side, or the old engine ends first.
+//!
+//! A change is refused if memory does not hold both engines, unless its caller lets the old engine
+//! end first. Requests then wait; if the new models do not start, the old ones start again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,23 +19,22 @@ use super::{
     MOST_PAST, REDO, UNDO, WantedNames, warmup, wish,
 };
 
-/// Why models are not served as their files are, by their names.
+/// The reasons why models are not served as their files specify, by model name.
 type Failures = BTreeMap<String, String>;
 
-/// Told where a change waits for the one before it.
-const LATE: &str = "the models of before still answer requests: the change waits for them";
+/// The remark about a change that waits for the previous one.
+const LATE: &str = "the previous models still answer requests: the change waits for them";
 
 /// The outcome of an attempt to switch.
 enum Switched {
-    /// The next engine serves.
+    /// The next engine is serving.
     To(Applied),
-    /// A model did not answer what it was asked first: the running engine goes on.
+    /// A model failed its warm-up. The running engine stays.
     Cold,
 }
 
 impl Deployment {
-    /// Makes a change while nothing else changes, without the models that do not answer what they are
-    /// asked first.
+    /// Applies a change under the lock, without the models that fail their warm-up.
     pub(super) fn apply_to(
         &self,
         wanted: &mut WantedNames,
@@ -101,7 +103,7 @@ impl Deployment {
         next: NextCatalogue,
         (handover, why): (Handover, String),
     ) -> Result<Switched, DeploymentError> {
-        // Two generations beside each other, never three.
+        // Two generations run side by side at most.
         if let Some(retiring) = wanted.retiring.take() {
             retiring.wait(|| self.note(LATE.to_owned()));
         }
@@ -138,7 +140,7 @@ impl Deployment {
     ) -> Result<Generation, DeploymentError> {
         let settings = match &next.settings {
             Some(setup) => StartSettings::Again(setup.clone()),
-            // Nobody chose another one than the models'.
+            // The operator has not chosen another policy than the models'.
             None if ran.policy == before.catalogue.models().policy => {
                 StartSettings::Policy(next.catalogue.models().policy)
             }
@@ -149,23 +151,22 @@ impl Deployment {
         start_after((before, why), catalogue, &self.devices, at, self.options)
     }
 
-    /// Starts an engine as the one that ended.
+    /// Starts an engine with the setup of the ended one.
     fn start_again(&self, ended: &Generation, ran: Setup) -> Result<Generation, DeploymentError> {
         let catalogue = Arc::clone(&ended.catalogue);
         let settings = StartSettings::Again(Box::new(ran.clone()));
         let at = (&ran.matrix, &ran.precisions[..], &settings);
-        let why = "the models of before came back".into();
+        let why = "the previous models were restored".into();
         start_after((ended, why), catalogue, &self.devices, at, self.options)
     }
 
-    /// Ends the old engine, once it has answered what it has, and then starts the new one. Who asks
-    /// meanwhile waits.
+    /// Ends the old engine after its last answer, then starts the new one. Clients wait in between.
     fn switch_old_first(
         &self,
         (running, why): (&Arc<Generation>, String),
         next: &NextCatalogue,
     ) -> Result<Applied, DeploymentError> {
-        // Ending, it waits for nothing more: its policy is another one then.
+        // Read now, because the policy changes while the engine ends.
         let ran = running.engine.setup();
         let waiting = self.gap.begin();
         let began = Instant::now();
@@ -201,8 +202,7 @@ impl Deployment {
         }
     }
 
-    /// Keeps a remark for each model that cannot be read as its files are now, and could be `before` or
-    /// could not for another reason.
+    /// Keeps a remark for each model that cannot be read now, unless `before` has the same reason.
     fn note_failures(&self, before: &Failures, now: &Failures) {
         let catalogue = &self.running().catalogue;
         let new = now
@@ -235,7 +235,7 @@ impl Deployment {
     }
 }
 
-/// Returns what is served, to be brought back later.
+/// Returns the served models, to restore them later.
 fn past_of(wanted: &WantedNames, running: &Generation) -> PastCatalogue {
     PastCatalogue {
         names: wanted.names.clone(),

@@ -1,16 +1,17 @@
-//! Versions that were taken back: they stay away until somebody asks for them by name.
+//! Versions that were rolled back. They stay out until they are requested by name.
 
 use std::sync::{Arc, Weak};
 
 use divisi_model::catalogue::NewEntry;
 use divisi_model::ensemble::Ensemble;
 
-/// See the module's text. Whoever reads models again finds the same ones, as long as their files are.
+/// The versions that were rolled back. An unchanged file yields the same entry when it is read
+/// again.
 #[derive(Default)]
 pub(super) struct TakenBack(Vec<(String, Weak<Ensemble>)>);
 
 impl TakenBack {
-    /// Notes what was `served` and was taken back for what serves `now`.
+    /// Records the `served` entries that are rolled back in favour of `now`.
     pub(super) fn note(&mut self, served: &[NewEntry], now: &[NewEntry]) {
         let new = served.iter().filter(|entry| !self.has(entry));
         let new = new.map(|entry| (entry.name.clone(), Arc::downgrade(&entry.ensemble)));
@@ -18,19 +19,20 @@ impl TakenBack {
         self.forget(now);
     }
 
-    /// Forgets those that serve again, and those that are no more.
+    /// Forgets versions that serve again, and versions that no longer exist.
     pub(super) fn forget(&mut self, now: &[NewEntry]) {
         let serves = |known: &Weak<Ensemble>| now.iter().any(|entry| is(known, entry));
         self.0
             .retain(|(_, known)| known.strong_count() > 0 && !serves(known));
     }
 
-    /// Lets a model that is asked for by its name be loaded again.
+    /// Allows a model that is requested by name to load again.
     pub(super) fn ask_again(&mut self, name: Option<&str>) {
         self.0.retain(|(known, _)| Some(known.as_str()) != name);
     }
 
-    /// Leaves them out of what was `read`: models of which nothing else is there go on as they serve.
+    /// Removes rolled-back versions from `read`. Models without another version keep their serving
+    /// entries.
     pub(super) fn hold_back(&self, read: &mut Vec<NewEntry>, serving: &[NewEntry]) {
         let of = |entries: &[NewEntry], name: &str| {
             let named = entries.iter().filter(|entry| entry.name == name);

@@ -1,4 +1,4 @@
-//! The wish of a change: which models, read from where, and where they would run.
+//! The models that a change requests, read from the source, with their places.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::{
     Generation, ModelsRead, ModelsToRead, ReadAgain, ReadState, WantedNames, place, status, warmup,
 };
 
-/// The models that a change asks for.
+/// The requested models of a change.
 struct ModelsAskedFor {
     names: BTreeSet<String>,
     read: ModelsRead,
-    /// How they ran before.
+    /// The setup of the models when they ran before.
     setup: Option<Box<Setup>>,
 }
 
 impl ModelsAskedFor {
-    /// Asks for the models of before, without those that did not answer when they last came.
+    /// Requests the previous models, without those that last failed their warm-up.
     fn again(past: &PastCatalogue, cold: &ColdModels) -> Self {
         let mut read = ModelsRead {
             entries: past.entries.clone(),
@@ -37,7 +37,7 @@ impl ModelsAskedFor {
         }
     }
 
-    /// Asks for what is served: of a model that cannot be loaded nothing else is kept than the reason.
+    /// Requests the served models, and records why the model called `name` cannot be loaded.
     fn refused(wanted: &WantedNames, serving: Vec<NewEntry>, name: &str, reason: &str) -> Self {
         let mut failures = wanted.failures.clone();
         failures.insert(name.to_owned(), reason.to_owned());
@@ -53,14 +53,14 @@ impl ModelsAskedFor {
     }
 }
 
-/// Returns the entries that a generation serves.
+/// Returns the served entries of a generation.
 pub(super) fn entries_of(generation: &Generation) -> Vec<NewEntry> {
     let entries = generation.catalogue.entries();
     entries.iter().map(Into::into).collect()
 }
 
-/// Checks that models that use one that is loaded, and are served, can be with it, or go on with
-/// versions of it that are served too.
+/// Checks that the served users of the loaded model can be served with it, or keep using versions
+/// of it that stay.
 fn check_users(
     wanted: &WantedNames,
     running: &Generation,
@@ -69,8 +69,8 @@ fn check_users(
 ) -> Result<(), DeploymentError> {
     let lost = status::versions_lost(&running.catalogue, name, &read.entries);
     let is_broken = |user: &String| {
-        // What could not be read before, for the same reason, is served as it was: by this load it loses
-        // its parts alone.
+        // A user that already failed for the same reason is served as before. This load only takes
+        // away its parts.
         wanted.failures.get(user) != read.failures.get(user)
             || status::is_part_of_any(&lost, &running.catalogue, user)
     };
@@ -87,7 +87,7 @@ fn check_users(
 }
 
 impl Deployment {
-    /// Works out a change while nothing else changes; `after` is what was read for it before.
+    /// Plans a change under the lock. `after` is the state of an earlier read for the same change.
     pub(super) fn plan_for(
         &self,
         wanted: &WantedNames,
@@ -137,7 +137,7 @@ impl Deployment {
             CatalogueChange::Unload { name, dependents } => {
                 self.without(wanted, running, name, *dependents)?
             }
-            // Only what is to be served says what that is.
+            // Only [`Deployment::serve`] has the models for this change.
             CatalogueChange::Scale => return Err(DeploymentError::Fixed),
             CatalogueChange::Refresh => {
                 self.check_source()?;
@@ -169,8 +169,8 @@ impl Deployment {
         })
     }
 
-    /// Checks that the models can be looked at now. A name that is not found, or a file that cannot be
-    /// read, says something about a model only then.
+    /// Checks that the models can be read now. Only then does a missing name or an unreadable file
+    /// say anything about a model.
     pub(super) fn check_source(&self) -> Result<(), DeploymentError> {
         let checked = self.source()?.check();
         checked.map_err(DeploymentError::Unreadable)
@@ -203,7 +203,7 @@ impl Deployment {
         }
         let mut names = wanted.names.clone();
         if !dependents {
-            // What was loaded for its sake stays.
+            // Models that were loaded only as its parts stay.
             names.extend(status::parts_of(&running.catalogue, name));
         }
         names.remove(name);
@@ -263,7 +263,7 @@ impl Deployment {
         })
     }
 
-    /// Returns why models do not fit, with the served ones without any of which they would.
+    /// Adds to an error of placement the served models that would have to be unloaded.
     fn or_without(
         &self,
         running: &Generation,

@@ -1,4 +1,4 @@
-//! Requests that a new model is asked before it serves: one that does not answer them is not served.
+//! Warm-up requests of new models. A model that fails its warm-up is not served.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use divisi_model::catalogue::{CatalogueEntry, NewEntry, WarmupRequest};
 use super::generation::Generation;
 use super::source::ModelsRead;
 
-/// The time for one request; a model that needs longer to wake up is not served.
+/// The timeout of one request. Models that need longer are not served.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// Asks the models of a generation that were not served before. Returns those that did not answer,
+/// Warms up the models of a generation that were not served before. Returns the models that failed,
 /// each with the reason.
 pub(super) fn warm_up(next: &Generation, before: &[NewEntry]) -> BTreeMap<String, String> {
     let mut failed = BTreeMap::new();
@@ -42,7 +42,7 @@ fn ask(engine: &Engine, pipeline: PipelineIndex, entry: &CatalogueEntry) -> Resu
     Ok(())
 }
 
-/// Asks for all rows of a warm-up, in requests that repeat its samples `most` times at most.
+/// Sends all rows of a warm-up, in requests that repeat its samples at most `most` times.
 fn ask_once(
     engine: &Engine,
     pipeline: PipelineIndex,
@@ -62,13 +62,13 @@ fn ask_once(
     Ok(())
 }
 
-/// Returns remarks on models that did not answer.
+/// Returns remarks on models that failed their warm-up.
 pub(super) fn remarks(cold: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
     let told = cold.iter();
     told.map(|(name, why)| format!("model `{name}` is not served: {why}"))
 }
 
-/// Takes models out that did not answer, and those that use them.
+/// Removes the failed models and the models that use them.
 pub(super) fn refuse(read: &mut ModelsRead, mut failed: BTreeMap<String, String>) {
     while !failed.is_empty() {
         read.entries

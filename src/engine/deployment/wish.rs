@@ -1,4 +1,4 @@
-//! Where models are wished to run and with which batch size, as far as a matrix says it: at most one
+//! The wished places and batch sizes of models, as far as a matrix can express them: at most one
 //! worker of a model on each device.
 
 use divisi_model::allocation::{Cell, Footprints, Frame, Matrix};
@@ -6,7 +6,7 @@ use divisi_model::catalogue::{Catalogue, CatalogueEntry, InstanceGroup, Instance
 use divisi_model::ensemble::BatchSize;
 use divisi_runtime::device::{Device, DeviceIndex, Devices, MemberIndex};
 
-/// Returns the workers that entries of a catalogue wish for, of the members that `is_free` is true of.
+/// Returns the wished workers of the entries of a catalogue, for members with `is_free`.
 pub(super) fn wished(
     catalogue: &Catalogue,
     frame: &Frame,
@@ -25,10 +25,11 @@ pub(super) fn wished(
     cells
 }
 
-/// Returns a matrix with workers of the members that `is_free` is true of grown from the smallest batch size
-/// towards the one that their entry begins with.
+/// Returns a matrix in which the workers of members with `is_free` grow from the smallest batch
+/// size towards the first batch size of their entry.
 ///
-/// They leave half of each device's memory free: the engine that follows this one starts beside it.
+/// They leave half of each device's memory free, because the next engine will start next to this
+/// one.
 pub(super) fn grown(
     mut matrix: Matrix,
     catalogue: &Catalogue,
@@ -51,7 +52,7 @@ pub(super) fn grown(
     matrix
 }
 
-/// Returns a matrix with each larger batch size up to `wanted` at a place, the largest first.
+/// Returns matrices with each larger batch size up to `wanted` in a cell, the largest first.
 fn larger(matrix: &Matrix, cell: Cell, wanted: BatchSize) -> impl Iterator<Item = Matrix> + '_ {
     let sizes: Vec<BatchSize> = matrix.frame().batch_sizes.iter().collect();
     let now = matrix.get(cell);
@@ -70,7 +71,7 @@ fn leaves_half(
     booked.is_ok_and(|ledger| ledger.booked(device) <= devices.memory_bytes(device) / 2)
 }
 
-/// Returns remarks on the wishes of the model called `name` that cannot be on devices.
+/// Returns remarks on wishes of the model called `name` that the devices cannot meet.
 pub fn instance_remarks(name: &str, wishes: &[InstanceGroup], devices: &Devices) -> Vec<String> {
     let remark = |group: &InstanceGroup| {
         let there = suitable(group, devices).len();
@@ -79,10 +80,10 @@ pub fn instance_remarks(name: &str, wishes: &[InstanceGroup], devices: &Devices)
             InstancePlace::Processors | InstancePlace::Any => "devices",
         };
         let why = match (there, group.count) {
-            (0, _) => format!("there are no such {on} here"),
+            (0, _) => format!("this server has no such {on}"),
             (there, count) if is_each(group) && count > 1 => {
                 format!(
-                    "one instance on each of {there} {on}, not {count}, whose lanes run beside each other"
+                    "one instance on each of {there} {on}, not {count}; its lanes run in parallel"
                 )
             }
             (there, count) if !is_each(group) && count > there => {
@@ -97,7 +98,7 @@ pub fn instance_remarks(name: &str, wishes: &[InstanceGroup], devices: &Devices)
     wishes.iter().filter_map(remark).collect()
 }
 
-/// The entries that are one member alone, whose place is theirs to wish for.
+/// Returns the entries of a single member, which alone can wish for places.
 fn single(catalogue: &Catalogue) -> impl Iterator<Item = (&CatalogueEntry, MemberIndex)> {
     let entries = catalogue.entries().iter();
     entries.filter_map(|entry| match entry.columns()[..] {
@@ -106,13 +107,14 @@ fn single(catalogue: &Catalogue) -> impl Iterator<Item = (&CatalogueEntry, Membe
     })
 }
 
-/// Returns the entry that is the member of a column alone, or `None` if only larger ones hold it.
+/// Returns the entry that consists of the column's member, or `None` if only larger entries contain
+/// it.
 pub(super) fn own_entry(catalogue: &Catalogue, column: MemberIndex) -> Option<&CatalogueEntry> {
     let mut single = single(catalogue);
     single.find_map(|(entry, member)| (member == column).then_some(entry))
 }
 
-/// Returns the devices of groups, each once: those that others use least come first.
+/// Returns the devices of groups, each once, the least used first.
 fn places(groups: &[InstanceGroup], devices: &Devices, used: &[usize]) -> Vec<DeviceIndex> {
     let mut all: Vec<DeviceIndex> = Vec::new();
     for group in groups {
@@ -127,7 +129,7 @@ fn places(groups: &[InstanceGroup], devices: &Devices, used: &[usize]) -> Vec<De
     all
 }
 
-/// Whether a group is of instances on each of its devices, not of so many in all.
+/// Returns whether a group has instances on each of its devices, not a total number.
 fn is_each(group: &InstanceGroup) -> bool {
     group.place == InstancePlace::Gpus || !group.gpus.is_empty()
 }

@@ -1,4 +1,4 @@
-//! The arrivals of an open pattern: a seeded sequence, or times that a file recorded.
+//! The arrivals of an open pattern: a seeded sequence, or the times of a recording.
 
 use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use super::pattern::LoadPattern;
 
 /// Requests in the slow half of a burst (Ebird, section VI.B).
 const SLOW: u64 = 150;
-/// Requests in its fast half.
+/// Requests in the fast half of a burst.
 const FAST: u64 = 250;
-/// The slow half's rate over the fast half's.
+/// The rate of the slow half as a share of the fast half's rate.
 const SLOW_SHARE: f64 = 0.25;
 
-/// The lowest rate of a day over the highest.
+/// The lowest rate of a day as a share of the highest.
 const NIGHT_SHARE: f64 = 0.1;
 
 /// The endless sequence of gaps between one-sample requests.
@@ -79,13 +79,13 @@ impl Arrivals {
         -(1.0 - uniform).ln() / rate
     }
 
-    /// Draws arrivals at the highest rate, and leaves out as many as the hour asks for.
+    /// Draws arrivals at the highest rate and drops some of them according to the time of day.
     fn diurnal_gap(&mut self, rate: f64, period: f64) -> f64 {
         let mut gap = 0.0;
         loop {
             gap += self.random_gap(rate);
             let hour = (self.at + gap) / period;
-            // It begins at night.
+            // The day begins at night.
             let day = 0.5 - 0.5 * (TAU * hour).cos();
             if self.random.random::<f64>() < NIGHT_SHARE + (1.0 - NIGHT_SHARE) * day {
                 return gap;
@@ -96,14 +96,14 @@ impl Arrivals {
     fn recorded_gap(&self) -> f64 {
         match &self.recorded {
             None => 0.0,
-            // The first comes at once.
+            // The first request comes at once.
             Some(_) if self.sent == 0 => 0.0,
             Some(gaps) => gaps[(self.sent % gaps.len() as u64) as usize],
         }
     }
 }
 
-/// Why a load cannot start.
+/// The reason why a load cannot start.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LoadError {
     /// A recording cannot be read, or has no gaps.
@@ -111,7 +111,7 @@ pub enum LoadError {
     File {
         /// The file.
         path: PathBuf,
-        /// The reason, as it is shown.
+        /// The reason, as shown to the user.
         reason: String,
     },
     /// A line of a recording is wrong.
@@ -125,28 +125,28 @@ pub enum LoadError {
         reason: TimesError,
     },
     /// The generator's thread could not be started.
-    #[error("the generator's thread could not be started: {0}")]
+    #[error("the load generator's thread could not be started: {0}")]
     Thread(String),
 }
 
-/// Why a line of a recording is no arrival time.
+/// The reason why a line of a recording is not an arrival time.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TimesError {
-    /// It is no number.
+    /// The text is not a number.
     #[error("expected a time, found `{0}`")]
     NotATime(String),
-    /// It is earlier than the time before.
-    #[error("expected times that ascend, found {0}")]
+    /// The time is earlier than the previous time.
+    #[error("expected ascending times, found {0}")]
     Descends(String),
-    /// It is more than a week after the time before.
+    /// The time is more than a week after the previous time.
     #[error("expected times at most a week apart, found {0}")]
     FarApart(String),
-    /// The header names no column of times.
+    /// The header has no column of times.
     #[error("expected a column of arrival times (`seconds`, `ms`, …), found `{0}`")]
     Header(String),
 }
 
-/// Seconds between requests, the first of which comes at once.
+/// Seconds between requests. The first request comes at once.
 type Gaps = Arc<[f64]>;
 
 /// The most bytes of a recording.
@@ -154,8 +154,8 @@ const MOST_BYTES: u64 = 64 << 20;
 /// The longest gap in seconds: a week.
 const MOST_GAP: f64 = 604_800.0;
 
-/// Reads the gaps of a file of arrival times: the first column of a CSV, ascending, in
-/// seconds or in the unit of its header (`ms`, `milliseconds`, `time_ms`, …).
+/// Reads the gaps from a CSV file of arrival times. The first column holds ascending times in
+/// seconds, or in the unit of its header (`ms`, `milliseconds`, `time_ms`, …).
 fn read_gaps(path: &Path) -> Result<Gaps, LoadError> {
     let wrong = |reason: String| LoadError::File {
         path: path.to_owned(),
@@ -167,10 +167,10 @@ fn read_gaps(path: &Path) -> Result<Gaps, LoadError> {
         line,
         reason,
     })?;
-    gaps(&times).ok_or_else(|| wrong("expected arrival times that are not all the same".into()))
+    gaps(&times).ok_or_else(|| wrong("expected at least two different arrival times".into()))
 }
 
-/// Reads times in seconds, or returns the line that is wrong with its error.
+/// Reads times in seconds, or returns the first wrong line with its error.
 fn times(text: &str) -> Result<Vec<f64>, (usize, TimesError)> {
     let mut unit = 1.0;
     let mut times: Vec<f64> = Vec::new();
@@ -225,14 +225,14 @@ fn header(name: &str) -> Result<f64, TimesError> {
     }
 }
 
-/// Returns the gaps, or `None` if there are not two different times.
+/// Returns the gaps, or `None` if there are fewer than two different times.
 fn gaps(times: &[f64]) -> Option<Gaps> {
     let between: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
     let length: f64 = between.iter().sum();
     if length <= 0.0 {
         return None;
     }
-    // From the last to the first when it is played again: as long as the others are.
+    // The gap before a repetition is the mean of the other gaps.
     let again = length / between.len() as f64;
     Some(std::iter::once(again).chain(between).collect())
 }

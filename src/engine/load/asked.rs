@@ -1,4 +1,4 @@
-//! Which entries of a catalogue a load asks, in which order, and with which samples.
+//! The entries that a load sends requests to, their order, and the samples.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use divisi_model::ensemble::Samples;
 use super::chooser::EntryChooser;
 use super::pattern::LoadPattern;
 
-/// An entry that is to be asked has no samples; holds its name.
+/// An entry of the load has no samples; holds its name.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "`{0}` has no samples to send: add a [calibration] table to its manifest, or leave it out of \
@@ -20,21 +20,21 @@ use super::pattern::LoadPattern;
 )]
 pub struct MissingSamples(pub String);
 
-/// The samples that are sent to the entries of a catalogue, in the shares of a mix.
+/// The samples for the entries of a catalogue, sent in the shares of a mix.
 #[derive(Clone, Debug)]
 pub struct LoadSamples {
-    /// By entry; of those that are asked.
+    /// The samples by entry, `None` for entries without requests.
     by_entry: Vec<Option<Arc<Samples>>>,
     mix: Mix,
-    /// Chooses the entry of each request in place of the mix.
+    /// Chooses the entry of each request instead of the mix.
     chooser: Option<Arc<dyn EntryChooser>>,
 }
 
 impl LoadSamples {
-    /// Returns the calibration samples of the entries that a mix asks.
+    /// Returns the calibration samples of the entries in a mix.
     ///
     /// # Errors
-    /// One of them has none.
+    /// An entry has no samples.
     pub fn of(catalogue: &Catalogue, mix: &Mix) -> Result<Self, MissingSamples> {
         let mut by_entry = vec![None; catalogue.entries().len()];
         for (number, _) in mix.asked() {
@@ -51,10 +51,10 @@ impl LoadSamples {
         })
     }
 
-    /// Returns the calibration samples of all entries, of which `chooser` chooses one for each request.
+    /// Returns the calibration samples of all entries. `chooser` chooses the entry of each request.
     ///
     /// # Errors
-    /// An entry has none.
+    /// An entry has no samples.
     pub fn chosen_by(
         catalogue: &Catalogue,
         chooser: Arc<dyn EntryChooser>,
@@ -66,7 +66,7 @@ impl LoadSamples {
         })
     }
 
-    /// Returns who chooses the entry of each request, or `None` where the mix does.
+    /// Returns the chooser of entries, or `None` if the mix decides.
     pub fn chooser(&self) -> Option<&Arc<dyn EntryChooser>> {
         self.chooser.as_ref()
     }
@@ -76,19 +76,19 @@ impl LoadSamples {
         &self.mix
     }
 
-    /// Returns the first entry that is asked.
+    /// Returns the first entry that receives requests.
     pub fn first(&self) -> usize {
         self.mix.asked().next().map_or(0, |(entry, _)| entry)
     }
 
-    /// Returns the samples of an entry, or `None` if it is not asked.
+    /// Returns the samples of an entry, or `None` if it receives no requests.
     pub fn of_entry(&self, entry: usize) -> Option<&Arc<Samples>> {
         self.by_entry.get(entry)?.as_ref()
     }
 }
 
 impl From<Arc<Samples>> for LoadSamples {
-    /// Returns the samples of the first entry, which alone is asked.
+    /// Returns samples for the first entry only.
     fn from(samples: Arc<Samples>) -> Self {
         LoadSamples {
             by_entry: vec![Some(samples)],
@@ -98,26 +98,26 @@ impl From<Arc<Samples>> for LoadSamples {
     }
 }
 
-/// The entries that requests ask, one after another.
+/// The order of the entries that requests go to.
 #[derive(Debug)]
 pub struct EntryOrder {
     next: usize,
     turns: Turns,
-    /// Draws the entries; else they are asked in turn.
+    /// Draws the entries at random. `None` cycles through them.
     random: Option<ChaCha8Rng>,
 }
 
-/// Added to the seed of arrivals, so that these and the entries do not go together.
+/// Added to the seed of arrivals, so that the order of entries is independent of them.
 const SEED_OF_ENTRIES: u64 = 0x6d69_785f;
 
 impl EntryOrder {
-    /// Returns the order in which entries are asked in turn.
+    /// Returns an order that cycles through the entries.
     pub fn in_turn(mix: &Mix) -> Self {
         EntryOrder::new(mix, None)
     }
 
-    /// Returns the order of a pattern of arrivals: at random where these are open, so that each entry
-    /// has such arrivals too, and else in turn.
+    /// Returns the order for a pattern of arrivals. Open patterns draw entries at random, so that
+    /// the arrivals of each entry follow the pattern too. A closed loop cycles through the entries.
     pub fn of(pattern: &LoadPattern, mix: &Mix, seed: u64) -> Self {
         let seed = seed.wrapping_add(SEED_OF_ENTRIES);
         let random = pattern.is_open().then(|| ChaCha8Rng::seed_from_u64(seed));
@@ -141,18 +141,18 @@ impl EntryOrder {
         };
     }
 
-    /// Returns the entry that the next request asks.
+    /// Returns the entry of the next request.
     pub fn next(&self) -> usize {
         self.next
     }
 
-    /// Returns how many of `most` samples that request has, where small shares are to have their turns
-    /// too.
+    /// Returns the number of samples for the next request, at most `most`. Large requests are cut
+    /// so that small shares get their turns.
     pub fn piece(&self, most: usize) -> usize {
         self.turns.piece(self.next, most)
     }
 
-    /// Notes that the request was sent, with so many samples.
+    /// Records that the request was sent with this number of samples.
     pub fn sent(&mut self, samples: usize) {
         self.turns.sent(self.next, samples);
         self.choose();

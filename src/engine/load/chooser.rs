@@ -1,4 +1,4 @@
-//! Who chooses the entry that each request asks, where a mix does not.
+//! Chooses the entry of each request if there is no mix.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use crate::serving::Engine;
 
-/// Chooses the entry that each request asks, such as the cheapest that meets the request's goals.
+/// Chooses the entry of each request, for instance the cheapest one that meets the request's goals.
 pub trait EntryChooser: fmt::Debug + Send + Sync {
-    /// Chooses the entry of the next request, of `samples` samples.
+    /// Chooses the entry of the next request, which has `samples` samples.
     ///
     /// # Errors
-    /// None answers it; in words.
+    /// No entry can answer the request. Holds the reason in words.
     fn choose(&self, samples: usize) -> Result<ChosenEntry, String>;
 }
 
-/// The entry that a request asks.
+/// The chosen entry of a request.
 pub struct ChosenEntry {
-    /// The engine that serves it, which may be another one for each request.
+    /// The engine that serves the entry. It may differ from request to request.
     pub engine: Arc<Engine>,
-    /// Its name.
+    /// The entry's name.
     pub name: String,
-    /// The priority of the request, where the entry has some; 0 for the default.
+    /// The priority of the request, or 0 for the entry's default.
     pub priority: u64,
-    /// The time until it is to be answered, by which requests of one priority are ordered.
+    /// The time until the answer is due. It orders requests of the same priority.
     pub due: Option<Duration>,
-    /// Is told the latency once the request is answered; it is dropped where that fails.
+    /// Called with the latency of an answered request. Dropped if the request fails.
     pub answered: Box<dyn FnOnce(Duration) + Send>,
 }

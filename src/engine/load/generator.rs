@@ -1,10 +1,10 @@
-//! The load generator: a thread that sends samples by a pattern and counts right answers
-//! where labels are known.
+//! The load generator: a thread that sends samples by a pattern and counts right answers if labels
+//! are known.
 //!
-//! Latencies of open patterns count from the time that a request was due, not from its
-//! sending: otherwise a generator that falls behind, because the door or resizing holds it
-//! up, would leave out the wait of its clients (coordinated omission). Those of the closed
-//! loop count from the sending, since a client sends only once it was answered.
+//! Latencies of open patterns count from the due time of a request, not from its sending. Otherwise
+//! a generator that falls behind would hide the wait of its clients (coordinated omission).
+//! Latencies of a closed loop count from the sending, because a client sends only after its last
+//! answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,22 +21,22 @@ use super::chooser::ChosenEntry;
 use super::pattern::LoadPattern;
 use super::tally::{LoadTally, SentSamples};
 
-/// A running generator, which stops when it is dropped.
+/// A running generator. Dropping it stops it.
 pub struct Generator {
     stop: Arc<AtomicBool>,
     tally: Arc<LoadTally>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The wait before a request that was refused is sent again.
+/// The wait before a refused request is sent again.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// The longest wait for answers before it checks whether it was stopped.
+/// The longest wait for answers before the thread checks the stop flag.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Generator {
-    /// Sends `samples`, repeated, to the entries that they are of, by `pattern` until it is stopped or, with a limit, until
-    /// that many samples were sent and their requests are over.
+    /// Sends `samples`, repeated, to their entries by `pattern` until it is stopped. With a limit
+    /// it ends after this number of samples, when all their requests are over.
     ///
     /// # Errors
     /// A recording cannot be read, or the thread cannot be started.
@@ -50,10 +50,10 @@ impl Generator {
         Generator::go_on(engine, samples, pattern, seed, limit, Arc::default())
     }
 
-    /// As [`Generator::start`], with counters that go on from `tally`.
+    /// Starts like [`Generator::start`], and continues the counters of `tally`.
     ///
     /// # Errors
-    /// As [`Generator::start`].
+    /// See [`Generator::start`].
     pub fn go_on(
         engine: Arc<Engine>,
         samples: impl Into<LoadSamples>,
@@ -66,7 +66,7 @@ impl Generator {
         let stop = Arc::new(AtomicBool::new(false));
         let samples = samples.into();
         let sender = SenderLoop {
-            // Whoever chooses entries knows engines that follow this one, which is not kept.
+            // A chooser provides the engines, so this one need not stay alive.
             engine: samples.chooser().is_none().then_some(engine),
             order: EntryOrder::of(&pattern, samples.mix(), seed),
             next: vec![0; samples.mix().entries()],
@@ -86,17 +86,17 @@ impl Generator {
         })
     }
 
-    /// Returns its counters.
+    /// Returns the counters.
     pub fn tally(&self) -> &Arc<LoadTally> {
         &self.tally
     }
 
-    /// Whether it has ended.
+    /// Returns whether the generator has ended.
     pub fn is_finished(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Stops it without waiting for its end.
+    /// Stops the generator without waiting for its end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = &self.thread {
@@ -114,33 +114,33 @@ impl Drop for Generator {
     }
 }
 
-/// How often a request whose engine was followed by another one is sent again.
+/// The number of retries for a request whose engine was replaced.
 const AGAIN: usize = 3;
 
-/// Why a request was not sent.
+/// The reason why a request was not sent.
 enum NotSent {
-    /// The engine that was chosen for it was followed by another one.
+    /// The chosen engine was replaced by another one.
     Followed(Refused),
-    /// It is refused.
+    /// The request was refused.
     Refused(Refused),
 }
 
-/// The entry that a request asks, and its engine.
+/// The target entry of a request, and its engine.
 struct AskedEntry {
     engine: Arc<Engine>,
-    /// Its number in the engine's catalogue.
+    /// The entry's number in the engine's catalogue.
     entry: usize,
     samples: Arc<Samples>,
     priority: u64,
-    /// The time until it is to be answered.
+    /// The time until the answer is due.
     due: Option<Duration>,
-    /// Is told the latency of the request, where somebody chose the entry.
+    /// Called with the latency of the request if a chooser chose the entry.
     answered: Option<Box<dyn FnOnce(Duration) + Send>>,
 }
 
 /// The thread of a generator.
 struct SenderLoop {
-    /// The engine that is asked, where nobody chooses another one for each request.
+    /// The engine for all requests, or `None` if a chooser provides it.
     engine: Option<Arc<Engine>>,
     samples: LoadSamples,
     order: EntryOrder,
@@ -186,7 +186,7 @@ impl SenderLoop {
             self.count_down(1);
             under_way += usize::from(sent.is_ok());
             if sent.is_err() {
-                // It is lost, and the next one may be of another entry.
+                // The request is lost, and the next one may go to another entry.
                 self.order.sent(1);
             }
             under_way -= answers.try_iter().count();
@@ -211,12 +211,12 @@ impl SenderLoop {
                         idle -= 1;
                     }
                     Err(Refused::Full { .. } | Refused::QueueFull { .. }) => break,
-                    // With a limit there is no use in trying again.
+                    // With a limit, retrying is pointless.
                     Err(_) if self.left.is_some() => {
                         self.left = Some(0);
                     }
                     Err(_) => {
-                        // Where an entry is closed, others are not.
+                        // One entry may be closed while others are not.
                         self.order.sent(count);
                         break;
                     }
@@ -238,10 +238,10 @@ impl SenderLoop {
         }
     }
 
-    /// Sends the next `count` samples, `late` after they were due.
+    /// Sends the next `count` samples, `late` after their due time.
     fn send(&mut self, count: usize, late: Duration, done: &Sender<()>) -> Result<(), Refused> {
         let mut sent = self.send_once(count, late, done);
-        // An engine that was chosen may just have been followed by another one.
+        // The chosen engine may just have been replaced.
         for _ in 0..AGAIN {
             if !matches!(sent, Err(NotSent::Followed(_))) {
                 break;
@@ -319,7 +319,7 @@ impl SenderLoop {
         })
     }
 
-    /// Returns what the next request asks, or `None` if there is nothing to send.
+    /// Returns the target of the next request, or `None` if there is nothing to send.
     fn target(&self, samples: usize) -> Result<Option<AskedEntry>, NotSent> {
         let Some(chooser) = self.samples.chooser() else {
             let entry = self.order.next();
@@ -344,7 +344,7 @@ impl SenderLoop {
             .choose(samples)
             .map_err(|why| NotSent::Refused(Refused::Closed(why)))?;
         let entry = engine.catalogue().find(&name, None);
-        let gone = || Refused::Closed(format!("`{name}` is not served any more"));
+        let gone = || Refused::Closed(format!("`{name}` is no longer served"));
         let entry = entry.ok_or_else(|| NotSent::Followed(gone()))?;
         let samples = engine.catalogue().entries()[entry]
             .ensemble()
@@ -360,7 +360,7 @@ impl SenderLoop {
         }))
     }
 
-    /// Whether the answers of an entry count in the figures of quality.
+    /// Returns whether the answers of an entry count in the quality figures.
     fn is_compared(&self, entry: usize, asked: &Ensemble) -> bool {
         let first = self.samples.first();
         let is_of_classes = asked.answers.is_of_classes();
@@ -379,8 +379,7 @@ fn ensemble(engine: &Engine, entry: usize) -> Arc<Ensemble> {
     Arc::clone(entry.unwrap_or_else(|| engine.ensemble()))
 }
 
-/// Waits for at least one request to be over, for `patience` at most, and returns how many
-/// are.
+/// Waits at most `patience` for a request to finish, and returns the number of finished requests.
 fn collect(answers: &Receiver<()>, patience: Duration) -> usize {
     match answers.recv_timeout(patience) {
         Ok(()) => 1 + answers.try_iter().count(),

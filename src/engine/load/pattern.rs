@@ -1,4 +1,4 @@
-//! The pattern by which requests arrive, as a value.
+//! The arrival pattern of requests, as a value.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use thiserror::Error;
 use divisi_model::ranged::ranged;
 
 ranged! {
-    /// Requests a second. The least is one in a thousand seconds; more than the most could
-    /// not be told from a saturating load.
+    /// Requests per second, at least one in a thousand seconds. Beyond the maximum the load would
+    /// be indistinguishable from a saturating one.
     Rate(f64) = 1e-3, 1e9, "{} to {} a second"
 }
 
@@ -22,12 +22,12 @@ ranged! {
 }
 
 ranged! {
-    /// The speed at which a recording of arrivals is played, over that of the recording.
+    /// The playback speed of a recording, relative to the recorded speed.
     Speed(f64) = 1e-3, 1e3, "{} to {} times"
 }
 
 ranged! {
-    /// The number of clients that send at the same time.
+    /// The number of concurrent clients.
     #[derive(Eq)]
     Clients(u32) = 1, 4096, "{} to {} clients"
 }
@@ -40,13 +40,12 @@ ranged! {
 
 /// A pattern of arrivals.
 ///
-/// All but the closed loop are open: requests arrive when they are due, whether or not
-/// those before were answered, and their latencies count from then. In the closed loop a
-/// client sends its next request once the last was answered, and latencies count from the
-/// sending.
+/// All patterns except the closed loop are open: requests arrive at their due times, independent of
+/// earlier answers, and their latencies count from the due times. In the closed loop a client sends
+/// its next request after the last answer, and latencies count from the sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LoadPattern {
-    /// Clients that each send a request as soon as the last is answered.
+    /// Clients that each send a request as soon as the last one is answered.
     Closed {
         /// The number of clients.
         clients: Clients,
@@ -66,28 +65,28 @@ pub enum LoadPattern {
     /// One-sample requests, 150 at a quarter of `rate`, then 250 at `rate`, repeated (the
     /// numbers of Ebird, section VI.B; its rates are not stated).
     Burst {
-        /// The rate of the fast ones.
+        /// The rate of the fast half.
         rate: Rate,
     },
-    /// One-sample requests at random moments whose rate rises and falls as over a day: from
-    /// a tenth of `rate` to `rate` and back in each `period`.
+    /// One-sample requests at random moments. Their rate follows a day: from a tenth of `rate` to
+    /// `rate` and back in each `period`.
     Diurnal {
         /// The highest rate.
         rate: Rate,
         /// The length of a day.
         period: Period,
     },
-    /// One-sample requests at the times that a file recorded, repeated.
+    /// One-sample requests at the times of a recording, repeated.
     Replay {
         /// The file.
         file: PathBuf,
-        /// The speed over that of the recording.
+        /// The playback speed.
         speed: Speed,
     },
 }
 
 impl LoadPattern {
-    /// Whether requests arrive at times of their own.
+    /// Returns whether the pattern is open: arrivals do not depend on answers.
     pub fn is_open(&self) -> bool {
         !matches!(self, LoadPattern::Closed { .. })
     }
@@ -95,19 +94,19 @@ impl LoadPattern {
     /// Returns the moment from which latencies count, in words.
     pub fn measured_from(&self) -> &'static str {
         match self.is_open() {
-            true => "from when each was due",
+            true => "from each due time",
             false => "from each sending",
         }
     }
 }
 
-/// The period where none is given.
+/// The default period of a day.
 const DEFAULT_PERIOD: Duration = Duration::from_secs(60);
 
-/// The requests a second of a burst where none are given.
+/// The default rate of a burst, in requests per second.
 const DEFAULT_BURST: f64 = 400.0;
 
-/// Patterns from plain numbers. A number outside of its range becomes the nearest one inside.
+/// Patterns from plain numbers. A number outside its range becomes the nearest number inside.
 impl LoadPattern {
     /// Returns a closed loop.
     pub fn closed(clients: usize, samples: usize) -> Self {
@@ -130,19 +129,19 @@ impl LoadPattern {
         LoadPattern::Steady { rate }
     }
 
-    /// Returns slow and fast arrivals by turns.
+    /// Returns alternately slow and fast arrivals.
     pub fn burst(rate: f64) -> Self {
         let rate = Rate::nearest(rate);
         LoadPattern::Burst { rate }
     }
 
-    /// Returns arrivals as over a day.
+    /// Returns arrivals whose rate follows a day.
     pub fn diurnal(rate: f64, period: Duration) -> Self {
         let (rate, period) = (Rate::nearest(rate), Period::nearest(period));
         LoadPattern::Diurnal { rate, period }
     }
 
-    /// Returns arrivals as a file recorded them.
+    /// Returns the arrivals of a recording.
     pub fn replay(file: PathBuf, speed: f64) -> Self {
         let speed = Speed::nearest(speed);
         LoadPattern::Replay { file, speed }
@@ -184,7 +183,7 @@ impl fmt::Display for LoadPattern {
     }
 }
 
-/// The text is no pattern of arrivals; holds it.
+/// The text is not an arrival pattern; holds the text.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "expected closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], \
@@ -248,7 +247,7 @@ fn period(text: &str) -> Option<Period> {
     Period::new(period).ok()
 }
 
-/// Reads a file and a speed. Names may have colons: only a number after the last one is a
+/// Reads a file and a speed. File names may contain colons: only a number after the last colon is a
 /// speed.
 fn replay(value: &str) -> Option<LoadPattern> {
     let speed = |text: &str| text.parse::<f64>().ok();

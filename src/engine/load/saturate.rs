@@ -1,4 +1,4 @@
-//! The run of benchmark mode: a number of samples, as fast as the matrix serves them.
+//! The run of benchmark mode: a number of samples, served as fast as possible.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,23 +17,23 @@ use super::asked::{EntryOrder, LoadSamples};
 pub struct Run {
     /// Samples answered.
     pub samples: usize,
-    /// Its time.
+    /// The duration of the run.
     pub elapsed: Duration,
-    /// Whether it was ended before every sample was answered.
+    /// Whether the run ended before every sample was answered.
     pub cut_short: bool,
 }
 
 impl Run {
-    /// Returns the samples answered a second.
+    /// Returns the answered samples per second.
     pub fn samples_per_s(&self) -> f64 {
         self.samples as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// A request was refused for another reason than a full pool.
+    /// A request was refused for a reason other than a full pool.
     #[error("a request was refused: {0}")]
     Refused(Refused),
     /// A request failed.
@@ -58,7 +58,7 @@ impl From<Failure> for RunError {
 pub struct Until<'a> {
     /// The longest time.
     pub limit: Option<Duration>,
-    /// A flag that ends it.
+    /// A flag that ends the run.
     pub stop: Option<&'a AtomicBool>,
 }
 
@@ -72,10 +72,10 @@ impl Until<'_> {
     }
 }
 
-/// The most bytes of members' rows under way.
+/// The most bytes of members' rows in flight.
 const MEMBERS_BYTES: usize = 64 << 20;
 
-/// Returns the number of samples whose members' rows fit there.
+/// Returns the number of samples whose members' rows fit in [`MEMBERS_BYTES`].
 fn within_bytes(engine: &Engine) -> usize {
     let ensemble = engine.ensemble();
     let widths = ensemble.members.iter().map(|member| member.row_width());
@@ -83,12 +83,12 @@ fn within_bytes(engine: &Engine) -> usize {
     MEMBERS_BYTES / sample.max(1)
 }
 
-/// Sends `count` of `samples` (repeated as needed) in requests of the segment size, as many
-/// at once as the pool admits, and waits for the last answer or `until` it ends early.
-/// `check` is called with each answer, in order, and the number of its first sample.
+/// Sends `count` of `samples` (repeated as needed) in requests of the segment size, as many at once
+/// as the pool admits. Waits for the last answer, or until `until` ends the run early. Calls
+/// `check` with each answer in order and the number of its first sample.
 ///
 /// # Errors
-/// A request was refused for another reason than a full pool, or failed.
+/// A request was refused for a reason other than a full pool, or failed.
 pub fn saturate(
     engine: &Engine,
     samples: &Samples,
@@ -99,11 +99,11 @@ pub fn saturate(
     saturate_for(engine, samples, count, Detail::Scores, until, check)
 }
 
-/// As [`saturate`], with answers of this detail. Members' rows under way take 64 MiB at
-/// most, or those of one request.
+/// Runs like [`saturate`] with answers of this detail. Members' rows in flight take at most 64 MiB,
+/// or the size of one request.
 ///
 /// # Errors
-/// As [`saturate`].
+/// See [`saturate`].
 pub fn saturate_for(
     engine: &Engine,
     samples: &Samples,
@@ -127,11 +127,11 @@ pub fn saturate_for(
     run.run(count, until, |request, answer| check(request.first, answer))
 }
 
-/// Sends `count` samples in the shares of a mix, as [`saturate`] does to the first entry of the catalogue
-/// alone.
+/// Runs like [`saturate`], but sends the samples in the shares of a mix instead of to the first
+/// entry only.
 ///
 /// # Errors
-/// As [`saturate`].
+/// See [`saturate`].
 pub fn saturate_mix(
     engine: &Engine,
     samples: &LoadSamples,
@@ -156,12 +156,12 @@ fn segment(engine: &Engine) -> usize {
     engine.ensemble().segment_size
 }
 
-/// A saturating run that is under way.
+/// A saturating run in progress.
 struct SaturatingRun<'a> {
     engine: &'a Engine,
     detail: Detail,
     order: EntryOrder,
-    /// By entry.
+    /// The sources by entry.
     sources: Vec<SampleSource<'a>>,
     pending: VecDeque<SentRequest>,
 }
@@ -169,7 +169,7 @@ struct SaturatingRun<'a> {
 /// The samples of an entry.
 struct SampleSource<'a> {
     samples: Option<&'a Samples>,
-    /// The most that are under way.
+    /// The most samples in flight.
     capacity: usize,
     sent: usize,
     answered: usize,
@@ -186,10 +186,10 @@ impl<'a> SampleSource<'a> {
     }
 }
 
-/// A request under way.
+/// A request in flight.
 struct SentRequest {
     entry: usize,
-    /// The number of its first sample among those of its entry.
+    /// The number of the request's first sample among those of its entry.
     first: usize,
     pending: Pending,
 }
@@ -230,8 +230,8 @@ impl SaturatingRun<'_> {
         })
     }
 
-    /// Sends the next request, of `left` samples at most. Returns how many it has; none where there is
-    /// no room.
+    /// Sends the next request with at most `left` samples. Returns its number of samples, or `None`
+    /// if the pool is full.
     fn send(&mut self, left: usize) -> Result<usize, RunError> {
         let entry = self.order.next();
         let source = &mut self.sources[entry];
@@ -255,7 +255,7 @@ impl SaturatingRun<'_> {
                 });
                 Ok(len)
             }
-            // Others may use the pool as well.
+            // Other clients may use the pool as well.
             Err(Refused::Full { .. }) if !self.pending.is_empty() => Ok(0),
             Err(refused) => Err(refused.into()),
         }

@@ -1,4 +1,4 @@
-//! The counters of a generator, and how its answers compare with what was expected.
+//! The counters of a generator, and the comparison of its answers with the targets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,20 +20,21 @@ pub struct LoadTally {
     pub failed: AtomicU64,
     /// Samples answered.
     pub answered: AtomicU64,
-    /// Those of them whose answers count in the figures of quality: where several entries are asked,
-    /// these are of the first of them, and of others where all are of classes.
+    /// Answered samples that count in the quality figures: of the first entry, and of other entries
+    /// if all are of classes.
     pub compared: AtomicU64,
-    /// Those of them whose answer was the target, for an ensemble of classes or labels.
+    /// Compared samples whose answer was the target, for ensembles of classes or labels.
     pub right: AtomicU64,
-    /// Answers against targets, for an ensemble of anything but classes.
+    /// Answers compared with targets, for ensembles without classes.
     measured: Leaf<Option<MeasureTally>>,
-    /// The delay of the last request of an open pattern, in microseconds. Where it grows,
-    /// the generator or the door is the bottleneck.
+    /// The delay of the last request of an open pattern, in microseconds. If it grows, the
+    /// generator or the door is the bottleneck.
     pub behind: AtomicU64,
 }
 
 impl LoadTally {
-    /// Returns the figures of the answers so far, the main one first; none without answers.
+    /// Returns the quality figures of the answers so far, the main one first. Empty without
+    /// answers.
     pub fn qualities(&self, answers: AnswerKind) -> Vec<Quality> {
         let compared = self.compared.load(Ordering::Relaxed);
         if !answers.is_of_classes() {
@@ -66,7 +67,8 @@ impl LoadTally {
         self.right.fetch_add(right as u64, Ordering::Relaxed);
     }
 
-    /// Compares answers with targets. Returns how many are right, where that can be said.
+    /// Compares answers with targets. Returns the number of right answers, 0 for answers without
+    /// right and wrong.
     fn compare(&self, answer: &Answer, sent: &SentSamples, targets: &Targets) -> usize {
         let rows = || {
             let rows = answer.rows().enumerate();
@@ -89,15 +91,15 @@ impl LoadTally {
     }
 }
 
-/// The latest samples whose boxes count.
+/// The number of latest samples whose boxes count.
 const LATEST_BOXES: usize = 1024;
 
-/// The samples of a request, and where their answers are counted.
+/// The samples of a request, and the counters of their answers.
 pub(super) struct SentSamples {
     pub(super) ensemble: Arc<Ensemble>,
     pub(super) samples: Arc<Samples>,
     pub(super) first: usize,
-    /// Whether their answers count in the figures of quality.
+    /// Whether the answers count in the quality figures.
     pub(super) is_compared: bool,
     pub(super) graded: Arc<Graded>,
 }

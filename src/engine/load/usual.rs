@@ -1,18 +1,18 @@
-//! The load that suits an ensemble where nobody named one.
+//! The default load of an ensemble.
 
 use divisi_model::ensemble::Ensemble;
 use divisi_runtime::device::Devices;
 
 use super::pattern::{LoadPattern, Rate};
 
-/// Samples a second where the devices can serve them.
+/// Samples per second if the devices can serve them.
 const MOST: f64 = 200.0;
 
-/// Floating-point operations a second of a core, as many networks reach them.
+/// Floating-point operations per second of a core, as reached by many networks.
 const FLOPS_OF_CORE: f64 = 40e9;
 
-/// Returns samples at random moments: 200 a second, or, where all devices are cores, about half of
-/// what these serve if that is less, rounded down to 1, 2 or 5 times a power of ten.
+/// Returns samples at random moments, 200 per second. If all devices are cores and half of their
+/// throughput is less, returns that half, rounded down to 1, 2 or 5 times a power of ten.
 pub fn usual_load(ensemble: &Ensemble, devices: &Devices) -> LoadPattern {
     let cores = devices.iter().filter(|device| device.kind.is_of_host());
     let (all, cores) = (devices.count(), cores.map(|device| device.kind.threads()));
@@ -28,7 +28,7 @@ pub fn usual_load(ensemble: &Ensemble, devices: &Devices) -> LoadPattern {
     }
 }
 
-/// Returns the largest of 1, 2 and 5 times a power of ten up to `rate`, as far as rates go.
+/// Returns the largest of 1, 2 and 5 times a power of ten up to `rate`, at most [`MOST`].
 fn rounded(rate: f64) -> f64 {
     if rate >= MOST {
         return MOST;

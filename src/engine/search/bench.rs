@@ -1,4 +1,4 @@
-//! Evaluator `bench`: real workers, calibration samples.
+//! Evaluator `bench`: runs real workers on calibration samples.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use super::model::RUN;
 
 /// Samples before a glance.
 const WARM_UP: usize = 64;
-/// Runs are repeated until the relative standard error is below this, …
+/// Runs are repeated until the relative standard error is below this value, …
 const STEADY: f64 = 0.01;
-/// … at most so many times.
+/// … or until this number of runs.
 const MOST_RUNS: usize = 6;
-/// A matrix this much slower than the best so far is not measured to the end.
+/// A matrix that is slower than the best one by this factor is not measured to the end.
 const HOPELESS: f64 = 1.15;
 
-/// Measures matrices on an engine of its own. From one matrix to the next it reloads
-/// only what differs, so workers that did not change are not started again.
+/// Measures matrices on its own engine. From one matrix to the next it reloads only the difference,
+/// so unchanged workers keep running.
 pub struct BenchEvaluator {
     catalogue: Arc<Catalogue>,
     devices: Devices,
@@ -35,7 +35,8 @@ pub struct BenchEvaluator {
 }
 
 impl BenchEvaluator {
-    /// Measures the models of a catalogue with `samples`; looks at `control` between runs.
+    /// Creates an evaluator for the models of a catalogue with `samples`. It checks `control`
+    /// between runs.
     pub fn new(
         catalogue: &Catalogue,
         devices: Devices,
@@ -44,7 +45,7 @@ impl BenchEvaluator {
         control: Arc<Control>,
     ) -> Self {
         BenchEvaluator {
-            // It asks as much as is answered, whatever a queue would refuse.
+            // A closed loop sends only what is answered, so queue limits do not matter.
             catalogue: Arc::new(catalogue.without_queues()),
             devices,
             factory,
@@ -54,12 +55,12 @@ impl BenchEvaluator {
         }
     }
 
-    /// Makes the engine run `matrix`; false where a device cannot hold it.
+    /// Makes the engine run `matrix`. Returns `false` if a device cannot hold it.
     fn load(&mut self, matrix: &Matrix) -> Result<bool, SearchError> {
         let Some(engine) = &self.engine else {
             let fits = self.start(matrix)?;
             if fits {
-                // The first run pays for cold memory and is not counted.
+                // The first run warms up the memory and is not counted.
                 self.run(RUN, None)?;
             }
             return Ok(fits);
@@ -107,7 +108,7 @@ impl BenchEvaluator {
         Ok(run)
     }
 
-    /// Runs until the estimate is steady or plainly below `best`.
+    /// Repeats runs until the estimate is steady or clearly below `best`.
     fn measure(&self, best: f64) -> Result<Score, SearchError> {
         let limit = (best > 0.0).then(|| Duration::from_secs_f64(HOPELESS * RUN as f64 / best));
         let mut rates = Vec::new();
@@ -147,7 +148,7 @@ impl Evaluator for BenchEvaluator {
         if !fits {
             return Ok(Score::NONE);
         }
-        // New workers' memory is cold; a short run is enough to touch it.
+        // The memory of new workers is cold. A short run is enough to touch it.
         self.run(WARM_UP, None)?;
         Ok(Score::of_runs(&[self.run(samples, None)?.samples_per_s()]))
     }

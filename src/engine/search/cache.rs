@@ -1,5 +1,5 @@
-//! Results kept between runs, under a key made of all they depend on, in files that are
-//! trusted only whole: a text with its checksum, replaced in one step.
+//! Results kept between runs, under a key of everything that they depend on. A file holds the text
+//! with its checksum and is replaced in one step, so damaged files are detected.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use super::evaluator::{Doubt, Score};
 use super::method::Method;
 use super::result::{Comparison, EntryLatency, LoadedLatency, SearchResult};
 
-/// Raised whenever the same search comes to something else than before.
+/// Increased when the same search would return a different result.
 const RESULTS: u32 = 3;
 
-/// Names a result: everything that could change it goes in.
+/// The name of a result, derived from everything that can change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey(String);
 
 impl CacheKey {
-    /// The key of a search by `method` on this machine.
+    /// Returns the key of a search by `method` on this machine.
     pub fn new(demand: &Demand, devices: &Devices, method: &Method) -> Self {
         let ensemble = demand.models();
         let mut hash = Sha256::new();
@@ -39,7 +39,7 @@ impl CacheKey {
         };
         add(env!("CARGO_PKG_VERSION").into());
         add(format!("results {RESULTS}"));
-        // An unoptimised build's figures say nothing about an optimised one.
+        // Figures of an unoptimised build do not apply to an optimised one.
         add(format!("debug {}", cfg!(debug_assertions)));
         add(processor());
         add(divisi_runtime::compute::kernels_in_use());
@@ -84,7 +84,7 @@ impl CacheKey {
     }
 }
 
-/// Adds how much of which entries is asked, and how their rows go.
+/// Adds the shares of the entries, and the flow of their rows.
 fn add_entries(hash: &mut Sha256, demand: &Demand) {
     for (number, entry) in demand.catalogue().entries().iter().enumerate() {
         let (name, ensemble) = (entry.name(), entry.ensemble());
@@ -99,7 +99,8 @@ fn add_entries(hash: &mut Sha256, demand: &Demand) {
     }
 }
 
-/// Samples that are hashed at once: those of another type are float32 only for so long.
+/// The number of samples hashed at once. Samples of other types are converted to float32 in such
+/// pieces.
 const PIECE: usize = 64;
 
 fn add_samples(hash: &mut Sha256, samples: &Samples) {
@@ -141,7 +142,7 @@ struct Stored {
 }
 
 impl Cache {
-    /// Returns the cache of the user, or `None` if there is no home.
+    /// Returns the user's cache, or `None` if there is no home folder.
     pub fn of_user() -> Option<Self> {
         user_folders::cache().map(|folder| Cache::at(&folder))
     }
@@ -162,7 +163,7 @@ impl Cache {
         self.folder.join(format!("{}.json", &key.0[..32]))
     }
 
-    /// Returns a stored result, or `None` if there is none, or it is damaged or stale.
+    /// Returns a stored result, or `None` if it is missing, damaged or stale.
     pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<SearchResult> {
         let stored: Stored = read_checked(&self.path(key))?;
         let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
@@ -189,7 +190,7 @@ impl Cache {
     /// Stores a result.
     ///
     /// # Errors
-    /// The disk is full or not writable; the search's result is not lost by that.
+    /// The disk is full or not writable. The search result itself is not affected.
     pub fn store(&self, key: &CacheKey, ensemble: &str, found: &SearchResult) -> io::Result<()> {
         let stored = Stored {
             key: key.0.clone(),
@@ -230,15 +231,15 @@ impl Sealed {
     }
 }
 
-/// Reads the value that was written to `path`, or returns `None` if there is none or it is
-/// damaged.
+/// Reads the value that was written to `path`, or returns `None` if it is missing or damaged.
 pub(super) fn read_checked<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let bytes = reading::bytes(path).ok()?;
     let checksummed: Sealed = serde_json::from_slice(&bytes).ok()?;
     serde_json::from_str(&checksummed.open()?).ok()
 }
 
-/// Writes `value` beside `path` and renames, so that a reader never sees half.
+/// Writes `value` to a temporary file next to `path` and renames it, so that a reader never sees a
+/// partial file.
 ///
 /// # Errors
 /// The disk is full or not writable.
@@ -256,7 +257,7 @@ pub(super) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Returns the processor's name: results of another machine do not count here.
+/// Returns the processor's name, because results of another machine do not apply here.
 pub fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|l| l.starts_with("model name"));

@@ -1,4 +1,4 @@
-//! A search seen and steered from outside: pause, cancel, progress.
+//! The control of a search from outside: pause, cancel, progress.
 
 use std::sync::Condvar;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,11 @@ use divisi_runtime::lock::Leaf;
 use super::error::Stopped;
 use super::progress::SearchProgress;
 
-/// The control of a search, shared with those who watch and steer it.
+/// The control of a search, shared with its observers.
 #[derive(Debug)]
 pub struct Control {
     state: Leaf<ControlState>,
-    /// Beside the state, so that a measurement can watch it.
+    /// Kept outside the state, so that a measurement can watch it.
     cancelled: AtomicBool,
     changed: Condvar,
     started: Instant,
@@ -22,21 +22,21 @@ pub struct Control {
 #[derive(Debug)]
 struct ControlState {
     paused: bool,
-    /// The search has come to a place where it waits.
+    /// The search has paused between two measurements.
     waiting: bool,
     progress: SearchProgress,
     phase: SearchPhase,
 }
 
-/// A part of a search in which evaluations take about as long as each other.
+/// A part of a search whose evaluations take about the same time.
 #[derive(Clone, Copy, Debug)]
 struct SearchPhase {
-    /// Later by as much as was waited since.
+    /// The start of the phase, moved forward by the pauses since then.
     started: Instant,
-    /// Evaluations and climbs before it.
+    /// Evaluations and climbs before the phase.
     evaluations: usize,
     climbs: usize,
-    /// Iterations at most that visit as many neighbours as the one now.
+    /// The most iterations with the current number of neighbours.
     iterations: usize,
 }
 
@@ -64,7 +64,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Pauses or resumes; a measurement under way is finished first.
+    /// Pauses or resumes the search. A measurement under way is finished first.
     pub fn pause(&self, paused: bool) {
         self.with(|state| state.paused = paused);
         self.changed.notify_all();
@@ -72,17 +72,17 @@ impl Control {
 
     /// Ends the search as soon as possible.
     pub fn cancel(&self) {
-        // Under the lock, so that nobody begins to wait in between.
+        // Set under the lock, so that no thread begins to wait in between.
         self.with(|_| self.cancelled.store(true, Ordering::Release));
         self.changed.notify_all();
     }
 
-    /// Whether it was cancelled.
+    /// Returns whether the search was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Acquire)
     }
 
-    /// Returns the flag that is set once it is cancelled.
+    /// Returns the flag that cancelling sets.
     pub fn cancelled(&self) -> &AtomicBool {
         &self.cancelled
     }
@@ -92,12 +92,12 @@ impl Control {
         self.update(|progress| *progress = SearchProgress::default());
     }
 
-    /// Whether it is paused.
+    /// Returns whether the search is paused.
     pub fn is_paused(&self) -> bool {
         self.with(|state| state.paused)
     }
 
-    /// Whether it is paused and has finished what it was measuring.
+    /// Returns whether the search is paused and its last measurement is finished.
     pub fn is_waiting(&self) -> bool {
         self.with(|state| state.waiting)
     }
@@ -107,7 +107,7 @@ impl Control {
         self.with(|state| state.progress.clone())
     }
 
-    /// Whether it occupies the devices now: it measures and does not wait.
+    /// Returns whether the search occupies the devices now: it is measuring and not waiting.
     pub fn is_measuring(&self) -> bool {
         self.with(|state| state.progress.measuring && !state.waiting)
     }
@@ -117,8 +117,8 @@ impl Control {
         self.with(|state| state.progress.evaluations)
     }
 
-    /// Evaluations from now on take another time than those before; there are at most
-    /// so many iterations of them, 0 where there are none.
+    /// Begins a phase whose evaluations take another time than before. It has at most `iterations`
+    /// iterations, 0 for a phase without any.
     pub(super) fn begin_phase(&self, iterations: usize) {
         self.with(|state| {
             state.phase = SearchPhase {
@@ -130,8 +130,8 @@ impl Control {
         });
     }
 
-    /// Returns the time left at the pace of this phase, if the number of evaluations is
-    /// known. It is an upper bound: iterations end early if no neighbour is better.
+    /// Returns the remaining time at the pace of this phase, or `None` if the number of evaluations
+    /// is unknown. It is an upper bound, because iterations end early without a better neighbour.
     pub fn left(&self) -> Option<Duration> {
         self.with(|state| state.left())
     }
@@ -141,10 +141,10 @@ impl Control {
         self.started.elapsed()
     }
 
-    /// Waits while paused.
+    /// Waits while the search is paused.
     ///
     /// # Errors
-    /// [`Stopped`] once cancelled.
+    /// Returns [`Stopped`] after the search was cancelled.
     pub fn checkpoint(&self) -> Result<(), Stopped> {
         let mut state = self.state.lock();
         let waiting = state.paused.then(Instant::now);
@@ -163,7 +163,7 @@ impl Control {
         }
     }
 
-    /// Notes progress.
+    /// Updates the progress.
     pub fn update(&self, change: impl FnOnce(&mut SearchProgress)) {
         self.with(|state| change(&mut state.progress));
     }

@@ -1,4 +1,4 @@
-//! Why a search ends without a matrix.
+//! The errors of a search.
 
 use rayon::ThreadPoolBuildError;
 use thiserror::Error;
@@ -20,10 +20,10 @@ use super::precisions::AccuracyLossError;
 #[error("the search was cancelled")]
 pub struct Stopped;
 
-/// Why a search found no matrix.
+/// The reason why a search found no matrix.
 ///
-/// A message that names its cause does not return it as its source: whoever prints the
-/// chain of sources would name it again.
+/// A message that contains its cause does not return the cause as its source, because a printed
+/// chain of errors would repeat it.
 #[derive(Debug, Error)]
 pub enum SearchError {
     /// A member fits on no device.
@@ -33,9 +33,9 @@ pub enum SearchError {
     #[error(transparent)]
     Matrix(#[from] InvalidMatrix),
     /// The evaluation of a matrix failed.
-    #[error("the evaluation broke down: {0}")]
+    #[error("the evaluation failed: {0}")]
     Evaluation(EvaluationError),
-    /// The search asks for something that cannot be done.
+    /// The search order cannot be carried out.
     #[error(transparent)]
     Asked(#[from] AskedError),
     /// The search was cancelled.
@@ -55,7 +55,7 @@ impl From<AccuracyLossError> for SearchError {
     }
 }
 
-/// Converts errors of evaluations to those of searches.
+/// Converts errors of evaluations to errors of searches.
 macro_rules! of_evaluations {
     ($($error:ty),*) => {
         $(impl From<$error> for SearchError {
@@ -78,7 +78,7 @@ of_evaluations!(
     NotMeasured
 );
 
-/// Why a matrix could not be evaluated.
+/// The reason why a matrix could not be evaluated.
 #[derive(Debug, Error)]
 pub enum EvaluationError {
     /// The engine did not start.
@@ -99,19 +99,19 @@ pub enum EvaluationError {
     /// A network to measure did not run.
     #[error(transparent)]
     Compute(#[from] ComputeError),
-    /// The threads to measure with could not be started.
+    /// The threads for measuring could not be started.
     #[error(transparent)]
     Threads(#[from] ThreadPoolBuildError),
-    /// The times measured are no batch times.
+    /// The measured times do not form a profile.
     #[error(transparent)]
     Times(#[from] NotMeasured),
-    /// The times of a simulated device were to be measured.
-    #[error("`{0}` follows a law, and is not measured")]
+    /// A measurement of a simulated device was requested.
+    #[error("`{0}` is simulated and cannot be measured")]
     FollowsLaw(String),
-    /// Something panicked: a network, or the search itself.
+    /// A network or the search panicked.
     #[error("{0} panicked")]
     Panicked(&'static str),
-    /// The model lacks costs.
+    /// The model has no costs for some member and device.
     #[error("expected a profile of every member on every device")]
     NotProfiled,
     /// There is no matrix to simulate.
@@ -119,32 +119,32 @@ pub enum EvaluationError {
     NoMatrix,
 }
 
-/// Why a search cannot be done as asked.
+/// The reason why a search order cannot be carried out.
 #[derive(Debug, Error)]
 pub enum AskedError {
-    /// The parts of the method do not go together.
+    /// The parts of the method contradict each other.
     #[error(transparent)]
     Method(#[from] MethodError),
-    /// There are no samples to measure with.
+    /// There are no samples for measuring.
     #[error(transparent)]
     NoSamples(#[from] MissingSamples),
-    /// A device has less memory than is to stay free.
+    /// A device has less memory than the requested reserve.
     #[error(
         "spare memory: expected at most the {} that `{device}` has, found {}",
         format_bytes(*.most), format_bytes(*.found)
     )]
     SpareMemory {
-        /// Bytes that the device has.
+        /// The device's memory in bytes.
         most: u64,
         /// The device's name.
         device: String,
-        /// Bytes asked for.
+        /// The requested bytes.
         found: u64,
     },
-    /// A quiet search lacks costs, which it may not measure.
+    /// A quiet search has no costs for a worker, and may not measure it.
     #[error(
-        "a quiet search measures nothing: expected a profile of `{member}` on `{device}`, \
-         found none; serve some load first, or search once with measuring"
+        "a quiet search does not measure: expected a profile of `{member}` on `{device}`, \
+         found none; serve some load first, or run a search that is not quiet"
     )]
     NotProfiled {
         /// The member's name.
@@ -152,31 +152,31 @@ pub enum AskedError {
         /// The device's name.
         device: String,
     },
-    /// Precisions cannot be chosen by the accuracy that they lose.
+    /// Precisions cannot be chosen by their accuracy loss.
     #[error("accuracy loss: {0}")]
     AccuracyLoss(AccuracyLossError),
-    /// A plan has no kind of device, or no room for one.
-    #[error("expected at least one kind of device and room for one of it")]
+    /// A plan has no kind of device, or a limit of 0 devices.
+    #[error("expected at least one kind of device and at least one device")]
     NoFleet,
-    /// A plan has too many fleets to look at.
-    #[error("devices at most: expected 1 to {most} where there are {kinds} kinds, found {found}")]
+    /// A plan has too many fleets to examine.
+    #[error("devices at most: expected 1 to {most} with {kinds} kinds of device, found {found}")]
     ManyDevices {
-        /// The most devices that are possible.
+        /// The largest possible number of devices.
         most: usize,
         /// The number of kinds.
         kinds: usize,
-        /// The number asked for.
+        /// The requested number.
         found: usize,
     },
     /// A plan has too many kinds of device.
     #[error("kinds of device: expected fewer, found {0}")]
     ManyKinds(usize),
-    /// The devices of a fleet cannot be made.
+    /// The devices of a fleet cannot be created.
     #[error(transparent)]
     Devices(#[from] DeviceError),
 }
 
-/// Why a method cannot be followed.
+/// The reason why a method is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MethodError {
     /// A number is too large.
@@ -184,16 +184,16 @@ pub enum MethodError {
     TooMany {
         /// The number's name.
         field: &'static str,
-        /// The largest that is allowed.
+        /// The largest allowed number.
         most: usize,
         /// The number.
         found: usize,
     },
-    /// A number of the goal is outside of its range.
+    /// A number of the goal is out of range.
     #[error(transparent)]
     Goal(#[from] FieldOutOfRange),
-    /// Something asks for evaluator `model`, and the evaluator is `bench`.
-    #[error("{0}: expected evaluator model, found bench")]
+    /// A setting requires evaluator `model`, but the evaluator is `bench`; holds the setting.
+    #[error("{0} requires evaluator model, found bench")]
     NeedsModel(String),
 }
 

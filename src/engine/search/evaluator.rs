@@ -1,4 +1,4 @@
-//! The score of a matrix, how sure it is, and the trait of those that score.
+//! The score of a matrix with its uncertainty, and the trait of evaluators.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use divisi_model::metrics::stats::{mean_and_error, rsd, t95};
 
 use super::error::SearchError;
 
-/// Samples a second that a matrix serves, and how sure that is.
+/// The throughput of a matrix in samples per second, and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// 0 where the matrix does not fit.
+    /// Samples per second, or 0 if the matrix does not fit.
     pub samples_per_s: f64,
-    /// The uncertainty of that.
+    /// The uncertainty of the throughput.
     pub doubt: Doubt,
 }
 
@@ -25,7 +25,7 @@ impl Score {
         doubt: Doubt::Exact,
     };
 
-    /// Returns a score that repeats exactly.
+    /// Returns a score that is exactly repeatable.
     pub fn exact(samples_per_s: f64) -> Self {
         Score {
             samples_per_s,
@@ -41,7 +41,7 @@ impl Score {
         }
     }
 
-    /// Returns the mean of runs with these samples a second.
+    /// Returns the mean score of runs with these samples per second.
     pub fn of_runs(rates: &[f64]) -> Self {
         Score {
             samples_per_s: mean_and_error(rates).0,
@@ -52,28 +52,28 @@ impl Score {
 
 /// Scores matrices.
 pub trait Evaluator {
-    /// Returns its name on the screen.
+    /// Returns the name on the screen.
     fn name(&self) -> &'static str;
 
-    /// Scores `matrix`. Where it is clearly below `best`, a rough figure will do.
+    /// Scores `matrix`. A rough figure is enough if the matrix is clearly below `best`.
     ///
     /// # Errors
-    /// The evaluator broke down, or was stopped; a matrix that does not fit is no
-    /// error but scores 0.
+    /// The evaluator failed or was stopped. A matrix that does not fit is not an error and scores
+    /// 0.
     fn score(&mut self, matrix: &Matrix, best: f64) -> Result<Score, SearchError>;
 
-    /// Samples a second of `matrix` in the long run, where that is known at next to no
-    /// cost: it decides between matrices whose scores are equal. 0 where it is not.
+    /// Returns the samples per second of `matrix` in the long run, or 0 if they are not known at
+    /// almost no cost. They decide between matrices with equal scores.
     fn steady(&mut self, matrix: &Matrix) -> f64 {
         let _ = matrix;
         0.0
     }
 
-    /// Scores `matrix` in about the time of `samples` samples, where less time means a
-    /// rougher figure.
+    /// Scores `matrix` in about the time of `samples` samples. A shorter time gives a rougher
+    /// figure.
     ///
     /// # Errors
-    /// As [`Evaluator::score`].
+    /// See [`Evaluator::score`].
     fn glance(&mut self, matrix: &Matrix, samples: usize) -> Result<Score, SearchError> {
         let _ = samples;
         self.score(matrix, 0.0)
@@ -83,14 +83,14 @@ pub trait Evaluator {
 /// The source of a throughput, and its uncertainty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Doubt {
-    /// It comes out the same again: a run in virtual time.
+    /// Exactly repeatable: a run in virtual time.
     #[default]
     Exact,
-    /// By the model, as good as that and its profiles are.
+    /// Predicted by the model, and as good as the model and its profiles.
     Predicted,
-    /// One run, which says nothing of its error.
+    /// One run, with an unknown error.
     Once,
-    /// The mean of so many runs, or of parts of one, with its relative standard error.
+    /// The mean of several runs, or of parts of one run, with its relative standard error.
     Runs {
         /// The number of runs.
         runs: usize,
@@ -100,7 +100,7 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// Returns the uncertainty of the mean of runs with these samples a second.
+    /// Returns the uncertainty of the mean of runs with these samples per second.
     pub fn of_runs(rates: &[f64]) -> Self {
         match rates.len() {
             0 | 1 => Doubt::Once,
@@ -111,7 +111,7 @@ impl Doubt {
         }
     }
 
-    /// Returns the relative standard error, or `None` if it is not known.
+    /// Returns the relative standard error, or `None` if it is unknown.
     pub fn error(self) -> Option<f64> {
         match self {
             Doubt::Exact => Some(0.0),
@@ -120,8 +120,8 @@ impl Doubt {
         }
     }
 
-    /// Returns the half-width of the 95 % interval as a share of the figure; infinite if it is
-    /// not known.
+    /// Returns the half-width of the 95 % interval as a share of the figure, or infinity if it is
+    /// unknown.
     pub fn margin(self) -> f64 {
         match self {
             Doubt::Exact => 0.0,
@@ -130,7 +130,7 @@ impl Doubt {
         }
     }
 
-    /// Returns the number of runs that it comes from.
+    /// Returns the number of runs behind the figure.
     pub fn runs(self) -> usize {
         match self {
             Doubt::Predicted => 0,

@@ -1,7 +1,7 @@
-//! Bounded greedy (the paper, algorithm 2): from a start, to the best neighbour,
-//! while that is strictly better. The score of a run is often set by one member alone, so
-//! that neighbours are equal by the dozen. The paper stops there; by default this goes
-//! beyond it ([`Ties::LongRun`]). A step sideways is never taken.
+//! Bounded greedy (the paper, algorithm 2): from a start, moves to the best neighbour while it is
+//! strictly better. One member alone often limits the throughput of a run, so dozens of neighbours
+//! have equal scores. The paper stops there. The default continues with the long-run throughput
+//! ([`Ties::LongRun`]). The search never moves to an equal neighbour.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -16,7 +16,7 @@ use super::evaluator::Evaluator;
 use super::progress::{SearchProgress, Tried, changes};
 use super::result::SearchResult;
 
-/// How far a search may go, and its seed.
+/// The limits of a search, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The most iterations.
@@ -27,17 +27,17 @@ pub struct Bounds {
     pub seed: u64,
 }
 
-/// The rule between matrices of equal score.
+/// The rule for matrices of equal score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
-    /// Nothing: an equal one is no better, as in the paper.
+    /// Stop: an equal matrix is not better, as in the paper.
     Stop,
-    /// Samples a second in the long run: the one with more is better.
+    /// Prefer more samples per second in the long run.
     LongRun,
 }
 
 impl Default for Bounds {
-    /// The paper's (section III): 10 iterations, 100 neighbours.
+    /// Returns the paper's bounds (section III): 10 iterations, 100 neighbours.
     fn default() -> Self {
         Bounds {
             max_iter: 10,
@@ -48,8 +48,8 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Iterations for a matrix: at least devices − members, so that every device has a
-    /// chance to be used (the paper, section III).
+    /// Returns the iterations for a matrix: at least devices − members, so that every device can be
+    /// used (the paper, section III).
     pub fn iterations(&self, matrix: &Matrix) -> usize {
         let frame = matrix.frame();
         let spare = frame.devices.len().saturating_sub(frame.members.len());
@@ -57,12 +57,11 @@ impl Bounds {
     }
 }
 
-/// Improves `start` within `bounds`; what happens shows in `control`. Where scores are
-/// not exact, that of what is found is the best of many and too good: it is to be
-/// measured again.
+/// Improves `start` within `bounds`, and reports progress in `control`. If scores are not exact,
+/// the result's score is the best of many and too high: measure it again.
 ///
 /// # Errors
-/// The evaluator broke down, or the search was cancelled (`control` keeps the best).
+/// The evaluator failed, or the search was cancelled (`control` keeps the best matrix).
 pub fn greedy(
     start: Matrix,
     bounds: Bounds,
@@ -72,11 +71,11 @@ pub fn greedy(
     greedy_by(start, bounds, Ties::LongRun, evaluator, control)
 }
 
-/// The same with `ties` decided as said; [`Ties::Stop`] is the paper's algorithm 2 and
-/// nothing else.
+/// Improves `start` like [`greedy`], with the given rule for `ties`. [`Ties::Stop`] is the paper's
+/// algorithm 2.
 ///
 /// # Errors
-/// As [`greedy`].
+/// See [`greedy`].
 pub fn greedy_by(
     start: Matrix,
     bounds: Bounds,
@@ -139,11 +138,11 @@ fn draw(found: &SearchResult, most: usize, random: &mut ChaCha8Rng) -> Drawn {
     }
 }
 
-/// Scores that differ by less than this share are equal but for rounding.
+/// Scores that differ by less than this share are equal except for rounding.
 const EQUAL: f64 = 1e-9;
 
-/// Scores every neighbour; moves to the best if that is strictly better: by its score,
-/// or at an equal one as `ties` says.
+/// Scores every neighbour and moves to the best one if it is strictly better: by its score, or for
+/// equal scores by `ties`.
 fn best_of(
     from: &Matrix,
     neighbours: Vec<Matrix>,

@@ -1,4 +1,4 @@
-//! A whole search as a person asks for it: algorithm, evaluator, cache.
+//! A complete search order: algorithm, evaluator, cache.
 
 use std::sync::Arc;
 
@@ -28,15 +28,15 @@ use super::progress::SearchProgress;
 use super::result::{SearchResult, confirm, measured};
 use super::virtual_bench::VirtualBench;
 
-/// A whole search: what it is for and what it works with.
+/// A complete search: its demand and its resources.
 #[derive(Clone)]
 pub struct SearchJob {
-    /// The ensemble, or several with the shares in which they are asked.
+    /// The ensemble, or several with their shares of the requests.
     pub demand: Demand,
     /// The devices.
     pub devices: Devices,
-    /// The same devices with the memory that measuring may take: less than all of it
-    /// where an engine serves on them already.
+    /// The same devices with the memory that measuring may use, which is less if an engine is
+    /// serving on them.
     pub measured_on: Devices,
     /// The frame of matrices.
     pub frame: Arc<Frame>,
@@ -46,8 +46,8 @@ pub struct SearchJob {
     pub method: Method,
     /// The cache of results and profiles.
     pub cache: Option<Cache>,
-    /// Costs that a quiet search prefers to kept profiles if they are complete: those of
-    /// predictions, or learnt from serving.
+    /// Costs that a quiet search prefers to kept profiles if they are complete: from predictions,
+    /// or learnt while serving.
     pub known: Option<Arc<Costs>>,
 }
 
@@ -56,24 +56,23 @@ pub struct SearchJob {
 pub struct SearchOutcome {
     /// The result.
     pub found: SearchResult,
-    /// Whether it was found by an earlier search and not measured again.
+    /// Whether the result comes from the cache and was not measured again.
     pub cached: bool,
-    /// Why it could not be stored, if it could not.
+    /// The reason why the result could not be stored, or `None`.
     pub cache_error: Option<String>,
 }
 
 impl SearchJob {
-    /// Runs the search; what happens shows in `control`.
+    /// Runs the search and reports progress in `control`.
     ///
     /// # Errors
-    /// The method asks for what cannot be done, no matrix fits, a measurement failed, or the
-    /// search was cancelled.
+    /// The method is invalid, no matrix fits, a measurement failed, or the search was cancelled.
     pub fn run(&self, control: &Arc<Control>) -> Result<SearchOutcome, SearchError> {
         self.method.check().map_err(AskedError::from)?;
         let job = self.sparing_memory()?;
         let name = &self.models().name;
         let key = CacheKey::new(&self.demand, &job.memory_in_key(), &self.method);
-        // What serving has shown is different each time.
+        // Costs learnt while serving differ each time.
         let cache = self.cache.as_ref().filter(|_| !job.is_quiet());
         if let Some(found) = cache.and_then(|c| c.load(&key, name, &self.frame)) {
             control.update(|p| show(p, &found));
@@ -93,12 +92,12 @@ impl SearchJob {
         })
     }
 
-    /// Measures the result of an earlier run of the job once more beside the start: the best
-    /// of several results is too good. The start stays unless it is slower for sure.
-    /// Figures that are exact or predicted stand as they are.
+    /// Measures the result of an earlier run again, together with the start, because the best of
+    /// several results is too high. Keeps the start unless it is certainly slower. Exact and
+    /// predicted figures stay unchanged.
     ///
     /// # Errors
-    /// A run broke down, or the search was cancelled.
+    /// A run failed, or the search was cancelled.
     pub fn again(
         &self,
         found: SearchResult,
@@ -126,7 +125,7 @@ impl SearchJob {
         })
     }
 
-    /// The same job where what has to stay free is not there.
+    /// Returns the job on devices without the memory that must stay free.
     pub(super) fn sparing_memory(&self) -> Result<SearchJob, SearchError> {
         let spare = self.method.goal.spare_memory;
         Ok(SearchJob {
@@ -137,9 +136,9 @@ impl SearchJob {
         })
     }
 
-    /// Where even the largest matrix fits beside what serves, memory decides nothing
-    /// and results are good for any; else they belong to what was left. What is free on a
-    /// GPU differs a little each time.
+    /// Returns the devices for the cache key. If even the largest matrix fits next to the running
+    /// models, memory decides nothing, and the result is valid for any amount. Otherwise the key
+    /// contains the remaining memory. The free memory of a GPU varies slightly.
     fn memory_in_key(&self) -> Devices {
         let largest = Some(self.frame.batch_sizes.largest());
         let cells = self.frame.devices.len() * self.frame.members.len();
@@ -158,17 +157,17 @@ impl SearchJob {
         self.demand.models()
     }
 
-    /// Plans the memory of the members on `devices`, beside the pools.
+    /// Plans the memory of the members on `devices`, next to the pools.
     pub(super) fn footprints(&self, devices: &Devices) -> Footprints {
         Footprints::of_catalogue(self.demand.catalogue(), devices)
     }
 
-    /// Whether every device is simulated, so that runs are in virtual time.
+    /// Returns whether every device is simulated, so that runs are in virtual time.
     pub fn is_simulated(&self) -> bool {
         self.devices.all_simulated()
     }
 
-    /// Whether it must leave this machine's devices alone.
+    /// Returns whether the search must not use this machine's devices.
     pub(super) fn is_quiet(&self) -> bool {
         self.method.quiet && !self.is_simulated()
     }
@@ -190,7 +189,7 @@ impl SearchJob {
                 found.evaluations += evaluations;
                 Ok(found)
             }
-            // Local was refused before: only the model is fast enough for it.
+            // Local was refused earlier, because only the model is fast enough for it.
             Algorithm::Greedy | Algorithm::Local => {
                 let bounds = self.method.bounds;
                 let found = greedy(start.clone(), bounds, judge.as_mut(), control)?;
@@ -199,7 +198,7 @@ impl SearchJob {
         }
     }
 
-    /// Best-batch's matrix by runs, and how many it took.
+    /// Returns best-batch's matrix by runs, and the number of runs.
     pub(super) fn best_batch(
         &self,
         footprints: &Footprints,
@@ -230,7 +229,7 @@ impl SearchJob {
         best_batch(&self.frame, &self.devices, footprints, alone, control)
     }
 
-    /// Returns the evaluator by runs: real workers, or virtual time if no device is real.
+    /// Returns the evaluator by runs: with real workers, or in virtual time if no device is real.
     pub(super) fn judge(
         &self,
         control: &Arc<Control>,
@@ -256,12 +255,12 @@ impl SearchJob {
     }
 }
 
-/// Evaluates the matrices of a member that nobody asks for: one is as good as another.
+/// Evaluates the matrices of a member that receives no requests. All are equally good.
 struct NotAsked;
 
 impl Evaluator for NotAsked {
     fn name(&self) -> &'static str {
-        "not asked"
+        "not requested"
     }
 
     fn score(&mut self, _: &Matrix, _: f64) -> Result<Score, SearchError> {
@@ -269,12 +268,12 @@ impl Evaluator for NotAsked {
     }
 }
 
-/// The devices with `spare` bytes of each memory taken.
+/// Returns the devices with `spare` bytes of each memory reserved.
 fn sparing(devices: &Devices, spare: u64) -> Result<Devices, AskedError> {
     let mut ledger = Ledger::new(devices);
     let mut spaces = Vec::new();
     for (index, device) in devices.enumerate() {
-        // A device that is gone has none to spare.
+        // A lost device has no memory to reserve.
         let gone = devices.memory_bytes(index) == 0;
         if spare == 0 || gone || spaces.contains(&device.space) {
             continue;
@@ -297,14 +296,14 @@ fn show(progress: &mut SearchProgress, found: &SearchResult) {
     progress.bound = found.bound;
 }
 
-/// Builds one member of an ensemble as if it were the only one.
+/// Builds one member of an ensemble as if it were alone.
 struct OneMember {
     member: MemberIndex,
     factory: Arc<dyn PredictorFactory>,
 }
 
 impl OneMember {
-    /// Returns the network among those of all members.
+    /// Maps the network to its number among those of all members.
     fn of_all(&self, network: ComputedMember) -> ComputedMember {
         ComputedMember {
             member: self.member,

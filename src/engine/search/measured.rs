@@ -1,5 +1,5 @@
-//! The end of the model's search: what it found, run beside the start. The best few of an
-//! algorithm's candidates, the matrix of a rule, and last steps where a run costs milliseconds.
+//! The end of the model's search: runs of its best candidates together with the start, then last
+//! steps if a run takes only milliseconds.
 
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::metrics::stats::mean_and_error;
@@ -13,15 +13,15 @@ use super::progress::{Tried, changes};
 use super::result::{Comparison, SearchResult, compare};
 
 impl ModelSearch<'_> {
-    /// The best of the first few candidates by running them; by prediction where none
-    /// are to be run.
+    /// Returns the best of the first candidates by running them, or by prediction if none are to be
+    /// run.
     pub(super) fn measured(
         &self,
         start: &Matrix,
         candidates: Candidates,
     ) -> Result<SearchResult, SearchError> {
         let (mut candidates, second) = (candidates.matrices, candidates.second);
-        // Where a run takes milliseconds, there is time for all of them.
+        // If a run takes milliseconds, there is time for all candidates.
         if !self.job.is_simulated() || self.job.method.finalists == 0 {
             candidates.truncate(self.job.method.finalists.max(1));
         }
@@ -37,7 +37,7 @@ impl ModelSearch<'_> {
         let mut judge = self.job.judge(self.control, &self.costs)?;
         let mut won = halving(start, candidates, judge.as_mut(), self.control)?;
         if won.score.samples_per_s <= 0.0 {
-            // Beside what serves there is no room to measure in.
+            // The remaining memory next to the running models is too small for measuring.
             return Ok(self.unmeasured(best, start));
         }
         self.say_run(&won.matrix, won.score, won.start);
@@ -52,7 +52,7 @@ impl ModelSearch<'_> {
         })
     }
 
-    /// Last steps from who won and from `second`, where a run costs next to nothing.
+    /// Takes last steps from the winner and from `second`, because runs cost almost nothing.
     fn polished(
         &self,
         won: &mut Final,
@@ -80,7 +80,7 @@ impl ModelSearch<'_> {
         Ok(())
     }
 
-    /// A matrix with what the model says of it.
+    /// Returns a matrix with its predicted figures.
     fn unmeasured(&self, matrix: Matrix, start: &Matrix) -> SearchResult {
         let score = Score::predicted(self.predict(&matrix));
         let start = Score::predicted(self.predict(start));
@@ -94,7 +94,7 @@ impl ModelSearch<'_> {
         }
     }
 
-    /// How fast `matrix` and `start` are: run in turn, or predicted.
+    /// Returns the throughputs of `matrix` and `start`: from alternating runs, or predicted.
     pub(crate) fn figures(
         &self,
         matrix: &Matrix,
@@ -122,7 +122,7 @@ impl ModelSearch<'_> {
         Ok(unmeasured.compared(compared))
     }
 
-    /// The start itself, once it was run.
+    /// Returns the result if the start itself was run.
     fn said(&self, found: SearchResult, score: Score) -> SearchResult {
         self.say_run(&found.matrix, score, score);
         SearchResult {
@@ -143,16 +143,15 @@ impl ModelSearch<'_> {
     }
 }
 
-/// Steps at most.
+/// The most steps.
 const STEPS: usize = 8;
-/// Neighbours that are run in a step.
+/// Neighbours run in a step.
 const NEIGHBOURS: usize = 12;
 
-/// Improves `matrix` of score `score`; the result, its score and how often something
-/// was run.
+/// Improves `matrix` with score `score`. Returns the result, its score and the number of runs.
 ///
 /// # Errors
-/// A run broke down, or the search was cancelled.
+/// A run failed, or the search was cancelled.
 fn refine(
     matrix: Matrix,
     score: f64,
@@ -192,8 +191,8 @@ fn refine(
     Ok((best.0, best.1, runs))
 }
 
-/// The neighbours predicted best, and the matrix without its slowest worker, whose last
-/// batch a prediction may take too lightly.
+/// Returns the neighbours with the best predictions, and the matrix without its slowest worker,
+/// whose last batch a prediction may underestimate.
 fn likely(matrix: &Matrix, model: &mut ModelEvaluator) -> Result<Vec<Matrix>, SearchError> {
     let mut scored = Vec::new();
     for neighbour in matrix.neighbours() {
@@ -213,32 +212,32 @@ fn likely(matrix: &Matrix, model: &mut ModelEvaluator) -> Result<Vec<Matrix>, Se
     Ok(without.into_iter().chain(likely).collect())
 }
 
-/// Samples of a round for each matrix still in it.
+/// Samples per matrix in a round.
 const SAMPLES: usize = 384;
-/// Rounds that a matrix can be in.
+/// The number of rounds.
 const ROUNDS: usize = 2;
 
-/// The winner, with the figures of the start beside it.
+/// The winner, with the figures of the start.
 #[derive(Clone, Debug)]
 struct Final {
     /// The matrix.
     matrix: Matrix,
-    /// Its score.
+    /// The score.
     score: Score,
     /// The score of the start.
     start: Score,
-    /// The comparison, or `None` if there was no contender or no room to run in.
+    /// The comparison, or `None` without a contender or without memory for runs.
     gain: Option<Comparison>,
     /// The number of runs.
     runs: usize,
 }
 
-/// Runs the contenders, then the better half of them again (successive halving), then who
-/// leads in turn with the start. What wins was faster than the start for sure in these
-/// last runs, which nothing was chosen by; else the start does.
+/// Runs the contenders, then the better half of them again (successive halving), then the leader in
+/// turn with the start. The leader wins only if it is certainly faster than the start in these last
+/// runs, which did not influence its selection.
 ///
 /// # Errors
-/// A run broke down, or the search was cancelled.
+/// A run failed, or the search was cancelled.
 fn halving(
     start: &Matrix,
     contenders: Vec<Matrix>,
@@ -268,7 +267,7 @@ fn halving(
     Ok(won)
 }
 
-/// The start against who leads.
+/// Compares the leader with the start.
 fn challenged(
     start: &Matrix,
     (matrix, rates): Contender,
@@ -276,7 +275,7 @@ fn challenged(
     control: &Control,
 ) -> Result<Final, SearchError> {
     let Some(compared) = compare(start, &matrix, SAMPLES, judge, control)? else {
-        // One of the two has no room beside what serves.
+        // One of the two does not fit next to the running models.
         return Ok(Final {
             score: Score::of_runs(&rates),
             start: Score::NONE,
@@ -298,7 +297,7 @@ fn challenged(
     })
 }
 
-/// Nobody challenges the start.
+/// Scores the start if there is no contender.
 fn alone(start: &Matrix, judge: &mut dyn Evaluator) -> Result<Final, SearchError> {
     let score = judge.score(start, 0.0)?;
     Ok(Final {
@@ -310,7 +309,7 @@ fn alone(start: &Matrix, judge: &mut dyn Evaluator) -> Result<Final, SearchError
     })
 }
 
-/// A matrix and the samples a second of its runs.
+/// A matrix and the samples per second of its runs.
 type Contender = (Matrix, Vec<f64>);
 
 fn mean((_, rates): &Contender) -> f64 {

@@ -1,4 +1,4 @@
-//! How a search is done, and what for: algorithm, evaluator, how far it goes, its goal.
+//! The method of a search: algorithm, evaluator, bounds, and its goal.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub enum Algorithm {
     WorstFit,
     /// The best batch size of each member alone.
     BestBatch,
-    /// The paper's.
+    /// The paper's bounded greedy.
     #[default]
     Greedy,
     /// Moves of one and two entries from several starts; only the model is fast enough.
@@ -28,7 +28,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them, as a person is told about them.
+    /// All algorithms, in display order.
     pub const ALL: [Algorithm; 4] = [
         Algorithm::WorstFit,
         Algorithm::BestBatch,
@@ -36,12 +36,13 @@ impl Algorithm {
         Algorithm::Local,
     ];
 
-    /// Whether it returns one matrix by a rule, which is scored and not improved.
+    /// Returns whether the algorithm creates one matrix by a rule. The matrix is scored and not
+    /// improved.
     pub fn is_rule(self) -> bool {
         matches!(self, Algorithm::WorstFit | Algorithm::BestBatch)
     }
 
-    /// Returns its name on the command line and the screen.
+    /// Returns the name on the command line and the screen.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::WorstFit => "worst-fit",
@@ -63,18 +64,18 @@ impl FromStr for Algorithm {
     }
 }
 
-/// The kind of evaluator that scores matrices.
+/// The kind of evaluator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EvaluatorKind {
-    /// It runs: really, or in virtual time where every device is simulated.
+    /// Runs matrices: with real workers, or in virtual time if every device is simulated.
     #[default]
     Bench,
-    /// Its throughput is predicted from profiles; the best few are run.
+    /// Predicts the throughput from profiles, and runs the best matrices.
     Model,
 }
 
 impl EvaluatorKind {
-    /// Returns its name on the command line and the screen.
+    /// Returns the name on the command line and the screen.
     pub fn name(self) -> &'static str {
         match self {
             EvaluatorKind::Bench => "bench",
@@ -94,12 +95,12 @@ impl FromStr for EvaluatorKind {
     }
 }
 
-/// Climbs after the first, where none are given.
+/// The default number of climbs after the first.
 const RESTARTS: usize = 8;
-/// Matrices that are run at the end, where no number is given.
+/// The default number of matrices that are run at the end.
 const FINALISTS: usize = 3;
 
-/// Everything that decides what a search finds, given an ensemble and devices.
+/// Everything except the ensemble and devices that influences the result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Method {
@@ -107,16 +108,16 @@ pub struct Method {
     pub algorithm: Algorithm,
     /// The evaluator.
     pub evaluator: EvaluatorKind,
-    /// Of greedy; its seed is every algorithm's.
+    /// The bounds of greedy. Their seed applies to every algorithm.
     pub bounds: Bounds,
-    /// Of local: climbs after the first.
+    /// Local: the number of climbs after the first.
     pub restarts: usize,
-    /// Of `model`: the best so many are run; none of them at 0.
+    /// Model: the number of best matrices to run, or 0 for predictions only.
     pub finalists: usize,
     /// The goal.
     pub goal: Goal,
-    /// Whether serving must not be disturbed: nothing is measured or run on this machine's
-    /// devices, and predictions have the lowest priority. It needs evaluator `model`.
+    /// Whether serving must not be disturbed. Nothing is measured or run on this machine's devices,
+    /// and predictions have the lowest priority. Requires evaluator `model`.
     #[serde(default)]
     pub quiet: bool,
 }
@@ -138,7 +139,7 @@ impl Default for Method {
 }
 
 impl Method {
-    /// The quickest way to a good matrix: local search by the model.
+    /// Returns the fastest method with good results: local search by the model.
     pub fn quick() -> Self {
         Method {
             algorithm: Algorithm::Local,
@@ -151,8 +152,8 @@ impl Method {
         }
     }
 
-    /// Returns the method as it is followed on `devices`: a quiet one runs nothing on this
-    /// machine's.
+    /// Returns the effective method on `devices`: a quiet search runs nothing on this machine's
+    /// devices.
     #[must_use]
     pub fn on(self, devices: &Devices) -> Self {
         match self.quiet && !devices.all_simulated() {
@@ -164,15 +165,15 @@ impl Method {
         }
     }
 
-    /// Whether it runs workers, for which there must be samples: a simulated device
-    /// needs none.
+    /// Returns whether the method runs workers and therefore needs samples. Simulated devices need
+    /// none.
     pub fn runs_on(&self, devices: &Devices) -> bool {
         let finalists = self.on(devices).finalists;
         let runs = self.evaluator == EvaluatorKind::Bench || finalists > 0;
         runs && !devices.all_simulated()
     }
 
-    /// Where scores come from, in words.
+    /// Returns the source of scores, in words.
     pub fn evaluator_on(&self, devices: &Devices) -> &'static str {
         let virtually = devices.all_simulated();
         match (self.evaluator, self.on(devices).finalists > 0) {
@@ -184,13 +185,13 @@ impl Method {
         }
     }
 
-    /// Climbs after the first, and matrices that are run at the end, at most.
+    /// The most restarts, and the most matrices that are run at the end.
     pub const MOST_ROUNDS: usize = 100_000;
 
-    /// Checks its numbers, and that its parts go together.
+    /// Checks that the numbers are in range and that the parts fit together.
     ///
     /// # Errors
-    /// A number is outside of its range, or a part needs evaluator `model`.
+    /// A number is out of range, or a part requires evaluator `model`.
     pub fn check(&self) -> Result<(), MethodError> {
         for (field, found) in [
             ("max_iter", self.bounds.max_iter),
@@ -226,11 +227,11 @@ impl Method {
     }
 }
 
-/// The figure that a search optimises.
+/// The objective of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
-    /// Samples a second, whatever they wait.
+    /// Samples per second, regardless of latency.
     #[default]
     Throughput,
     /// The 99th percentile of latency under load.
@@ -238,7 +239,7 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// Returns its name on the command line and the screen.
+    /// Returns the name on the command line and the screen.
     pub fn name(self) -> &'static str {
         match self {
             Objective::Throughput => "throughput",
@@ -258,24 +259,24 @@ impl FromStr for Objective {
     }
 }
 
-/// An objective and what has to hold beside it.
+/// An objective and its constraints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
-    /// The figure to optimise.
+    /// The objective.
     pub objective: Objective,
-    /// 99 of 100 requests are answered within this time.
+    /// The highest p99 of latency.
     pub p99: Option<Duration>,
-    /// Requests of one sample a second that have to be served.
+    /// The required rate of one-sample requests per second.
     pub rate: Option<f64>,
     /// Bytes that stay free in the memory of every device.
     pub spare_memory: u64,
 }
 
 impl Goal {
-    /// Checks its numbers.
+    /// Checks that the numbers are in range.
     ///
     /// # Errors
-    /// A number is outside of its range.
+    /// A number is out of range.
     pub fn check(&self) -> Result<(), FieldOutOfRange> {
         let day = Duration::from_secs(86_400);
         if let Some(p99) = self.p99 {
@@ -287,12 +288,12 @@ impl Goal {
         }
     }
 
-    /// Whether latencies matter, which only a simulation under load tells.
+    /// Returns whether latencies matter. Only a simulation under load can determine them.
     pub fn needs_latency(&self) -> bool {
         self.objective == Objective::Latency || self.p99.is_some()
     }
 
-    /// Whether it is the plain one: throughput and nothing else.
+    /// Returns whether the goal is throughput without constraints.
     pub fn is_plain(&self) -> bool {
         *self == Goal::default()
     }

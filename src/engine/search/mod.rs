@@ -1,6 +1,5 @@
-//! The search for a matrix: worst-fit decreasing, bounded greedy, local search by a model, and
-//! the baseline; the profiles that it rests on, the choice of precisions before it, and the plan
-//! of devices for a goal.
+//! The search for a matrix: worst-fit decreasing, bounded greedy, local search by a model, and the
+//! baseline. Also the profiles, the choice of precisions, and the plan of devices for a goal.
 
 mod bench;
 mod cache;
@@ -33,6 +32,6 @@ pub use job::{SearchJob, SearchOutcome};
 pub use method::{Algorithm, EvaluatorKind, Goal, Method, Objective};
 pub use placement::{best_batch, complete, evacuate, propose_move, worst_fit};
 pub use plan::{FleetDevice, Offer, PlanOrder, Planned, plan};
-pub use progress::{Accepted, SearchProgress, Tried};
+pub use progress::{Accepted, FleetProgress, SearchProgress, Tried};
 pub use result::{Comparison, EntryLatency, Gap, LoadedLatency, SearchResult, confirm};
 pub use virtual_bench::{LatencyRun, VirtualBench};

@@ -1,5 +1,5 @@
-//! A search by the model: profiles, an algorithm over predictions, a bound, and the
-//! best few run for real.
+//! A search by the model: profiles, an algorithm over predictions, a bound, and real runs of the
+//! best candidates.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::result::SearchResult;
 use super::under_load;
 use super::virtual_bench::VirtualBench;
 
-/// A search by the model: the job with all that is derived from it.
+/// A search by the model: the job with its derived data.
 pub(super) struct ModelSearch<'a> {
     /// The job.
     pub job: &'a SearchJob,
@@ -37,19 +37,19 @@ pub(super) struct ModelSearch<'a> {
     pub budget: MemoryBudget,
     /// The bounds of workers.
     pub limits: Limits,
-    /// Samples a second that no matrix exceeds under the ensemble's policy.
+    /// An upper bound of the samples per second of all matrices under the ensemble's policy.
     pub bound: f64,
 }
 
-/// The result of an algorithm by predictions alone.
+/// The result of an algorithm that uses only predictions.
 pub(super) struct Candidates {
-    /// Distinct, the best predicted first.
+    /// Distinct matrices, the best prediction first.
     pub matrices: Vec<Matrix>,
     /// Matrices scored.
     pub evaluations: usize,
     /// Steps taken.
     pub steps: usize,
-    /// Best-batch's matrix, where it is worth a last climb of its own.
+    /// Best-batch's matrix, if a last climb from it is worthwhile.
     pub second: Option<Matrix>,
 }
 
@@ -64,10 +64,10 @@ impl Candidates {
     }
 }
 
-/// Searches as `job` says.
+/// Runs the search of `job`.
 ///
 /// # Errors
-/// No matrix fits, a measurement broke down, or the search was cancelled.
+/// No matrix fits, a measurement failed, or the search was cancelled.
 pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchResult, SearchError> {
     let modelled = ModelSearch::new(job, control)?;
     let start = worst_fit(&job.frame, &job.devices, &modelled.footprints)?;
@@ -93,7 +93,7 @@ pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchRe
 }
 
 impl<'a> ModelSearch<'a> {
-    /// Profiles what is not known and works out what follows from it.
+    /// Profiles the missing costs and derives rates and bounds.
     pub(crate) fn new(job: &'a SearchJob, control: &'a Arc<Control>) -> Result<Self, SearchError> {
         let footprints = job.footprints(&job.devices);
         let profiler = Profiler {
@@ -137,22 +137,23 @@ impl<'a> ModelSearch<'a> {
         ModelEvaluator::by(rates, &self.job.devices, footprints)
     }
 
-    /// Samples a second of a run of `matrix` as predicted.
+    /// Returns the predicted samples per second of a run of `matrix`.
     pub(crate) fn predict(&self, matrix: &Matrix) -> f64 {
         self.model().run(matrix)
     }
 
-    /// Samples a second that `matrix` does not exceed in the long run.
+    /// Returns an upper bound of the samples per second of `matrix` in the long run.
     pub(crate) fn at_most(&self, matrix: &Matrix) -> f64 {
         self.limits.throughput(matrix)
     }
 
-    /// Samples a second of `matrix` in the long run, as predicted.
+    /// Returns the predicted samples per second of `matrix` in the long run.
     pub(crate) fn throughput(&self, matrix: &Matrix) -> f64 {
         self.model().throughput(matrix)
     }
 
-    /// The same simulated, where every device is and anything is to be run.
+    /// Returns the long-run samples per second of `matrix`, simulated if every device is simulated
+    /// and runs are allowed.
     fn steady(&self, matrix: &Matrix) -> Result<Score, SearchError> {
         if self.job.is_simulated() && self.job.method.finalists > 0 {
             return self.virtual_bench().pace(matrix);
@@ -161,7 +162,7 @@ impl<'a> ModelSearch<'a> {
     }
 
     fn candidates(&self, start: &Matrix) -> Result<Candidates, SearchError> {
-        // Greedy says by itself where it sets out from.
+        // Greedy reports its start itself.
         if self.job.method.algorithm != Algorithm::Greedy {
             let predicted = self.predict(start);
             let predicted = Score::predicted(predicted);
@@ -183,8 +184,7 @@ impl<'a> ModelSearch<'a> {
     fn best_batch(&self) -> Result<Candidates, SearchError> {
         let job = self.job;
         if job.is_simulated() {
-            // A run costs next to nothing, and the rule's matrix is the same with either
-            // evaluator.
+            // A run costs almost nothing, and the rule's matrix is the same with either evaluator.
             let (matrix, runs) = job.best_batch(&self.footprints, self.control)?;
             return Ok(Candidates::new(vec![matrix], runs, 0));
         }
@@ -217,8 +217,8 @@ impl<'a> ModelSearch<'a> {
         Ok(Candidates::new(vec![matrix], evaluations, 0))
     }
 
-    /// Local search from worst-fit's matrix, one climb from best-batch's, and that
-    /// itself: where batches are what counts the latter is the better start.
+    /// Searches locally from worst-fit's matrix, and climbs once from best-batch's, which is also a
+    /// candidate: it is the better start if batches matter most.
     fn local_from_both(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         let restarts = self.job.method.restarts;
         // One climb from the start, one after each restart, one from best-batch's matrix.
@@ -227,13 +227,13 @@ impl<'a> ModelSearch<'a> {
         self.control.begin_phase(0);
         let mut all = self.local(start)?;
         if self.job.method.restarts == 0 {
-            // One climb is asked for.
+            // Only one climb is requested.
             return Ok(all);
         }
-        // It may fit where no member has its best batch, or not at all.
+        // The matrix may fit only because no member has its best batch, or not at all.
         let shown = self.control.progress();
         let best_batch = self.best_batch();
-        // What members alone came to is no score of a matrix.
+        // The scores of single members are not scores of a matrix.
         self.control.update(|p| *p = shown);
         let Ok(mut second) = best_batch else {
             self.control.checkpoint()?;
@@ -255,7 +255,7 @@ impl<'a> ModelSearch<'a> {
         Ok(all)
     }
 
-    /// Adds a matrix unless it is there but for the order of like devices.
+    /// Adds a matrix unless the list has it already, apart from the order of equal devices.
     fn add(&self, matrices: &mut Vec<Matrix>, matrix: Matrix) {
         let devices = &self.job.devices;
         let rows = canonical(&matrix, devices);
@@ -264,7 +264,7 @@ impl<'a> ModelSearch<'a> {
         }
     }
 
-    /// Local search from `start`.
+    /// Searches locally from `start`.
     pub(crate) fn local(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         let method = &self.job.method;
         let mut position = Position::new(&self.rates, self.budget.clone(), start);
@@ -280,7 +280,7 @@ impl<'a> ModelSearch<'a> {
         Ok(Candidates::new(matrices, evaluations, steps))
     }
 
-    /// Runs in virtual time by the same costs.
+    /// Returns an evaluator for runs in virtual time with the same costs.
     pub(crate) fn virtual_bench(&self) -> VirtualBench {
         let (demand, devices) = (self.job.demand.clone(), self.job.devices.clone());
         let costs = Arc::clone(&self.costs);
@@ -288,8 +288,8 @@ impl<'a> ModelSearch<'a> {
     }
 }
 
-/// The matrix's rows with those of like devices in order: matrices that differ only in
-/// which of several like devices does what are one.
+/// Returns the matrix's rows with those of equal devices sorted. Matrices that differ only in the
+/// assignment among equal devices become equal.
 fn canonical(matrix: &Matrix, devices: &Devices) -> Vec<Vec<usize>> {
     let mut rows = matrix.rows();
     let all: Vec<&Device> = devices.iter().collect();

@@ -1,7 +1,10 @@
-//! Matrices by a rule: worst-fit decreasing with priority to accelerators (the paper, algorithm
-//! 1); the baseline that searches are compared with, the best batch size for each member, each
-//! alone on a device (section IV.C); and those for devices that fail: one that is lost is
-//! evacuated, one that is slower than its profile is relieved of a worker.
+//! Matrices by a rule.
+//!
+//! - Worst-fit decreasing with priority to accelerators (the paper, algorithm 1).
+//! - The baseline of searches: the best batch size for each member, each alone on a device
+//!   (section IV.C).
+//! - Matrices for failing devices: a lost device is evacuated, and a device that is slower than its
+//!   profile is relieved of a worker.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -16,13 +19,12 @@ use super::error::SearchError;
 use super::evaluator::Evaluator;
 use super::model::{Batching, LinearProgram, Rates};
 
-/// A matrix that fits: members by decreasing memory, each on the device with most
-/// free memory, accelerators first, at the smallest batch size. Devices that share a
-/// memory space tie; the one with the fewest booked FLOPs takes the member, then the
-/// lowest index.
+/// Returns a matrix that fits. Members are placed by decreasing memory, each on the device with
+/// most free memory, accelerators first, at the smallest batch size. Among devices that share a
+/// memory space, the one with the fewest booked FLOPs takes the member, then the lowest index.
 ///
 /// # Errors
-/// A member fits nowhere: which, how much it needs and how much there is.
+/// A member fits nowhere. The error holds its name, the needed memory and the free memory.
 pub fn worst_fit(
     frame: &Arc<Frame>,
     devices: &Devices,
@@ -33,7 +35,7 @@ pub fn worst_fit(
     place(frame, devices, footprints, &sizes)
 }
 
-/// Worst-fit decreasing with a batch size chosen for each member beforehand.
+/// Places members by worst-fit decreasing with a given batch size for each.
 fn place(
     frame: &Arc<Frame>,
     devices: &Devices,
@@ -55,7 +57,7 @@ fn place(
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
 
-/// Books a worker of a member on the roomiest device that is not `barred`.
+/// Books a worker of a member on the device with most free memory that is not `barred`.
 fn book_somewhere(
     devices: &Devices,
     footprints: &Footprints,
@@ -96,14 +98,14 @@ fn roomiest(
         .min_by_key(|&d| (Reverse(ledger.free(d)), ledger.flops(d), d))
 }
 
-/// Measures each member alone on the first device (the first accelerator, where there are
-/// any) at every batch size (through `alone`, an evaluator of that member's one-device
-/// matrix), then assigns to each its best size and a device of its own, an accelerator where
-/// there are any; where those are fewer than members, worst-fit decreasing shares all
-/// devices. Returns the matrix and the number of evaluations.
+/// Measures each member alone on the first device (the first accelerator if there are any) at every
+/// batch size, through `alone`, an evaluator of that member's one-device matrix. Then assigns to
+/// each its best size and its own device, an accelerator if there are any. If there are fewer
+/// devices than members, worst-fit decreasing shares all devices. Returns the matrix and the number
+/// of evaluations.
 ///
 /// # Errors
-/// A measurement broke down or was stopped, or a member fits nowhere.
+/// A measurement failed or was stopped, or a member fits nowhere.
 pub fn best_batch(
     frame: &Arc<Frame>,
     devices: &Devices,
@@ -163,7 +165,7 @@ fn best_size(
     Ok((best.0, frame.batch_sizes.count()))
 }
 
-/// Each member on one of `devices`, in order.
+/// Places each member on one of `devices`, in order.
 fn one_each(
     frame: &Arc<Frame>,
     sizes: &[BatchSize],
@@ -177,12 +179,12 @@ fn one_each(
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
 
-/// The matrix without the workers of the devices in `lost`. Workers elsewhere
-/// stay; members left without any are placed by worst-fit decreasing, at the smallest
-/// batch size, in what memory remains.
+/// Returns the matrix without the workers of the devices in `lost`. Other workers stay. Members
+/// without a worker are placed by worst-fit decreasing, at the smallest batch size, in the
+/// remaining memory.
 ///
 /// # Errors
-/// A member fits nowhere any more: which, how much it needs and how much there is.
+/// A member no longer fits. The error holds its name, the needed memory and the free memory.
 pub fn evacuate(
     matrix: &Matrix,
     lost: &[DeviceIndex],
@@ -194,11 +196,11 @@ pub fn evacuate(
     complete(matrix.frame(), &kept, lost, devices, footprints)
 }
 
-/// The matrix with the workers of `kept`, in which members without any are placed by worst-fit
-/// decreasing, at the smallest batch size, in what memory remains on devices that are not `lost`.
+/// Returns the matrix with the workers of `kept`. Members without a worker are placed by worst-fit
+/// decreasing, at the smallest batch size, in the remaining memory of devices that are not `lost`.
 ///
 /// # Errors
-/// A member fits nowhere any more: which, how much it needs and how much there is.
+/// A member no longer fits. The error holds its name, the needed memory and the free memory.
 pub fn complete(
     frame: &Arc<Frame>,
     kept: &[(Cell, BatchSize)],
@@ -221,7 +223,7 @@ pub fn complete(
     Ok(Matrix::new(frame.clone(), entries)?)
 }
 
-/// Members that no worker is kept of, the largest first.
+/// Returns the members without a kept worker, the largest first.
 fn bare(
     frame: &Frame,
     kept: &[(Cell, BatchSize)],
@@ -236,19 +238,20 @@ fn bare(
     bare
 }
 
-/// A proposal must promise at least this much more throughput, or moving is not worth it;
+/// A proposal must promise throughput higher by at least this factor;
 const WORTHWHILE: f64 = 1.02;
-/// or, at the same throughput, batches that are so much quicker.
+/// or, at the same throughput, batches that are faster by this factor.
 const QUICKER: f64 = 1.2;
-/// Throughputs this near are the same.
+/// Throughputs this close count as equal.
 const SAME: f64 = 1.0 - 1e-9;
 
-/// The change of the worker at `cell` that brings most throughput where each device is
-/// slower by its factor in `slowdown` (1: as its costs say): the worker moves to another
-/// device, or stays with another batch size. Where none brings two per cent more, since
-/// others hold the throughput down, the move that makes its batches quickest without
-/// giving up throughput. None where nothing that fits is better, there is no worker, or
-/// costs are missing. Batches are as `batching` forms them.
+/// Returns the change of the worker at `cell` that adds most throughput. Each device is slower by
+/// its factor in `slowdown` (1: as fast as its costs). The worker moves to another device, or stays
+/// with another batch size.
+///
+/// If no change adds two per cent, because other workers limit the throughput, returns the move
+/// with the fastest batches that keeps the throughput. Returns `None` if no fitting change is
+/// better, there is no worker, or costs are missing. Batches are formed by `batching`.
 pub fn propose_move(
     matrix: &Matrix,
     costs: &Costs,
@@ -287,7 +290,7 @@ fn latency(rates: &Rates, cell: Cell, size: BatchSize) -> f64 {
     number.map_or(f64::INFINITY, |number| rates.at(cell, number).latency)
 }
 
-/// Every matrix in which the worker at `cell` has another place or batch size, with both.
+/// Returns every matrix in which the worker at `cell` has another place or batch size, with both.
 fn moves(matrix: &Matrix, cell: Cell) -> impl Iterator<Item = (Cell, BatchSize, Matrix)> + '_ {
     let devices = DeviceIndex::all(matrix.frame().devices.len());
     let places = devices.map(move |device| Cell { device, ..cell });
@@ -300,7 +303,7 @@ fn moves(matrix: &Matrix, cell: Cell) -> impl Iterator<Item = (Cell, BatchSize, 
 }
 
 fn moved(matrix: &Matrix, from: Cell, to: Cell, size: BatchSize) -> Option<Matrix> {
-    // First there, then gone from here, so that the member is never without a worker.
+    // Adds the new worker first, so that the member is never without a worker.
     let there = matrix.with(to, Some(size)).ok()?;
     if to == from {
         return Some(there);

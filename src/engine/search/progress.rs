@@ -1,4 +1,4 @@
-//! The progress of a search: neighbours tried, steps taken, the growth of the best score.
+//! The progress of a search: tried neighbours, steps, and the growth of the best score.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,28 @@ use divisi_model::ensemble::BatchSize;
 use super::evaluator::{Doubt, Score};
 use super::result::{Comparison, SearchResult};
 
-/// Neighbours of one iteration that are kept at most.
+/// The most neighbours kept per iteration.
 const MOST_TRIED: usize = 4096;
-/// Steps that are kept at most; the oldest go first.
+/// The most steps kept. The oldest are dropped first.
 const MOST_ACCEPTED: usize = 256;
-/// Points of the curve at most.
+/// The most points of the curve.
 const MOST_POINTS: usize = 512;
 
-/// One neighbour that was scored: one entry otherwise.
+/// How far a plan is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetProgress {
+    /// Sets of devices searched.
+    pub tried: usize,
+    /// Sets of devices that the bounds do not rule out: the most that are searched.
+    pub candidates: usize,
+}
+
+/// A scored neighbour, which differs in one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
     /// The entry.
     pub cell: Cell,
-    /// Its new value.
+    /// The new value.
     pub to: Option<BatchSize>,
     /// The neighbour's score.
     pub score: f64,
@@ -29,14 +38,13 @@ pub struct Tried {
 /// A step that a search took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// Evaluations until then.
+    /// Evaluations up to this step.
     pub evaluations: usize,
-    /// The score of the matrix after it.
+    /// The score of the matrix after the step.
     pub score: f64,
-    /// Entries that differ from the matrix before; empty at the start, and where what
-    /// was found is run.
+    /// The changed entries. Empty at the start, and when a predicted result is run.
     pub changes: Vec<(Cell, Option<BatchSize>)>,
-    /// It was run after predictions: its score is not to be compared with theirs.
+    /// Whether the matrix was run after predictions. Its score is not comparable with theirs.
     #[serde(default)]
     pub run: bool,
 }
@@ -48,9 +56,9 @@ pub struct SearchProgress {
     pub iteration: usize,
     /// Neighbours scored in this iteration.
     pub neighbour: usize,
-    /// Neighbours of this iteration in all.
+    /// All neighbours of this iteration.
     pub neighbours: usize,
-    /// Share of all neighbours that an iteration visits.
+    /// The share of all neighbours that an iteration visits.
     pub coverage: f64,
     /// The score of the start.
     pub start_score: Option<f64>,
@@ -62,41 +70,42 @@ pub struct SearchProgress {
     /// The uncertainty of the best score.
     #[serde(default)]
     pub best_doubt: Doubt,
-    /// The comparison with the start, once the two were run in turn.
+    /// The comparison with the start, after alternating runs.
     #[serde(default)]
     pub gain: Option<Comparison>,
     /// The best matrix so far.
     pub best: Option<Matrix>,
     /// Scores of this iteration's neighbours so far.
     pub scores: Vec<f64>,
-    /// Best score after each iteration.
+    /// The best score after each iteration.
     pub history: Vec<f64>,
     /// Matrices scored.
     pub evaluations: usize,
-    /// Of a plan: sets of devices searched, and those that were ruled out.
-    pub fleets: (usize, usize),
-    /// It occupies this machine's devices; a model's predictions do not.
+    /// The progress of a plan.
+    #[serde(default)]
+    pub fleets: FleetProgress,
+    /// Whether the search occupies this machine's devices. Predictions do not.
     pub measuring: bool,
-    /// Members profiled for this search, counted once a kind of device.
+    /// Members profiled for this search, counted once per kind of device.
     pub profiled: usize,
-    /// Profiles that are known so far, kept ones among them, and those that it needs.
+    /// The known profiles, including kept ones, and the needed profiles.
     #[serde(default)]
     pub profiles: (usize, usize),
-    /// Neighbours of this iteration's matrix that were scored so far.
+    /// Scored neighbours of this iteration's matrix.
     pub tried: Vec<Tried>,
     /// Steps taken, oldest first, bounded.
     pub accepted: Vec<Accepted>,
-    /// Best score after so many evaluations, thinned out to a bounded number of points.
+    /// The best score by number of evaluations, thinned out to a bounded number of points.
     pub curve: Vec<(usize, f64)>,
-    /// Samples a second that no matrix exceeds under the policy, by the model.
+    /// An upper bound of the samples per second of all matrices under the policy, by the model.
     pub bound: Option<f64>,
-    /// Of local search: climbs that ended, and how many there will be.
+    /// For local search: completed climbs, and all climbs.
     #[serde(default)]
     pub climbs: (usize, usize),
 }
 
 impl SearchProgress {
-    /// A search sets out from `matrix`.
+    /// Resets the progress for a search from `matrix`.
     pub(super) fn set_out(&mut self, matrix: &Matrix, start: Score) {
         self.start(start);
         self.lead(matrix, start);
@@ -110,14 +119,14 @@ impl SearchProgress {
         self.start_doubt = start.doubt;
     }
 
-    /// A matrix that is no neighbour was scored.
+    /// Records the score of a matrix that is not a neighbour.
     pub(super) fn scored(&mut self, score: f64) {
         self.evaluations += 1;
         self.neighbour += 1;
         self.scores.push(score);
     }
 
-    /// `matrix` is the best from now on.
+    /// Makes `matrix` the best.
     pub(super) fn lead(&mut self, matrix: &Matrix, best: Score) {
         let score = best.samples_per_s;
         self.best_score = Some(score);
@@ -127,14 +136,14 @@ impl SearchProgress {
         }
         let point = (self.evaluations, score);
         match self.curve.last_mut() {
-            // Within one publication only the last counts.
+            // Of several points at the same evaluation, only the last counts.
             Some(last) if last.0 == point.0 => *last = point,
             _ => self.curve.push(point),
         }
         thin(&mut self.curve);
     }
 
-    /// `matrix` is the best from now on, and the step to it counts.
+    /// Makes `matrix` the best and records the step to it.
     pub(super) fn step_to(&mut self, matrix: &Matrix, score: Score) {
         let old = self.best.as_ref();
         let changes = old.map_or_else(Vec::new, |old| changes(old, matrix));
@@ -142,8 +151,8 @@ impl SearchProgress {
         self.accept(changes, score.samples_per_s);
     }
 
-    /// Notes that `matrix` was run beside the start and is the best, by another measure than
-    /// before.
+    /// Makes `matrix` the best after it was run together with the start, on a scale other than the
+    /// predictions.
     pub(super) fn run(&mut self, matrix: &Matrix, score: Score) {
         self.curve.clear();
         self.step_to(matrix, score);
@@ -152,7 +161,7 @@ impl SearchProgress {
         }
     }
 
-    /// This is what came of it all.
+    /// Shows the final result.
     pub(super) fn show(&mut self, found: &SearchResult) {
         let known = self.best.as_ref() == Some(&found.matrix);
         let measured_anew = self.start_score != Some(found.start_score);
@@ -168,7 +177,7 @@ impl SearchProgress {
         }
     }
 
-    /// A step was taken.
+    /// Records a step.
     pub(super) fn accept(&mut self, changes: Vec<(Cell, Option<BatchSize>)>, score: f64) {
         if self.accepted.len() >= MOST_ACCEPTED {
             self.accepted.remove(0);
@@ -181,29 +190,29 @@ impl SearchProgress {
         });
     }
 
-    /// A neighbour of this iteration's matrix was scored.
+    /// Records a scored neighbour of this iteration's matrix.
     pub(super) fn tried(&mut self, tried: Tried) {
         if self.tried.len() < MOST_TRIED {
             self.tried.push(tried);
         }
     }
 
-    /// These neighbours of where the search is were scored.
+    /// Shows the scored neighbours of the current position.
     pub(super) fn show_tried(&mut self, tried: &[Tried]) {
         let most = tried.len().min(MOST_TRIED);
         self.tried.clear();
         self.tried.extend_from_slice(&tried[..most]);
     }
 
-    /// From now on other neighbours are scored, so many.
+    /// Begins an iteration with this number of neighbours.
     pub(super) fn expect(&mut self, neighbours: usize) {
         self.neighbour = 0;
         self.neighbours = neighbours;
         self.tried.clear();
     }
 
-    /// Neighbours that are still to be scored, as far as anybody knows: those of this
-    /// iteration, and as many in each of the iterations after it.
+    /// Returns the expected number of neighbours still to score: the rest of this iteration, and
+    /// the same number for each later iteration.
     pub(super) fn left(&self, max_iter: usize) -> usize {
         let iterations = max_iter.saturating_sub(self.iteration);
         let rest = self.neighbours.saturating_sub(self.neighbour);
@@ -212,7 +221,8 @@ impl SearchProgress {
 }
 
 impl Tried {
-    /// Returns the change of `neighbour`, or `None` unless it is one entry of `matrix`.
+    /// Returns the change of `neighbour`, or `None` if it does not differ in exactly one entry of
+    /// `matrix`.
     pub(super) fn of(matrix: &Matrix, neighbour: &Matrix, score: f64) -> Option<Self> {
         match changes(matrix, neighbour)[..] {
             [(cell, to)] => Some(Tried { cell, to, score }),
@@ -221,7 +231,8 @@ impl Tried {
     }
 }
 
-/// Entries of `new` that `old` has otherwise; none where they are on other devices.
+/// Returns the entries of `new` that differ from `old`. Empty if the matrices are for other
+/// devices.
 pub(super) fn changes(old: &Matrix, new: &Matrix) -> Vec<(Cell, Option<BatchSize>)> {
     if old.frame() != new.frame() {
         return Vec::new();
@@ -231,7 +242,7 @@ pub(super) fn changes(old: &Matrix, new: &Matrix) -> Vec<(Cell, Option<BatchSize
     cells.map(|cell| (cell, new.get(cell))).collect()
 }
 
-/// Leaves out every other point but the first and the last where there are too many.
+/// Drops every other point except the first and the last if there are too many.
 fn thin(curve: &mut Vec<(usize, f64)>) {
     if curve.len() <= MOST_POINTS {
         return;

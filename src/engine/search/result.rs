@@ -1,6 +1,6 @@
-//! The result of a search, and whether one matrix is faster than another: both run in turn, so that
-//! whatever else the machine does meets both alike, and an interval decides. So is confirmed whatever
-//! a search found by choosing.
+//! The result of a search, and the comparison of two matrices. Both run alternately, so that
+//! disturbances of the machine affect both equally, and a confidence interval decides. The result
+//! of a search by runs is confirmed in the same way.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,45 +20,46 @@ use super::model::RUN;
 pub struct SearchResult {
     /// The matrix.
     pub matrix: Matrix,
-    /// Its samples a second.
+    /// The samples per second of the matrix.
     pub score: f64,
-    /// The uncertainty of that.
+    /// The uncertainty of the score.
     pub doubt: Doubt,
-    /// Samples a second of the start.
+    /// The samples per second of the start.
     pub start_score: f64,
-    /// The uncertainty of that.
+    /// The uncertainty of the score.
     pub start_doubt: Doubt,
-    /// The comparison with the start, from runs in turn; `None` if the matrix is the start,
-    /// or nothing was run.
+    /// The comparison with the start from alternating runs. `None` if the matrix is the start, or
+    /// if nothing was run.
     pub gain: Option<Comparison>,
     /// The number of evaluations.
     pub evaluations: usize,
     /// The number of iterations.
     pub iterations: usize,
-    /// Share of all neighbours that an iteration visited at most.
+    /// The largest share of all neighbours that an iteration visited.
     pub coverage: f64,
-    /// Samples a second of this matrix as the model predicts.
+    /// The predicted samples per second of the matrix.
     pub predicted: Option<f64>,
-    /// Samples a second of this matrix in the long run: simulated where every device
-    /// is, else as the model predicts.
+    /// The samples per second of the matrix in the long run: simulated if every device is,
+    /// otherwise predicted.
     pub steady: Option<Score>,
-    /// Samples a second that no matrix exceeds in the long run under the ensemble's
+    /// An upper bound of the long-run samples per second of all matrices under the ensemble's
     /// policy, by the model.
     pub bound: Option<f64>,
-    /// Under load, where the goal asks for it; of several entries that with the highest p99.
+    /// The latency under load, if the goal requires it. For several entries, the latency of the
+    /// entry with the highest p99.
     pub latency: Option<LoadedLatency>,
-    /// The same of each entry, where several are asked.
+    /// The latency of each entry, if there are several.
     pub by_entry: Vec<EntryLatency>,
-    /// The part of the goal that no matrix found reaches, in words; this one comes closest.
+    /// The part of the goal that no matrix reached, in words. The matrix is then the closest one.
     pub shortfall: Option<String>,
 }
 
 /// The distance of a matrix from the bound, as a share of the bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gap {
-    /// It is lower by this share; 0 if it cannot be told from the bound.
+    /// It is lower by this share, or 0 if the difference is not significant.
     Lacks(f64),
-    /// It is higher by this share: the assumptions of the bound do not hold.
+    /// It is higher by this share, so the assumptions of the bound do not hold.
     Exceeds(f64),
 }
 
@@ -84,7 +85,7 @@ impl SearchResult {
         }
     }
 
-    /// Returns its score.
+    /// Returns the score with its uncertainty.
     pub fn scored(&self) -> Score {
         Score {
             samples_per_s: self.score,
@@ -92,11 +93,11 @@ impl SearchResult {
         }
     }
 
-    /// Returns its distance from the bound in the long run, if both are known.
+    /// Returns the distance from the bound in the long run, or `None` if one of them is unknown.
     pub fn gap(&self) -> Option<Gap> {
         let (bound, steady) = self.bound.zip(self.steady)?;
         let share = 1.0 - steady.samples_per_s / bound.max(f64::MIN_POSITIVE);
-        // One run in the long run says nothing of its error, and excuses nothing.
+        // The error of a single run is unknown, so it gives no margin.
         let margin = Some(steady.doubt.margin()).filter(|m| m.is_finite());
         Some(match share < -margin.unwrap_or(0.0).max(ROUNDING) {
             true => Gap::Exceeds(-share),
@@ -104,7 +105,7 @@ impl SearchResult {
         })
     }
 
-    /// Returns the result with the figures of runs in turn with the start.
+    /// Returns the result with the figures of runs that alternated with the start.
     pub(super) fn compared(self, compared: Compared) -> Self {
         SearchResult {
             score: compared.other.samples_per_s,
@@ -131,10 +132,10 @@ impl SearchResult {
     }
 }
 
-/// A share that is nothing but rounding.
+/// A smaller share is rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// Latencies of an entry of the catalogue, among requests to others.
+/// The latencies of one entry of the catalogue, while requests to others arrive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntryLatency {
     /// The entry's name.
@@ -148,7 +149,7 @@ pub struct EntryLatency {
 /// Latencies under Poisson arrivals of one sample each, in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadedLatency {
-    /// Requests a second.
+    /// Requests per second.
     pub rate: f64,
     /// The median.
     pub p50: Duration,
@@ -156,24 +157,25 @@ pub struct LoadedLatency {
     pub p99: Duration,
 }
 
-/// Pairs of runs. Fixed, since stopping once it looks well would not keep the 95 %.
+/// The number of pairs of runs. Fixed, because stopping at a favourable point would invalidate the
+/// 95 %.
 const PAIRS: usize = 6;
 
-/// How many times as fast as the start a matrix is.
+/// The throughput of a matrix relative to the start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Samples a second over the start's.
+    /// The matrix's samples per second divided by the start's.
     pub ratio: f64,
     /// The lower end of its 95 % interval.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// Pairs of runs that it comes from; 0 where runs are exact.
+    /// The number of pairs of runs, or 0 if runs are exact.
     pub pairs: usize,
 }
 
 impl Comparison {
-    /// That of exact figures.
+    /// Returns the comparison of exact figures.
     pub fn exact(start: f64, other: f64) -> Self {
         let ratio = other / start.max(f64::MIN_POSITIVE);
         Comparison {
@@ -184,9 +186,9 @@ impl Comparison {
         }
     }
 
-    /// That of pairs of runs, the start's samples a second and the other's: Student's
-    /// interval of the mean logarithm of their ratio. Everything is possible with fewer
-    /// than two pairs.
+    /// Returns the comparison of pairs of runs, the start's samples per second and the other's:
+    /// Student's interval of the mean logarithm of their ratio. With fewer than two pairs the
+    /// interval is unbounded.
     pub fn of_pairs(pairs: &[(f64, f64)]) -> Self {
         let logs = pairs.iter().map(|(start, other)| (other / start).ln());
         let (mean, error) = mean_and_error(&logs.collect::<Vec<f64>>());
@@ -202,14 +204,14 @@ impl Comparison {
         }
     }
 
-    /// Whether it is faster with more than the chance of a coin.
+    /// Returns whether the matrix is significantly faster.
     pub fn is_better(&self) -> bool {
         self.low > 1.0
     }
 }
 
 impl fmt::Display for Comparison {
-    /// `+4 … +12 % (95 %, 6 pairs of runs)`, `+8.3 % (exact)`.
+    /// Formats as `+4 … +12 % (95 %, 6 pairs of runs)` or `+8.3 % (exact)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |ratio: f64| 100.0 * (ratio - 1.0);
         match self.pairs {
@@ -224,7 +226,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Two matrices after runs in turn.
+/// Two matrices after alternating runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compared {
     /// The score of the start.
@@ -237,11 +239,11 @@ pub(super) struct Compared {
     pub runs: usize,
 }
 
-/// Runs `start` and `other` in turn, about `samples` samples each time; once where runs
-/// are exact. `None` where one of them has no room to run in.
+/// Runs `start` and `other` alternately with about `samples` samples each time, or once if runs are
+/// exact. Returns `None` if one of them does not fit in memory.
 ///
 /// # Errors
-/// A run broke down, or the search was cancelled.
+/// A run failed, or the search was cancelled.
 pub(super) fn compare(
     start: &Matrix,
     other: &Matrix,
@@ -253,8 +255,8 @@ pub(super) fn compare(
     control.update(|p| p.expect(2 * PAIRS));
     control.begin_phase(0);
     for pair in 0..PAIRS {
-        // A B, B A, A B, …: what drifts meets both alike, and half of the changes from
-        // one matrix to the other are saved.
+        // A B, B A, A B, …: a drift affects both equally, and half of the changes between the
+        // matrices are saved.
         let order = match pair % 2 {
             0 => [start, other],
             _ => [other, start],
@@ -300,12 +302,12 @@ impl Compared {
     }
 }
 
-/// Runs the result of a search over runs once more in turn with the `start`: its score was
-/// the best of many and is too good. Returns the start unless the result is certainly faster.
-/// Exact scores stay as they are.
+/// Runs the result of a search by runs again, alternating with the `start`, because its score was
+/// the best of many and is too high. Returns the start unless the result is certainly faster. Exact
+/// scores stay unchanged.
 ///
 /// # Errors
-/// A run broke down, or the search was cancelled.
+/// A run failed, or the search was cancelled.
 pub fn confirm(
     start: &Matrix,
     found: SearchResult,
@@ -328,7 +330,7 @@ pub fn confirm(
     })
 }
 
-/// Scores the matrix of a rule beside the start, if the two differ.
+/// Scores the matrix of a rule together with the start, if the two differ.
 pub(super) fn measured(
     start: &Matrix,
     matrix: Matrix,

@@ -1,6 +1,6 @@
-//! Searches whose goal needs latencies: the model finds matrices for every largest
-//! batch size, a simulation under load tells their latencies: a brief one at first, a
-//! longer one for what looks promising, and fresh arrivals for what is to be the answer.
+//! Searches for a goal that needs latencies. The model finds matrices for every largest batch size,
+//! and a simulation under load measures their latencies: briefly at first, longer for promising
+//! matrices, and with fresh arrivals for the final one.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -19,28 +19,28 @@ use super::model_search::ModelSearch;
 use super::result::{LoadedLatency, SearchResult};
 use super::virtual_bench::{LatencyRun, VirtualBench};
 
-/// Share of the best throughput that arrives where no rate is given: busy, not full.
+/// The default arrival rate as a share of the best throughput: busy but not full.
 const SHARE: f64 = 0.6;
-/// Neighbours of the best candidate that are simulated under load as well.
+/// Neighbours of the best candidate that are also simulated under load.
 const NEIGHBOURS: usize = 24;
 
-/// A p99 beyond the limit, or the best yet, by less than this factor may still be had.
+/// A p99 above the limit, or above the best one, by less than this factor may still improve.
 const NEAR: f64 = 1.5;
-/// Candidates that are tried under fresh arrivals at most, the best first.
+/// The most candidates to confirm under fresh arrivals, the best first.
 const MOST_CONFIRMED: usize = 4;
 
-/// A matrix with what is known of it.
+/// A matrix with its known figures.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     /// The matrix.
     pub matrix: Matrix,
-    /// Samples a second in the long run: predicted, or simulated once it is confirmed.
+    /// Samples per second in the long run: predicted, or simulated after confirmation.
     pub throughput: f64,
-    /// The uncertainty of that.
+    /// The uncertainty of the throughput.
     pub doubt: Doubt,
-    /// Its latency, or `None` if it does not keep up with the rate.
+    /// The latency, or `None` if the matrix does not keep up with the rate.
     pub latency: Option<LoadedLatency>,
-    /// Whether long runs under fresh arrivals confirmed its figures.
+    /// Whether long runs under fresh arrivals confirmed the figures.
     pub confirmed: bool,
 }
 
@@ -49,13 +49,14 @@ impl Candidate {
         self.latency.map_or(Duration::MAX, |l| l.p99)
     }
 
-    /// Whether it keeps up, and answers within the time of `goal`.
+    /// Returns whether the candidate keeps up and meets the latency of `goal`.
     pub(crate) fn meets(&self, goal: &Goal) -> bool {
         self.latency.is_some() && goal.p99.is_none_or(|most| self.p99() <= most)
     }
 
-    /// Whether it serves `goal` better than `other`: first what must hold, then the
-    /// objective; where neither holds what must, the nearer one.
+    /// Returns whether the candidate serves `goal` better than `other`. A candidate that meets the
+    /// constraints is better; then the objective decides. If neither meets them, the closer one is
+    /// better.
     pub(crate) fn is_better(&self, other: &Candidate, goal: &Goal) -> bool {
         match (self.meets(goal), other.meets(goal)) {
             (true, false) => true,
@@ -69,10 +70,10 @@ impl Candidate {
     }
 }
 
-/// The candidate that serves the job's goal best, and what it lacks.
+/// Returns the candidate that serves the job's goal best, and its shortfall.
 ///
 /// # Errors
-/// A simulation or measurement broke down, or the search was cancelled.
+/// A simulation or measurement failed, or the search was cancelled.
 pub(super) fn search(
     modelled: &ModelSearch<'_>,
     start: &Matrix,
@@ -93,8 +94,8 @@ pub(super) fn search(
     Ok(result)
 }
 
-/// The best of `found`, of what climbs to it with smaller batches only, and of its
-/// neighbours, under `rate` requests a second.
+/// Returns the best under `rate` requests per second of `found`, of climbs with smaller batches,
+/// and of the best one's neighbours.
 pub(super) fn best_under_load(
     modelled: &ModelSearch<'_>,
     start: &Matrix,
@@ -105,7 +106,7 @@ pub(super) fn best_under_load(
     let rule = modelled.job.method.algorithm.is_rule();
     let keeps_up = found.iter().any(|m| modelled.at_most(m) > rate);
     if !rule {
-        // Smaller batches give less: where the most is too little, they need no climb.
+        // Smaller batches serve less, so they need no climb if even `found` cannot keep up.
         if keeps_up {
             found.extend(with_smaller_batches(modelled, start)?);
         }
@@ -141,8 +142,8 @@ pub(super) fn best_under_load(
     confirmed(modelled, &bench, all, rate)
 }
 
-/// The best candidate of which fresh arrivals say what was said of it before; where
-/// there is none that meets the goal, what comes closest by these arrivals.
+/// Returns the best candidate confirmed by fresh arrivals, or the closest one by these arrivals if
+/// none meets the goal.
 fn confirmed(
     modelled: &ModelSearch<'_>,
     bench: &VirtualBench,
@@ -160,8 +161,7 @@ fn confirmed(
     for candidate in all.iter_mut().take(MOST_CONFIRMED) {
         modelled.control.checkpoint()?;
         if best.is_some() && !candidate.meets(goal) {
-            // Fresh arrivals will not make it any better: one that says what comes
-            // closest is enough.
+            // Fresh arrivals cannot make it meet the goal, and one closest candidate is enough.
             break;
         }
         confirm(bench, candidate, rate, goal.p99)?;
@@ -179,7 +179,7 @@ fn confirmed(
     })
 }
 
-/// Replaces what is said of a candidate by what long runs under fresh arrivals say.
+/// Replaces a candidate's figures by those of long runs under fresh arrivals.
 fn confirm(
     bench: &VirtualBench,
     candidate: &mut Candidate,
@@ -200,11 +200,11 @@ fn confirm(
 
 /// Candidates under load.
 pub(super) struct LoadedCandidates {
-    /// The best.
+    /// The best candidate.
     pub best: Candidate,
-    /// All of them.
+    /// All candidates.
     pub all: Vec<Candidate>,
-    /// The number of them that were simulated.
+    /// The number of simulated candidates.
     pub simulated: usize,
 }
 
@@ -218,8 +218,8 @@ fn distinct(matrices: Vec<Matrix>) -> Vec<Matrix> {
     found
 }
 
-/// For each batch size but the largest, what a climb reaches with none above it: as
-/// the largest batch shrinks, throughput is given up for latency.
+/// Returns the result of a climb for each largest batch size below the maximum. Smaller batches
+/// trade throughput for latency.
 fn with_smaller_batches(
     modelled: &ModelSearch<'_>,
     start: &Matrix,
@@ -234,8 +234,8 @@ fn with_smaller_batches(
     Ok(found)
 }
 
-/// Where latency counts or is just missed, a few of the best candidate's neighbours,
-/// drawn by the seed.
+/// Returns a few of the best candidate's neighbours, drawn by the seed, if latency is the objective
+/// or its limit was just missed.
 fn neighbours(modelled: &ModelSearch<'_>, best: Option<&Candidate>) -> Vec<Matrix> {
     let method = &modelled.job.method;
     let Some(best) = best else {
@@ -252,8 +252,8 @@ fn neighbours(modelled: &ModelSearch<'_>, best: Option<&Candidate>) -> Vec<Matri
     all
 }
 
-/// Simulates `matrix` where that can show anything: it fits and keeps up. First
-/// briefly, and longer where that comes near the limit or `best`.
+/// Simulates `matrix` if it fits and keeps up: first briefly, then longer if it comes near the
+/// limit or `best`.
 fn loaded(
     modelled: &ModelSearch<'_>,
     bench: &VirtualBench,
@@ -262,7 +262,7 @@ fn loaded(
     best: Option<&Candidate>,
 ) -> Result<Candidate, SearchError> {
     let throughput = modelled.throughput(&matrix);
-    // What is predicted may be too little; what it does at most is not.
+    // Uses the upper bound, because a prediction may be too low.
     let latency = match modelled.at_most(&matrix) > rate {
         true => bench.latency(&matrix, rate, LatencyRun::BRIEF)?,
         false => None,
@@ -283,8 +283,7 @@ fn loaded(
     })
 }
 
-/// Returns the part of `goal` that is not reached with this throughput and latency under
-/// `rate`, in words.
+/// Returns the part of `goal` that this throughput and latency miss under `rate`, in words.
 pub(super) fn shortfall(
     throughput: f64,
     latency: Option<LoadedLatency>,
@@ -292,19 +291,19 @@ pub(super) fn shortfall(
     rate: f64,
 ) -> Option<String> {
     let Some(latency) = latency else {
-        let overrun = || format!("it does not keep up with {rate} samples/s as they arrive");
+        let overrun = || format!("this matrix cannot keep up with {rate} samples/s");
         return too_slow(throughput, rate).or_else(|| Some(overrun()));
     };
     let most = goal.p99.filter(|most| latency.p99 > *most)?;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     Some(format!(
-        "p99 is {:.3} ms under {rate:.0} samples/s where at most {} ms is asked",
+        "p99 is {:.3} ms under {rate:.0} samples/s; at most {} ms is required",
         ms(latency.p99),
         ms(most)
     ))
 }
 
-/// Returns the message about a throughput below the rate asked, if it is.
+/// Returns the message about a throughput below the requested rate, or `None`.
 pub(super) fn too_slow(throughput: f64, rate: f64) -> Option<String> {
-    (throughput <= rate).then(|| format!("{throughput:.0} samples/s at most where {rate} is asked"))
+    (throughput <= rate).then(|| format!("at most {throughput:.0} samples/s; {rate} are required"))
 }

@@ -1,4 +1,4 @@
-//! Evaluator `bench` where no device is real: the matrix serves in virtual time.
+//! Evaluator `bench` for simulated devices: the matrix serves in virtual time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,32 +17,32 @@ use super::evaluator::{Doubt, Evaluator, Score};
 use super::model::{Batching, ModelEvaluator, RUN, Rates};
 use super::result::{EntryLatency, LoadedLatency};
 
-/// Samples that are there at any time of a long run: enough for every worker, and so
-/// few that members that are ahead soon go on at the pace of the slowest.
+/// The samples in flight during a long run: enough for every worker, and few enough that fast
+/// members soon continue at the pace of the slowest.
 const THERE: usize = 2048;
 /// Samples of a long run, …
 const LONG: usize = 4 * THERE;
-/// … whose pace is taken from this part of it: in the first members get ahead, and in
-/// the last nothing new comes.
+/// … whose pace is measured over this part. In the first part fast members get ahead, and in the
+/// last part no new samples arrive.
 const STEADY: (f64, f64) = (0.25, 0.75);
-/// A long run is at most so many times as long where an entry is asked seldom.
+/// The largest factor by which a long run is extended for an entry with few requests.
 const MOST_TIMES: f64 = 16.0;
-/// Parts of as many requests of which each has a pace.
+/// The number of equal parts whose paces are compared.
 const PARTS: usize = 8;
-/// Requests that fill what was idle at first, before latencies are taken.
+/// Requests that fill the idle system before latencies are measured.
 const WARM_UP: usize = 200;
 
 /// The number of waiting samples may grow by this share of the arrivals, …
 const GROWTH: f64 = 0.01;
-/// … as seen at so many times in the second half of a run. …
+/// … sampled at this number of times in the second half of a run. …
 const LOOKS: usize = 16;
-/// … Where it grows, a run so many times as long tells whether that was chance, or the
-/// time before the first answers, …
+/// … If it grows more, a run longer by this factor shows whether the cause was chance or the time
+/// before the first answers, …
 const LONGER: usize = 4;
-/// … until one has at least so many requests.
+/// … up to a run with at least this number of requests.
 const MOST: usize = 1 << 13;
 
-/// A run from which a latency is taken.
+/// A run for measuring latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyRun {
     /// The number of requests.
@@ -52,17 +52,17 @@ pub struct LatencyRun {
 }
 
 impl LatencyRun {
-    /// A first look: five requests lie beyond its p99.
+    /// A first look: five requests are above its p99.
     pub const BRIEF: LatencyRun = LatencyRun {
         requests: 500,
         seed: 1,
     };
-    /// Twenty requests lie beyond its p99.
+    /// Twenty requests are above its p99.
     pub const WHOLE: LatencyRun = LatencyRun {
         requests: 2000,
         seed: 1,
     };
-    /// Other arrivals, and longer, than any that a matrix was chosen by.
+    /// Other and longer arrivals than any that influenced the choice of a matrix.
     pub const FRESH: [LatencyRun; 3] = [
         LatencyRun::fresh(2),
         LatencyRun::fresh(3),
@@ -77,7 +77,7 @@ impl LatencyRun {
     }
 }
 
-/// Runs matrices in virtual time: exact, so that a score has no error.
+/// Runs matrices in virtual time. Results are exact, so a score has no error.
 #[derive(Clone)]
 pub struct VirtualBench {
     demand: Demand,
@@ -87,7 +87,7 @@ pub struct VirtualBench {
 }
 
 impl VirtualBench {
-    /// Serves by `costs`; matrices have to fit on `devices`.
+    /// Creates an evaluator with `costs`. Matrices have to fit on `devices`.
     pub fn new(
         demand: impl Into<Demand>,
         devices: Devices,
@@ -102,11 +102,11 @@ impl VirtualBench {
         }
     }
 
-    /// Latencies of `matrix` under `rate` requests a second; `None` where it does not
-    /// fit or does not keep up with them.
+    /// Returns the latencies of `matrix` under `rate` requests per second, or `None` if it does not
+    /// fit or keep up.
     ///
     /// # Errors
-    /// The simulation broke down.
+    /// The simulation failed.
     pub fn latency(
         &self,
         matrix: &Matrix,
@@ -120,7 +120,7 @@ impl VirtualBench {
         Ok(report.map(|report| loaded(&report, rate)))
     }
 
-    /// A run that keeps up with `rate` requests a second, or `None` if `matrix` does not.
+    /// Returns a run that keeps up with `rate` requests per second, or `None` if `matrix` does not.
     fn steady_run(
         &self,
         matrix: &Matrix,
@@ -140,11 +140,10 @@ impl VirtualBench {
         }
     }
 
-    /// The worst of the latencies under several arrivals that nothing was chosen by; of
-    /// the first few of them where these are beyond `most` already.
+    /// Returns the worst latency under several fresh arrivals. Stops early if one exceeds `most`.
     ///
     /// # Errors
-    /// The simulation broke down.
+    /// The simulation failed.
     pub fn worst_latency(
         &self,
         matrix: &Matrix,
@@ -167,10 +166,11 @@ impl VirtualBench {
         Ok(worst)
     }
 
-    /// The worst latencies of each entry under these arrivals, where several are asked.
+    /// Returns the worst latencies of each entry under fresh arrivals, if there are several
+    /// entries.
     ///
     /// # Errors
-    /// The simulation broke down.
+    /// The simulation failed.
     pub fn by_entry(&self, matrix: &Matrix, rate: f64) -> Result<Vec<EntryLatency>, SearchError> {
         let mut worst: BTreeMap<usize, LoadedLatency> = BTreeMap::new();
         let several = self.demand.mix().asked().count() > 1;
@@ -192,12 +192,12 @@ impl VirtualBench {
         Ok(worst.into_iter().map(named).collect())
     }
 
-    /// Samples a second of `matrix` in a long run: neither the first batches nor the
-    /// last ones count. How far parts of the run differ says how far a longer one might.
-    /// 0 where it does not fit.
+    /// Returns the samples per second of `matrix` in a long run, without its first and last
+    /// batches, or 0 if it does not fit. The variation between parts of the run estimates the
+    /// uncertainty.
     ///
     /// # Errors
-    /// The simulation broke down.
+    /// The simulation failed.
     pub fn pace(&self, matrix: &Matrix) -> Result<Score, SearchError> {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(Score::NONE);
@@ -213,7 +213,8 @@ impl VirtualBench {
         Ok(steady_part(&report).unwrap_or_else(|| Score::of_runs(&[report.samples_per_s()])))
     }
 
-    /// How many times as long a long run is, so that what is asked seldom is asked often enough.
+    /// Returns the factor that extends a long run so that rarely requested entries get enough
+    /// requests.
     fn longer(&self) -> usize {
         let shares = self.demand.mix().asked().map(|(_, share)| share);
         let least = shares.fold(1.0, f64::min);
@@ -233,10 +234,9 @@ impl VirtualBench {
     }
 }
 
-/// Samples a second in the steady part of a long run. Its doubt is that of parts of it
-/// (batch means; Law and Kelton, *Simulation Modeling and Analysis*, section 9.5) with
-/// what the ends may bring: answers come in bursts, as batches do, and an end falls
-/// anywhere between two.
+/// Returns the samples per second in the steady part of a long run. The uncertainty comes from its
+/// parts (batch means; Law and Kelton, *Simulation Modeling and Analysis*, section 9.5) and from
+/// its ends: answers come in bursts, like batches, and an end falls anywhere between two bursts.
 fn steady_part(report: &SimulationReport) -> Option<Score> {
     let served = &report.served;
     let number = |share: f64| (share * served.len() as f64) as usize;
@@ -251,7 +251,7 @@ fn steady_part(report: &SimulationReport) -> Option<Score> {
         return Some(Score::of_runs(&[whole]));
     };
     let samples: usize = steady.iter().map(|s| s.samples).sum();
-    // The standard deviation of the difference of two places within a burst.
+    // The standard deviation of the difference of two positions within a burst.
     let ends = largest_burst(steady) as f64 / samples as f64 / 6_f64.sqrt();
     Some(Score {
         samples_per_s: whole,
@@ -262,21 +262,21 @@ fn steady_part(report: &SimulationReport) -> Option<Score> {
     })
 }
 
-/// The last of the answers that come at the same time as answer number `at`.
+/// Returns the number of the last answer at the same time as answer number `at`.
 fn burst_end(served: &[Served], at: usize) -> usize {
     let time = served.get(at).map(|s| s.at);
     let later = served.iter().skip(at).take_while(|s| Some(s.at) == time);
     at + later.count().saturating_sub(1)
 }
 
-/// Samples that are answered at the same time at most.
+/// Returns the most samples that are answered at the same time.
 fn largest_burst(served: &[Served]) -> usize {
     let bursts = served.chunk_by(|a, b| a.at == b.at);
     let samples = bursts.map(|burst| burst.iter().map(|s| s.samples).sum::<usize>());
     samples.max().unwrap_or(0)
 }
 
-/// Samples a second after the first of some answers until the last.
+/// Returns the samples per second from the first of some answers to the last.
 fn between(served: &[Served]) -> Option<f64> {
     let (from, rest) = served.split_first()?;
     let samples: usize = rest.iter().map(|s| s.samples).sum();
@@ -292,18 +292,18 @@ fn poisson(rate: f64, requests: usize, seed: u64) -> Workload {
     }
 }
 
-/// When a request was due, in seconds.
+/// Returns the due time of a request, in seconds.
 fn due(served: &Served) -> f64 {
     served.at.saturating_sub(served.latency).as_secs_f64()
 }
 
-/// When the last request was due, in seconds.
+/// Returns the due time of the last request, in seconds.
 fn last_due(report: &SimulationReport) -> f64 {
     report.served.iter().map(due).fold(0.0, f64::max)
 }
 
-/// Whether ever more requests wait while others arrive: the slope of a line through how
-/// many do, if it is no chance (95 %). What is served once nothing arrives tells nothing.
+/// Returns whether the number of waiting requests grows while requests arrive: the slope of a
+/// fitted line, if it is significant (95 %). Ignores answers after the last arrival.
 fn backlog_grows(report: &SimulationReport) -> bool {
     let (served, end) = (&report.served, last_due(report));
     let waiting = |look: usize| {
@@ -315,11 +315,11 @@ fn backlog_grows(report: &SimulationReport) -> bool {
     let points: Vec<_> = (1..=LOOKS).map(waiting).collect();
     let (slope, error) = line(&points);
     let rate = served.len() as f64 / end;
-    // A line has one number more than a mean, so one point counts less.
+    // A line has one parameter more than a mean, so one point counts less.
     slope > GROWTH * rate && slope > t95(LOOKS - 1) * error
 }
 
-/// The slope of the line through points with the least squares, and its standard error.
+/// Returns the slope of the least-squares line through points, and its standard error.
 fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let n = points.len() as f64;
     let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / n;
@@ -331,14 +331,15 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
     (slope, (rest.sum::<f64>() / (n - 2.0) / spread).sqrt())
 }
 
-/// Percentiles of the requests after the first ones, of the entry whose 99th is the highest.
+/// Returns the percentiles of the requests after the warm-up, of the entry with the highest 99th
+/// percentile.
 fn loaded(report: &SimulationReport, rate: f64) -> LoadedLatency {
     let entries = of_entries(report, rate);
     let slowest = entries.into_iter().max_by_key(|(_, latency)| latency.p99);
     slowest.map_or_else(|| percentiles(Vec::new(), rate), |(_, latency)| latency)
 }
 
-/// The same of each entry that was asked.
+/// Returns the percentiles of each requested entry.
 fn of_entries(report: &SimulationReport, rate: f64) -> BTreeMap<usize, LoadedLatency> {
     let mut latencies: BTreeMap<usize, Vec<Duration>> = BTreeMap::new();
     for served in report.served.get(WARM_UP..).unwrap_or_default() {

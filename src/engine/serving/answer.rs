@@ -1,7 +1,8 @@
 //! The answer to a request, and its parts, the only place where predictions are combined.
 //!
-//! Each part of a request (its samples in one extent) has its own lock and is
-//! folded by whichever thread predicted, in any order.
+//! Each part of a request (its samples in one extent) has its own lock and is folded by whichever
+//! thread predicted, in any order. A request uses the combination that was in force when it was
+//! admitted. The results of a pipeline's steps are kept row by row and are not folded.
 
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use divisi_runtime::lock::Leaf;
 
 use super::flaws::{Flaw, FlawKind, is_as_declared, is_finite};
 
-/// The answer of an ensemble to a request: a row for each sample, of scores a class, values,
-/// probabilities of labels, or classes of positions, and, where they were asked for, the rows of each member.
+/// The answer of an ensemble to a request. It has a row for each sample: scores of classes, values,
+/// probabilities of labels, or classes of positions. On request it also has the rows of each
+/// member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     blocks: Vec<AnswerBlock>,
@@ -31,59 +33,59 @@ pub struct Answer {
 pub struct StepRun {
     /// The step.
     pub step: StepIndex,
-    /// The rows of the request that it was run for.
+    /// The number of the request's rows in this run.
     pub rows: usize,
-    /// When it could be run, counted from the request's submission.
+    /// The time at which the step could run, after the request's submission.
     pub arrived: Duration,
-    /// The time that it waited.
+    /// The waiting time in the queue.
     pub queued: Duration,
-    /// The time until its rows were where it computes.
+    /// The time until its rows were on the computing device.
     pub input: Duration,
-    /// The time that it computed.
+    /// The computing time.
     pub computed: Duration,
-    /// The time until its answers were folded or kept.
+    /// The time until its answers were folded or stored.
     pub output: Duration,
-    /// Why the step failed for some of the request's rows, if it did.
+    /// The error code if the step failed for some of the request's rows.
     pub failed: Option<Code>,
-    /// The batch, or `None` for a step of the host's.
+    /// The batch, or `None` for a step on the host.
     pub batch: Option<BatchOfRun>,
 }
 
-/// A batch, as one of the requests that it has rows of sees it.
+/// A batch from the perspective of one of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchOfRun {
-    /// Its number, unique for the process's life.
+    /// The number of the batch, unique for the process's life.
     pub number: u64,
-    /// The device that ran it.
+    /// The device of the batch.
     pub device: DeviceIndex,
     /// Its samples.
     pub samples: usize,
-    /// Whether its first rows are these.
+    /// Whether the batch begins with this request's rows.
     pub is_first: bool,
 }
 
-/// The steps that quorums of a pipeline did without, since they were late.
+/// The steps that quorums of a pipeline did without, because they were late.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MissingSteps {
-    /// Their names.
+    /// The names of the steps.
     pub names: Vec<String>,
-    /// Whether none of them could have changed the class of any sample, or `None` if that cannot be
-    /// known.
+    /// Whether none of the steps could have changed the class of any sample. `None` if this is
+    /// unknown.
     pub is_certain: Option<bool>,
 }
 
-/// Of one part of a request.
+/// The answers to one part of a request.
 #[derive(Clone, Debug, PartialEq)]
 struct AnswerBlock {
     /// `[samples, width]`.
     scores: AnswerFloats,
-    /// Of each member `[samples, width of its rows]`, where they were kept.
+    /// The rows of each member, `[samples, width of its rows]`, if they are kept.
     rows: Vec<AnswerFloats>,
 }
 
 impl Answer {
-    /// Finishes the parts of a request, in order. A sample that a voter answered with NaN
-    /// or infinities has NaN as every score.
+    /// Combines the parts of a request, in order. If a voter answered a sample with NaN or
+    /// infinities, all scores of the sample are NaN.
     pub fn finish(rule: &dyn CombinationRule, parts: &[Part], width: usize) -> Self {
         let mut first = 0;
         let mut flaws = Vec::new();
@@ -118,7 +120,7 @@ impl Answer {
         }
     }
 
-    /// Takes the answers of a pipeline, part by part: of each `[samples, width]`.
+    /// Creates the answer of a pipeline from its parts, each `[samples, width]`.
     pub(super) fn of_blocks(blocks: Vec<AnswerFloats>, width: usize) -> Self {
         let block = |scores| AnswerBlock {
             scores,
@@ -134,7 +136,7 @@ impl Answer {
         }
     }
 
-    /// The same, without the results of some steps.
+    /// Sets the missing steps.
     #[must_use]
     pub(super) fn without(self, missing: MissingSteps) -> Self {
         Answer { missing, ..self }
@@ -145,37 +147,37 @@ impl Answer {
         &self.missing
     }
 
-    /// The same, with the parts of its latency.
+    /// Sets the parts of the latency.
     #[must_use]
     pub(super) fn timed(self, times: LatencySplit) -> Self {
         Answer { times, ..self }
     }
 
-    /// The same, with the runs that made it.
+    /// Sets the runs of steps behind the answer.
     #[must_use]
     pub(super) fn made_by(self, runs: Vec<StepRun>) -> Self {
         Answer { runs, ..self }
     }
 
-    /// Returns the runs of steps that made it, in the order in which they ended; nothing where they
-    /// were not asked for.
+    /// Returns the runs of steps behind the answer, in the order of their ends. Empty if they were
+    /// not requested.
     pub fn runs(&self) -> &[StepRun] {
         &self.runs
     }
 
-    /// Returns the parts of its latency.
+    /// Returns the parts of the latency.
     pub fn times(&self) -> LatencySplit {
         self.times
     }
 
-    /// The answer (`[width]`) to each sample, in the order they were sent.
+    /// Returns the answer (`[width]`) to each sample, in the order of the request.
     pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
         let blocks = self.blocks.iter();
         blocks.flat_map(|b| b.scores.chunks_exact(self.width))
     }
 
-    /// Returns the rows of `member` for each sample, as its network returned them, in the order
-    /// they were sent; nothing where members' rows were not asked for.
+    /// Returns the rows of `member` for each sample, as returned by its network, in the order of
+    /// the request. Empty if members' rows were not requested.
     pub fn member_rows(&self, member: MemberIndex) -> impl Iterator<Item = &[f32]> {
         self.blocks.iter().flat_map(move |block| {
             let samples = block.scores.len() / self.width.max(1);
@@ -187,13 +189,13 @@ impl Answer {
         })
     }
 
-    /// The class with the highest score, of each sample; none where scores are NaN. It means
-    /// something for an ensemble that answers classes.
+    /// Returns the class with the highest score for each sample, or `None` if scores are NaN.
+    /// Meaningful only for an ensemble that answers classes.
     pub fn classes(&self) -> impl Iterator<Item = Option<usize>> {
         self.rows().map(label_of)
     }
 
-    /// Rows of members that are not what they should be, by sample and member.
+    /// Returns the invalid rows of members, by sample and member.
     pub fn flaws(&self) -> &[Flaw] {
         &self.flaws
     }
@@ -204,7 +206,7 @@ impl Answer {
         blocks.map(|b| b.scores.len()).sum::<usize>() / self.width.max(1)
     }
 
-    /// Never for an answer to an admitted request: those have samples.
+    /// Returns whether there are no samples. Never true for an admitted request.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -215,14 +217,14 @@ impl Answer {
 pub struct Part {
     folded: Leaf<Folded>,
     samples: usize,
-    /// Members whose rows are kept as well; 0: none.
+    /// The number of members whose rows are also kept, or 0.
     kept: usize,
 }
 
 #[derive(Debug, Default)]
 struct Folded {
     state: AnswerFloats,
-    /// Of each member `[samples, width of its rows]`, where they are kept.
+    /// The rows of each member, `[samples, width of its rows]`, if they are kept.
     rows: Vec<AnswerFloats>,
     flaws: Vec<Flaw>,
 }
@@ -240,7 +242,7 @@ impl Folded {
 }
 
 impl Part {
-    /// Nothing folded yet.
+    /// Creates a part without folded rows.
     pub fn new(samples: usize) -> Self {
         Part {
             folded: Leaf::default(),
@@ -249,7 +251,7 @@ impl Part {
         }
     }
 
-    /// The same, to keep the rows of every one of `members` too.
+    /// Creates a part that also keeps the rows of each of `members`.
     pub fn keeping(samples: usize, members: usize) -> Self {
         Part {
             kept: members,
@@ -257,9 +259,9 @@ impl Part {
         }
     }
 
-    /// Folds `member`'s `rows` for the samples from `first` on, but those that hold NaN
-    /// or infinities: they are noted. The member's rows are `width` numbers each. Whether all
-    /// were finite.
+    /// Folds `member`'s `rows` for the samples from `first` on. Records rows with NaN or infinities
+    /// instead of folding them. The member's rows are `width` numbers each. Returns whether all
+    /// rows were finite.
     pub fn fold(
         &self,
         rule: &dyn CombinationRule,
@@ -290,7 +292,7 @@ impl Part {
         sound
     }
 
-    /// The state of `samples` from `first` on.
+    /// Returns the state of `samples` from `first` on.
     fn state<'a>(
         &self,
         folded: &'a mut Folded,
@@ -320,8 +322,8 @@ impl Part {
         of_member[first * width..][..rows.len()].copy_from_slice(rows);
     }
 
-    /// Notes those of a member's `rows` that hold NaN or infinities, for the samples from `first`
-    /// on. Whether there were none.
+    /// Records those of a member's `rows` with NaN or infinities, for the samples from `first` on.
+    /// Returns whether there were none.
     pub fn check_finite(
         &self,
         member: MemberIndex,
@@ -338,8 +340,8 @@ impl Part {
         sound
     }
 
-    /// Notes those of a member's `rows` that are finite and not what it is declared to
-    /// return, for the samples from `first` on. Whether there were none.
+    /// Records those of a member's `rows` that are finite but not as declared, for the samples from
+    /// `first` on. Returns whether there were none.
     pub fn check_declared(
         &self,
         outputs: OutputKind,
@@ -362,8 +364,7 @@ impl Part {
         flaws.is_empty()
     }
 
-    /// Returns the faults of the rows that were folded, in no order; samples count in this
-    /// part.
+    /// Returns the flaws of the folded rows, unordered. Samples are numbered within this part.
     pub fn flaws(&self) -> Vec<Flaw> {
         self.folded.lock().flaws.clone()
     }
@@ -373,7 +374,7 @@ impl Part {
     }
 }
 
-/// Folds those rows that are finite.
+/// Folds the finite rows.
 fn fold_finite(
     rule: &dyn CombinationRule,
     member: MemberIndex,

@@ -1,4 +1,4 @@
-//! The identities of requests, workers, batches and samples, which travel in place of data.
+//! The identifiers of requests, workers, batches and samples.
 
 use std::time::Duration;
 
@@ -9,67 +9,68 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use super::order::SampleOrder;
 use super::policy::Lane;
 
-/// One request, unique for the engine's life.
+/// A request, unique for the engine's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestKey(pub u64);
 
-/// A pipeline's position among those that are served.
+/// The position of a pipeline among the served ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PipelineIndex(pub usize);
 
-/// One worker, unique for the engine's life: a restarted or resized one is another.
+/// A worker, unique for the engine's life. Restarting or resizing a worker creates another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerId(pub u64);
 
-/// One batch, unique for the engine's life.
+/// A batch, unique for the engine's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BatchId(pub u64);
 
 /// Consecutive slots of one extent of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Number of the extent.
+    /// The number of the extent.
     pub extent: usize,
     /// The first slot.
     pub slot: usize,
-    /// How many slots.
+    /// The number of slots.
     pub len: usize,
 }
 
 /// Consecutive samples of one part (the samples of a request in one extent), for one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The request they belong to.
+    /// The request of the samples.
     pub request: RequestKey,
-    /// Number of the part in its request.
+    /// The number of the part in its request.
     pub part: usize,
-    /// The step of its pipeline that they wait for.
+    /// The step of the pipeline that is to run.
     pub step: StepIndex,
-    /// The layout of that step's input, a number of the pipeline's.
+    /// The layout of the step's input, by its number in the pipeline.
     pub plane: usize,
-    /// Samples of the whole part.
+    /// The number of samples of the whole part.
     pub part_samples: usize,
-    /// First sample within the part.
+    /// The first sample within the part.
     pub first: usize,
-    /// How many samples.
+    /// The number of samples.
     pub len: usize,
-    /// When they could be run: the request arrived, or the last step ended that theirs needs.
+    /// The time at which the samples could run: the request's arrival, or the end of the last step
+    /// that they need.
     pub arrived: Duration,
-    /// Place of the first sample in the order in which samples run, over all requests.
+    /// The position of the first sample in the order of execution, over all requests.
     pub order: SampleOrder,
-    /// Ranges of one segment share this number. They are neighbours in the queue where all are of one
-    /// urgency.
+    /// Ranges of one segment share this number. They are neighbours in the queue if all have the
+    /// same urgency.
     pub segment: u64,
 }
 
 impl Range {
-    /// Returns its samples, counted in the part.
+    /// Returns the samples, numbered within the part.
     pub fn rows(&self) -> RowSet {
         let rows = self.first..self.first + self.len;
         RowSet::filter(self.part_samples, |row| rows.contains(&row))
     }
 
-    /// Cuts off the first `len` samples; the rest stays in `self`.
+    /// Splits off the first `len` samples. The rest stays in `self`.
     pub fn split_front(&mut self, len: usize) -> Range {
         let front = Range { len, ..*self };
         self.first += len;
@@ -79,37 +80,37 @@ impl Range {
     }
 }
 
-/// A batch for one worker: whose samples, and where they lie.
+/// A batch for one worker, with the locations of its samples.
 #[derive(Clone, Debug)]
 pub struct Batch<T> {
-    /// Its number.
+    /// The number of the batch.
     pub id: BatchId,
-    /// The worker that runs it.
+    /// The worker for the batch.
     pub worker: WorkerId,
-    /// That worker's device.
+    /// The worker's device.
     pub device: DeviceIndex,
-    /// That worker's member.
+    /// The worker's member.
     pub member: MemberIndex,
     /// The worker's batch size.
     pub size: BatchSize,
-    /// The lane that runs it.
+    /// The lane for the batch.
     pub lane: Lane,
-    /// Samples of the worker in execution when it starts, its own among them.
+    /// The worker's samples in execution when the batch starts, including its own.
     pub alive: usize,
     /// Samples in the ranges.
     pub samples: usize,
-    /// Rows to run: more than the samples where the policy pads.
+    /// The rows to run. More than the samples if the policy pads.
     pub rows: usize,
-    /// The pipeline and the step of its first sample.
+    /// The pipeline and the step of the first sample.
     pub of_step: (PipelineIndex, StepIndex),
-    /// When the oldest sample arrived.
+    /// The arrival of the oldest sample.
     pub oldest: Duration,
-    /// Since when the policy held it back although its lane was idle; none for
-    /// policies that do not.
+    /// The time since when the policy has held the batch back on an idle lane, or `None` for other
+    /// policies.
     pub held_since: Option<Duration>,
-    /// Its samples are in the device's own memory already.
+    /// Whether the samples are already in the device's own memory.
     pub in_pool: bool,
-    /// Its samples, in order.
+    /// The samples, in order.
     pub ranges: Vec<Placed<T>>,
 }
 
@@ -118,11 +119,11 @@ pub struct Batch<T> {
 pub struct Transfer {
     /// The device.
     pub device: DeviceIndex,
-    /// The member that asked first; others with the same input find them there.
+    /// The member that requested the copy. Other members with the same input use it too.
     pub member: MemberIndex,
-    /// Which part.
+    /// The part to copy.
     pub part: PartKey,
-    /// Samples of the part.
+    /// The number of the part's samples.
     pub samples: usize,
 }
 
@@ -131,21 +132,21 @@ pub struct Transfer {
 pub struct PartKey {
     /// The request.
     pub request: RequestKey,
-    /// Number of the part in its request.
+    /// The number of the part in its request.
     pub part: usize,
-    /// The layout of the input, a number of the request's pipeline.
+    /// The layout of the input, by its number in the request's pipeline.
     pub plane: usize,
 }
 
-/// A range with its place in the pool and its request's payload.
+/// A range with its slots in the pool and its request's payload.
 #[derive(Clone, Debug)]
 pub struct Placed<T> {
-    /// Which samples.
+    /// The samples.
     pub range: Range,
-    /// Where they lie in the pool.
+    /// The slots of the samples in the pool.
     pub slice: Slice,
-    /// How long it was copied ahead.
+    /// The time for which the range was copied ahead.
     pub copied_for: Duration,
-    /// Kept with the request by the driver.
+    /// The driver's data for the request.
     pub payload: T,
 }

@@ -1,11 +1,15 @@
-//! The door: a request is admitted or refused at once.
+//! The door: admits or refuses a request at once.
+//!
+//! The sample pool is the bound. Unless the pool is empty, a request leaves room for others: a
+//! large request leaves a sixteenth of a pool of 1 024 places or more to smaller ones, and a
+//! request that is not among the first to run leaves a quarter to those that are.
 
 use thiserror::Error;
 
 use divisi_model::codes::{Code, Coded};
 use divisi_runtime::tensor::SampleFault;
 
-/// Admits while open; counts what it refuses.
+/// Admits requests while open, and counts refusals.
 #[derive(Clone, Debug, Default)]
 pub struct Door {
     state: DoorState,
@@ -13,19 +17,19 @@ pub struct Door {
     last: Option<Refused>,
 }
 
-/// Open, or closed with a reason.
+/// The state of the door.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DoorState {
     /// Workers are not ready yet.
     #[default]
     Starting,
-    /// Requests are let in.
+    /// Requests are admitted.
     Open,
-    /// No request is let in; says why.
+    /// No request is admitted; holds the reason.
     Closed(String),
 }
 
-/// Why a request was not admitted.
+/// The reason why a request was refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Refused {
     /// There are more samples than the pool holds.
@@ -33,19 +37,19 @@ pub enum Refused {
     TooLarge {
         /// Samples of the request.
         samples: usize,
-        /// Samples that the pool holds.
+        /// The capacity of the pool in samples.
         most: usize,
     },
-    /// There are more samples than slots are free.
-    #[error("the pool is full: {free} places free, {samples} asked for")]
+    /// There are more samples than free slots.
+    #[error("the pool is full: {free} slots free, {samples} needed")]
     Full {
         /// Samples of the request.
         samples: usize,
-        /// Slots that are free.
+        /// Free slots.
         free: usize,
     },
-    /// As many requests of its priority wait as may.
-    #[error("the queue is full: {most} requests of priority {priority} wait, which is its bound")]
+    /// The level of the request's priority is full.
+    #[error("the queue is full: at most {most} requests of priority {priority} may wait")]
     QueueFull {
         /// The priority.
         priority: usize,
@@ -53,17 +57,17 @@ pub enum Refused {
         most: u32,
     },
     /// Workers are not ready yet.
-    #[error("the door is closed: workers are starting")]
+    #[error("not accepting requests: workers are starting")]
     Starting,
-    /// The door is closed; says why.
-    #[error("the door is closed: {0}")]
+    /// The door is closed; holds the reason.
+    #[error("not accepting requests: {0}")]
     Closed(String),
-    /// The values are no whole samples.
+    /// The values do not form whole samples.
     #[error("expected samples of {expected} values, found {found} values")]
     Shape {
         /// Values of a sample.
         expected: usize,
-        /// Values that came.
+        /// The number of values.
         found: usize,
     },
     /// There are no samples.
@@ -72,17 +76,17 @@ pub enum Refused {
     /// A value is NaN or infinite.
     #[error("sample {sample}: value {value} is not a finite number")]
     NotFinite {
-        /// Number of the sample.
+        /// The number of the sample.
         sample: usize,
-        /// Number of the value in it.
+        /// The number of the value in the sample.
         value: usize,
     },
-    /// An output that there is not.
+    /// The requested output does not exist.
     #[error("there is no output {output}: outputs are numbered from 0, and there {}", are(.outputs))]
     Output {
-        /// Its number.
+        /// The number of the output.
         output: usize,
-        /// How many there are.
+        /// The number of outputs.
         outputs: usize,
     },
     /// A sample that no member can answer.
@@ -116,22 +120,22 @@ impl Coded for Refused {
 }
 
 impl Door {
-    /// Whether requests are admitted.
+    /// Returns whether requests are admitted.
     pub fn state(&self) -> &DoorState {
         &self.state
     }
 
-    /// Opens, closes, or closes for another reason.
+    /// Sets the state of the door.
     pub fn set(&mut self, state: DoorState) {
         self.state = state;
     }
 
-    /// Lets a request of `samples` in, as far as the door is concerned; `ahead` is the part of the pool, from
-    /// 0 to 1, that is held by samples which go before its own. Unless they are alone, large requests leave
-    /// some room to small ones, and those that are not among the first leave more to these.
+    /// Admits a request of `samples` if the pool has room. `ahead` is the share of the pool, from 0
+    /// to 1, held by samples that go before its own. Unless the pool is empty, large requests leave
+    /// some room to small ones, and requests that are not among the first leave more.
     ///
     /// # Errors
-    /// [`Refused`], counted.
+    /// Returns [`Refused`] and counts the refusal.
     pub fn admit(
         &mut self,
         samples: usize,
@@ -162,36 +166,36 @@ impl Door {
         verdict
     }
 
-    /// Counts a refusal that was decided outside.
+    /// Counts a refusal decided by the caller.
     pub fn count_refusal(&mut self, refused: &Refused) {
         self.refused += 1;
         self.last = Some(refused.clone());
     }
 
-    /// Why the last request was refused.
+    /// Returns the reason of the last refusal.
     pub fn last_refusal(&self) -> Option<&Refused> {
         self.last.as_ref()
     }
 
-    /// Requests refused so far.
+    /// Returns the number of refused requests.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 }
 
-/// One in so many places of a pool is kept for requests that need no more places than are kept.
+/// One slot in this many is reserved for requests that fit into the reserve.
 const KEPT_FOR_SMALL: usize = 16;
 
-/// One in so many is kept for requests that are among the first.
+/// One slot in this many is reserved for requests that are among the first.
 const KEPT_FOR_URGENT: usize = 4;
 
-/// The part of a pool that samples hold at most which go before those of the first requests.
+/// A request is among the first if at most this share of the pool goes before it.
 const AMONG_FIRST: f64 = 0.0625;
 
-/// The fewest places of which some are kept.
+/// The smallest pool with reserved slots.
 const WORTH_KEEPING: usize = 1024;
 
-/// Returns how many places a request of `samples` must leave to smaller ones.
+/// Returns the number of slots that a request of `samples` must leave to smaller ones.
 fn kept_for_small(samples: usize, capacity: usize) -> usize {
     let kept = capacity / KEPT_FOR_SMALL;
     match capacity < WORTH_KEEPING || samples <= kept {
@@ -200,7 +204,7 @@ fn kept_for_small(samples: usize, capacity: usize) -> usize {
     }
 }
 
-/// Returns how many places a request must leave to others.
+/// Returns the number of slots that a request must leave to others.
 fn kept(samples: usize, (capacity, free): (usize, usize), ahead: impl FnOnce() -> f64) -> usize {
     let most = capacity / KEPT_FOR_URGENT;
     let has_room = samples.saturating_add(most) <= free;

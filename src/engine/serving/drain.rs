@@ -1,19 +1,18 @@
-//! How long an engine that takes no more requests waits for those under way: a state machine without a
-//! clock.
+//! The wait of a closed engine for the requests under way: a state machine without a clock.
 
 use std::time::Duration;
 
-/// The limits of a wait for requests under way.
+/// The limits of the wait for requests under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainLimits {
-    /// The time in all.
+    /// The whole time.
     pub whole: Duration,
-    /// The time in which nothing of them is done.
+    /// The longest time without progress.
     pub still: Duration,
 }
 
 impl DrainLimits {
-    /// Waits so long and no longer, whatever is done meanwhile.
+    /// Waits exactly this long, regardless of progress.
     pub fn within(whole: Duration) -> Self {
         DrainLimits {
             whole,
@@ -31,28 +30,28 @@ impl Default for DrainLimits {
     }
 }
 
-/// The work that is left, which only ever gets less.
+/// The remaining work, which only decreases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkLeft {
     /// Requests that are not over.
     pub requests: usize,
-    /// Samples that hold a place in the pool.
+    /// Samples that hold a slot of the pool.
     pub samples: usize,
 }
 
-/// See the module's text.
+/// A wait for requests under way.
 #[derive(Clone, Debug)]
 pub struct DrainWait {
-    /// When it ends in any case.
+    /// The latest end of the wait.
     end: Duration,
     still: Duration,
     left: WorkLeft,
-    /// When something was last done.
+    /// The time of the last progress.
     moved: Duration,
 }
 
 impl DrainWait {
-    /// Begins to wait.
+    /// Begins the wait.
     pub fn begin(now: Duration, limits: DrainLimits) -> Self {
         DrainWait {
             end: now.saturating_add(limits.whole),
@@ -62,12 +61,12 @@ impl DrainWait {
         }
     }
 
-    /// Waits no longer than `within` from now on.
+    /// Limits the wait to `within` from now on.
     pub fn hurry(&mut self, now: Duration, within: Duration) {
         self.end = self.end.min(now.saturating_add(within));
     }
 
-    /// Returns whether to wait on, with so much left.
+    /// Returns whether to continue waiting with this remaining work.
     pub fn goes_on(&mut self, now: Duration, left: WorkLeft) -> bool {
         if left != self.left {
             (self.left, self.moved) = (left, now);

@@ -1,7 +1,7 @@
-//! Events of the engine: what happens in it, for operators, logs and exporters.
+//! Events of the engine for operators, logs and exporters.
 //!
-//! The engine keeps the last events until somebody takes them, and passes each to
-//! `tracing` with a level, a target and fields. Their text is made where it is shown.
+//! The engine keeps the last events until they are taken, and passes each to `tracing` with a
+//! level, a target and fields. Text is created for display only.
 
 use std::fmt;
 
@@ -10,40 +10,40 @@ use serde::{Deserialize, Serialize};
 use super::batch::WorkerId;
 use super::flaws::Flaws;
 
-/// The level of an event, or of a line of the log.
+/// The level of an event or of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogLevel {
-    /// All is as it should be.
+    /// Normal operation.
     Info,
-    /// Something is not as it should be, and serving goes on.
+    /// A problem that does not stop serving.
     Warn,
-    /// Something failed.
+    /// A failure.
     Error,
 }
 
-/// Something that happened in the engine.
+/// An event in the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineEvent {
-    /// A request could not be answered, although all its members had run.
+    /// A request could not be answered although all its members had run.
     RequestFailed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The answers of a batch could not be combined, and its requests failed.
     BatchNotFolded {
-        /// The worker that ran it.
+        /// The worker of the batch.
         worker: WorkerId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A member answered rows that are not what they should be.
+    /// A member returned invalid rows.
     RowsFlawed {
         /// The member's name.
         member: String,
-        /// Its flawed rows since the start.
+        /// The member's invalid rows since the start.
         flaws: Flaws,
     },
-    /// A worker failed, and the requests of its batch with it.
+    /// A worker failed, together with the requests of its batch.
     WorkerFailed {
         /// The worker.
         worker: WorkerId,
@@ -51,59 +51,59 @@ pub enum EngineEvent {
         member: String,
         /// The name of its device.
         device: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How it ended for the worker.
+        /// The outcome for the worker.
         outcome: WorkerOutcome,
     },
-    /// A worker that leaves did not finish its batch in time.
+    /// A leaving worker did not finish its batch in time.
     WorkerNotDrained {
         /// The worker.
         worker: WorkerId,
     },
-    /// A member has no worker left, and no request is let in any more.
+    /// A member has no worker left, so no request is admitted.
     MemberUnserved {
         /// The member's name.
         member: String,
-        /// Why requests are refused, with the loss that led to it.
+        /// The reason for refusing requests, including the loss that caused it.
         reason: String,
     },
-    /// A device is gone.
+    /// A device is lost.
     DeviceLost {
         /// The device's name.
         device: String,
-        /// Why, unless an operator took it away.
+        /// The reason, or `None` if an operator removed the device.
         reason: Option<String>,
     },
-    /// A lost device is back.
+    /// A lost device is available again.
     DeviceBack {
         /// The device's name.
         device: String,
     },
-    /// A device has no memory left for samples that are copied ahead.
+    /// A device has no memory left for samples copied ahead.
     MemoryShort {
         /// The device's name.
         device: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// More happened than is kept.
+    /// More events happened than are kept.
     EventsDropped,
 }
 
 /// The outcome for a worker that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerOutcome {
-    /// It was built again.
+    /// It was rebuilt.
     Restarted,
     /// It failed too often.
     Retired,
-    /// It could not be built again, and is retired.
+    /// It could not be rebuilt, and is retired.
     NotRestarted {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It was about to leave.
+    /// It was already leaving.
     Leaving,
 }
 
@@ -112,7 +112,7 @@ const WORKERS: &str = "divisi::workers";
 const DEVICES: &str = "divisi::devices";
 const ENGINE: &str = "divisi::engine";
 
-/// Calls `tracing` at a level that is known only when it happens.
+/// Calls `tracing` at a level that is known only at run time.
 macro_rules! at_level {
     ($level:expr, $target:expr, $($fields:tt)+) => {
         match $level {
@@ -126,7 +126,7 @@ macro_rules! at_level {
 pub(super) use at_level;
 
 impl EngineEvent {
-    /// Returns how grave the event is.
+    /// Returns the level of the event.
     pub fn level(&self) -> LogLevel {
         match self {
             EngineEvent::DeviceBack { .. } => LogLevel::Info,
@@ -143,7 +143,7 @@ impl EngineEvent {
         }
     }
 
-    /// Returns the part of the engine that the event belongs to, as `tracing` names it.
+    /// Returns the `tracing` target: the part of the engine with the event.
     pub fn target(&self) -> &'static str {
         match self {
             EngineEvent::RequestFailed { .. }
@@ -164,8 +164,8 @@ impl EngineEvent {
         self.to_string()
     }
 
-    /// Passes the event to `tracing`. No lock may be held: a subscriber may write to a
-    /// terminal that blocks.
+    /// Passes the event to `tracing`. The caller must not hold a lock, because a subscriber may
+    /// write to a terminal that blocks.
     pub(super) fn trace(&self) {
         let (level, text) = (self.level(), self);
         match self {
@@ -234,16 +234,18 @@ impl fmt::Display for EngineEvent {
             EngineEvent::WorkerNotDrained { .. } => {
                 write!(f, "a worker did not drain in time; its batch was given up")
             }
-            EngineEvent::MemberUnserved { reason, .. } => write!(f, "{reason}; the door is closed"),
+            EngineEvent::MemberUnserved { reason, .. } => {
+                write!(f, "{reason}; not accepting requests")
+            }
             EngineEvent::DeviceLost { device, reason } => {
                 write!(f, "device `{device}` is gone")?;
                 reason.iter().try_for_each(|why| write!(f, ": {why}"))
             }
-            EngineEvent::DeviceBack { device } => write!(f, "device `{device}` is there again"),
+            EngineEvent::DeviceBack { device } => write!(f, "device `{device}` is back"),
             EngineEvent::MemoryShort { device, reason } => {
                 write!(f, "`{device}`: samples are not copied ahead: {reason}")
             }
-            EngineEvent::EventsDropped => write!(f, "there were more notices than are kept"),
+            EngineEvent::EventsDropped => write!(f, "some notices were dropped"),
         }
     }
 }
@@ -256,7 +258,7 @@ impl fmt::Display for WorkerOutcome {
             WorkerOutcome::NotRestarted { reason } => {
                 write!(f, "it did not start again and is retired: {reason}")
             }
-            WorkerOutcome::Leaving => write!(f, "it was leaving"),
+            WorkerOutcome::Leaving => write!(f, "it was being removed"),
         }
     }
 }

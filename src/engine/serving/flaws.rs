@@ -1,18 +1,18 @@
-//! Flaws of the rows that members answer, found when the rows are folded.
+//! Flaws of members' rows, detected when the rows are folded.
 //!
-//! A row that holds NaN or infinities is never folded, under any rule and on any device:
-//! it has no likeliest class, and one NaN in a sum would stay there. Nor is it left out
-//! quietly, since an answer of the others would claim to be the ensemble's. So a request
-//! that such a row belongs to fails, with a reason that names the member; requests beside
-//! it in the same batch do not. In a pipeline a quorum does without such a row, and says so.
-//! Who asks for [`Detail::Marked`] or [`Detail::Members`] is answered instead, with NaN as every
-//! score of those samples and the rows named ([`super::Answer::flaws`]): that is how commands count
-//! them over a whole file.
+//! A row with NaN or infinities is never folded, under any rule and on any device: it has no
+//! likeliest class, and one NaN would spoil a sum. It is not silently omitted either, because the
+//! answer of the other members would pass as the ensemble's. A request with such a row therefore
+//! fails, and the reason names the member. Other requests of the same batch are not affected. In a
+//! pipeline, a quorum continues without such a row and reports this.
 //!
-//! A member that is declared to answer probabilities is held to it: rows that are below 0
-//! or do not sum to 1 (of labels and positions: that are below 0 or above 1) are counted and named. They
-//! are folded all the same, since they are numbers, and the declaration may be all that is
-//! wrong.
+//! With [`Detail::Marked`] or [`Detail::Members`] the request is answered instead: all scores of
+//! those samples are NaN, and the rows are listed ([`super::Answer::flaws`]). Commands use this to
+//! count flaws over a whole file.
+//!
+//! A member that is declared to answer probabilities is checked: rows below 0 or without the sum 1
+//! (for labels and positions: below 0 or above 1) are counted and listed. They are folded
+//! nevertheless, because only the declaration may be wrong.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,50 +21,50 @@ use serde::{Deserialize, Serialize};
 use divisi_model::ensemble::OutputKind;
 use divisi_runtime::device::MemberIndex;
 
-/// A fault of a row.
+/// The kind of a row's flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlawKind {
-    /// It holds NaN or infinities.
+    /// The row contains NaN or infinities.
     NotFinite,
-    /// It was declared to be probabilities and is not.
+    /// The row is declared as probabilities and is not.
     NotProbabilities,
 }
 
-/// A member's row that is not what it should be.
+/// An invalid row of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// The member that answered it.
+    /// The member.
     pub member: MemberIndex,
-    /// Counted in the request.
+    /// The number of the sample in the request.
     pub sample: usize,
-    /// Its fault.
+    /// The kind of flaw.
     pub kind: FlawKind,
 }
 
-/// How much a caller wants to be told.
+/// The detail of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// The ensemble's scores; a sample that a voter answered with NaN or infinities fails
-    /// the request.
+    /// The ensemble's scores. If a voter answered a sample with NaN or infinities, the request
+    /// fails.
     #[default]
     Scores,
-    /// The scores, NaN where a voter's row was not finite, and which rows were flawed.
+    /// The scores, NaN if a voter's row was not finite, and the list of flawed rows.
     Marked,
-    /// The same, and what each member answered.
+    /// The marked scores and the answers of each member.
     Members,
 }
 
-/// Samples whose rows were flawed, of one member since the start.
+/// The flawed samples of one member since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flaws {
     /// Rows with NaN or infinities.
     pub not_finite: u64,
-    /// Rows that are no probabilities although they should be.
+    /// Rows declared as probabilities that are none.
     pub not_probabilities: u64,
 }
 
 impl Flaws {
-    /// Counts one.
+    /// Counts one flaw.
     pub fn count(&mut self, kind: FlawKind) {
         match kind {
             FlawKind::NotFinite => self.not_finite += 1,
@@ -72,12 +72,12 @@ impl Flaws {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no flaws.
     pub fn is_none(&self) -> bool {
         *self == Flaws::default()
     }
 
-    /// Returns the faults in words: `NaN or infinities for 3 samples`.
+    /// Returns the flaws in words: `NaN or infinities for 3 samples`.
     pub fn words(&self) -> String {
         let samples = |n: u64| format!("{n} {}", if n == 1 { "sample" } else { "samples" });
         let mut said = Vec::new();
@@ -89,8 +89,8 @@ impl Flaws {
         }
         if self.not_probabilities > 0 {
             said.push(format!(
-                "no probabilities for {} (below 0, or not summing to 1, or of labels above 1), \
-                 although its outputs are declared to be",
+                "no probabilities for {} (values below 0, a sum other than 1, or labels above 1), \
+                 although its outputs are declared as probabilities",
                 samples(self.not_probabilities)
             ));
         }
@@ -98,18 +98,18 @@ impl Flaws {
     }
 }
 
-/// The tallies of all members, counted from any thread.
+/// The tallies of all members, updated from any thread.
 #[derive(Debug)]
 pub(super) struct FlawTally(Vec<[AtomicU64; 2]>);
 
 impl FlawTally {
-    /// None of so many members yet.
+    /// Creates tallies for `members` members.
     pub(super) fn new(members: usize) -> Self {
         FlawTally((0..members).map(|_| Default::default()).collect())
     }
 
-    /// Counts `found` of a member; whether that is worth a word: the first, then each
-    /// time that there are ten times as many.
+    /// Counts `found` for a member. Returns whether to report it: at the first flaw, then at each
+    /// tenfold count.
     pub(super) fn add(&self, member: MemberIndex, found: Flaws) -> bool {
         let counters = self.0[member].iter();
         let each = counters.zip([found.not_finite, found.not_probabilities]);
@@ -119,7 +119,7 @@ impl FlawTally {
         })
     }
 
-    /// Returns the faults of a member so far.
+    /// Returns the flaws of a member.
     pub(super) fn of(&self, member: MemberIndex) -> Flaws {
         let [not_finite, not_probabilities] = &self.0[member];
         Flaws {
@@ -128,7 +128,7 @@ impl FlawTally {
         }
     }
 
-    /// The same of every member.
+    /// Returns the flaws of every member.
     pub(super) fn all(&self) -> Vec<Flaws> {
         MemberIndex::all(self.0.len())
             .map(|member| self.of(member))
@@ -141,23 +141,22 @@ fn is_news(before: u64, after: u64) -> bool {
     decade(after) > decade(before)
 }
 
-/// Whether every value is finite. A comparison of bits a value, without a branch, which
-/// compilers turn into vectors: less than the multiplication and addition of a fold.
+/// Returns whether every value is finite. Compares bits without a branch, so that compilers
+/// vectorise it. It costs less than the multiplication and addition of a fold.
 pub(super) fn is_finite(values: &[f32]) -> bool {
     const EXPONENT: u32 = 0x7f80_0000;
     let special = |v: &f32| u32::from(v.to_bits() & EXPONENT == EXPONENT);
-    // In pieces, so that a row that is not finite ends it early.
+    // In chunks, so that a value that is not finite ends the check early.
     let mut pieces = values.chunks(1024);
     pieces.all(|piece| piece.iter().fold(0, |any, v| any | special(v)) == 0)
 }
 
-/// How far a sum of probabilities may be from 1: rounding to half precision, a thousand
-/// times.
+/// The tolerance for a sum of probabilities: the rounding to half precision, a thousand times.
 const SUM: f32 = 1e-2;
-/// How far below 0 one may be.
+/// The tolerance below 0.
 const BELOW: f32 = -1e-4;
 
-/// Whether a row of finite values could be what a member is declared to return.
+/// Returns whether a row of finite values matches the member's declared outputs.
 pub(super) fn is_as_declared(outputs: OutputKind, row: &[f32]) -> bool {
     match outputs {
         OutputKind::Probabilities => is_probable(row),
@@ -172,7 +171,7 @@ pub(super) fn is_as_declared(outputs: OutputKind, row: &[f32]) -> bool {
     }
 }
 
-/// Whether a row of finite values could be probabilities.
+/// Returns whether a row of finite values can be probabilities.
 fn is_probable(row: &[f32]) -> bool {
     let sum: f32 = row.iter().sum();
     let least = row.iter().copied().fold(0.0, f32::min);

@@ -1,22 +1,22 @@
-//! Tables by numbers that the engine itself hands out, one after another: nobody chooses them, so
-//! that one multiplication spreads them well enough.
+//! Tables by consecutive numbers that the engine assigns. No client chooses them, so one
+//! multiplication distributes them well enough.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table by such numbers.
+/// A table by consecutive numbers.
 pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
-/// The hash of such a number, or of several.
+/// The hash of one or several such numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeyHasher(u64);
 
-/// 2⁶⁴ over the golden ratio: neighbours end up far apart, in the highest bits and the lowest.
+/// 2⁶⁴ divided by the golden ratio. Neighbours end up far apart in the highest and the lowest bits.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
-        // The table's place is chosen by the lowest bits, which the multiplication mixes least.
+        // The table uses the lowest bits, which the multiplication mixes least.
         self.0.rotate_left(26)
     }
 

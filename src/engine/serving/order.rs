@@ -1,4 +1,7 @@
-//! The order in which samples run.
+//! The order in which samples run: by priority, then by deadline, then by arrival.
+//!
+//! All steps of a request keep the place of the request: later steps of older requests run before
+//! first steps of newer requests.
 
 use std::time::Duration;
 

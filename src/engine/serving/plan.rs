@@ -42,7 +42,7 @@ pub struct PlanLimits<'a> {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PlanError {
     /// The matrix has other rows or columns than the one that runs.
-    #[error("the matrix is for other devices or members than those that run")]
+    #[error("the matrix is for other devices or members than the running ones")]
     OtherFrame,
     /// The matrix has a worker on a device that is lost.
     #[error("`{0}` is gone")]
@@ -51,7 +51,7 @@ pub enum PlanError {
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
     /// It would fit if a search did not measure in the rest of the memory.
-    #[error("a search measures in the rest of the memory; cancel it or wait for its end: {0}")]
+    #[error("a search is using the remaining memory; cancel it or wait until it ends: {0}")]
     Lent(DoesNotFit),
     /// The policy does not suit the batch sizes.
     #[error("policy: {0}")]
@@ -68,7 +68,7 @@ pub enum PlanError {
         expected: usize,
     },
     /// The pool holds no segment of this size.
-    #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
+    #[error("segment size: expected 1 to {most} samples (the pool's size), found {size}")]
     SegmentSize {
         /// The size asked for.
         size: usize,
@@ -311,7 +311,7 @@ impl ApplyStep {
             ApplyStep::Drain(cell) => vec![format!("drain {}", place(cell))],
             ApplyStep::Start(cell, size) => vec![format!("start {} at {size}", place(cell))],
             ApplyStep::Serve => vec!["new workers serve".into()],
-            ApplyStep::Discard => vec!["drop what was started".into()],
+            ApplyStep::Discard => vec!["discard the new workers".into()],
             ApplyStep::Restore(cell, size) => vec![format!("restore {} at {size}", place(cell))],
             ApplyStep::Set(change) => change.words(&frame.members),
         }
@@ -327,7 +327,7 @@ pub struct NoFallback(pub String);
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ApplyError {
     /// The running setup, the devices or their memory changed since the plan was made.
-    #[error("what runs changed since this was planned")]
+    #[error("the running setup changed since this was planned; plan it again")]
     Stale,
     /// It cannot be applied to what runs by now.
     #[error(transparent)]

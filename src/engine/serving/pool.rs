@@ -1,8 +1,12 @@
 //! The sample pool: which slots of which extents are taken, and the bytes in host memory, written
 //! once and read by every worker.
 //!
-//! An extent is N slots. Requests fill the open extent one after another, so small
-//! ones are packed together; an extent is free again when its last sample is.
+//! An extent is N slots. Requests fill the open extent one after another, so small ones are packed
+//! together; an extent is free again when its last sample is.
+//!
+//! A sample is one row of float32. If it has several named tensors, they lie one after another,
+//! behind the sample's length if that varies. A row is written once for each distinct input of the
+//! members.
 
 use std::fmt;
 use std::sync::OnceLock;

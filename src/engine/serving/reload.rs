@@ -217,7 +217,7 @@ impl Reload {
                 return ReloadAction::Discard;
             }
             (ReloadStage::Restore { reason, .. }, ReloadEvent::Failed(why)) => {
-                reason.push_str("; then an old worker did not start again: ");
+                reason.push_str("; restarting an old worker failed too: ");
                 reason.push_str(&why);
             }
             _ => {}

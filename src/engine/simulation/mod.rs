@@ -71,7 +71,7 @@ pub enum SimulationError {
         most: usize,
     },
     /// The costs of a worker are unknown.
-    #[error("what `{member}` costs on `{device}` is not known: it was never measured")]
+    #[error("the cost of `{member}` on `{device}` is unknown: it was never measured")]
     Unknown {
         /// The member's name.
         member: String,
@@ -79,7 +79,7 @@ pub enum SimulationError {
         device: String,
     },
     /// Requests wait, and no worker can serve them.
-    #[error("at {at:?} {left} requests wait and nothing can serve them")]
+    #[error("at {at:?}, {left} requests are waiting and no worker can serve them")]
     Stuck {
         /// The time.
         at: Duration,

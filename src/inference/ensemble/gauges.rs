@@ -60,12 +60,12 @@ fn whole(seen: &Observed) -> Vec<Gauge> {
         ),
         gauge(
             "divisi_requests_cancelled_total",
-            "Requests that their callers gave up",
+            "Requests that clients cancelled",
             seen.cancelled as f64,
         ),
         gauge(
             "divisi_worker_restarts_total",
-            "Workers that were built again",
+            "Worker restarts",
             seen.restarts as f64,
         ),
     ]
@@ -78,7 +78,7 @@ fn of_members(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
         labels: vec![("member", member)],
         ..gauge(
             "divisi_member_queued_samples",
-            "Samples that wait for a member",
+            "Samples queued for a member",
             stats.queued as f64,
         )
     });
@@ -101,17 +101,17 @@ fn of_devices(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
 const WORKERS: [PartFigure<WorkerStats>; 3] = [
     (
         "divisi_batches_total",
-        "Batches that the workers of a matrix entry ran since they started",
+        "Batches run by the workers of a matrix entry since they started",
         |worker| worker.batches as f64,
     ),
     (
         "divisi_batch_samples_total",
-        "Samples of those batches",
+        "Samples in the batches of a matrix entry",
         |worker| worker.samples as f64,
     ),
     (
         "divisi_batch_fill_ratio",
-        "Share of their room that batches filled in the last second",
+        "Share of the batch size that batches filled in the last second",
         |worker| worker.fill,
     ),
 ];
@@ -150,7 +150,7 @@ fn of_precisions(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
             labels,
             ..gauge(
                 "divisi_worker_precision",
-                "1 for the numbers that the workers of a matrix entry compute in",
+                "1 for the precision that the workers of a matrix entry compute in",
                 1.0,
             )
         })
@@ -161,32 +161,32 @@ fn of_precisions(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
 const STEPS: [PartFigure<StepStats>; 9] = [
     (
         "divisi_step_rows_total",
-        "Rows that a step was run for",
+        "Rows that a step processed",
         |step| step.rows as f64,
     ),
     (
         "divisi_step_skipped_rows_total",
-        "Rows that a step was not run for because of a condition",
+        "Rows that a step skipped because of its condition",
         |step| step.skipped as f64,
     ),
     (
         "divisi_step_parts_total",
-        "Parts of requests that a step was run for; most requests are one part",
+        "Parts of requests that a step processed; most requests are one part",
         |step| step.parts as f64,
     ),
     (
         "divisi_step_late_total",
-        "Parts of requests whose quorum went on without a step",
+        "Parts of requests whose quorum was reached without a step",
         |step| step.late as f64,
     ),
     (
         "divisi_step_critical_total",
-        "Requests whose longest chain of steps a step was on",
+        "Requests whose critical path a step was on",
         |step| step.critical as f64,
     ),
     (
         "divisi_step_last_total",
-        "Requests that were over once a step was",
+        "Requests that a step was the last to finish",
         |step| step.last as f64,
     ),
     (
@@ -201,7 +201,7 @@ const STEPS: [PartFigure<StepStats>; 9] = [
     ),
     (
         "divisi_step_queued_rows",
-        "Rows that wait for a step",
+        "Rows queued for a step",
         |step| step.queued as f64,
     ),
 ];
@@ -223,22 +223,22 @@ fn of_steps(engine: &Engine) -> Vec<Gauge> {
 const LEVELS: [PartFigure<LevelStats>; 4] = [
     (
         "divisi_queue_requests",
-        "Requests of a priority that wait for their first batch",
+        "Requests of a priority waiting for their first batch",
         |level| level.waiting as f64,
     ),
     (
         "divisi_queue_refused_total",
-        "Requests that were refused because as many of their priority waited as may",
+        "Requests refused because the queue of their priority was full",
         |level| level.refused as f64,
     ),
     (
         "divisi_queue_expired_total",
-        "Requests that waited longer than they may and failed",
+        "Requests that failed because they waited longer than allowed",
         |level| level.expired as f64,
     ),
     (
         "divisi_queue_delayed_total",
-        "Requests that waited longer than they may and went behind the others",
+        "Requests that waited longer than allowed and were moved behind the others",
         |level| level.delayed as f64,
     ),
 ];

@@ -204,7 +204,7 @@ impl FollowedModels {
             let deadline = asked.deadline;
             let in_time = tokio::time::timeout(deadline.unwrap_or(Duration::MAX), is_told).await;
             in_time.map_err(|_| {
-                let message = "the models were being changed until the request's deadline";
+                let message = "the request's deadline passed while the models were being changed";
                 ServiceError::new(ErrorKind::TimedOut, message)
             })?;
             drop(waits);
@@ -238,8 +238,8 @@ impl FollowedModels {
     fn deployment(&self) -> Result<&Deployment, ServiceError> {
         self.deployment.as_deref().ok_or_else(|| {
             ServiceError::unsupported(
-                "loading and unloading of models is not supported; the models are those that the \
-                 server was started with",
+                "loading and unloading models is not supported; the models are fixed at \
+                 startup",
             )
         })
     }
@@ -250,8 +250,8 @@ fn check_goals(asked: &InferenceRequest) -> Result<(), ServiceError> {
     match asked.goals.is_none() {
         true => Ok(()),
         false => Err(ServiceError::bad(format!(
-            "model `{}`: it is no task that is served, and takes none of the parameters `accuracy`, \
-             `latency_ms`, `max_cost`, `prefer` and `task`",
+            "model `{}`: not a task; the parameters `accuracy`, `latency_ms`, `max_cost`, `prefer` \
+             and `task` are not supported",
             asked.model.name
         ))),
     }

@@ -232,7 +232,7 @@ fn refuse_sequence(name: &str, value: Option<&ParameterValue>) -> Result<(), Ser
     match none {
         true => Ok(()),
         false => Err(ServiceError::unsupported(format!(
-            "parameter `{name}`: sequences of requests are not supported"
+            "parameter `{name}`: request sequences are not supported"
         ))),
     }
 }

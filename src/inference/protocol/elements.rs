@@ -40,7 +40,7 @@ pub fn beyond_range(at: usize, value: f64, data_type: DataType) -> String {
         true => format!("{value}"),
         false => format!("{value:e}"),
     };
-    format!("value {at} is {value}, which is beyond the range of {data_type}")
+    format!("value {at} is {value}, outside the range of {data_type}")
 }
 
 impl ElementSink {

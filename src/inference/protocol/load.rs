@@ -37,8 +37,8 @@ pub fn load_parameters(
         match (name.strip_prefix(FILE), value) {
             (Some(_), _) if !with_files => {
                 return Err(ServiceError::unsupported(format!(
-                    "parameter `{name}` of `load`: this server takes no files of models; \
-                     `--load-files` lets it"
+                    "parameter `{name}` of `load`: this server accepts no model files; \
+                     start it with `--load-files`"
                 )));
             }
             (Some(path), LoadParameter::Bytes(bytes)) => by.files.push((path.to_owned(), bytes)),
@@ -49,7 +49,7 @@ pub fn load_parameters(
             (Some(_), LoadParameter::Other) => return Err(wrong("a file in base64")),
             (None, LoadParameter::Text(text)) if name == "config" => by.config = Some(text),
             (None, _) if name == "config" => {
-                return Err(wrong("a configuration as a text of JSON"));
+                return Err(wrong("a configuration as JSON text"));
             }
             (None, _) => {
                 return Err(ServiceError::unsupported(format!(
@@ -59,7 +59,7 @@ pub fn load_parameters(
         }
     }
     if by.config.is_none() && !by.files.is_empty() {
-        let message = "parameters of `load`: files need `config` beside them";
+        let message = "parameters of `load`: files require `config`";
         return Err(ServiceError::bad(message));
     }
     Ok(by)

@@ -179,8 +179,8 @@ fn check_strings(
     match found == expected && strings.0.is_empty() {
         true => Ok(()),
         false => Err(ServiceError::bad(format!(
-            "tensor `{name}`: BYTES of shape {dims:?} are {expected} strings, each behind its length \
-             in four bytes; found {found} and {} bytes behind them",
+            "tensor `{name}`: BYTES of shape {dims:?} are {expected} strings, each after its length \
+             in four bytes; found {found} and {} bytes after them",
             strings.0.len()
         ))),
     }

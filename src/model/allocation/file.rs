@@ -33,8 +33,8 @@ fn about_setup(error: &toml::de::Error, text: &str) -> Option<String> {
     }
     let field = SETUP_FIELDS.iter().find(|field| **field == name)?;
     Some(format!(
-        "`{field}`: expected a matrix alone, found a whole setup: open it in the console, \
-         or leave out {}",
+        "`{field}`: expected only a matrix, found a complete setup; open the file in the console, \
+         or remove {}",
         SETUP_FIELDS.join(", ")
     ))
 }
@@ -66,7 +66,7 @@ pub enum MatrixFileError {
     },
     /// The matrix is for another ensemble.
     #[error(
-        "ensemble: expected `{expected}`, found `{found}`: this matrix is for another ensemble"
+        "ensemble: expected `{expected}`, found `{found}`; the matrix belongs to another ensemble"
     )]
     Ensemble {
         /// The ensemble's name.
@@ -148,7 +148,8 @@ impl MatrixFile {
             quoted.join(", ")
         };
         let mut text = format!(
-            "ensemble = {}\ndevices = [{}]\nmembers = [{}]\n# a row a device, a column a member; 0 is no worker\nmatrix = [\n",
+            "ensemble = {}\ndevices = [{}]\nmembers = [{}]\n# one row per device, one column per \
+             member; 0: no worker\nmatrix = [\n",
             toml::Value::from(self.ensemble.as_str()),
             list(&self.devices),
             list(&self.members),

@@ -37,7 +37,7 @@ struct MemberFootprint {
 pub enum DoesNotFit {
     /// A worker does not fit on its device.
     #[error(
-        "member `{member}` at batch size {batch} needs {} on `{device}`, where {} of {} are free",
+        "member `{member}` at batch size {batch} needs {} on `{device}`; {} of {} are free",
         format_bytes(*.needed), format_bytes(*.free), format_bytes(*.capacity)
     )]
     Worker {
@@ -56,7 +56,7 @@ pub enum DoesNotFit {
     },
     /// The sample pool does not fit in the host's memory.
     #[error(
-        "the sample pool needs {} of the host's memory, where {} are free",
+        "the sample pool needs {} of host memory; {} are free",
         format_bytes(*.needed), format_bytes(*.free)
     )]
     Pool {

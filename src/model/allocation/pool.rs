@@ -1,4 +1,9 @@
-//! The sample pools of what is served together: how many samples each holds, in which extents.
+//! The sample pools of the models that are served together: how many samples each pool holds, and
+//! in which extents.
+//!
+//! A pool holds 16 384 samples, or fewer if samples and answers would exceed 256 MiB. It may grow
+//! to 1 GiB if two segments need that. All pools of a catalogue share 1 GiB: the largest shrink
+//! first, and each keeps room for two batches.
 
 use thiserror::Error;
 
@@ -34,7 +39,8 @@ const STRETCH: u64 = 4;
 /// Two segments need more than the pool may take, or two samples do.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "segment_size {segment}: the pool may take {} and must hold two segments; expected at most {most}",
+    "segment_size {segment}: the pool is limited to {} and must hold two segments; expected at \
+     most {most}",
     format_bytes(*.bytes)
 )]
 pub struct SegmentTooLarge {

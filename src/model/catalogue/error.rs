@@ -8,7 +8,7 @@ use super::Version;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CatalogueError {
     /// Two have the same name and version.
-    #[error("model `{name}`, version {version}, is there twice")]
+    #[error("model `{name}` has version {version} twice")]
     Twice {
         /// The name.
         name: String,

@@ -82,7 +82,7 @@ pub struct FlowStep {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DataflowError {
     /// There is no step, or nothing that is answered.
-    #[error("a pipeline needs at least one step, and one whose result is answered")]
+    #[error("a pipeline needs at least one step and one output")]
     Empty,
     /// More steps than numbers.
     #[error("a pipeline has at most {most} steps, found {found}")]
@@ -93,7 +93,7 @@ pub enum DataflowError {
         found: usize,
     },
     /// A step needs itself, a later one or one that is not there.
-    #[error("step {step} needs step {needs}, which does not come before it")]
+    #[error("step {step} needs step {needs}, which is not an earlier step")]
     Order {
         /// The step.
         step: usize,
@@ -101,7 +101,7 @@ pub enum DataflowError {
         needs: usize,
     },
     /// A quorum of none, or of more steps than are needed.
-    #[error("step {step} has a quorum of {least} of {of}")]
+    #[error("step {step}: expected a quorum from 1 to {of}, found {least}")]
     Quorum {
         /// The step.
         step: usize,

@@ -211,7 +211,7 @@ impl fmt::Display for AnswerKind {
             }
             AnswerKind::Labels { threshold, .. } => {
                 let threshold = threshold.get();
-                write!(f, "{count} label{}, each given from {threshold}", s[1])
+                write!(f, "{count} label{}, threshold {threshold}", s[1])
             }
             AnswerKind::Masks { height, width, .. } => {
                 let (height, width) = (height.get(), width.get());

@@ -26,7 +26,7 @@ pub enum AssembledError {
         name: String,
     },
     /// A step of a member that is not there.
-    #[error("step `{step}` is of member {member}, of {members}")]
+    #[error("step `{step}`: expected a member below {members}, found {member}")]
     NoMember {
         /// The step.
         step: String,

@@ -75,9 +75,7 @@ pub enum PolicyError {
     #[error("expected a policy ({names}), found `{0}`", names = PolicyKind::NAMES.join(", "))]
     Unknown(String),
     /// `elastic` splits batch sizes into lanes, and one is no power of two.
-    #[error(
-        "elastic splits batch sizes into lanes of 1, 1, 2, 4, …: expected powers of two, found {0}"
-    )]
+    #[error("elastic: expected batch sizes that are powers of two, found {0}")]
     Lanes(BatchSize),
     /// The number after `elastic:` is none.
     #[error("expected a number of samples above 0 after `elastic:`, found `{0}`")]

@@ -111,11 +111,14 @@ fn box_fault(numbers: &[f32], classes: usize, highest: f32) -> Option<String> {
     }
     if !(0.0..=highest).contains(&score) {
         return Some(format!(
-            "expected scores from 1 down to 0, found {score} after {highest}"
+            "expected scores from 0 to 1 in descending order, found {score} after {highest}"
         ));
     }
     (left > right || top > bottom).then(|| {
-        format!("expected left, top, right and bottom, found {left}, {top}, {right} and {bottom}")
+        format!(
+            "expected left <= right and top <= bottom, found [{left}, {top}, {right}, \
+                 {bottom}]"
+        )
     })
 }
 

@@ -20,7 +20,7 @@ pub enum CombinationError {
     #[error("weights: {0}")]
     Weight(OutOfRange),
     /// There are not as many weights, votes and temperatures as members.
-    #[error("expected a weight, a vote and a temperature for {members} members")]
+    #[error("expected a weight, a vote and a temperature for each of {members} members")]
     Length {
         /// Members of the ensemble.
         members: usize,
@@ -30,7 +30,7 @@ pub enum CombinationError {
     NobodyVotes,
     /// The rule is none for what the ensemble answers.
     #[error(
-        "rule: `{rule}` combines no {answers}; expected {expected}",
+        "rule: `{rule}` does not combine {answers}; expected {expected}",
         rule = .rule.name(), expected = listed(.suited)
     )]
     RuleOfAnswers {
@@ -42,7 +42,7 @@ pub enum CombinationError {
         suited: &'static [RuleKind],
     },
     /// The rule needs probabilities, and a member that votes returns values.
-    #[error("rule: `{rule}` needs probabilities of every member, and `{member}` gives values", rule = .rule.name())]
+    #[error("rule: `{rule}` needs probabilities from every member, but `{member}` returns values", rule = .rule.name())]
     RuleOfValues {
         /// The rule.
         rule: RuleKind,
@@ -50,7 +50,7 @@ pub enum CombinationError {
         member: String,
     },
     /// A member that returns values has a temperature other than 1.
-    #[error("temperature of `{member}`: it gives values, and only probabilities have one")]
+    #[error("temperature of `{member}`: expected none, since the member returns values")]
     TemperatureOfValues {
         /// The member's name.
         member: String,

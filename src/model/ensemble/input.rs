@@ -185,7 +185,7 @@ impl Transforms {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected a number, or a list of numbers, one a channel"
+    expecting = "expected a number, or a list with one number per channel"
 )]
 pub enum PerChannel {
     /// The same number for all channels.
@@ -287,7 +287,7 @@ pub struct Affine {
 
 /// The factors of a channel are not finite in float32.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("channel {channel} would be scaled beyond float32")]
+#[error("channel {channel}: the scale or shift exceeds float32")]
 pub struct NotFinite {
     /// The first such channel.
     pub channel: usize,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[serde(
     untagged,
     deny_unknown_fields,
-    expecting = "expected a list of lengths, or { most = 256 } with `step` if there is one"
+    expecting = "expected a list of lengths, or { most = 256 } with an optional `step`"
 )]
 pub(super) enum LengthsTable {
     Buckets(Vec<usize>),

@@ -84,7 +84,7 @@ pub(super) struct InputTable {
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected a number of pixels, or a list of two: height and width"
+    expecting = "expected a number of pixels, or a list [height, width]"
 )]
 pub(super) enum CropTable {
     Side(i64),

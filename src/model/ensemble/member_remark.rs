@@ -123,8 +123,8 @@ impl fmt::Display for MemberRemark {
             ),
             MemberRemark::SecondSoftmax { member, ends_in } => write!(
                 f,
-                "{member}: the network ends in {ends_in}, and `outputs = \"logits\"` makes other ones \
-                 of them; write `outputs = \"probabilities\"`"
+                "{member}: the network ends in {ends_in}, and `outputs = \"logits\"` treats its \
+                 probabilities as logits; write `outputs = \"probabilities\"`"
             ),
         }
     }

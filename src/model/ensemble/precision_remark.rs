@@ -104,20 +104,17 @@ impl fmt::Display for PrecisionRemark {
                 f.write_str(match kernels.products() {
                     ProductMethod::Native => "values are multiplied as they are",
                     ProductMethod::Widened => "values are widened to float32 while they are loaded",
-                    ProductMethod::In16Bits => "bytes are multiplied by 16-bit products",
+                    ProductMethod::In16Bits => "bytes are multiplied as 16-bit products",
                     ProductMethod::OneByOne => {
                         "bytes are multiplied one by one, which takes many times as long as float32"
                     }
                 })
             }
             PrecisionRemark::GpusAlone(asked) => {
-                write!(f, "{asked}: for GPUs alone; processors compute in f32")
+                write!(f, "{asked}: GPUs only; processors compute in f32")
             }
             PrecisionRemark::CoresAlone { asked, on_gpus } => {
-                write!(
-                    f,
-                    "{asked}: for processors alone; GPUs compute in {on_gpus}"
-                )
+                write!(f, "{asked}: processors only; GPUs compute in {on_gpus}")
             }
             PrecisionRemark::Simulated(asked) => {
                 let name = match asked.is_auto {
@@ -126,8 +123,7 @@ impl fmt::Display for PrecisionRemark {
                 };
                 write!(
                     f,
-                    "{name}: simulated devices compute nothing; their profiles' times and memory are \
-                     the same in every precision"
+                    "{name}: simulated devices have the same times and memory in every precision"
                 )
             }
         }

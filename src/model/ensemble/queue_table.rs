@@ -75,7 +75,7 @@ fn read(table: &QueueTable) -> Result<Queueing, String> {
         let number = name.parse::<u64>();
         let number = number.map_err(|_| {
             let found = name.escape_debug();
-            format!(".level: expected the number of a level, found `{found}`")
+            format!(".level: expected a level's number, found `{found}`")
         })?;
         let policy = level.policy(&usual);
         own.insert(

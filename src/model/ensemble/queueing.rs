@@ -70,7 +70,7 @@ pub enum QueueingError {
         found: u64,
     },
     /// A policy is of none of them.
-    #[error("expected a policy of a level from 1 to {levels}, found one of {found}")]
+    #[error("expected policies for levels 1 to {levels}, found one for level {found}")]
     Policy {
         /// How many levels there are.
         levels: u16,

@@ -61,7 +61,8 @@ pub enum Relation {
 pub enum ConditionError {
     /// It is no comparison.
     #[error(
-        "expected a comparison as `max(probs) < 0.9`, with one of {reductions}, found `{found}`",
+        "expected a comparison such as `max(probs) < 0.9`, with one of {reductions}, found \
+         `{found}`",
         reductions = TensorReduction::names()
     )]
     Text {
@@ -70,8 +71,8 @@ pub enum ConditionError {
     },
     /// A whole number that float32 does not hold.
     #[error(
-        "`{found}` cannot be compared with exactly: whole numbers from -{MOST_EXACT} to \
-         {MOST_EXACT} can"
+        "`{found}` cannot be compared exactly: expected a whole number from -{MOST_EXACT} to \
+         {MOST_EXACT}"
     )]
     Inexact {
         /// The number.

@@ -9,13 +9,13 @@ use crate::dataflow::DataflowError;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PipelineError {
     /// Two steps of one name.
-    #[error("step `{step}` is there twice")]
+    #[error("step `{step}` appears twice")]
     Twice {
         /// The name.
         step: String,
     },
     /// A tensor that nobody makes.
-    #[error("step `{step}`: nothing makes `{tensor}`; there are: {}", known.join(", "))]
+    #[error("step `{step}`: no step makes `{tensor}`; expected one of {}", known.join(", "))]
     Missing {
         /// The step, or `outputs`.
         step: String,
@@ -35,7 +35,7 @@ pub enum PipelineError {
         second: String,
     },
     /// Steps that wait for each other.
-    #[error("steps wait for each other in a circle: {}", steps.join(" → "))]
+    #[error("steps wait for each other in a cycle: {}", steps.join(" → "))]
     Cycle {
         /// Their names, each after one that it needs.
         steps: Vec<String>,
@@ -69,7 +69,7 @@ pub enum PipelineError {
         one_varies: bool,
     },
     /// Dimensions that vary.
-    #[error("`{tensor}` has dimensions that vary ({found}); those of a pipeline are fixed")]
+    #[error("`{tensor}`: expected fixed dimensions in a pipeline, found {found}")]
     Varies {
         /// The tensor.
         tensor: String,
@@ -78,7 +78,8 @@ pub enum PipelineError {
     },
     /// A model for samples of other lengths than the pipeline's.
     #[error(
-        "step `{step}`: its samples have lengths up to {found}, those of the pipeline up to {expected}"
+        "step `{step}`: expected samples of lengths up to {expected}, as in the pipeline, found \
+         up to {found}"
     )]
     Lengths {
         /// The step.
@@ -97,7 +98,10 @@ pub enum PipelineError {
         error: HostStepError,
     },
     /// A condition on a tensor that is more than one number where one is expected.
-    #[error("step `{step}`, when: `{tensor}` is {found}; compare `max({tensor})`, for example")]
+    #[error(
+        "step `{step}`, when: expected one number, but `{tensor}` is {found}; compare \
+             `max({tensor})`, for example"
+    )]
     Condition {
         /// The step.
         step: String,
@@ -107,15 +111,15 @@ pub enum PipelineError {
         found: String,
     },
     /// An output that is named twice.
-    #[error("outputs: `{output}` is there twice")]
+    #[error("outputs: `{output}` appears twice")]
     OutputTwice {
         /// The output.
         output: String,
     },
     /// An output that does not exist for all samples.
     #[error(
-        "output `{output}` does not exist for samples that `{step}` leaves out: merge it with a \
-         tensor that always exists, by a step `first`"
+        "output `{output}` does not exist for samples that skip `{step}`; merge it with a tensor \
+         that always exists, in a step `first`"
     )]
     Absent {
         /// The output.
@@ -124,7 +128,7 @@ pub enum PipelineError {
         step: String,
     },
     /// A quorum of a step that is no combination.
-    #[error("step `{step}`: `{kind}` cannot do without some of its inputs, so it has no quorum")]
+    #[error("step `{step}`: `{kind}` needs all of its inputs and cannot have a quorum")]
     NoQuorum {
         /// The step.
         step: String,
@@ -132,7 +136,10 @@ pub enum PipelineError {
         kind: String,
     },
     /// A quorum of more results than a step reads.
-    #[error("step `{step}`: a quorum of {least} of the results of {of} steps")]
+    #[error(
+        "step `{step}`: expected a quorum of at most {of}, the number of steps that it reads, \
+             found {least}"
+    )]
     Quorum {
         /// The step.
         step: String,

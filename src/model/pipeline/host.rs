@@ -72,7 +72,7 @@ pub struct HostStepKind {
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum HostStepError {
     /// Too few or too many inputs or outputs.
-    #[error("`{kind}` has {expected} {side}, found {found}")]
+    #[error("`{kind}` expects {expected} {side}, found {found}")]
     Count {
         /// Its kind.
         kind: &'static str,
@@ -300,7 +300,7 @@ impl HostStep {
                 match fits(mean) && fits(std) {
                     true => Ok(()),
                     false => wrong(format!(
-                        "as many channels as means ({}) and deviations ({})",
+                        "the same number of channels as means ({}) and deviations ({})",
                         mean.len(),
                         std.len()
                     )),

@@ -43,7 +43,7 @@ enum WrittenEstimate {
 /// Rows that cannot have been counted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "expected at least one row and no more right ones than rows, found {right} right of {rows}"
+    "expected at least one row and at most as many right as rows, found {right} right of {rows}"
 )]
 pub struct EstimateError {
     /// The rows said to be answered rightly.

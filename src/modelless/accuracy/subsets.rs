@@ -17,7 +17,7 @@ pub const MOST_COUNTED_MEMBERS: usize = 12;
 pub enum TooManyMembers {
     /// There are more.
     #[error(
-        "expected at most {MOST_COUNTED_MEMBERS} members, of which all sub-ensembles are counted, found {0}"
+        "expected at most {MOST_COUNTED_MEMBERS} members to count all sub-ensembles, found {0}"
     )]
     Members(usize),
     /// The rule does not suit the table.

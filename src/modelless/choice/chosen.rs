@@ -52,7 +52,7 @@ pub enum ChoiceRefusal {
     },
     /// Nothing that runs, and nothing that could be loaded, would answer in time: the query is
     /// refused before it costs others time (Clockwork, OSDI 2020).
-    #[error("no running variant answers within {goal:?}; the soonest would after {soonest:?}")]
+    #[error("no running variant answers within {goal:?}; the earliest would take {soonest:?}")]
     TooLate {
         /// The goal.
         goal: Duration,

@@ -62,7 +62,7 @@ impl MissedGoals {
             latency.map(|by| format!("{} ms too late", significant(by))),
             self.cost.map(|by| {
                 format!(
-                    "{} a million queries too dear",
+                    "{} a million queries too expensive",
                     significant(COST_QUERIES * by)
                 )
             }),

@@ -54,7 +54,7 @@ pub enum JobError {
         written: u64,
     },
     /// Rows that do not run.
-    #[error("rows {0:?} do not run")]
+    #[error("rows {0:?} are not running")]
     NotRunning(Range<u64>),
 }
 

@@ -54,9 +54,9 @@ pub enum JobWait {
 impl fmt::Display for JobWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            JobWait::Busy => "queries take too much of the device's time",
-            JobWait::Interfered => "a variant on the device is interfered with",
-            JobWait::Deadline => "a query would be late",
+            JobWait::Busy => "queries use too much of the device's time",
+            JobWait::Interfered => "interference on the device slows a variant",
+            JobWait::Deadline => "a query would miss its deadline",
         })
     }
 }

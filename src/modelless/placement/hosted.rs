@@ -29,7 +29,7 @@ pub enum PlacementError {
     #[error("variant {0:?} does not fit on device {1:?}")]
     DoesNotFit(VariantIndex, DeviceSlot),
     /// There are fewer.
-    #[error("device {1:?} has fewer instances of variant {0:?} than leave it")]
+    #[error("device {1:?} has fewer instances of variant {0:?} than are removed")]
     NotThere(VariantIndex, DeviceSlot),
 }
 

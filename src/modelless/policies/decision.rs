@@ -90,14 +90,14 @@ impl fmt::Display for ActionOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ActionOutcome::Taken => f.write_str("taken"),
-            ActionOutcome::Beaten => f.write_str("another one is better"),
+            ActionOutcome::Beaten => f.write_str("another action is better"),
             ActionOutcome::NoRoom => f.write_str("no device has room"),
             ActionOutcome::HoldOff(until) => write!(f, "not before {:.1} s", until.as_secs_f64()),
-            ActionOutcome::TooLittleLeft => f.write_str("too little would be left"),
+            ActionOutcome::TooLittleLeft => f.write_str("too little capacity would remain"),
             ActionOutcome::TakenBack(until) => {
                 write!(
                     f,
-                    "taken back, not again before {:.1} s",
+                    "rolled back, not again before {:.1} s",
                     until.as_secs_f64()
                 )
             }

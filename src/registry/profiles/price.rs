@@ -23,8 +23,8 @@ pub struct DevicePrices {
 /// A text that names no prices.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "expected money an hour for a device of any kind, such as 0.05, or by kind, such as \
-     cpu=0.05,cuda=3, each from 0 to 1000000, found `{0}`"
+    "expected a price per device and hour, such as 0.05, or a price for each kind of device, such \
+     as cpu=0.05,cuda=3, each from 0 to 1000000, found `{0}`"
 )]
 pub struct PricesError(String);
 

@@ -12,7 +12,7 @@ use super::origin::ProfileOrigin;
 #[non_exhaustive]
 pub enum StaleProfile {
     /// Other kernels compute now.
-    #[error("it was profiled by {then}; here: {now}")]
+    #[error("it was profiled with {then}, but this program uses {now}")]
     Kernels {
         /// Those that were measured.
         then: String,
@@ -20,7 +20,7 @@ pub enum StaleProfile {
         now: String,
     },
     /// Another program was measured.
-    #[error("it was profiled by {then}; this is {now}")]
+    #[error("it was profiled by {then}, but this is {now}")]
     Program {
         /// The one that was measured.
         then: String,
@@ -28,7 +28,7 @@ pub enum StaleProfile {
         now: String,
     },
     /// Another processor was measured.
-    #[error("it was profiled on {then}; this is {now}")]
+    #[error("it was profiled on {then}, but this is {now}")]
     Processor {
         /// The one that was measured.
         then: String,
@@ -36,7 +36,7 @@ pub enum StaleProfile {
         now: String,
     },
     /// A member has another network, other weights or another calibration.
-    #[error("member `{0}` has other weights, another network or another calibration now")]
+    #[error("the network, weights or calibration of member `{0}` changed")]
     Weights(String),
     /// The ensemble has other members.
     #[error("its members are now {now}; it was registered with {then}")]
@@ -47,7 +47,7 @@ pub enum StaleProfile {
         now: String,
     },
     /// The members are combined otherwise.
-    #[error("its members are combined otherwise now")]
+    #[error("the combination of its members changed")]
     Combination,
     /// The ensemble is not where it was read from.
     #[error("its ensemble cannot be read: {0}")]

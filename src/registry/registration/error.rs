@@ -17,7 +17,7 @@ pub enum RegistrationError {
     #[error(transparent)]
     NotCounted(#[from] AccuracyLossError),
     /// A kind of device computes in none of the precisions.
-    #[error("{0}: expected a precision that it computes in, f32 or bf16, found int8 alone")]
+    #[error("{0}: expected a supported precision, f32 or bf16, found only int8")]
     NoPrecision(String),
     /// A network cannot be run or measured.
     #[error(transparent)]

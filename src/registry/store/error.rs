@@ -17,7 +17,7 @@ pub enum StoreError {
     #[error("the store is damaged: {0}")]
     Damaged(String),
     /// A record cannot be read or written.
-    #[error("the store is damaged: {kind} in it cannot be read: {why}")]
+    #[error("the store is damaged: cannot read {kind}: {why}")]
     Record {
         /// The kind of record.
         kind: &'static str,
@@ -33,16 +33,16 @@ pub enum StoreError {
         found: u32,
     },
     /// Somebody else has the store open.
-    #[error("another program has the store open; it was waited for in vain")]
+    #[error("the store is in use by another program; try again when that program has finished")]
     InUse,
     /// The disk is full.
-    #[error("the disk is full: nothing was written, and the store holds what it held before")]
+    #[error("the disk is full: nothing was written and the store is unchanged")]
     Full,
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
     /// Nobody registered the task.
-    #[error("task `{asked}` is not registered; there are: {known}")]
+    #[error("task `{asked}` is not registered; registered tasks: {known}")]
     UnknownTask {
         /// The name.
         asked: String,
@@ -50,7 +50,7 @@ pub enum StoreError {
         known: String,
     },
     /// An ensemble takes or makes something else than the others of its task.
-    #[error("task `{task}`: expected {expected}, as its ensembles have, found {found}")]
+    #[error("task `{task}`: expected {expected}, as in its other ensembles, found {found}")]
     Interface {
         /// The task.
         task: String,

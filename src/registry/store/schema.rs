@@ -37,7 +37,7 @@ pub(super) fn decoded<T: Kept>(bytes: &[u8]) -> Result<T, StoreError> {
     let damaged = |why: String| StoreError::Record { kind: T::NAME, why };
     match postcard::take_from_bytes(bytes) {
         Ok((record, [])) => Ok(record),
-        Ok((_, rest)) => Err(damaged(format!("{} bytes too many", rest.len()))),
+        Ok((_, rest)) => Err(damaged(format!("{} extra bytes", rest.len()))),
         Err(why) => Err(damaged(why.to_string())),
     }
 }

@@ -135,7 +135,7 @@ impl ConfigFields {
             let mut part = |name| entry.text(name).map(|text| text.value).unwrap_or_default();
             let (key, value) = (part("key"), part("value"));
             if all.iter().any(|(known, _)| *known == key) {
-                let why = format!("the key `{}` is there twice", shown(&key));
+                let why = format!("the key `{}` appears twice", shown(&key));
                 return Err(self.wrong(entry.line, name, &why));
             }
             all.push((key, value));

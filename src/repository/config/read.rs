@@ -120,18 +120,18 @@ const LONGEST: usize = 1000;
 /// Refuses what would change the answers, or who gets them, if it were left out.
 fn refuse(file: &str, fields: &mut ConfigFields) -> Result<(), LoadFault> {
     let unsupported = |line: usize, field: &str, instead: &str| LoadFault::Unsupported {
-        what: format!("{file}:{line}: `{field}` is not served here"),
+        what: format!("{file}:{line}: `{field}` is not supported"),
         instead: instead.to_owned(),
     };
     if let Some(table) = fields.message("sequence_batching") {
-        let instead = "a model that keeps no state between requests can be";
+        let instead = "serve a model without state between requests";
         return Err(unsupported(table.line, "sequence_batching", instead));
     }
     if let Some(mut table) = fields.message("model_transaction_policy")
         && table.flag("decoupled") == Some(true)
     {
         let field = "model_transaction_policy.decoupled";
-        let instead = "a model that answers each request once can be";
+        let instead = "serve a model that answers each request once";
         return Err(unsupported(table.line, field, instead));
     }
     Ok(())
@@ -147,7 +147,7 @@ fn unlike(side: &str, tensors: &[TensorConfig]) -> Result<(), TextFault> {
         None => Ok(()),
         Some((_, tensor)) => Err(TextFault {
             line: tensor.line,
-            message: format!("{side}: `{}` is there twice", shown(&tensor.name)),
+            message: format!("{side}: `{}` appears twice", shown(&tensor.name)),
         }),
     }
 }

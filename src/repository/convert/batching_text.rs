@@ -15,13 +15,13 @@ pub(super) fn text(batching: &ModelBatching<'_>, rows: ModelRows) -> (String, Ve
     let mut missing = Vec::new();
     if !matches!(rows, ModelRows::UpTo(_)) {
         if batching.queueing.is_some() {
-            missing.push("queue: a model without a batch has none");
+            missing.push("queue: a model without batches has no queue");
         }
         return (String::new(), missing);
     }
     // The usual ones of a manifest are nobody's wish.
     if *batching.sizes != BatchSizes::default() && lacks_usual(batching.sizes) {
-        missing.push("batch_sizes: batches of other sizes run too");
+        missing.push("batch_sizes: Triton also runs batches of other sizes");
     }
     let mut text = String::from("dynamic_batching {");
     let preferred = preferred(batching.sizes);

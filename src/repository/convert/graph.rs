@@ -44,8 +44,8 @@ pub(super) fn write(
     let is_said = is_said(ensemble, pipeline, out);
     let Some(rows) = rows.filter(|_| is_said) else {
         let why = match is_said {
-            true => "its steps: their models take different numbers of rows",
-            false => "it is left out: not all of it can be said",
+            true => "steps: their models take different numbers of rows",
+            false => "left out: Triton does not support all of its steps",
         };
         out.unsaid(name, why);
         return Ok(());
@@ -72,7 +72,7 @@ fn is_said(ensemble: &Ensemble, pipeline: &Pipeline, out: &mut OutFolder) -> boo
     let name = &ensemble.name;
     let mut is_said = !out.has(name);
     if !is_said {
-        out.unsaid(name, "its name, which is that of a model too");
+        out.unsaid(name, "name: a model has the same name");
     }
     for step in pipeline.steps() {
         let kind = match &step.role {
@@ -82,7 +82,7 @@ fn is_said(ensemble: &Ensemble, pipeline: &Pipeline, out: &mut OutFolder) -> boo
         };
         is_said = false;
         let (step, kind) = (&step.name, kind);
-        let what = format!("step `{step}`: `{kind}`, which is a Python model in Triton");
+        let what = format!("step `{step}`: `{kind}` needs a Python model in Triton");
         out.unsaid(name, what);
     }
     is_said

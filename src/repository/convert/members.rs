@@ -77,7 +77,7 @@ pub(super) fn members(files: &Files, ensemble: &Ensemble) -> Result<Vec<ReadMemb
             files: if is_plain {
                 own
             } else {
-                Err("its name is none of a folder")
+                Err("its name is not a valid folder name")
             },
             signature: member.graph.signature(),
             unsaid: unsaid(
@@ -116,7 +116,7 @@ fn files_of(written: &toml::Table, files: &Files) -> Result<MemberFiles, &'stati
     };
     let file = text(network, "file");
     if text(network, "output").is_some() {
-        return Err("it answers by one of its network's outputs");
+        return Err("it selects one of its network's outputs");
     }
     if let Some(onnx) = file.as_ref().filter(|file| file.ends_with(".onnx")) {
         return Ok(MemberFiles::Onnx(path(onnx)?));
@@ -127,7 +127,7 @@ fn files_of(written: &toml::Table, files: &Files) -> Result<MemberFiles, &'stati
     {
         return Ok(MemberFiles::Onnx(path(file)?));
     }
-    let weights = text(Some(written), "weights").ok_or("its weights are made up")?;
+    let weights = text(Some(written), "weights").ok_or("its weights are synthetic")?;
     Ok(MemberFiles::Weights {
         path: path(&weights)?,
         network: match file {

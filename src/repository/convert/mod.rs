@@ -50,13 +50,13 @@ pub struct Converted {
 #[derive(Debug, Error)]
 pub enum ConvertError {
     /// The folder to write to is there, and not empty.
-    #[error("{}: expected a new or an empty folder", path.display())]
+    #[error("{}: expected a new or empty folder", path.display())]
     NotEmpty {
         /// The folder.
         path: PathBuf,
     },
     /// No folder of a repository has a manifest.
-    #[error("{}: it is a repository already; no folder in it has a manifest", path.display())]
+    #[error("{}: nothing to convert: no folder in this repository has a manifest", path.display())]
     NoManifests {
         /// The repository.
         path: PathBuf,

@@ -82,15 +82,20 @@ impl Models {
         if let Some(other) = known.and_then(|model| model.versions.get(&version)) {
             return match other == files {
                 true => Ok(()),
-                false => Err(format!("version {version} is another network already")),
+                false => Err(format!(
+                    "version {version} already exists with another network"
+                )),
             };
         }
         if known.is_some_and(|model| model.signature != member.signature) {
-            return Err(format!("version {version} has other tensors than others"));
+            return Err(format!(
+                "the tensors of version {version} differ from those of another \
+                                version"
+            ));
         }
         member.unsaid.iter().for_each(|what| out.unsaid(name, what));
         if matches!(files, MemberFiles::Weights { .. }) {
-            let why = "Triton itself reads no safetensors: only Divisi serves this model";
+            let why = "Triton does not read safetensors: only Divisi can serve this model";
             out.unsaid(name, why);
         }
         let model = self.0.entry(name.clone()).or_insert_with(|| {
@@ -210,11 +215,11 @@ fn fixed(rows: ModelRows) -> Option<String> {
     match rows {
         ModelRows::UpTo(_) | ModelRows::Open => None,
         ModelRows::Exactly(rows) => Some(format!(
-            "requests of other than {}: the file fixes its batch, which Triton keeps",
+            "requests of other than {}: the file has a fixed batch size",
             counted(rows, "row")
         )),
         ModelRows::Absent => {
-            Some("requests of several rows: the file has no dimension of a batch".to_owned())
+            Some("requests of several rows: the file has no batch dimension".to_owned())
         }
     }
 }

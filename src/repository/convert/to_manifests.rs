@@ -43,7 +43,7 @@ pub fn to_manifests(
             let (name, version) = (&older.name, older.version);
             out.unsaid(
                 name,
-                format!("version {version}: a manifest has one version"),
+                format!("version {version}: a manifest holds one version only"),
             );
         }
     }
@@ -63,7 +63,10 @@ pub fn to_manifests(
     left.retain(|name| out.has(name));
     for name in left {
         match out.names_in(name) {
-            true => out.unsaid(name, "its folder has its network's file, which others use"),
+            true => out.unsaid(
+                name,
+                "its folder is kept: other models use its network file",
+            ),
             false => out.remove_folder(name)?,
         }
     }
@@ -74,13 +77,14 @@ pub fn to_manifests(
 }
 
 /// Why an ensemble over samples of varying length becomes no manifest.
-const VARYING: &str = "a manifest has no steps over samples of varying length; serve the repository \
-                       itself, or write numbers as dims in the config.pbtxt of its models";
+const VARYING: &str = "manifests do not support steps over samples of varying length; serve the \
+                       repository itself, or write numbers as dims in the config.pbtxt of its \
+                       models";
 
 /// How manifests that name files elsewhere can be served.
-const NAMED_ELSEWHERE: &str = "the manifests name files outside of their folder: each is served by \
-                               itself, and all of them as a repository where `--copy` puts the \
-                               files beside them";
+const NAMED_ELSEWHERE: &str = "the manifests name files outside their folders: serve each \
+                               ensemble by itself, or convert with `--copy` to serve all as a \
+                               repository";
 
 /// Writes a manifest of ours as it is, and returns whether that can be read.
 fn copied(
@@ -153,7 +157,7 @@ fn unread(model: &LoadedModel, error: EnsembleError) -> String {
         Some(input) => format!("{}/{CONFIG}:{}: ", model.name, input.line),
         None => String::new(),
     };
-    format!("{at}as a manifest it cannot be read: {why}")
+    format!("{at}the converted manifest cannot be read: {why}")
 }
 
 /// Returns why steps cannot be said whose tensors have other dimensions than their networks': manifests
@@ -181,7 +185,7 @@ fn reshaped(part: &PipelinePart) -> Option<String> {
         });
         let (step, tensor) = (&step.name, &written.next()?.name);
         Some(format!(
-            "step `{step}`: `{tensor}`: reshape: a manifest has no such key"
+            "step `{step}`: `{tensor}`: reshape: not supported in manifests"
         ))
     })
 }

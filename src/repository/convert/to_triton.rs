@@ -56,7 +56,7 @@ pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Conver
                 Ok(manifest) => manifests.push(manifest),
                 Err(error) => out.left_out(&name, error.to_string()),
             },
-            Ok(None) => out.left_out(&name, "it has no manifest; Triton serves it as it is"),
+            Ok(None) => out.left_out(&name, "it has no manifest; Triton serves it unchanged"),
             Err(fault) => out.left_out(&name, fault.to_string()),
         }
     }
@@ -118,7 +118,7 @@ impl ReadManifest {
     fn add_members(&self, models: &mut Models, out: &mut OutFolder) -> Vec<Option<PlacedModel>> {
         let (name, batching) = (&self.ensemble.name, self.batching());
         if self.ensemble.queueing.is_some() {
-            out.unsaid(name, "queue: Triton's queues are those of single models");
+            out.unsaid(name, "queue: Triton has queues for single models only");
         }
         if !matches!(
             self.ensemble.policy,
@@ -127,7 +127,7 @@ impl ReadManifest {
             let policy = self.ensemble.policy.name();
             out.unsaid(
                 name,
-                format!("policy {policy}: Triton's models wait or do not"),
+                format!("policy {policy}: Triton supports a fixed wait or none"),
             );
         }
         let members = self.members.iter();
@@ -152,7 +152,7 @@ impl ReadManifest {
         let ensemble = &self.ensemble;
         match (&ensemble.pipeline, placed.into_iter().collect()) {
             (Some(_), None) => {
-                out.unsaid(&ensemble.name, "its steps: a model of them is left out");
+                out.unsaid(&ensemble.name, "steps: one of their models is left out");
                 Ok(())
             }
             (Some(pipeline), Some(placed)) => {
@@ -161,7 +161,7 @@ impl ReadManifest {
             }
             (None, _) => {
                 let rule = ensemble.rule.name();
-                let why = format!("its rule, {rule}: Triton combines answers in a Python model");
+                let why = format!("rule {rule}: Triton needs a Python model to combine answers");
                 out.unsaid(&ensemble.name, why);
                 Ok(())
             }

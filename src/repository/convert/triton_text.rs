@@ -118,7 +118,10 @@ pub(super) fn single_numbers(
         let name = &spec.name;
         out.unsaid(
             model,
-            format!("`{name}`: no dimensions: it has one of 1, since Triton's tensors have some"),
+            format!(
+                "`{name}`: no dimensions: written with one of 1, since Triton's tensors need \
+                     dimensions"
+            ),
         );
     }
 }

@@ -9,32 +9,33 @@ use super::written::OutFolder;
 pub(super) fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
     match model.batch {
         ModelRows::Open if model.config.has_no_batch() => {
-            let why =
-                "max_batch_size 0: back in a repository the first dimension is that of a batch";
+            let why = "max_batch_size 0: converted back, the first dimension becomes the batch";
             out.unsaid(&model.name, why);
         }
         ModelRows::Open => {}
         ModelRows::UpTo(most) => {
             out.unsaid(
                 &model.name,
-                format!("max_batch_size {most}: clients are told a larger one"),
+                format!("max_batch_size {most}: clients see a larger limit"),
             );
         }
         ModelRows::Absent | ModelRows::Exactly(_) => {
-            out.unsaid(&model.name, "the number of rows: requests may have any");
+            out.unsaid(
+                &model.name,
+                "the number of rows: requests may have any number",
+            );
         }
     }
     let batching = model.config.batching.as_ref();
     if batching.is_some_and(|batching| !batching.preferred.is_empty()) {
-        let why =
-            "dynamic_batching.preferred_batch_size: its sizes may run; none of them is preferred";
+        let why = "dynamic_batching.preferred_batch_size: the sizes are allowed, not preferred";
         out.unsaid(&model.name, why);
     }
     for field in &model.config.unused {
         out.unsaid(&model.name, field);
     }
     if model.config.cached {
-        out.unsaid(&model.name, "response_cache: a manifest has no such key");
+        out.unsaid(&model.name, "response_cache: not supported in manifests");
     }
     let (instances, warmup) = (&model.config.instances, &model.config.warmup);
     if !instances.is_empty() {
@@ -46,7 +47,7 @@ pub(super) fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
     if !model.labels.is_empty() && model.ensemble.answer_names.is_none() {
         out.unsaid(
             &model.name,
-            "label_filename: an answer of several tensors has no names",
+            "label_filename: an answer of several tensors has no class names",
         );
     }
 }

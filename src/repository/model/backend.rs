@@ -68,11 +68,11 @@ const FOREIGN: [(&[&str], &str); 5] = [
     ),
     (
         &["tensorrt", "tensorrt_plan"],
-        "serve the ONNX file that the plan was built of",
+        "serve the ONNX file from which the plan was built",
     ),
     (
         &["python", "dali"],
-        "export its network to model.onnx, and write the work around it as steps of a pipeline.toml",
+        "export its network to model.onnx, and write its other work as steps of a pipeline.toml",
     ),
     (
         &[
@@ -156,8 +156,10 @@ fn written(
             Some((platform, _)) if platform == files => known,
             Some((_, platform)) => {
                 let (field, found) = (runner.field, shown(runner.name));
-                let why =
-                    format!("{field}: expected that of platform `{platform}`, found `{found}`");
+                let why = format!(
+                    "{field}: expected a value that matches platform `{platform}`, found \
+                             `{found}`"
+                );
                 return Err(folder.wrong(runner.line, why));
             }
         };

@@ -51,7 +51,7 @@ pub(super) fn open(
     let known: Vec<&str> = model.input_names().collect();
     place.check_names("input", &config.inputs, &known)?;
     if let Some(name) = known.iter().find(|name| !has(&config.inputs, name)) {
-        let why = format!("input: the model takes `{name}` too, which is not there");
+        let why = format!("input: the model also takes `{name}`, which is missing");
         return Err(place.wrong(config.inputs[0].line, &why));
     }
     let batched = is_batched(config);
@@ -64,8 +64,8 @@ pub(super) fn open(
         if model.open_lengths().is_some() {
             return varying(path, config, place);
         }
-        let why = "input.dims: at most one length may vary, in inputs that all begin with the batch, and \
-                   not where the model fixes it; expected numbers in the others";
+        let why = "input.dims: only one length may be -1, all inputs must begin with the batch, \
+                   and the model must leave the length open; expected numbers elsewhere";
         return Err(place.wrong(config.inputs[0].line, why));
     }
     let given: Vec<(&str, Vec<usize>)> = samples
@@ -103,8 +103,8 @@ fn of_open(error: &OnnxError, place: &ConfigPlace<'_>) -> LoadFault {
     let ((is, expected), open) = (takes, open.join(" and "));
     let (expected, config) = (expected.join(", "), place.folder.shown(CONFIG));
     place.of_file(&format!(
-        "input `{name}`: {is} [{expected}] and leaves {open} open; `dims` of all inputs in \
-         {config} say the sizes{example}"
+        "input `{name}`: {is} [{expected}] and leaves {open} open; set the sizes with `dims` of \
+         all inputs in {config}{example}"
     ))
 }
 
@@ -119,7 +119,7 @@ fn of_config(error: OnnxError, config: &ModelConfig, place: &ConfigPlace<'_>) ->
     let (expected, found) = (expected.join(", "), taken(input));
     let rows = match config.max_batch_size.unwrap_or(0) {
         0 => "",
-        _ => ", of which the first is that of the batch",
+        _ => " (the first is the batch)",
     };
     let why = format!("input `{name}`: dims: the model takes [{expected}]{rows}, found {found:?}");
     place.wrong(input.line, &why)
@@ -183,7 +183,7 @@ fn varying(
     place: &ConfigPlace<'_>,
 ) -> Result<ReadFile, LoadFault> {
     let most_length = config.parameter(MOST_LENGTH_PARAMETER).map(|text| {
-        let why = || format!("expected a length, found `{text}`");
+        let why = || format!("expected a length of at least 2, found `{text}`");
         let number = text.parse().ok().filter(|length| *length >= 2);
         number.ok_or_else(|| place.of_parameter(config, MOST_LENGTH_PARAMETER, &why()))
     });
@@ -210,7 +210,7 @@ fn check_reshape(config: &ModelConfig, place: &ConfigPlace<'_>) -> Result<(), Lo
         None => Ok(()),
         Some((side, tensor)) => {
             let why = format!(
-                "{side} `{}`: reshape: expected none where a length varies",
+                "{side} `{}`: reshape: expected none if a length varies",
                 tensor.name
             );
             Err(place.wrong(tensor.line, &why))

@@ -53,7 +53,7 @@ impl ConfigPlace<'_> {
             None => Ok(()),
             Some(tensor) => {
                 let (name, known) = (&tensor.name, known.join(", "));
-                let why = format!("{side}: the model has no `{name}`, expected {known}");
+                let why = format!("{side}: the model has no `{name}`; expected {known}");
                 Err(self.wrong(tensor.line, &why))
             }
         }

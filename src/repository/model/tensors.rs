@@ -70,8 +70,8 @@ fn batch(
         Some(most) if most > 0 && has_batch => return Ok(ModelRows::UpTo(most)),
         Some(most) if most > 0 => {
             let why = format!(
-                "max_batch_size: expected 0, since the model's tensors have no dimension of a \
-                 batch, found {most}"
+                "max_batch_size: expected 0, since the model's tensors have no batch dimension, \
+                 found {most}"
             );
             return Err(place.wrong(config.lines.max_batch_size, &why));
         }
@@ -167,7 +167,7 @@ impl ConfigRows<'_> {
             None => Ok(self.row(spec, &own)),
             Some(_) if product(&written.dims) == product(&own) => Ok(self.row(spec, &written.dims)),
             Some(shape) => Err(wrong(format!(
-                "reshape.shape: expected as many values as {:?}, found {shape:?}",
+                "reshape.shape: expected the same number of values as {:?}, found {shape:?}",
                 written.dims
             ))),
         }

@@ -25,7 +25,7 @@ pub(super) fn open(
     place: &ConfigPlace<'_>,
 ) -> Result<ReadNetwork, LoadFault> {
     let ([input], [output]) = (&config.inputs[..], &config.outputs[..]) else {
-        let why = "expected one input and one output, since a file of weights does not say them";
+        let why = "expected one input and one output, since a weights file does not declare them";
         return Err(place.folder.failed(CONFIG, &why));
     };
     let has_batch = has_batch(config, input);

@@ -136,7 +136,7 @@ impl<'c> EnsembleGraph<'c> {
         let mut outputs = self.config.outputs.iter().filter(|_| step == "outputs");
         let output = outputs.find(|output| output.name == *tensor)?;
         let known = known.join(", ");
-        let why = format!("output `{tensor}`: no step makes it, expected one of {known}");
+        let why = format!("output `{tensor}`: no step makes it; expected one of {known}");
         Some(self.wrong(output.line, &why))
     }
 
@@ -152,7 +152,7 @@ impl<'c> EnsembleGraph<'c> {
                 count => format!("{}-{count}", written.model),
             };
             let Some(part) = &model.part else {
-                let why = "an ensemble.toml or pipeline.toml is served alone, not as a step";
+                let why = "a model with an ensemble.toml or pipeline.toml cannot be a step";
                 return Err(self.of_step(written, &name, why));
             };
             Ok(NamedStep {
@@ -178,9 +178,9 @@ impl<'c> EnsembleGraph<'c> {
             Some((step, other)) => {
                 let (most, found, name) = (lengths.most(), other.most(), &first.name);
                 let why = format!(
-                    "expected lengths up to {most}, as step `{name}` takes them, found {found}; \
-                     set the parameter `{MOST_LENGTH_PARAMETER}` to the same number in the \
-                     config.pbtxt of both models"
+                    "expected lengths up to {most}, as in step `{name}`, found {found}; set the \
+                     parameter `{MOST_LENGTH_PARAMETER}` to the same number in the config.pbtxt \
+                     of both models"
                 );
                 Err(self.of_step(step.written, &step.name, &why))
             }
@@ -197,7 +197,7 @@ impl<'c> EnsembleGraph<'c> {
             let known: Vec<&str> = own.iter().map(|spec| spec.name.as_str()).collect();
             if let Some((name, _)) = map.iter().find(|(name, _)| !known.contains(&&**name)) {
                 let known = known.join(", ");
-                let why = format!("{field}: the model has no `{name}`, expected {known}");
+                let why = format!("{field}: the model has no `{name}`; expected {known}");
                 return Err(self.of_step(step.written, &step.name, &why));
             }
         }
@@ -225,7 +225,7 @@ impl<'c> EnsembleGraph<'c> {
             Some((own, tensor)) => {
                 let known = known.join(", ");
                 let why =
-                    format!("input_map `{own}`: nothing makes `{tensor}`, expected one of {known}");
+                    format!("input_map `{own}`: no step makes `{tensor}`; expected one of {known}");
                 Err(self.of_step(step.written, &step.name, &why))
             }
         }
@@ -268,7 +268,7 @@ impl<'c> EnsembleGraph<'c> {
                 let expected = row.map(|row| row.to_string()).unwrap_or_default();
                 let (name, data_type) = (&step.name, input.data_type);
                 Err(wrong(format!(
-                    "expected {expected}, which step `{name}` reads, found {data_type} \
+                    "expected {expected}, as step `{name}` reads it, found {data_type} \
                      {written:?}{remedy}"
                 )))
             }
@@ -289,7 +289,7 @@ impl<'c> EnsembleGraph<'c> {
             if output.data_type != made.data_type || !fits(written, made) {
                 let (name, data_type) = (&output.name, output.data_type);
                 let why = format!(
-                    "output `{name}`: expected {made}, which its step makes, found {data_type} \
+                    "output `{name}`: expected {made}, as its step makes it, found {data_type} \
                      {written:?}"
                 );
                 return Err(self.wrong(output.line, &why));

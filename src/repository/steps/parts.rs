@@ -68,7 +68,8 @@ impl GraphParts {
     ) -> Result<(), String> {
         if self.steps.len() + part.steps.len() > MOST_STEPS {
             return Err(format!(
-                "a pipeline has at most {MOST_STEPS} steps, those of its ensembles counted"
+                "expected at most {MOST_STEPS} steps in a pipeline, including the steps of its \
+                 ensembles"
             ));
         }
         let members: Vec<MemberIndex> = part.members.iter().map(|m| self.member(m)).collect();

@@ -24,8 +24,8 @@ pub(super) fn batch(
             Some((name, rows)) => {
                 let least = rows.most().unwrap_or(1);
                 let why = format!(
-                    "max_batch_size: expected at most {least}, as many rows as step `{name}` \
-                     takes, found {most}"
+                    "max_batch_size: expected at most {least}, the limit of step `{name}`, found \
+                     {most}"
                 );
                 Err((config.lines.max_batch_size, why))
             }
@@ -64,7 +64,8 @@ fn written_rows(config: &ModelConfig) -> Result<Option<i64>, (usize, String)> {
         Some(other) => {
             let (name, found) = (&other.name, first_of(other));
             let why = format!(
-                "input `{name}`: dims: expected the rows of all inputs first, {first}, found {found}"
+                "input `{name}`: dims: expected {first} as the first dimension, as in the other \
+                 inputs, found {found}"
             );
             Err((other.line, why))
         }
@@ -86,13 +87,13 @@ fn whole_step<'s>(steps: &[RowsOfStep<'s>], rows: usize) -> Option<RowsOfStep<'s
 fn too_many((name, batch): RowsOfStep<'_>, rows: usize) -> String {
     match batch {
         ModelRows::Absent => format!(
-            "input.dims: step `{name}` does not split its tensors into rows and others do: \
-             expected 1 as the first dimension, found {rows}"
+            "input.dims: expected 1 as the first dimension, since step `{name}` does not split \
+             its tensors into rows, found {rows}"
         ),
         _ => {
             let most = batch.most().unwrap_or(0);
             format!(
-                "input.dims: expected at most {most} rows, as many as step `{name}` takes, found \
+                "input.dims: expected at most {most} rows, the limit of step `{name}`, found \
                  {rows}"
             )
         }
@@ -118,7 +119,7 @@ pub(super) fn as_row(
             ..spec.clone()
         }),
         _ => Err(format!(
-            "`{}` is {spec} without rows, while other steps take rows",
+            "`{}` is {spec} without rows, but other steps take rows",
             spec.name
         )),
     });

@@ -12,7 +12,7 @@ const DEEPEST: usize = 32;
 pub(super) fn parse(text: &str, kind: &'static MessageType) -> Result<TextMessage, TextFault> {
     let json = serde_json::from_str::<Value>(text).map_err(|error| TextFault {
         line: error.line(),
-        message: format!("no JSON: {error}"),
+        message: format!("invalid JSON: {error}"),
     })?;
     let made = message(&json, kind, 0);
     made.map_err(|message| TextFault { line: 1, message })
@@ -23,7 +23,7 @@ fn message(json: &Value, kind: &'static MessageType, depth: usize) -> Result<Tex
         return Err(unexpected("an object", json));
     };
     if depth > DEEPEST {
-        return Err(format!("more than {DEEPEST} messages within each other"));
+        return Err(format!("more than {DEEPEST} nested messages"));
     }
     let mut made = TextMessage {
         line: 1,
@@ -44,7 +44,9 @@ fn message(json: &Value, kind: &'static MessageType, depth: usize) -> Result<Tex
         });
         if let Some(rival) = rival {
             let (name, rival) = (field.name, rival.name);
-            return Err(format!("{name}: expected it or `{rival}`, found both"));
+            return Err(format!(
+                "{name}: expected this field or `{rival}`, found both"
+            ));
         }
         let values = values(field, value, depth);
         let values = values.map_err(|why| format!("{}: {why}", field.name))?;
@@ -83,7 +85,7 @@ fn values(
 fn value(field: &'static FieldType, json: &Value, depth: usize) -> Result<FieldValue, String> {
     match (&field.kind, json) {
         (FieldKind::Message(number), _) => {
-            let kind = MessageType::at(*number).ok_or("it is not known")?;
+            let kind = MessageType::at(*number).ok_or("unknown message type")?;
             message(json, kind, depth + 1).map(FieldValue::Message)
         }
         (FieldKind::Text, Value::String(text)) => Ok(FieldValue::Text(text.clone())),

@@ -141,7 +141,7 @@ impl Parser<'_> {
         message: &mut TextMessage,
     ) -> Result<(), TextFault> {
         if !field.repeated && message.fields.iter().any(|f| f.name == field.name) {
-            return Err(self.wrong(line, "it is there twice".into()));
+            return Err(self.wrong(line, "appears twice".into()));
         }
         let value = self.value(field)?;
         message.fields.push(Field {
@@ -173,7 +173,7 @@ impl Parser<'_> {
         self.advance()?;
         let kind = MessageType::at(number).filter(|_| self.path.len() < DEEPEST);
         let Some(kind) = kind else {
-            let why = format!("more than {DEEPEST} messages within each other");
+            let why = format!("more than {DEEPEST} nested messages");
             return Err(self.wrong(line, why));
         };
         let mut message = TextMessage {
@@ -281,7 +281,10 @@ fn check_choice(of: &MessageType, field: &FieldType, message: &TextMessage) -> R
     };
     match message.fields.iter().find(|other| rivals(other.name)) {
         None => Ok(()),
-        Some(other) => Err(format!("expected it or `{}`, found both", other.name)),
+        Some(other) => Err(format!(
+            "expected this field or `{}`, found both",
+            other.name
+        )),
     }
 }
 

@@ -131,7 +131,7 @@ impl<'t> Tokens<'t> {
         loop {
             match self.peek() {
                 None | Some('\n') => {
-                    return Err(self.wrong(format!("a string without its closing {quote}")));
+                    return Err(self.wrong(format!("a string without a closing {quote}")));
                 }
                 Some(c) if c == quote => {
                     self.advance();
@@ -170,7 +170,7 @@ impl<'t> Tokens<'t> {
             'U' => return self.character(8, bytes),
             other => {
                 let found = other.escape_debug();
-                return Err(self.wrong(format!("a string with the unknown escape `\\{found}`")));
+                return Err(self.wrong(format!("unknown escape `\\{found}` in a string")));
             }
         };
         bytes.push(one);
@@ -194,7 +194,7 @@ impl<'t> Tokens<'t> {
             self.advance();
         }
         let byte = u8::from_str_radix(&digits, radix);
-        bytes.push(byte.map_err(|_| self.wrong("a string with an escape that is no byte".into()))?);
+        bytes.push(byte.map_err(|_| self.wrong("an escape in a string is not a byte".into()))?);
         Ok(())
     }
 
@@ -204,13 +204,13 @@ impl<'t> Tokens<'t> {
         for _ in 0..digits {
             let digit = self.peek().and_then(|c| c.to_digit(16));
             let Some(digit) = digit else {
-                return Err(self.wrong(format!("an escape of {digits} digits with fewer")));
+                return Err(self.wrong(format!("an escape has fewer than {digits} digits")));
             };
             number = number << 4 | digit;
             self.advance();
         }
         let Some(found) = char::from_u32(number) else {
-            return Err(self.wrong("an escape that is no character".into()));
+            return Err(self.wrong("an escape is not a character".into()));
         };
         bytes.extend(found.encode_utf8(&mut [0; 4]).bytes());
         Ok(())

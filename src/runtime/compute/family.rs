@@ -43,7 +43,7 @@ static WISHED: LazyLock<Result<Option<Family>, UnusableKernels>> =
 /// [`KERNELS_VARIABLE`] names kernels that this processor cannot run, or that do not exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{KERNELS_VARIABLE}: this processor has no kernels `{name}`, only {}",
+    "{KERNELS_VARIABLE}: this processor cannot run the kernels `{name}`, only {}",
     names()
 )]
 pub struct UnusableKernels {

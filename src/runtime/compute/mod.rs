@@ -74,7 +74,7 @@ pub use varying::{VaryingNetwork, VaryingPredictor};
 #[derive(Debug, Error)]
 pub enum ComputeError {
     /// The batch is larger than the memory that was taken for it.
-    #[error("batch of {found} where the network was lowered for at most {most}")]
+    #[error("a batch of {found} samples is too large; the network was lowered for at most {most}")]
     BatchTooLarge {
         /// Samples of the batch.
         found: usize,
@@ -116,8 +116,8 @@ pub enum ComputeError {
     },
     /// Answers depend on the padding that a mask should hide.
     #[error(
-        "answers change by {difference:.4} of the largest value where a sample is padded, although \
-         `{mask}` is 0 there; leave out the mask, so that nothing is padded"
+        "padding changes answers by {difference:.4} of the largest value, although `{mask}` is 0 \
+         there; remove the mask to turn padding off"
     )]
     Padding {
         /// The mask's name.

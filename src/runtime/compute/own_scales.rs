@@ -48,15 +48,15 @@ impl fmt::Display for OwnScales {
         match self.in_bytes.min(self.layers) {
             0 => write!(
                 f,
-                "has the file's own scales ({layers}); the kernels in use multiply them in float32"
+                "has the file's own scales ({layers}); the kernels in use compute in float32"
             ),
             all if all == self.layers => {
-                write!(f, "runs in bytes by the file's own scales ({layers})")
+                write!(f, "computes in int8 with the file's own scales ({layers})")
             }
             some => write!(
                 f,
-                "runs in bytes by the file's own scales ({some} of {layers}; the kernels in use \
-                 multiply the others in float32)"
+                "computes in int8 with the file's own scales ({some} of {layers}; the kernels in \
+                 use compute the others in float32)"
             ),
         }
     }

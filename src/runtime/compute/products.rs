@@ -46,7 +46,7 @@ impl fmt::Display for ProductMethod {
         f.write_str(match self {
             ProductMethod::Native => "multiplied natively",
             ProductMethod::Widened => "widened to float32 while loading",
-            ProductMethod::In16Bits => "by 16-bit products",
+            ProductMethod::In16Bits => "multiplied in 16 bits",
             ProductMethod::OneByOne => "multiplied one by one",
         })
     }
@@ -110,7 +110,7 @@ impl FamilySummary {
     fn slow_bf16(&self) -> Option<String> {
         let speed = self.bf16_speed.filter(|_| !self.bf16.is_native())?;
         Some(format!(
-            "its bf16 instruction multiplies {speed:.2} times as fast as float32, and is not used"
+            "its bf16 instruction is not used: {speed:.2} times the speed of float32"
         ))
     }
 }

@@ -69,7 +69,7 @@ impl VaryingNetwork {
     ) -> Result<Self, ComputeError> {
         let signature = graph.signature();
         let most = signature.most();
-        let missing = || failed(most, "the network has no lengths".into());
+        let missing = || failed(most, "the network's samples do not vary in length".into());
         let lengths = signature.lengths.clone().ok_or_else(missing)?;
         let graph = finished(graph.clone(), softmax).map_err(|e| failed(most, e.into()))?;
         let largest = Arc::new(Lowered::with(&graph, &weights, kernels)?);

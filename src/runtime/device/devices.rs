@@ -30,7 +30,7 @@ impl Devices {
     pub fn default_with(host: &Host, gpus: &FoundGpus) -> Self {
         let mut all = Devices::none();
         for info in &gpus.usable {
-            // Whoever found them found each once.
+            // `gpus` contains each GPU once.
             let _ = all.push_gpu(info);
         }
         let size = host.cores.len().div_ceil(MOST_PARTITIONS).max(1);
@@ -50,14 +50,14 @@ impl Devices {
             Ok(found) => {
                 let left_out = found.unusable.iter();
                 let notices =
-                    left_out.map(|(i, why)| format!("{} is left out: {why}", name_of(*i)));
+                    left_out.map(|(i, why)| format!("{} is not used: {why}", name_of(*i)));
                 (Devices::default_with(host, &found), notices.collect())
             }
             Err(GpuError::NotBuilt | GpuError::NoDriver(_)) => {
                 (Devices::default_of(host), Vec::new())
             }
             Err(why) => {
-                let notice = format!("GPUs are left out: {why}");
+                let notice = format!("GPUs are not used: {why}");
                 (Devices::default_of(host), vec![notice])
             }
         }
@@ -140,7 +140,7 @@ impl Devices {
         DeviceIndex::all(self.count())
     }
 
-    /// Iterates over the devices in order, each with its index.
+    /// Iterates over the devices in order, with their indices.
     pub fn enumerate(&self) -> impl Iterator<Item = (DeviceIndex, &Device)> {
         DeviceIndex::enumerate(&self.devices)
     }
@@ -155,8 +155,8 @@ impl Devices {
         &self.devices[index]
     }
 
-    /// Returns the devices that members are placed on first: the accelerators if there are
-    /// any, else all devices.
+    /// Returns the devices on which members are placed first: the accelerators, or all devices if
+    /// there are no accelerators.
     pub fn preferred(&self) -> Vec<DeviceIndex> {
         let fast = self
             .indices()
@@ -168,8 +168,9 @@ impl Devices {
         }
     }
 
-    /// Returns the number by which configurations name the accelerator at `index`, or `None` if that
-    /// is none: a GPU's own, of a simulated one its place among the accelerators.
+    /// Returns the number of the accelerator at `index` in configurations, or `None` if the device
+    /// is not an accelerator. The number of a simulated device is its position among the
+    /// accelerators.
     pub fn gpu_number(&self, index: DeviceIndex) -> Option<u32> {
         let device = &self.devices[index];
         let number = match (device.kind.gpu(), device.kind.is_accelerator()) {
@@ -183,7 +184,7 @@ impl Devices {
         Some(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
-    /// Returns the device at `index` alone.
+    /// Returns only the device at `index`.
     #[must_use]
     pub fn alone(&self, index: DeviceIndex) -> Self {
         Devices {
@@ -217,7 +218,7 @@ impl Devices {
         host.map(|d| d.space)
     }
 
-    /// Returns the devices with the bytes that `ledger` books taken from their memory.
+    /// Returns the devices with their memory reduced by the bookings of `ledger`.
     #[must_use]
     pub fn beside(&self, ledger: &Ledger) -> Self {
         let mut rest = self.clone();
@@ -230,7 +231,7 @@ impl Devices {
         rest
     }
 
-    /// Returns the devices with no more memory than `ledger` books.
+    /// Returns the devices with their memory limited to the bookings of `ledger`.
     #[must_use]
     pub fn within(&self, ledger: &Ledger) -> Self {
         let mut rest = self.clone();
@@ -240,13 +241,13 @@ impl Devices {
         rest
     }
 
-    /// Returns the devices where those in `lost` have no memory any more.
+    /// Returns the devices, with no memory on the devices in `lost`.
     #[must_use]
     pub fn without(&self, lost: &[DeviceIndex]) -> Self {
         let mut rest = self.clone();
         for &device in lost {
             let space = self.devices[device].space.0;
-            // Another device may use the same memory still.
+            // Other devices may still use the same memory.
             let alone = self
                 .indices()
                 .all(|d| lost.contains(&d) || self.devices[d].space.0 != space);
@@ -257,7 +258,7 @@ impl Devices {
         rest
     }
 
-    /// Returns the partitions of this machine's cores alone.
+    /// Returns only the partitions of this machine's cores.
     #[must_use]
     pub fn partitions(&self) -> Self {
         let is_partition = |device: &&Device| matches!(device.kind, DeviceKind::Cpu { .. });
@@ -281,17 +282,17 @@ impl Devices {
         whole
     }
 
-    /// Whether every device is simulated, so that serving can run in virtual time.
+    /// Returns whether every device is simulated, so that serving can run in virtual time.
     pub fn all_simulated(&self) -> bool {
         self.devices.iter().all(|d| !d.kind.is_measured())
     }
 
-    /// Whether any device is a GPU of this machine.
+    /// Returns whether any device is a GPU of this machine.
     pub fn has_gpu(&self) -> bool {
         self.devices.iter().any(|d| d.kind.gpu().is_some())
     }
 
-    /// Whether any device is simulated, so that answers carry no meaning.
+    /// Returns whether any device is simulated, so that answers carry no meaning.
     pub fn is_simulated(&self) -> bool {
         self.devices.iter().any(|d| !d.kind.is_measured())
     }

@@ -82,19 +82,19 @@ pub fn pin_current_thread(_cores: &[usize]) -> bool {
     false
 }
 
-/// How a thread stands behind others where cores are short.
+/// The priority of a thread while cores are scarce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadPriority {
-    /// It gets a tenth of what others get.
+    /// The thread gets a tenth of the time of a normal thread.
     Low,
-    /// It gets next to nothing while others want the core.
+    /// The thread gets almost no time while other threads need the core.
     Lowest,
-    /// It gets what nobody else wants, and leaves its core at once to whoever comes.
+    /// The thread gets only idle time, and leaves its core at once when another thread needs it.
     Idle,
 }
 
 impl ThreadPriority {
-    /// Whether threads of this system leave their core at once where they have this priority.
+    /// Returns whether threads of this priority leave their core at once on this system.
     pub const fn is_preempted_at_once(self) -> bool {
         cfg!(target_os = "linux") && matches!(self, ThreadPriority::Idle)
     }
@@ -146,8 +146,8 @@ fn allowed_cores() -> Vec<usize> {
     Vec::new()
 }
 
-/// Returns a pool with one pinned thread for each core, or `None` for a single core, whose
-/// work the worker's own thread does. The threads stand behind others where a priority is given.
+/// Returns a pool with one pinned thread for each core, or `None` for a single core: the worker's
+/// own thread does its work. The threads run at `priority` if it is given.
 ///
 /// # Errors
 /// The system cannot start the threads.
@@ -164,7 +164,7 @@ pub fn thread_pool(
         .thread_name(|i| format!("partition-{i}"))
         .start_handler(move |i| {
             pin_current_thread(&own[i..=i]);
-            // Where the system refuses, it is a thread like others.
+            // If the system refuses, the thread keeps the normal priority.
             priority.map(set_current_thread_priority);
         })
         .build()?;

@@ -19,7 +19,7 @@ pub struct DeviceIndex(usize);
 #[serde(transparent)]
 pub struct MemberIndex(usize);
 
-/// Makes a number a position, by which slices and vectors can be indexed.
+/// Turns a number type into an index for slices and vectors.
 macro_rules! index {
     ($name:ident) => {
         impl $name {

@@ -1,4 +1,4 @@
-//! The kinds of device: the one place that tells them apart, but for their drivers.
+//! The kinds of device. Only this module and the drivers distinguish them.
 
 use std::sync::Arc;
 
@@ -46,7 +46,8 @@ impl DeviceKind {
         }
     }
 
-    /// Whether worst-fit decreasing prefers the device (the paper, algorithm 1: GPUs first).
+    /// Returns whether worst-fit decreasing prefers the device (the paper, algorithm 1: GPUs
+    /// first).
     pub fn is_accelerator(&self) -> bool {
         match self {
             DeviceKind::Cpu { .. } => false,
@@ -55,7 +56,7 @@ impl DeviceKind {
         }
     }
 
-    /// Whether lanes run side by side on the device; else one batch runs at a time.
+    /// Returns whether lanes run concurrently on the device. Otherwise one batch runs at a time.
     pub fn is_concurrent(&self) -> bool {
         self.is_accelerator()
     }
@@ -69,13 +70,13 @@ impl DeviceKind {
         }
     }
 
-    /// Whether the device computes in the host's memory, by the host's cores: others of its
-    /// kind take time from it, and it is there as long as the host is.
+    /// Returns whether the device computes with the cores and the memory of the host. Such devices
+    /// take time from each other and exist as long as the host.
     pub fn is_of_host(&self) -> bool {
         matches!(self.computation(), Computation::Kernels(_))
     }
 
-    /// Whether the times of batches are measured; else they follow a law.
+    /// Returns whether the times of batches are measured. Otherwise they follow a law.
     pub fn is_measured(&self) -> bool {
         self.profile().is_none()
     }
@@ -88,7 +89,7 @@ impl DeviceKind {
         }
     }
 
-    /// Returns the description of the GPU, or `None` if the device is no GPU of this machine.
+    /// Returns the description of the GPU, or `None` if the device is not a GPU of this machine.
     pub fn gpu(&self) -> Option<&Arc<GpuInfo>> {
         match self.computation() {
             Computation::Gpu(info) => Some(info),
@@ -96,7 +97,7 @@ impl DeviceKind {
         }
     }
 
-    /// Whether a batch takes the same time and memory on both devices.
+    /// Returns whether a batch takes the same time and memory on both devices.
     pub fn is_like(&self, other: &DeviceKind) -> bool {
         match (self, other) {
             (DeviceKind::Cpu { .. }, DeviceKind::Cpu { .. }) => self.threads() == other.threads(),
@@ -106,7 +107,7 @@ impl DeviceKind {
         }
     }
 
-    /// Returns the bytes that every worker takes beside its network.
+    /// Returns the bytes that every worker takes in addition to its network.
     pub fn worker_bytes(&self) -> u64 {
         self.profile().map_or(0, |p| p.worker_bytes)
     }
@@ -120,6 +121,6 @@ pub enum Computation<'a> {
     Kernels(&'a [usize]),
     /// By the driver of this GPU.
     Gpu(&'a Arc<GpuInfo>),
-    /// Not at all: they take the time and the memory that this profile says.
+    /// Not computed: the profile gives the time and the memory.
     Law(&'a Arc<DeviceProfile>),
 }

@@ -7,8 +7,8 @@ use thiserror::Error;
 use super::devices::Devices;
 use super::{DeviceIndex, MemberIndex, SpaceId};
 
-/// The memory that one worker books: its member's weights, which are shared in a memory
-/// space, and its own activations.
+/// The memory booked by one worker: its own activations, and its member's weights, which are shared
+/// in a memory space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Booking {
     /// The worker's device.
@@ -25,7 +25,7 @@ pub struct Booking {
 
 /// A booking does not fit into its memory space.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{needed} bytes needed where {free} bytes are free")]
+#[error("{needed} bytes needed, {free} bytes free")]
 pub struct NoRoom {
     /// Bytes that the booking would add.
     pub needed: u64,

@@ -56,7 +56,7 @@ pub struct MemorySpace {
 /// The reason why devices cannot be used as named.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DeviceError {
-    /// A text that is no device's name.
+    /// The text is not a device name.
     #[error(
         "device `{0}`: expected cpu:CORE or cpu:FIRST-LAST (cores of this machine), cuda:NUMBER, cuda:FIRST-LAST or cuda (its GPUs), or sim:PROFILE or sim:PROFILE*COUNT"
     )]
@@ -101,15 +101,15 @@ pub enum DeviceError {
         reason: FindProfileError,
     },
     /// Two different profiles of one name.
-    #[error("device `{device}`: another profile is called `{profile}` too")]
+    #[error("device `{device}`: another profile has the name `{profile}`")]
     ProfileTwice {
         /// The device's name.
         device: String,
         /// The name of both profiles.
         profile: String,
     },
-    /// A number of simulated devices that is none, or too large.
-    #[error("device `{device}`: expected 1 to {most} of a kind, found {found}")]
+    /// The number of simulated devices is 0, too large or not a number.
+    #[error("device `{device}`: expected 1 to {most} devices, found {found}")]
     Count {
         /// The device's name.
         device: String,

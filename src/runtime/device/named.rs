@@ -1,6 +1,6 @@
 //! Devices by the names that users give them: `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*16`.
 //!
-//! No GPU is touched that is not named; by default all are looked at.
+//! Only named GPUs are touched. Without names, all GPUs are.
 
 use super::devices::{Devices, cpu_partition};
 use super::gpu::{FoundGpus, GpuError, GpuInfo, find_gpus, look_at};
@@ -8,7 +8,7 @@ use super::host::Host;
 use super::simulated::find_profile;
 use super::{Device, DeviceError, DeviceKind};
 
-/// The kind of device that a name begins as, and what of the name says more.
+/// The kind of device at the beginning of a name, and the rest of the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedKind<'a> {
     /// `cpu:` and these cores.
@@ -20,7 +20,7 @@ pub enum NamedKind<'a> {
 }
 
 impl<'a> NamedKind<'a> {
-    /// Returns the kind that `name` begins as, or `None` if it is no device's name.
+    /// Returns the kind at the beginning of `name`, or `None` if `name` is not a device name.
     pub fn of(name: &'a str) -> Option<Self> {
         let partition = || name.strip_prefix("cpu:").map(NamedKind::Partition);
         let simulated = || name.strip_prefix("sim:").map(NamedKind::Simulated);
@@ -47,7 +47,7 @@ impl Devices {
         })
     }
 
-    /// Returns the devices of `names`, where `look` finds the GPU of a number, or all GPUs.
+    /// Returns the devices of `names`. `look` finds the GPU of a number, or all GPUs.
     ///
     /// # Errors
     /// As for [`Devices::named`].
@@ -195,10 +195,10 @@ fn usable(found: &FoundGpus, index: usize) -> Result<GpuInfo, GpuError> {
     Err(why.map_or_else(|| absent(found, index), |(_, why)| why.clone()))
 }
 
-/// Returns the GPUs that can be used.
+/// Returns the usable GPUs.
 ///
 /// # Errors
-/// None can be used: what is wrong with the first, or that there is none.
+/// No GPU is usable: returns the reason of the first GPU, or that there is none.
 fn all(found: FoundGpus) -> Result<Vec<GpuInfo>, GpuError> {
     if !found.usable.is_empty() {
         return Ok(found.usable);

@@ -1,7 +1,7 @@
-//! Locking without poisoning, and locks that are taken in the order of their ranks only.
+//! Locks without poisoning that can be taken only in the order of their ranks.
 //!
-//! No code of this crate or of the engine leaves data half changed while it holds a lock, so
-//! the data of a poisoned lock is as good as any.
+//! Code of this crate and of the engine never leaves data half changed while it holds a lock, so
+//! the data of a poisoned lock is valid.
 
 mod shared;
 
@@ -24,7 +24,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub trait LockRank {
     /// A thread takes locks in ascending order only.
     const ORDER: u8;
-    /// Its name, for whoever broke the order.
+    /// The lock's name, for the report of a violation.
     const NAME: &'static str;
 }
 
@@ -37,15 +37,14 @@ impl LockRank for LeafRank {
     const NAME: &'static str = "something small";
 }
 
-/// A lock under which no other is taken.
+/// A lock that is always the last one taken.
 pub type Leaf<T> = Ranked<LeafRank, T>;
 
-/// A lock under which no other is taken, that readers share.
+/// A lock that is always the last one taken, shared by readers.
 pub type SharedLeaf<T> = RankedRwLock<LeafRank, T>;
 
-/// A lock of rank `R`. Where debug assertions are on, taking it panics in a thread that
-/// holds one of the same or a higher rank: two threads that did so in opposite orders would
-/// wait for each other, one day.
+/// A lock of rank `R`. With debug assertions, taking it panics if the thread holds a lock of the
+/// same or a higher rank. Two threads that take such locks in opposite orders can deadlock.
 pub struct Ranked<R, T> {
     rank: PhantomData<fn() -> R>,
     mutex: Mutex<T>,
@@ -73,7 +72,7 @@ impl<R: LockRank, T> Ranked<R, T> {
         }
     }
 
-    /// Takes the lock unless somebody holds it.
+    /// Takes the lock, or returns `None` if it is held.
     ///
     /// # Panics
     /// As [`Ranked::lock`].
@@ -142,7 +141,8 @@ impl<T> RankedGuard<'_, T> {
         RankedGuard { guard, _held }
     }
 
-    /// The same, and again while `holds` is true of what the lock guards.
+    /// Waits like [`RankedGuard::wait_timeout`], and continues to wait while `holds` returns
+    /// `true`.
     #[must_use]
     pub fn wait_timeout_while(
         self,
@@ -157,9 +157,9 @@ impl<T> RankedGuard<'_, T> {
     }
 }
 
-/// Returns how the order of locks was broken in this process so far: never, it is to be
-/// hoped, and never without debug assertions. A panic for it may have been caught where
-/// panics of networks are.
+/// Returns all violations of the lock order in this process. They are recorded with debug
+/// assertions only. The panic of a violation may have been caught where panics of networks are
+/// caught.
 pub fn violations() -> Vec<String> {
     lock(&VIOLATIONS).clone()
 }
@@ -175,7 +175,7 @@ thread_local! {
 struct HeldLock {
     order: u8,
     name: &'static str,
-    /// Where it was taken.
+    /// Where the lock was taken.
     place: &'static Location<'static>,
 }
 
@@ -217,7 +217,7 @@ impl Drop for HeldRank {
 #[allow(clippy::panic, reason = "with debug assertions only")]
 fn broken(new: &HeldLock, held: &HeldLock) {
     let text = format!(
-        "the lock of {} (rank {}, {}) is taken under that of {} (rank {}, {})",
+        "the lock of {} (rank {}, {}) is taken while that of {} (rank {}, {}) is held",
         new.name, new.order, new.place, held.name, held.order, held.place
     );
     lock(&VIOLATIONS).push(text.clone());

@@ -23,7 +23,7 @@ impl<R: LockRank, T> RankedRwLock<R, T> {
         }
     }
 
-    /// Takes the lock beside other readers.
+    /// Takes the lock together with other readers.
     ///
     /// # Panics
     /// The thread holds a lock that must be taken later; with debug assertions only.
@@ -36,7 +36,7 @@ impl<R: LockRank, T> RankedRwLock<R, T> {
         }
     }
 
-    /// Takes the lock alone.
+    /// Takes the lock exclusively.
     ///
     /// # Panics
     /// As [`RankedRwLock::read`].
@@ -64,7 +64,7 @@ impl<R: LockRank, T> fmt::Debug for RankedRwLock<R, T> {
     }
 }
 
-/// A lock that is held beside other readers. Dropping it releases the lock.
+/// A lock that is shared with other readers. Dropping it releases the lock.
 pub struct RankedReadGuard<'a, T> {
     guard: RwLockReadGuard<'a, T>,
     _held: HeldRank,
@@ -78,7 +78,7 @@ impl<T> Deref for RankedReadGuard<'_, T> {
     }
 }
 
-/// A lock that is held alone. Dropping it releases the lock.
+/// A lock that is held exclusively. Dropping it releases the lock.
 pub struct RankedWriteGuard<'a, T> {
     guard: RwLockWriteGuard<'a, T>,
     _held: HeldRank,

@@ -1,4 +1,4 @@
-//! Networks that are made anew for each length of their samples.
+//! Networks that are built for each length of their samples.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -8,13 +8,13 @@ use super::weights::Weights;
 
 /// A network for samples of any of several lengths.
 pub trait NetworkByLength: Debug + Send + Sync {
-    /// Returns the network for samples of `length`. Its parameters are those of `known` where they
-    /// have the name and the values of one there.
+    /// Returns the network for samples of `length`. Parameters with the same name and values as in
+    /// `known` are shared with it.
     ///
     /// # Errors
-    /// There is none of that length.
+    /// No network exists for that length.
     fn network(&self, length: usize, known: &Weights) -> Result<(Graph, Weights), LengthError>;
 }
 
-/// The reason why there is no network of a length.
+/// The reason why no network exists for a length.
 pub type LengthError = Box<dyn Error + Send + Sync>;

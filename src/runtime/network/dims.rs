@@ -39,12 +39,12 @@ impl Dims {
         self.rank
     }
 
-    /// Returns the product of all sizes, or `usize::MAX` where that is too large.
+    /// Returns the product of all sizes, or `usize::MAX` if it is too large.
     pub fn elements(&self) -> usize {
         self.iter().fold(1, |all, &size| all.saturating_mul(size))
     }
 
-    /// Returns the last size, or 1 if there is none.
+    /// Returns the last size, or 1 if there are no dimensions.
     pub fn last_size(&self) -> usize {
         self.last().copied().unwrap_or(1)
     }
@@ -67,8 +67,8 @@ impl Dims {
         strides
     }
 
-    /// Returns the dimensions that both are repeated to where they differ, aligned at the last
-    /// one as in NumPy, or `None` if they do not fit.
+    /// Returns the dimensions to which both tensors are repeated, aligned at the last dimension as
+    /// in NumPy, or `None` if they do not fit.
     pub fn broadcast(&self, other: &Dims) -> Option<Dims> {
         let rank = self.rank.max(other.rank);
         let size = |dims: &Dims, axis: usize| match (axis + dims.rank).checked_sub(rank) {

@@ -19,7 +19,7 @@ pub enum OpError {
         /// The image that was found.
         found: Shape,
     },
-    /// It takes tensors, and an image is seen as one by a view alone.
+    /// The operation takes tensors. An image becomes a tensor only through a view.
     #[error("takes a vector or a tensor, found an image {found}")]
     NotATensor {
         /// The image that was found.
@@ -61,8 +61,8 @@ pub enum OpError {
         /// Channels of its answer.
         outputs: usize,
     },
-    /// A pool whose windows could lie in the padding alone.
-    #[error("padding ({padding}) is at most half the kernel ({kernel})")]
+    /// A pool whose windows could lie entirely in the padding.
+    #[error("padding ({padding}) must be at most half the kernel ({kernel})")]
     Padding {
         /// Padding on every side.
         padding: usize,
@@ -70,7 +70,7 @@ pub enum OpError {
         kernel: usize,
     },
     /// A pool with windows that hold no pixel of the image.
-    #[error("an overhang of {overhang} makes windows outside of a side of {side}")]
+    #[error("an overhang of {overhang} puts windows outside of a side of {side}")]
     Overhang {
         /// Pixels past the padding.
         overhang: usize,
@@ -78,7 +78,7 @@ pub enum OpError {
         side: usize,
     },
     /// An average that would count pixels past the padding.
-    #[error("an average that counts its padding has no overhang")]
+    #[error("an average that counts its padding cannot have an overhang")]
     CountedOverhang,
     /// A window larger than the padded image.
     #[error(
@@ -101,7 +101,7 @@ pub enum OpError {
         padding: Sides,
     },
     /// A tensor of weights with more values than is taken for a network's.
-    #[error("its weights {shape:?} would be too many")]
+    #[error("weights of shape {shape:?} have too many values")]
     TooManyWeights {
         /// The tensor's shape.
         shape: Vec<usize>,
@@ -115,7 +115,7 @@ pub enum OpError {
         found: f32,
     },
     /// Bounds of a clip in the wrong order, or NaN.
-    #[error("least ({least}) must be a number that is not above most ({most})")]
+    #[error("expected least <= most, found {least} and {most}")]
     Bounds {
         /// The least value.
         least: f32,
@@ -123,7 +123,7 @@ pub enum OpError {
         most: f32,
     },
     /// Channels that are not there.
-    #[error("{count} channels from channel {first} on are not among {channels}")]
+    #[error("{count} channels from channel {first} exceed the {channels} of its input")]
     ChannelRange {
         /// The first channel.
         first: usize,
@@ -142,7 +142,7 @@ pub enum OpError {
     #[error("concat takes images of one size or vectors, found {}", all(.0))]
     NotConcatenable(Vec<Shape>),
     /// An answer without a value, or with more than a sample may have.
-    #[error("the answer would have the shape {answer}")]
+    #[error("the answer's shape {answer} is empty or too large")]
     Unreasonable {
         /// Shape of the answer.
         answer: Shape,
@@ -187,20 +187,20 @@ pub enum LayerFault {
         found: Sides,
     },
     /// Stages whose channels and blocks are not equally many.
-    #[error("channels and blocks have one entry per stage, found {channels} and {blocks}")]
+    #[error("channels and blocks need one entry per stage, found {channels} and {blocks}")]
     Stages {
         /// Entries of channels.
         channels: usize,
         /// Entries of blocks.
         blocks: usize,
     },
-    /// A depth that the family has not.
+    /// A depth that does not exist in the family.
     #[error("depth: expected an even number from 10 to 132, found {found}")]
     Depth {
         /// The depth given.
         found: usize,
     },
-    /// A width that the family has not.
+    /// A width that does not exist in the family.
     #[error("width: expected 0.25 to 4, found {found}")]
     Width {
         /// The width given.
@@ -237,7 +237,7 @@ pub enum GraphError {
     /// A layer cannot be added.
     #[error("layer `{layer}`: {fault}")]
     Layer {
-        /// The layer's name, or the family's where a parameter of it is wrong.
+        /// The layer's name, or the family's name if a parameter of the family is wrong.
         layer: String,
         /// Its fault.
         fault: LayerFault,
@@ -257,14 +257,14 @@ pub enum GraphError {
         /// Inputs that it has.
         found: usize,
     },
-    /// There is no layer.
+    /// The network has no layers.
     #[error("a network needs at least one layer")]
     Empty,
     /// There are more layers than 10 000.
     #[error("a network has at most {MAX_LAYERS} layers")]
     TooManyLayers,
     /// Named tensors that are not as many values as the samples or answers of a network.
-    #[error("{} are not the {found} values of the network", tensors.join(", "))]
+    #[error("{} do not fit the network's shape {found}", tensors.join(", "))]
     Signature {
         /// Shape of a sample or an answer.
         found: Shape,
@@ -272,7 +272,7 @@ pub enum GraphError {
         tensors: Vec<String>,
     },
     /// The network's answer is not one row of the ensemble's classes.
-    #[error("the network answers {found} per sample where the ensemble has {expected} classes")]
+    #[error("the network answers {found} per sample, the ensemble has {expected} classes")]
     Classes {
         /// Classes of the ensemble.
         expected: usize,

@@ -1,4 +1,4 @@
-//! Networks as lists of layers, in TOML files beside the manifest.
+//! Networks as lists of layers, in TOML files next to the manifest.
 //!
 //! ```toml
 //! [[layers]]
@@ -11,7 +11,7 @@
 //! [[layers]]
 //! name = "relu1"
 //! op = "relu"
-//! # without `from` a layer reads the one before it, here: from = ["conv1"]
+//! # without `from` a layer reads the previous one, here: from = ["conv1"]
 //! ```
 
 use serde::Deserialize;
@@ -223,7 +223,7 @@ impl WrittenLayer {
         })
     }
 
-    /// Returns the activation of a kind that is no other operation.
+    /// Returns the activation of a kind that is not another operation.
     fn activation(&self, kind: LayerKind) -> Activation {
         match kind {
             LayerKind::Relu6 => Activation::Relu6,

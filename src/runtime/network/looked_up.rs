@@ -1,5 +1,5 @@
-//! The ids that a network can look up: integer inputs that go to the indices of a table, followed
-//! through operations that change none of them, or add a constant.
+//! The ids that a network can look up. Integer inputs are followed to the indices of a table,
+//! through operations that keep their values or add a constant.
 
 use std::collections::HashMap;
 
@@ -28,8 +28,8 @@ struct FollowedIds {
 }
 
 impl Graph {
-    /// Returns the network whose inputs say which ids its tables have rows for. Where lengths
-    /// vary, these are the same at all positions, or any.
+    /// Returns the network with the ids of each input that have rows in its tables. If lengths
+    /// vary, an input gets ids only if they are the same at all positions.
     #[must_use]
     pub(crate) fn with_ids(self, weights: &Weights) -> Self {
         let signature = self.signature();
@@ -51,10 +51,10 @@ impl Graph {
 struct Follower<'a> {
     graph: &'a Graph,
     weights: &'a Weights,
-    /// The first value of the input in a sample's row; `None` where it is the whole sample.
+    /// The position of the input's first value in a sample's row; `None` if it is the whole sample.
     first: Option<usize>,
     known: HashMap<NodeId, FollowedIds>,
-    /// The ids that each position takes, by the tables met so far.
+    /// The ids that each position accepts, from the tables found so far.
     taken: Vec<Option<IdRange>>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Follower<'a> {
         IdRanges::of_each(self.taken)
     }
 
-    /// Returns what a node makes of the input, if that is known.
+    /// Returns the result of a node for the input, if it is known.
     fn followed(&self, op: TensorOp, node: &Node) -> Option<FollowedIds> {
         if let TensorOp::Part { first, shape } = op {
             let inside = first.checked_sub(self.first?)?;
@@ -182,7 +182,7 @@ impl FollowedIds {
         }
     }
 
-    /// Returns values of `dims`, of which each is one of these by its distance along each axis.
+    /// Returns values of `dims`, each selected from these values by its distance along each axis.
     fn strided(&self, dims: Dims, strides: &[usize]) -> Option<Self> {
         let from = places(&dims, strides)?;
         let ids = from.into_iter().map(|at| self.ids.get(at).copied());

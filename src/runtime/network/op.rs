@@ -72,9 +72,9 @@ pub enum Op {
     },
     /// `exp(x)` over the sum of `exp` of the vector, or of each row of a tensor.
     Softmax,
-    /// The same, but 0 for a row that holds −∞ alone: a query that may look at nothing.
+    /// Like `Softmax`, but 0 for a row that holds only −∞: a query whose keys are all masked.
     MaskedSoftmax,
-    /// Channel `i` of each of `groups` goes before channel `i + 1` of any.
+    /// Puts channel `i` of every group before channel `i + 1` of any group.
     ChannelShuffle {
         /// Groups of the input; each has as many channels.
         groups: usize,
@@ -113,7 +113,7 @@ impl Op {
         }
     }
 
-    /// Returns the operation as an activation, or `None` if it is none.
+    /// Returns the operation as an activation, or `None` if it is not an activation.
     pub const fn activation(&self) -> Option<Activation> {
         match self {
             Op::Relu => Some(Activation::Relu),
@@ -230,7 +230,7 @@ fn concat(inputs: &[Shape]) -> Result<Shape, OpError> {
     Ok(all)
 }
 
-/// Whether tensors differ in their last size alone.
+/// Returns whether tensors differ only in their last size.
 fn alike(a: Dims, b: Dims) -> bool {
     a.rank() == b.rank() && a[..a.rank() - 1] == b[..b.rank() - 1]
 }

@@ -1,7 +1,7 @@
-//! Where the parameters of a layer come from that no tensor of its own name and shape holds.
+//! The origins of layer parameters that no tensor of their own name and shape holds.
 //!
 //! PyTorch keeps some parameters under other names (`in_proj_weight`), with dimensions of one
-//! position (`[1, 197, 768]`), or in a form that a network computes others from.
+//! position (`[1, 197, 768]`), or in a form from which a network computes others.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub enum ParameterOrigin {
         /// Heads of the attention.
         heads: usize,
     },
-    /// The mask that keeps pixels of shifted windows apart that are no neighbours in the image,
+    /// The mask that separates pixels of shifted windows that are not neighbours in the image,
     /// `[windows, 1, window², window²]`: 0, or −100 (section 3.2, figure 4).
     ShiftMask(ShiftMask),
 }
@@ -50,7 +50,7 @@ pub struct ShiftMask {
 }
 
 impl ParameterOrigin {
-    /// Returns the tensor that the values are taken from, or `None` if there is none.
+    /// Returns the tensor that holds the values, or `None` if they are computed.
     pub fn tensor(&self) -> Option<(&str, Vec<usize>)> {
         match self {
             ParameterOrigin::Tensor { name, shape } => Some((name, shape.clone())),
@@ -100,7 +100,7 @@ fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).flat_map(move |one| (0..count).map(move |other| (one, other)))
 }
 
-/// Added to scores of pixels that are no neighbours, as in the published networks.
+/// Added to scores of pixels that are not neighbours, as in the published networks.
 const APART: f32 = -100.0;
 
 impl ShiftMask {

@@ -1,5 +1,5 @@
-//! The trained tensors of a network by name and shape, and its floating-point operations, from
-//! the graph alone.
+//! The trained tensors of a network by name and shape, and its floating-point operations, computed
+//! from the graph.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ pub enum ParameterRole {
 }
 
 impl ParameterRole {
-    /// Whether training learns the values, as papers count parameters.
+    /// Returns whether training learns the values, as papers count parameters.
     pub const fn is_learned(self) -> bool {
         !matches!(
             self,
@@ -73,8 +73,8 @@ impl Graph {
             .collect()
     }
 
-    /// Returns where another layer of the same operation finds the tensors of node number `index`, by
-    /// the last parts of their names.
+    /// Returns where another layer of the same operation finds the tensors of node number `index`,
+    /// by the last parts of their names.
     pub(crate) fn origins_in(&self, index: usize) -> Vec<(&'static str, ParameterOrigin)> {
         let node = &self.nodes()[index];
         let operands = self.operation_parameters(index).into_iter();
@@ -86,7 +86,8 @@ impl Graph {
         operands.map(origin).collect()
     }
 
-    /// Returns what the operation of node number `index` takes beside its inputs.
+    /// Returns the parameters that the operation of node number `index` takes in addition to its
+    /// inputs.
     pub(crate) fn operation_parameters(&self, index: usize) -> Vec<OperationParameter> {
         let node = &self.nodes()[index];
         operands(node.op, self.shape(node.inputs[0]))
@@ -131,7 +132,7 @@ impl Graph {
     }
 }
 
-/// A parameter that an operation takes beside its inputs, in the form in which it takes it.
+/// A parameter that an operation takes in addition to its inputs, in the form the operation uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OperationParameter {
     /// The last part of its name.

@@ -1,4 +1,4 @@
-//! Whether a network ends in probabilities: what its last operations make of its numbers.
+//! Detects whether a network ends in probabilities, from its last operations.
 
 use super::activation::Activation;
 use super::graph::{Graph, Node, NodeId};
@@ -22,7 +22,7 @@ pub enum Probabilities {
 pub enum NetworkEnd {
     /// Probabilities.
     Probabilities(Probabilities),
-    /// Sums of products and what keeps their range: any numbers.
+    /// Sums of products, and operations that keep their range: any numbers.
     Scores,
     /// Operations that may make probabilities of other numbers: a trial shows it.
     Unknown,
@@ -39,8 +39,8 @@ impl Probabilities {
 }
 
 impl Graph {
-    /// Returns what the last operations of the network make of its numbers. Operations that move,
-    /// repeat or round values do not hide a softmax or a sigmoid before them.
+    /// Returns the kind of numbers that the last operations of the network produce. A softmax or
+    /// sigmoid is still found behind operations that move, repeat or round values.
     pub fn end(&self) -> NetworkEnd {
         let last = self.values().next_back().map(|(id, _)| id);
         last.map_or(NetworkEnd::Scores, |last| self.end_of(last))
@@ -62,7 +62,7 @@ impl Graph {
                 in_part(self.before(node))
             }
             Op::Conv2d(_) | Op::Linear { .. } | Op::BatchNorm { .. } => NetworkEnd::Scores,
-            // Means of shares are shares, too.
+            // The mean of probabilities is a probability too.
             Op::GlobalAvgPool | Op::AvgPool(_) | Op::AdaptiveAvgPool { .. } | Op::Relu => {
                 scores(self.before(node))
             }
@@ -133,7 +133,8 @@ impl Graph {
     }
 }
 
-/// Returns the end where some numbers are left out, or rounded: their sums may be off.
+/// Returns the end after some numbers are dropped or rounded: the probabilities may no longer sum
+/// to 1.
 fn in_part(end: NetworkEnd) -> NetworkEnd {
     match end {
         NetworkEnd::Probabilities(_) => NetworkEnd::Probabilities(Probabilities::Each),

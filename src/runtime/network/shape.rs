@@ -47,7 +47,7 @@ impl Shape {
         Shape::Vector { features }
     }
 
-    /// Returns the shape of a tensor of `dims`: a vector where these are at most one.
+    /// Returns the shape of a tensor of `dims`: a vector if it has at most one dimension.
     pub fn tensor(dims: Dims) -> Self {
         match dims[..] {
             [] => Shape::vector(1),
@@ -94,7 +94,7 @@ impl Shape {
         }
     }
 
-    /// Whether the shape has at least one value and at most 2²⁸.
+    /// Returns whether the shape has at least one value and at most 2²⁸.
     pub fn is_reasonable(self) -> bool {
         let dims: Vec<usize> = self.into();
         dims.iter()
@@ -103,7 +103,7 @@ impl Shape {
     }
 }
 
-/// Dimensions are no shape of a sample.
+/// The reason why dimensions are not a valid shape of a sample.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ShapeError {
     /// More dimensions than a tensor may have, or none.

@@ -23,7 +23,7 @@ pub struct Conv2d {
     /// Pixels from one tap of the kernel to the next, along both sides.
     #[serde(default = "one")]
     pub dilation: usize,
-    /// Groups of channels; outputs of a group read the inputs of that group alone.
+    /// Groups of channels. The outputs of a group read only the inputs of that group.
     #[serde(default = "one")]
     pub groups: usize,
     /// Whether each output channel has a bias.
@@ -111,12 +111,12 @@ pub struct Pool {
     /// Pixels of padding on every side of the image.
     #[serde(default)]
     pub padding: usize,
-    /// Whether an average counts the padding as zeros (PyTorch's default), or is taken over
-    /// the pixels inside the image. A maximum ignores the padding.
+    /// Whether an average counts the padding as zeros (PyTorch's default). Otherwise only the
+    /// pixels inside the image count. A maximum ignores the padding.
     #[serde(default = "yes")]
     pub count_include_pad: bool,
-    /// Pixels by which windows may reach past the padding, at the bottom (height) and on the
-    /// right (width): what ONNX calls `ceil_mode`, or padding at the ends. They are never
+    /// Pixels by which windows may reach past the padding, at the bottom (height) and on the right
+    /// (width). ONNX calls this `ceil_mode`, or padding at the ends. These pixels are never
     /// counted.
     #[serde(default = "none", skip_serializing_if = "is_none")]
     pub overhang: Sides,
@@ -145,12 +145,12 @@ impl Pool {
         Pool { padding, ..self }
     }
 
-    /// Whether windows may reach past the padding.
+    /// Returns whether windows may reach past the padding.
     pub fn has_overhang(&self) -> bool {
         !is_none(&self.overhang)
     }
 
-    /// Returns the windows with averages over the pixels inside the image alone.
+    /// Returns the windows with averages over only the pixels inside the image.
     #[must_use]
     pub const fn inside(self) -> Self {
         Pool {
@@ -173,7 +173,7 @@ impl Pool {
                 return short;
             }
             let rest = padded.saturating_sub(self.kernel) % self.stride.max(1);
-            // A window that begins behind the image and its padding before it is none.
+            // A window that begins after the image and its leading padding does not exist.
             let begins = (padded + self.stride).saturating_sub(rest + self.kernel);
             match rest > 0 && begins < side + self.padding {
                 true => self.stride - rest,
@@ -244,8 +244,7 @@ fn window(
     }
 }
 
-/// Checks that an image with its padding, which kernels may copy, is no larger than a sample may
-/// be.
+/// Checks that an image with its padding is not larger than a sample may be. Kernels may copy it.
 fn padding_is_reasonable([c, h, w]: [usize; 3], padding: Sides) -> Result<(), OpError> {
     let side = |side: usize, padding: usize| padding.checked_mul(2)?.checked_add(side);
     let values = || {

@@ -49,8 +49,7 @@ impl MappedFile {
                 Ok(self.bytes.slice(range))
             }
             None => {
-                let why =
-                    format!("expected {bytes} bytes from byte {offset} on, the file has {size}");
+                let why = format!("expected {bytes} bytes from byte {offset}, the file has {size}");
                 Err(io::Error::new(io::ErrorKind::UnexpectedEof, why))
             }
         }

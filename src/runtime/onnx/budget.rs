@@ -73,7 +73,7 @@ impl<'a> FoldBudget<'a> {
         match values <= self.left {
             true => Ok(()),
             false => Err(NodeFault::Shapes(format!(
-                "{values} more values are made of constants than such a file may ask for"
+                "its constants expand to {values} more values than a file of this size may create"
             ))),
         }
     }

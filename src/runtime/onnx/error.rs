@@ -50,10 +50,10 @@ pub enum OnnxError {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ModelFault {
     /// There is no graph.
-    #[error("it holds no graph")]
+    #[error("it has no graph")]
     NoGraph,
     /// The version of the operators is not known.
-    #[error("operators of version {found}; versions {least} to {most} are known")]
+    #[error("operators of version {found}, expected {least} to {most}")]
     Opset {
         /// The version in the file, 0 if there is none.
         found: i64,
@@ -66,7 +66,7 @@ pub enum ModelFault {
     #[error("it defines {0} operators of its own; export it with functions inlined")]
     Functions(usize),
     /// There are more nodes than are taken for a network.
-    #[error("{found} nodes, at most {most} are taken")]
+    #[error("{found} nodes, expected at most {most}")]
     TooManyNodes {
         /// Nodes in the file.
         found: usize,
@@ -74,10 +74,10 @@ pub enum ModelFault {
         most: usize,
     },
     /// Two values have one name.
-    #[error("value `{0}` is made twice")]
+    #[error("value `{0}` is defined twice")]
     MadeTwice(String),
     /// A value that nothing makes.
-    #[error("node {node} reads `{value}`, which nothing makes before it")]
+    #[error("node {node} reads `{value}`, which no earlier node writes")]
     Missing {
         /// The node that reads it.
         node: NodeLabel,
@@ -85,10 +85,10 @@ pub enum ModelFault {
         value: String,
     },
     /// There is no input.
-    #[error("it takes no input, so that its answers are constants")]
+    #[error("it has no inputs, so its answers are constants")]
     NoInputs,
     /// It takes a batch of a fixed size as a whole.
-    #[error("it takes {size} samples at once, and its answers are not one row for each")]
+    #[error("its batch size is {size}, and its answers do not have a row for each sample")]
     FixedBatch {
         /// The samples that it takes.
         size: usize,
@@ -138,7 +138,7 @@ pub enum ModelFault {
         found: String,
     },
     /// An input without a value, or with more values or dimensions than a sample may have.
-    #[error("input `{name}`: a tensor of {dims:?} is no sample")]
+    #[error("input `{name}`: a tensor of {dims:?} is empty or too large")]
     Unreasonable {
         /// The input's name.
         name: String,
@@ -157,8 +157,8 @@ pub enum ModelFault {
     },
     /// Dimensions are open, and nothing says their sizes.
     #[error(
-        "input `{name}`: takes samples of [{}] and leaves {} open; a sample's shape says the sizes, \
-         such as --shape {example} or `shape = [{example}]` in [input]",
+        "input `{name}`: takes samples of [{}] and leaves {} open; set all sizes \
+         with --shape {example} or `shape = [{example}]` in [input]",
         .expected.join(", "),
         .open.join(" and ")
     )]
@@ -174,8 +174,8 @@ pub enum ModelFault {
     },
     /// Dimensions of one of several inputs are open, and nothing says their sizes.
     #[error(
-        "input `{name}`: is [{}] and leaves {} open; `shape` of a table `[[input.tensors]]` in a \
-         manifest says the sizes",
+        "input `{name}`: is [{}] and leaves {} open; set all sizes with `shape` in a table \
+         `[[input.tensors]]` of the manifest",
         .expected.join(", "),
         .open.join(" and ")
     )]
@@ -188,7 +188,7 @@ pub enum ModelFault {
         open: Vec<String>,
     },
     /// Samples are longer than a table of the file, such as that of positions.
-    #[error("the model has positions for {most} tokens; samples of {found} are longer")]
+    #[error("samples of {found} tokens are too long: the model has positions for {most}")]
     TooLong {
         /// The length that was asked for.
         found: usize,
@@ -197,7 +197,7 @@ pub enum ModelFault {
     },
     /// An output's dimension depends on the length of samples, and is not that.
     #[error(
-        "output `{name}`: is {found:?} at length {length}; each dimension has to be fixed or the length"
+        "output `{name}`: is {found:?} at length {length}; expected each dimension to be fixed or the length"
     )]
     OutputLength {
         /// The output's name.
@@ -208,7 +208,7 @@ pub enum ModelFault {
         found: Vec<usize>,
     },
     /// The output is not made by any node, or is no tensor of a sample.
-    #[error("output `{0}` is not a tensor that the nodes make")]
+    #[error("output `{0}` is not a tensor computed by the nodes")]
     Output(String),
 }
 
@@ -217,12 +217,12 @@ pub enum ModelFault {
 pub enum TensorFault {
     /// The values are of a type that is not read.
     #[error(
-        "values of type {0} are not read; expected FLOAT, FLOAT16, BFLOAT16, DOUBLE, BOOL or integers of \
+        "values of type {0} are not supported; expected FLOAT, FLOAT16, BFLOAT16, DOUBLE, BOOL or integers of \
          8 to 64 bits"
     )]
     Type(String),
     /// The dimensions are negative or their product is too large.
-    #[error("dimensions {0:?} make no tensor")]
+    #[error("dimensions {0:?} are negative or too large")]
     Dimensions(Vec<i64>),
     /// The number of values is not the product of the dimensions.
     #[error("expected {expected} values, found {found}")]
@@ -251,19 +251,19 @@ pub enum TensorFault {
         at: usize,
     },
     /// The values lie in a file that may not be read.
-    #[error("its values lie in `{0}`, which is not a path inside of the model's folder")]
+    #[error("its values are in `{0}`, which is not a path inside the model's folder")]
     Outside(String),
     /// The values lie in a file that a link leads out of the model's folder to.
     #[error(
-        "its values lie in `{0}`, a link out of the model's folder; copy the file in its place \
-         (in a cache of Hugging Face: download with `--local-dir`)"
+        "its values are in `{0}`, a link out of the model's folder; replace it with a copy \
+         (for a Hugging Face cache: download with `--local-dir`)"
     )]
     Linked(String),
     /// The values lie in another file, and the model was not read from a folder.
-    #[error("its values lie in `{0}`, but the model was not read from a folder")]
+    #[error("its values are in `{0}`, but the model was not read from a folder")]
     NoFolder(String),
     /// The file of the values cannot be read.
-    #[error("its values lie in `{file}`: {why}")]
+    #[error("its values are in `{file}`: {why}")]
     External {
         /// The file as the model names it.
         file: String,

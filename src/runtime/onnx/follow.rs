@@ -107,7 +107,7 @@ impl<'a> PartialNetwork<'a> {
             _ => return,
         };
         if of_all.is_none_or(|of_all| (of_all != 0.0) != holds) {
-            let why = "which branch it takes depends on the size of the batch";
+            let why = "its branch depends on the batch size";
             self.hold(node, Err(BatchFault::Mixes(why.into())), inputs);
         }
     }

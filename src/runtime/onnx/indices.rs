@@ -30,7 +30,7 @@ pub(super) fn elements(
     let inside = |(at, (a, b)): (usize, (&usize, &usize))| at == along || a <= b;
     let fits = which.dims.iter().zip(dims).enumerate().all(inside);
     if which.dims.len() != dims.len() || !fits {
-        let why = format!("indices of {:?} into {dims:?}", which.dims);
+        let why = format!("indices of {:?} do not fit {dims:?}", which.dims);
         return Err(NodeFault::Shapes(why));
     }
     let (own, strides) = (strides(&which.dims), strides(dims));
@@ -51,7 +51,7 @@ pub(super) fn elements(
 /// # Errors
 /// The indices do not fit the data or are not inside it.
 pub(super) fn nd(dims: &[usize], which: &Constant, batch: i64) -> Result<Positions, NodeFault> {
-    let wrong = || NodeFault::Shapes(format!("indices of {:?} into {dims:?}", which.dims));
+    let wrong = || NodeFault::Shapes(format!("indices of {:?} do not fit {dims:?}", which.dims));
     let listed = which.as_integers().ok_or_else(|| integers("index"))?;
     let (&depth, before) = which.dims.split_last().ok_or_else(wrong)?;
     let batch = usize::try_from(batch).map_err(|_| wrong())?;

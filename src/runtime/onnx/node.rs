@@ -118,7 +118,7 @@ impl<'a> Node<'a> {
         };
         let wrong = || NodeFault::Attribute {
             name,
-            expected: format!("{N} whole numbers from {least} on, found {written:?}"),
+            expected: format!("{N} whole numbers of at least {least}, found {written:?}"),
         };
         let sizes = <[i64; N]>::try_from(written).map_err(|_| wrong())?;
         match sizes
@@ -142,11 +142,7 @@ pub(super) fn axis(written: i64, rank: usize) -> Result<usize, NodeFault> {
         written
     };
     let axis = usize::try_from(from_start).ok().filter(|a| *a < rank);
-    axis.ok_or_else(|| {
-        NodeFault::Shapes(format!(
-            "there is no axis {written} among {rank} dimensions"
-        ))
-    })
+    axis.ok_or_else(|| NodeFault::Shapes(format!("axis {written} is outside of {rank} dimensions")))
 }
 
 /// Returns a position among `size`; a negative one counts from the end.
@@ -155,5 +151,5 @@ pub(super) fn axis(written: i64, rank: usize) -> Result<usize, NodeFault> {
 /// There is no such position.
 pub(super) fn position(written: i64, size: usize) -> Result<usize, NodeFault> {
     axis(written, size)
-        .map_err(|_| NodeFault::Shapes(format!("an index of {written} among {size} positions")))
+        .map_err(|_| NodeFault::Shapes(format!("index {written} is outside of {size} positions")))
 }

@@ -68,7 +68,7 @@ pub(super) fn unsqueeze_dims(dims: &[usize], axes: &[i64]) -> Result<Vec<usize>,
     for &written in axes {
         let at = axis(written, rank)?;
         if new[at].replace(1).is_some() {
-            let why = format!("axis {written} is named twice");
+            let why = format!("axis {written} appears twice");
             return Err(NodeFault::Shapes(why));
         }
     }
@@ -117,7 +117,7 @@ pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Nod
         (1, b) => Some(b),
         _ => None,
     });
-    let wrong = || NodeFault::Shapes(format!("{a:?} and {b:?} do not fit"));
+    let wrong = || NodeFault::Shapes(format!("{a:?} and {b:?} cannot be broadcast"));
     each.collect::<Option<_>>().ok_or_else(wrong)
 }
 
@@ -128,7 +128,7 @@ pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Nod
 pub(super) fn sizes(constant: &Constant) -> Result<Vec<usize>, NodeFault> {
     let written = constant.as_integers().ok_or_else(|| integers("shape"))?;
     let sizes = written.iter().map(|&d| usize::try_from(d));
-    let wrong = |_| NodeFault::Shapes(format!("{written:?} are no sizes"));
+    let wrong = |_| NodeFault::Shapes(format!("{written:?} are not valid sizes"));
     sizes.collect::<Result<_, _>>().map_err(wrong)
 }
 
@@ -189,17 +189,21 @@ pub(super) fn split_sizes(
     let all = parts.iter().fold(0usize, |all, p| all.saturating_add(*p));
     match all == size {
         true => Ok(parts),
-        false => Err(NodeFault::Shapes(format!("parts of {parts:?} of {size}"))),
+        false => Err(NodeFault::Shapes(format!(
+            "parts of {parts:?} do not add up to {size}"
+        ))),
     }
 }
 
 pub(super) fn bounded(a: usize, b: usize) -> Result<(), NodeFault> {
     match a.checked_mul(b) {
         Some(count) if count <= MAX_FOLDED => Ok(()),
-        _ => Err(NodeFault::Shapes(format!("{a} × {b} values are too many"))),
+        _ => Err(NodeFault::Shapes(format!(
+            "{a} × {b} values are too many to fold"
+        ))),
     }
 }
 
 pub(super) fn integers(what: &str) -> NodeFault {
-    NodeFault::Shapes(format!("its {what} is no tensor of integers"))
+    NodeFault::Shapes(format!("its {what} is not a tensor of integers"))
 }

@@ -78,7 +78,7 @@ impl DataType {
         }
     }
 
-    /// Whether values are whole numbers.
+    /// Returns whether values are whole numbers.
     pub const fn is_integer(self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! The integers that an input may hold where a network looks them up in a table.
+//! The integers that an input may hold if a network looks them up in a table.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,18 +43,18 @@ impl IdRange {
         self.most
     }
 
-    /// Whether an integer is one of the ids.
+    /// Returns whether an integer is one of the ids.
     pub(super) fn contains_integer(self, value: i128) -> bool {
         (i128::from(self.least)..=self.most.into()).contains(&value)
     }
 
-    /// Whether a value is one of the ids.
+    /// Returns whether a value is one of the ids.
     pub fn contains(self, value: f32) -> bool {
         (self.least as f32..=self.most as f32).contains(&value) && value.fract() == 0.0
     }
 }
 
-/// `rows 0 to 30521`, or `rows for -2 to 511` where the ids are not the rows' own numbers.
+/// `rows 0 to 30521`, or `rows for -2 to 511` if the ids are not row numbers.
 impl fmt::Display for IdRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let IdRange { least, most } = self;
@@ -70,12 +70,12 @@ impl fmt::Display for IdRange {
 pub enum IdRanges {
     /// The same ones everywhere.
     Same(IdRange),
-    /// Other ones at some positions; `None` where any number will do.
+    /// Different ranges at some positions; `None` allows any number.
     Each(Arc<[Option<IdRange>]>),
 }
 
 impl IdRanges {
-    /// Returns the ids of each position, or `None` where any number will do everywhere.
+    /// Returns the ids of each position, or `None` if every position allows any number.
     pub(crate) fn of_each(each: Vec<Option<IdRange>>) -> Option<Self> {
         let first = *each.first()?;
         match (first, each.iter().all(|other| *other == first)) {
@@ -84,7 +84,7 @@ impl IdRanges {
         }
     }
 
-    /// Returns the ids at a position, or `None` where any number will do.
+    /// Returns the ids at a position, or `None` if any number is allowed.
     pub fn at(&self, position: usize) -> Option<IdRange> {
         match self {
             IdRanges::Same(range) => Some(*range),
@@ -118,7 +118,7 @@ impl IdRanges {
         }
     }
 
-    /// Returns the first position whose value is no id that it takes.
+    /// Returns the first position whose value is not an allowed id.
     pub(super) fn first_outside(
         &self,
         values: &[f32],

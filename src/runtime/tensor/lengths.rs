@@ -25,10 +25,10 @@ const MOST_LENGTH: usize = MOST_EXACT as usize;
 pub struct Lengths {
     /// The largest.
     most: usize,
-    /// The lengths that samples are padded to, ascending up to the largest; empty where no
-    /// sample is padded.
+    /// The lengths that samples are padded to, ascending up to the largest. Empty if samples are
+    /// not padded.
     buckets: Vec<usize>,
-    /// The input that is 0 where a sample is padded.
+    /// The input that is 0 at the padding of a sample.
     mask: Option<String>,
     /// The input whose padding is not 0, and its value there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,21 +39,21 @@ pub struct Lengths {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LengthsError {
     /// The largest length is too small to vary, or too large.
-    #[error("the largest length is 2 to {MOST_LENGTH}, found {0}")]
+    #[error("expected a largest length of 2 to {MOST_LENGTH}, found {0}")]
     Most(usize),
     /// No bucket, or more than networks are lowered for.
-    #[error("1 to {MOST_BUCKETS} buckets can be kept, found {0}")]
+    #[error("expected 1 to {MOST_BUCKETS} buckets, found {0}")]
     Buckets(usize),
     /// Buckets that do not ascend from 1 on.
-    #[error("buckets ascend from 1 on, found {0:?}")]
+    #[error("expected buckets of at least 1 in ascending order, found {0:?}")]
     Order(Vec<usize>),
     /// Buckets without a mask, or a mask without buckets.
-    #[error("samples are padded to buckets only where an input masks what is padded")]
+    #[error("buckets need an input that masks padding, and a mask needs buckets")]
     Unmasked,
 }
 
 impl Lengths {
-    /// Creates lengths up to `most`, none of which is padded to another.
+    /// Creates lengths up to `most` without padding.
     ///
     /// # Errors
     /// `most` is below 2 or too large.
@@ -69,8 +69,8 @@ impl Lengths {
         })
     }
 
-    /// Creates lengths up to the last bucket. A sample is padded to the next bucket, where the
-    /// input `mask` is 0.
+    /// Creates lengths up to the last bucket. Samples are padded to the next bucket; the input
+    /// `mask` is 0 at the padding.
     ///
     /// # Errors
     /// There are no buckets or too many, they do not ascend, or the last is out of range.
@@ -89,7 +89,7 @@ impl Lengths {
         })
     }
 
-    /// Returns the same lengths, none of which is padded to another.
+    /// Returns the same lengths without padding.
     #[must_use]
     pub fn unpadded(&self) -> Self {
         Lengths {
@@ -129,12 +129,12 @@ impl Lengths {
         self.most
     }
 
-    /// Returns the input that is 0 where a sample is padded, or `None` if none is padded.
+    /// Returns the input that is 0 at the padding of a sample, or `None` if samples are not padded.
     pub fn mask(&self) -> Option<&str> {
         self.mask.as_deref()
     }
 
-    /// Returns the lengths that samples are padded to, ascending; none where they are not padded.
+    /// Returns the lengths that samples are padded to, ascending. Empty if samples are not padded.
     pub fn buckets(&self) -> &[usize] {
         &self.buckets
     }
@@ -149,7 +149,8 @@ impl Lengths {
         Some(next.copied().unwrap_or(length))
     }
 
-    /// Returns the length of the sample in a row, or `None` if its first value is none.
+    /// Returns the length of the sample in a row, or `None` if the row's first value is not a
+    /// length.
     pub fn of_row(&self, row: &[f32]) -> Option<usize> {
         let written = *row.first()?;
         let fits = written.fract() == 0.0 && (1.0..=self.most as f32).contains(&written);
@@ -169,7 +170,7 @@ impl fmt::Display for Lengths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "1 to {}", self.most)?;
         let Some(mask) = &self.mask else {
-            return f.write_str(", none of which is padded");
+            return f.write_str(", never padded");
         };
         let buckets: Vec<String> = self.buckets.iter().map(ToString::to_string).collect();
         write!(f, ", padded to {} where {mask} is 0", buckets.join(", "))
@@ -205,7 +206,7 @@ impl TryFrom<WrittenLengths> for Lengths {
 }
 
 impl TensorSpec {
-    /// Whether a dimension is the sample's length.
+    /// Returns whether a dimension is the sample's length.
     pub fn varies(&self) -> bool {
         self.dims.contains(&Dimension::Varies)
     }

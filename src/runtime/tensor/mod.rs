@@ -1,7 +1,7 @@
-//! Named, typed tensors: what a network takes and answers, and values of them.
+//! Named, typed tensors: the inputs and answers of networks, and their values.
 //!
-//! Networks compute in float32, so every value becomes one on the way in. Integers are exact up
-//! to 2²⁴, larger ones are refused; float64 is rounded.
+//! Networks compute in float32, so every value becomes one on the way in. Integers are exact up to
+//! 2²⁴; larger ones are refused. Float64 is rounded.
 
 mod data_type;
 mod ids;

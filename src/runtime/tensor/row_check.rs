@@ -9,7 +9,7 @@ use super::ids::{IdRange, IdRanges};
 use super::lengths::Lengths;
 use super::signature::{Signature, TensorSpec};
 
-/// The check of samples as rows. Rows of floats alone have none, and pass without being read.
+/// The check of samples as rows. Rows that hold only floats need no check and are not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowCheck {
     width: usize,
@@ -17,7 +17,7 @@ pub struct RowCheck {
     inputs: Vec<CheckedInput>,
 }
 
-/// An input that holds ids or masks what is padded.
+/// An input that holds ids or masks padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CheckedInput {
     spec: TensorSpec,
@@ -31,7 +31,7 @@ struct CheckedInput {
 /// A sample that no network can answer.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SampleFault {
-    /// An integer that is no row of the table in which it is looked up.
+    /// An integer that is not a row of its lookup table.
     #[error(
         "input `{input}` of sample {sample} has {id} at position {position}; the model's table has {range}"
     )]
@@ -81,7 +81,7 @@ impl RowCheck {
         }
     }
 
-    /// Whether all rows pass.
+    /// Returns whether all rows pass.
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty()
     }
@@ -98,7 +98,7 @@ impl RowCheck {
         for (sample, row) in rows {
             let length = match &self.lengths {
                 None => 0,
-                // Whoever runs the sample refuses it by its length.
+                // The network refuses the sample by its length.
                 Some(lengths) => match lengths.of_row(row) {
                     Some(length) => length,
                     None => continue,
@@ -121,7 +121,7 @@ impl CheckedInput {
             let input = input();
             return Err(SampleFault::Masked { input, sample });
         }
-        // The zeros behind a sample are no ids of its own.
+        // The zeros after a sample are not ids.
         let counts = |at: usize| values[at] != 0.0 || in_sample(at);
         let ids = self.spec.ids.as_ref();
         match ids.and_then(|ids: &IdRanges| ids.first_outside(values, counts)) {

@@ -1,8 +1,8 @@
 //! Named tensors as rows of a network, and rows as named tensors.
 //!
-//! A row holds all tensors of a sample one after another. Where lengths vary, the sample's length
-//! is its first value, and every tensor lies as one of the largest length, padded behind what the
-//! sample has.
+//! A row holds all tensors of a sample one after another. If lengths vary, the first value of the
+//! row is the sample's length. Every tensor then takes the space of the largest length, with
+//! padding after the sample's own values.
 
 use super::lengths::copy_part;
 use super::row_check::SampleFault;
@@ -91,7 +91,7 @@ impl Signature {
         }
     }
 
-    /// Fills a tensor of zeros with the padding of its input, where that is not 0.
+    /// Fills a tensor of zeros with the padding of its input, if that is not 0.
     fn pad(&self, spec: &TensorSpec, values: &mut [f32]) {
         let fill = self.lengths.as_ref().map_or(0.0, |l| l.fill_of(&spec.name));
         if fill > 0.0 && spec.varies() {
@@ -115,7 +115,7 @@ impl Signature {
         Ok(())
     }
 
-    /// Returns the one length of all parts; the largest where none varies.
+    /// Returns the common length of all parts, or the largest length if none varies.
     fn length(&self, parts: &[InputPart]) -> Result<usize, SignatureError> {
         let mut known: Option<(&str, usize)> = None;
         let each = self.inputs.iter().zip(parts);
@@ -144,12 +144,13 @@ impl Signature {
         Ok(known.map_or(self.most(), |(_, length)| length))
     }
 
-    /// Returns the largest length, or 0 where none varies.
+    /// Returns the largest length, or 0 if no length varies.
     pub fn most(&self) -> usize {
         self.lengths.as_ref().map_or(0, |lengths| lengths.most())
     }
 
-    /// Returns the values of a row before its tensors: the length, where that varies.
+    /// Returns the number of values of a row before its tensors: 1 for the length if it varies,
+    /// else 0.
     pub fn lead(&self) -> usize {
         usize::from(self.lengths.is_some())
     }
@@ -177,8 +178,8 @@ impl Signature {
         }
     }
 
-    /// Copies an answer to a sample of `length` that was run at length `ran` into a row of
-    /// answers, with zeros behind what the sample has.
+    /// Copies an answer to a sample of `length` that was run at length `ran` into a row of answers,
+    /// and fills the rest with zeros.
     pub fn widen(&self, answer: &[f32], (length, ran): (usize, usize), row: &mut [f32]) {
         let mut at = [0; 2];
         if self.outputs.iter().any(TensorSpec::varies) {

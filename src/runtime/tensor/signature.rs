@@ -16,7 +16,7 @@ use super::value::TensorError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "i64", into = "i64")]
 pub enum Dimension {
-    /// Always so many.
+    /// A fixed size.
     Fixed(usize),
     /// The length of the sample; written as -1.
     Varies,
@@ -34,7 +34,7 @@ pub struct TensorSpec {
     /// Its dimensions, the slowest first.
     #[serde(rename = "shape")]
     pub dims: Vec<Dimension>,
-    /// The integers that it may hold, where a network looks them up in tables.
+    /// The integers that the tensor may hold, if a network looks them up in tables.
     #[serde(skip)]
     pub ids: Option<IdRanges>,
 }
@@ -46,7 +46,7 @@ pub struct Signature {
     pub inputs: Vec<TensorSpec>,
     /// The tensors of an answer, in the order in which they lie in its row.
     pub outputs: Vec<TensorSpec>,
-    /// The lengths of samples, where dimensions vary.
+    /// The lengths of samples, if dimensions vary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengths: Option<Lengths>,
 }
@@ -71,7 +71,7 @@ pub enum SignatureError {
         known: Vec<String>,
     },
     /// A tensor that is there twice.
-    #[error("input `{name}` is there twice")]
+    #[error("input `{name}` appears twice")]
     Twice {
         /// Its name.
         name: String,
@@ -99,7 +99,7 @@ pub enum SignatureError {
         found: Vec<usize>,
     },
     /// Batches of different sizes.
-    #[error("input `{name}` has {found} samples where `{first}` has {expected}")]
+    #[error("input `{name}` has {found} samples, `{first}` has {expected}")]
     Batch {
         /// The tensor's name.
         name: String,
@@ -129,7 +129,7 @@ pub enum SignatureError {
         most: usize,
     },
     /// Two lengths in one sample.
-    #[error("input `{name}` has the length {found} where `{first}` has {expected}")]
+    #[error("input `{name}` has the length {found}, `{first}` has {expected}")]
     Lengths {
         /// The tensor's name.
         name: String,
@@ -174,7 +174,7 @@ impl TensorSpec {
         }
     }
 
-    /// Whether both are tensors of one name, type and dimensions.
+    /// Returns whether both tensors have the same name, type and dimensions.
     pub fn is_like(&self, other: &TensorSpec) -> bool {
         let is_named = self.name == other.name;
         is_named && self.data_type == other.data_type && self.dims == other.dims
@@ -198,7 +198,7 @@ impl TensorSpec {
         })
     }
 
-    /// Whether a sample's tensor may have these dimensions.
+    /// Returns whether a sample's tensor may have these dimensions.
     pub fn fits(&self, dims: &[usize]) -> bool {
         let alike = |(expected, found): (&Dimension, &usize)| match expected {
             Dimension::Fixed(size) => size == found,
@@ -209,12 +209,12 @@ impl TensorSpec {
 }
 
 impl Signature {
-    /// Whether a sample is a single tensor of float32.
+    /// Returns whether a sample is a single tensor of float32.
     pub fn takes_floats(&self) -> bool {
         are_floats(&self.inputs)
     }
 
-    /// Whether an answer is a single tensor of float32.
+    /// Returns whether an answer is a single tensor of float32.
     pub fn answers_floats(&self) -> bool {
         are_floats(&self.outputs)
     }

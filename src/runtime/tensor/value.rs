@@ -14,7 +14,8 @@ pub struct TensorValue {
     bytes: Vec<u8>,
 }
 
-/// Bytes are no tensor of a type and dimensions, or hold values that networks cannot take.
+/// The reason why bytes cannot be a network's tensor: they do not fit the type and dimensions, or
+/// hold values that networks cannot take.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TensorError {
     /// There are more or fewer bytes than the dimensions ask for.
@@ -30,16 +31,16 @@ pub enum TensorError {
         found: usize,
     },
     /// Dimensions whose product is too large.
-    #[error("dimensions of {dims:?} are too many values")]
+    #[error("dimensions of {dims:?} hold too many values")]
     TooLarge {
         /// The dimensions.
         dims: Vec<usize>,
     },
     /// Strings, which no network takes.
-    #[error("BYTES cannot be numbers of a network")]
+    #[error("networks take numbers, not BYTES")]
     Bytes,
     /// An integer that float32 does not hold exactly.
-    #[error("value {at} is {value}: integers from -{MOST_EXACT} to {MOST_EXACT} can be taken")]
+    #[error("value {at}: expected an integer from -{MOST_EXACT} to {MOST_EXACT}, found {value}")]
     Inexact {
         /// Its position.
         at: usize,
@@ -47,7 +48,7 @@ pub enum TensorError {
         value: i128,
     },
     /// A number that is beyond float32, in which networks compute.
-    #[error("value {at} is {value}: numbers from -{most} to {most} can be taken", most = f32::MAX)]
+    #[error("value {at}: expected a number from -{most} to {most}, found {value}", most = f32::MAX)]
     Beyond {
         /// Its position.
         at: usize,

@@ -37,11 +37,11 @@ pub struct WrittenOutputs {
     pub outputs: Vec<WrittenTensor>,
 }
 
-/// A written tensor is none.
+/// The reason why a written tensor is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum WrittenTensorError {
     /// A number that the type does not hold.
-    #[error("tensor `{name}`: value {at} is {value}, which is no {data_type}")]
+    #[error("tensor `{name}`: value {at}: expected {data_type}, found {value}")]
     Number {
         /// The tensor's name.
         name: String,
@@ -53,7 +53,7 @@ pub enum WrittenTensorError {
         data_type: DataType,
     },
     /// Values and dimensions that do not fit.
-    #[error("tensor `{name}`: {found} values for dimensions of {shape:?}")]
+    #[error("tensor `{name}`: {found} values do not fit the dimensions {shape:?}")]
     Count {
         /// The tensor's name.
         name: String,
@@ -91,10 +91,10 @@ impl WrittenTensor {
         }
     }
 
-    /// Reads it as a tensor.
+    /// Reads the written tensor.
     ///
     /// # Errors
-    /// A number is none of its type, or there are too many or too few.
+    /// A number does not fit the type, or there are too many or too few numbers.
     pub fn read(self) -> Result<(String, TensorValue), WrittenTensorError> {
         let WrittenTensor {
             name,
@@ -217,7 +217,7 @@ impl<'de> Deserialize<'de> for Numbers {
     }
 }
 
-/// Appends what it visits to a list.
+/// Appends the numbers of nested lists to a list.
 struct Nested<'a>(&'a mut Vec<Number>);
 
 impl<'de> Visitor<'de> for Nested<'_> {

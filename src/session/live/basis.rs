@@ -1,5 +1,5 @@
-//! The batch costs that predictions rest on: laws of simulated devices, profiles that are kept, and
-//! what serving has shown.
+//! The batch costs that predictions use: laws of simulated devices, cached profiles, and costs
+//! observed while serving.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,40 +17,39 @@ use divisi_model::metrics::stats::median;
 use divisi_model::profile::{CellCost, Costs, Learnt};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
-/// How good a basis is; a better one replaces it.
+/// The quality of a basis; a better basis replaces a worse one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Grade {
     Seen,
     Profiles,
     Paced,
-    /// Of simulated devices: there is no better one.
+    /// Laws of simulated devices: the best basis.
     Laws,
 }
 
-/// The batch costs that predictions rest on.
+/// The batch costs that predictions use.
 pub(super) struct Basis {
-    /// How good they are.
+    /// The quality of the costs.
     pub grade: Grade,
-    /// The costs of batches.
     pub costs: Costs,
-    /// Where they come from, in words.
+    /// The source of the costs, in words.
     pub source: String,
-    /// How many times as long batches take as profiles say.
+    /// The factors between observed and profiled batch times.
     pub paces: Paces,
 }
 
-/// How many times as long batches take as profiles say.
+/// The factors between observed and profiled batch times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Paces {
-    /// Of members on devices of a kind, as far as enough was seen of them.
+    /// The factors of members on kinds of devices with enough observations.
     own: Vec<(MemberIndex, DeviceIndex, f64)>,
-    /// Of all of them, in the middle, if that is known.
+    /// The median of all factors, if known.
     middle: Option<f64>,
 }
 
 impl Paces {
-    /// Returns that of a member on devices of a kind: in whichever numbers it is computed, what serving
-    /// adds to its batches stays.
+    /// Returns the factor of a member on devices of a kind. It does not depend on the precision:
+    /// the overhead of serving stays the same.
     fn of(&self, member: MemberIndex, kind: DeviceIndex) -> f64 {
         let is_own = |(m, k, _): &&(MemberIndex, DeviceIndex, f64)| (*m, *k) == (member, kind);
         let own = self.own.iter().find(is_own).map(|(_, _, pace)| *pace);
@@ -58,10 +57,10 @@ impl Paces {
     }
 }
 
-/// There is nothing to predict from yet.
+/// There are no costs to predict from yet.
 #[derive(Debug, Error)]
 pub(super) enum NoBasis {
-    #[error("no profile of {member} on {device} yet: serve some load, or search with the model")]
+    #[error("no profile of {member} on {device} yet: serve requests, or search with the model")]
     Now { member: String, device: String },
     #[error("no profile of {member} in {precision} on {device} yet")]
     Otherwise {
@@ -71,20 +70,19 @@ pub(super) enum NoBasis {
     },
 }
 
-/// Where the costs of one engine's batches come from.
+/// The sources of one engine's batch costs.
 pub(super) struct CostSources {
-    /// The engine.
     pub engine: Arc<Engine>,
-    /// The factory of its workers.
+    /// The factory of the engine's workers.
     pub factory: Arc<dyn PredictorFactory>,
-    /// Where profiles are kept.
+    /// The cache of profiles.
     pub cache: Option<Cache>,
-    /// Batches that were seen while serving.
+    /// The batch times observed while serving.
     pub learnt: Learnt,
 }
 
 impl CostSources {
-    /// The first device that is like another; none of simulated ones, which have laws.
+    /// Returns the first device of the same kind, or `None` for simulated devices, which have laws.
     pub(super) fn kind(&self, device: DeviceIndex) -> Option<DeviceIndex> {
         let devices = self.engine.devices();
         let facts = &devices.get(device).kind;
@@ -96,8 +94,8 @@ impl CostSources {
         real.then(like).flatten()
     }
 
-    /// Returns the costs of a setup in which members are computed in other numbers than now, from
-    /// the profiles of these alone, or `None` where no device computes any otherwise.
+    /// Returns the costs of a setup in which members have other precisions, from profiles in those
+    /// precisions, or `None` if no device computes in another precision.
     pub(super) fn otherwise(
         &self,
         basis: &Basis,
@@ -123,7 +121,8 @@ impl CostSources {
             precision,
             device: devices.get(device).name.clone(),
         };
-        // What was seen in batches of any size is not compared with what was measured in full ones.
+        // Times observed in batches of any size are not comparable with those profiled in full
+        // batches.
         let is_seen = basis.grade == Grade::Seen;
         let now = is_seen
             .then(|| self.kept(&self.engine.computed_catalogue(), &self.engine.footprints()));
@@ -148,14 +147,14 @@ impl CostSources {
         Ok(Some(costs))
     }
 
-    /// The best basis that there is now, or what is missing.
+    /// Returns the best available basis, or the missing profile.
     pub(super) fn best_basis(&self, now: Duration) -> Result<Basis, NoBasis> {
         let devices = self.engine.devices();
         if devices.all_simulated() {
             return Ok(Basis {
                 grade: Grade::Laws,
                 costs: self.engine.costs().clone(),
-                source: "model: laws of the devices".into(),
+                source: "model: device laws".into(),
                 paces: Paces::default(),
             });
         }
@@ -172,7 +171,7 @@ impl CostSources {
                 },
                 source: match middle {
                     Some(pace) => format!(
-                        "model: profiles × {pace:.2}, the pace of serving at {} s",
+                        "model: profiles × {pace:.2}, measured at {} s",
                         now.as_secs()
                     ),
                     None => "model: profiles".into(),
@@ -185,7 +184,7 @@ impl CostSources {
         match costs.unknown() {
             None => Ok(Basis {
                 grade: Grade::Seen,
-                source: format!("model: seen while serving until {} s", now.as_secs()),
+                source: format!("model: observed until {} s", now.as_secs()),
                 paces: Paces::default(),
                 costs,
             }),
@@ -196,7 +195,7 @@ impl CostSources {
         }
     }
 
-    /// Returns the costs of profiles that are kept of the members as the catalogue has them computed.
+    /// Returns the costs of the cached profiles of the catalogue's members.
     fn kept(&self, catalogue: &Catalogue, footprints: &Footprints) -> Costs {
         let devices = self.engine.devices();
         let booked = self.engine.ledger(&self.engine.matrix()).ok();
@@ -212,9 +211,9 @@ impl CostSources {
         profiler.kept()
     }
 
-    /// Profiles were measured some time ago, on a machine that may have been busier: what
-    /// serving shows says how long batches take now. How many times as long in the middle,
-    /// once that is known of every worker; else profiles stay as they are.
+    /// Scales profiles by the pace observed while serving. Profiles may come from a machine that
+    /// was busier. The median factor applies once it is known of every worker; until then, profiles
+    /// stay unchanged.
     fn paces(&self, costs: &mut Costs) -> Paces {
         let measured = |cell: &Cell| match costs.cell(cell.member, cell.device) {
             CellCost::Measured(profile) => Some(Arc::clone(profile)),
@@ -238,7 +237,7 @@ impl CostSources {
                 let CellCost::Measured(profile) = costs.cell(member, device) else {
                     continue;
                 };
-                // One that does not run there goes at the pace of those that do.
+                // A member without a worker there gets the median factor of the others.
                 let seen = self.learnt.pace(member, kind, profile);
                 own.extend(seen.map(|pace| (member, kind, pace)));
                 let pace = seen.unwrap_or(middle);
@@ -253,8 +252,8 @@ impl CostSources {
         }
     }
 
-    /// Returns the batch costs seen while serving, and the laws of simulated devices. With
-    /// `settled`, costs that were seen too seldom are left out.
+    /// Returns the batch costs observed while serving, and the laws of simulated devices. `settled`
+    /// leaves out costs with too few observations.
     pub(super) fn seen(&self, settled: bool) -> Costs {
         let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
         let sizes: Vec<usize> = ensemble.batch_sizes.iter().map(|s| s.get()).collect();

@@ -1,4 +1,4 @@
-//! The counters of the engines before the one that runs.
+//! The counters of the engines that ran before the current one.
 
 use std::sync::Arc;
 
@@ -7,24 +7,25 @@ use divisi_engine::deployment::{Generation, HandoverObserver};
 use divisi_engine::serving::{Engine, Observed};
 use divisi_runtime::lock::Leaf;
 
-/// Adds up the counters of engines that follow one another.
+/// Adds up the counters of successive engines.
 #[derive(Default)]
 pub(super) struct EnginesBefore(Leaf<PastEngines>);
 
 #[derive(Clone, Default)]
 struct PastEngines {
-    /// Of all that ended but the last.
+    /// The counters of all ended engines except the last.
     counters: Counters,
-    /// The last that ended, with its number.
+    /// The number and counters of the last ended engine.
     last: Option<(u64, Counters)>,
-    /// Those that answer their last requests.
+    /// The engines that still finish their last requests.
     retiring: Vec<RetiringEngine>,
 }
 
 #[derive(Clone)]
 struct RetiringEngine {
     generation: Arc<Generation>,
-    /// The requests that it had refused before: later ones are asked of the next engine.
+    /// The requests that it had refused before its replacement; later ones are retried on the next
+    /// engine.
     refused: u64,
 }
 
@@ -38,13 +39,13 @@ impl RetiringEngine {
 }
 
 impl EnginesBefore {
-    /// Returns the counters of all engines but the one of a number, and how many requests that one has
-    /// refused, where another one is to follow it.
+    /// Returns the counters of all engines but the current one. If the current engine is about to
+    /// be replaced, also returns the number of requests it has refused.
     pub(super) fn counters(&self, running: u64) -> (Counters, Option<u64>) {
         loop {
             let before = self.0.lock().clone();
             let counted = before.counted(running);
-            // One that ended meanwhile may have been looked at before its end.
+            // An engine that ended meanwhile may have been read before its end.
             let last = self.0.lock().last.map(|(number, _)| number);
             if last == before.last.map(|(number, _)| number) {
                 return counted;
@@ -99,7 +100,7 @@ fn of(engine: &Engine) -> Counters {
     counters(&engine.telemetry().observe())
 }
 
-/// Returns the counters of an engine as it was seen.
+/// Returns the counters of an engine.
 pub(super) fn counters(seen: &Observed) -> Counters {
     Counters {
         answered: seen.answered,

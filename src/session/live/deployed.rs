@@ -1,4 +1,4 @@
-//! The models of a deployment, changed by whoever watches its engines.
+//! Changes to the models of a deployment from a session.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use divisi_engine::deployment::{CatalogueChange, Deployment, Handover};
 use super::{LiveSession, load};
 
 impl LiveSession {
-    /// Returns where models are changed.
+    /// Returns the deployment whose models can be changed.
     pub(super) fn deployment(&self) -> Result<&Arc<Deployment>, Refusal> {
         let deployment = self.deployment.as_ref().map(|(deployment, _)| deployment);
         deployment.ok_or_else(|| SessionRefusal::ModelsFixed.into())
     }
 
-    /// Returns where a change can be made: what ran before can come back wherever models change, others
-    /// where there is a source of them.
+    /// Returns the deployment that a change applies to. Undo works wherever models can change;
+    /// other changes need a source of models.
     pub(super) fn models_to_change(
         &self,
         change: &CatalogueChange,
@@ -55,7 +55,8 @@ impl LiveSession {
             .apply(deployment, number, how, hold, self.told())
     }
 
-    /// Whether the change before the last one was of the models: there is no setup to undo.
+    /// Returns whether the change before the last one was a change of the models, so that there is
+    /// no setup to undo.
     pub(super) fn undoes_models(&self) -> bool {
         let deployment = self.deployment.as_ref();
         let has_past = deployment.is_some_and(|(deployment, _)| deployment.can_undo());

@@ -1,5 +1,4 @@
-//! Devices: what is shown of them, that they disappear, come back and grow slow, and what to do
-//! about it.
+//! Devices: their view, simulated failures and slowdowns, and proposals to relieve slow workers.
 
 use std::time::Duration;
 
@@ -14,19 +13,19 @@ use divisi_runtime::device::gpu::{Gauges, Usage};
 
 use super::engine_session::EngineSession;
 
-/// A worker whose batches take so many times what they take undisturbed suffers from
-/// others on its device, or from the device.
+/// The slowdown from which a worker counts as disturbed, by other workers of its device or by the
+/// device itself.
 pub(super) const INTERFERED: f64 = 1.5;
 
-/// How often proposals are worked out, and for how many of the workers that suffer.
+/// The time between two searches for a proposal, and the number of workers they consider.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const TRIED: usize = 8;
 
-/// Batches that a worker must have run before its pace means anything.
+/// The batches a worker must have run before its pace is meaningful.
 const SETTLED: u64 = 10;
 
 impl EngineSession {
-    /// Whether there is a device of that number.
+    /// Returns an error if there is no such device.
     pub(super) fn device(&self, device: DeviceIndex) -> Result<(), SessionRefusal> {
         let last = DeviceIndex::new(self.engine.devices().count() - 1);
         match device > last {
@@ -51,9 +50,9 @@ impl EngineSession {
         self.engine.faults().slow(device, factor)?;
         self.slowdown[device] = factor;
         let name = &self.engine.devices().get(device).name;
-        let text = format!("`{name}` takes {factor} times as long");
+        let text = format!("`{name}`: operations take {factor}x their normal time");
         self.say(LogLevel::Info, text);
-        let text = format!("{name} at {factor} times its time");
+        let text = format!("{name} at {factor}x its time");
         self.changes.mark(MarkKind::Device, text);
         Ok(())
     }
@@ -65,7 +64,7 @@ impl EngineSession {
             DoorState::Open => {}
         }
         if self.engine.catalogue().entries().is_empty() {
-            return Health::Closed("no model is served: load one".into());
+            return Health::Closed("no model is served; load one".into());
         }
         let names = self.engine.devices().iter().zip(&seen.lost);
         let gone: Vec<&str> = names
@@ -78,26 +77,26 @@ impl EngineSession {
         }
     }
 
-    /// In which numbers GPUs compute, where there are any.
+    /// Returns the precision of the GPUs, or `None` without GPUs.
     pub(super) fn precision(&self) -> Option<Precision> {
         let any = self.engine.devices().has_gpu();
         any.then_some(self.ensemble.precision)
     }
 
-    /// Why a device is gone, where its driver said so.
+    /// Returns the reason for a device's failure, if the driver reported one.
     pub(super) fn loss(&self, seen: &Observed, device: DeviceIndex) -> Option<String> {
         let reason = || self.engine.faults().loss_reason(device);
         let reason = seen.lost[device].then(reason).flatten();
         reason.map(|r| r.to_string())
     }
 
-    /// Returns the properties and latest readings of a device, or `None` if it is no GPU.
+    /// Returns the properties and latest readings of a device, or `None` if it is not a GPU.
     pub(super) fn gpu(&self, device: DeviceIndex) -> Option<GpuView> {
         let info = self.engine.devices().get(device).kind.gpu()?;
         Some(GpuView::new(info, self.readings.of(device)))
     }
 
-    /// Looks again, once a second, which change would relieve a worker that suffers.
+    /// Searches once a second for a change that would relieve a slow worker.
     pub(super) fn refresh_proposal(&mut self, seen: &Observed) {
         let due = self
             .proposed_at
@@ -108,8 +107,8 @@ impl EngineSession {
         }
     }
 
-    /// The change that relieves the worker that suffers most of those that a change
-    /// relieves, if there is one.
+    /// Returns the change that relieves the slowest worker that any change relieves, or `None`
+    /// without one.
     fn work_out_proposal(&self, seen: &Observed, matrix: &Matrix) -> Option<Proposal> {
         let suffers =
             |w: &&WorkerStats| w.batches >= SETTLED && w.slowdown.is_some_and(|s| s > INTERFERED);
@@ -144,8 +143,8 @@ fn slowdown(worker: &WorkerStats) -> f64 {
     worker.slowdown.unwrap_or(1.0)
 }
 
-/// How many times as long each device takes: as its least disturbed worker does, since
-/// what all of them suffer from is the device.
+/// Returns the slowdown of each device: that of its least disturbed worker, since a slowdown of all
+/// workers is the device's.
 fn paces(seen: &Observed) -> Vec<f64> {
     let pace = |device: DeviceIndex| {
         let here = seen.workers.iter().filter(|w| w.spec.device == device);
@@ -155,12 +154,12 @@ fn paces(seen: &Observed) -> Vec<f64> {
     DeviceIndex::all(seen.devices.len()).map(pace).collect()
 }
 
-/// A reading is shown for so long.
+/// How long a reading is shown.
 const KEPT: Duration = Duration::from_millis(500);
 
 type Read = Option<(Gauges, Option<Usage>)>;
 
-/// The last readings of all devices, and when they were taken.
+/// The last readings of all devices and their time.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     at: Option<Duration>,
@@ -168,7 +167,7 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    /// Asks again where the last answers are old.
+    /// Reads the devices again if the last readings are old.
     pub(super) fn refresh(&mut self, engine: &Engine, now: Duration) {
         if self.at.is_some_and(|at| now < at + KEPT) {
             return;

@@ -1,20 +1,20 @@
-//! Requests that were answered and refused outside the engine that a session watches.
+//! Requests that were answered or refused outside the engine that a session observes.
 
 use crate::{Counters, Total};
 
-/// Requests that are counted outside the engine that runs.
+/// Requests that are counted outside the running engine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CountedElsewhere {
-    /// By the engines before it.
+    /// The counters of the engines before it.
     pub(super) before: Counters,
-    /// The requests that the engine itself refused, where another one is to follow it: what it refuses
-    /// then is asked of that one.
+    /// The requests that the engine itself refused, if it is about to be replaced: requests that it
+    /// refuses later are retried on the next engine.
     pub(super) refused_here: Option<u64>,
-    /// Queries that no variant of their task took.
+    /// Queries that were refused before a variant was chosen.
     pub(super) refused: Total,
 }
 
-/// Why a request was last refused, by the engine or by a task.
+/// The reason for the last refusal, by the engine or by a task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastRefusal {
     by_engine: u64,
@@ -23,7 +23,7 @@ pub(super) struct LastRefusal {
 }
 
 impl LastRefusal {
-    /// The same, beside another engine, which has refused none.
+    /// Returns the same state for the next engine, which has refused no request.
     pub(super) fn of_next(&self) -> Self {
         LastRefusal {
             by_engine: 0,
@@ -31,8 +31,7 @@ impl LastRefusal {
         }
     }
 
-    /// Takes how many requests either has refused by now, and why it refused the last of them. Returns why
-    /// the last of all was.
+    /// Records the refusals of the engine and of the tasks. Returns the reason for the last one.
     pub(super) fn note(&mut self, engine: Total, tasks: Total) -> Option<String> {
         if engine.requests > self.by_engine {
             self.why = engine.why;

@@ -28,10 +28,9 @@ use super::models::serves;
 use super::searches::Searches;
 use super::view;
 
-/// Watches and steers an [`Engine`]. Dropping it ends searches and load; the engine
-/// drains.
+/// Observes and controls an [`Engine`]. Dropping it ends searches and load; the engine drains.
 pub(super) struct EngineSession {
-    /// The name of all that is served, now and later.
+    /// The name of the served ensemble or repository, which stays the same for later engines.
     pub(super) name: Arc<str>,
     pub(super) engine: Arc<Engine>,
     pub(super) ensemble: Arc<Ensemble>,
@@ -40,29 +39,29 @@ pub(super) struct EngineSession {
     pub(super) searches: Searches,
     pub(super) forecast: Forecast,
     pub(super) load: Arc<SharedLoad>,
-    /// Lets the load rest while a search measures.
+    /// Pauses the load while a search measures.
     pub(super) rest: Option<JoinHandle<()>>,
-    /// Another engine follows this one, which ends what it began by itself.
+    /// Whether another engine follows this one, which ends its own work.
     pub(super) is_followed: bool,
     pub(super) members: Vec<view::MemberFacts>,
-    /// How many times as long each device was told to take.
+    /// The slowdown factor set for each device.
     pub(super) slowdown: Vec<f64>,
     pub(super) proposal: Option<Proposal>,
     pub(super) proposed_at: Option<Duration>,
     pub(super) target: Option<Target>,
-    /// The shares in which models are asked, where they were set.
+    /// The traffic mix, if it was set.
     pub(super) mix: Option<NamedMix>,
     pub(super) growth: Growth,
     pub(super) lately: FailureWatch,
     pub(super) elsewhere: CountedElsewhere,
     pub(super) refusals: LastRefusal,
     pub(super) readings: Readings,
-    /// The samples a second of the moments before this engine, and when they end.
+    /// The throughput in samples a second of the intervals before this engine, and when they end.
     pub(super) throughput_before: Option<(Vec<f64>, Duration)>,
 }
 
 impl EngineSession {
-    /// A session with `engine`, which serves what is called `name`; searches measure with workers from
+    /// Creates a session for `engine` under the name `name`. Searches measure with workers from
     /// `factory` and keep results in `cache`.
     pub(super) fn new(
         name: Arc<str>,
@@ -111,7 +110,7 @@ impl EngineSession {
         }
     }
 
-    /// Whether leaving now means waiting: requests or a search are under way.
+    /// Returns whether exiting now requires waiting: requests or a search are in progress.
     pub(super) fn is_busy(&self) -> bool {
         self.engine.telemetry().in_flight() > 0 || self.searches.is_measuring()
     }
@@ -133,8 +132,8 @@ impl EngineSession {
         self.look_after_load()
     }
 
-    /// Returns what is asked: by the mix that was set, else as it was while serving, else of all entries
-    /// alike; with the shares of rows that reached each step.
+    /// Returns the demand: the configured mix, else the mix observed while serving, else an even
+    /// mix; with the shares of rows that reached each step.
     fn demand(&self) -> Result<Demand, SessionRefusal> {
         let (catalogue, telemetry) = (self.engine.computed_catalogue(), self.engine.telemetry());
         let mix = match &self.mix {
@@ -153,7 +152,7 @@ impl EngineSession {
         if let Some(pattern) = pattern
             && let Err(refusal) = self.start_load(pattern)
         {
-            // The load goes on in the shares of before.
+            // The load continues with the previous mix.
             self.load.lock().set_mix(before)?;
             return Err(refusal);
         }
@@ -161,7 +160,7 @@ impl EngineSession {
         Ok(())
     }
 
-    /// Goes on with what was asked of the session with the engine before.
+    /// Takes over the state of the session with the previous engine.
     pub(super) fn go_on_from(&mut self, before: &EngineSession) {
         self.target = before.target;
         let seen = before.engine.telemetry().observe();
@@ -184,13 +183,13 @@ impl EngineSession {
         {
             self.say(
                 LogLevel::Warn,
-                format!("the mix is none any more: {refusal}"),
+                format!("the traffic mix no longer applies: {refusal}"),
             );
         }
         if let Some(pattern) = pattern
             && let Err(refusal) = self.start_load(pattern)
         {
-            let text = format!("load did not start again: {refusal}");
+            let text = format!("the load did not restart: {refusal}");
             self.say(LogLevel::Warn, text);
         }
     }
@@ -210,7 +209,7 @@ impl EngineSession {
         }
     }
 
-    /// Ends the load, and returns whether there was one.
+    /// Ends the load. Returns whether there was one.
     fn end_load(&self) -> bool {
         let line = self.load.lock().stop();
         line.map(UntracedLine::trace).is_some()
@@ -220,7 +219,7 @@ impl EngineSession {
         load::follow(&self.load, self.searches.is_measuring());
     }
 
-    /// Looks after the load while the search runs that was just started.
+    /// Pauses and resumes the load during the search that has just started.
     fn look_after_load(&mut self) -> Result<(), Refusal> {
         self.rest_load_while_measuring();
         self.join_rest();
@@ -231,7 +230,7 @@ impl EngineSession {
         Ok(())
     }
 
-    /// Waits for the thread that looked after the load in a search that is over.
+    /// Waits for the thread that controlled the load during the finished search.
     fn join_rest(&mut self) {
         if let Some(rest) = self.rest.take() {
             rest.thread().unpark();
@@ -240,7 +239,7 @@ impl EngineSession {
         }
     }
 
-    /// Where a setup that is applied comes from, for history.
+    /// Returns the origin of an applied setup, for the history.
     fn origin(&self, setup: &Setup) -> ChangeOrigin {
         let best = self.searches.view().and_then(|s| s.progress.best);
         match best.is_some_and(|best| best == setup.matrix) {
@@ -345,7 +344,7 @@ impl Session for EngineSession {
             | Command::PlanModels(_)
             | Command::ApplyModels { .. }
             | Command::DropModelsPlan(_) => Err(SessionRefusal::ModelsFixed.into()),
-            // Whoever wraps this session does these.
+            // A session that wraps this one handles these.
             Command::StartRecording(_) | Command::StopRecording => {
                 Err(SessionRefusal::NotRecordable.into())
             }
@@ -392,7 +391,7 @@ fn remarks(engine: &Engine, from: &Setup, to: &Setup) -> Vec<String> {
     remarks.iter().map(ToString::to_string).collect()
 }
 
-/// Returns what keeps lines of changes in the session's log.
+/// Returns a journal that adds lines about changes to the session's log.
 fn journal(log: &Arc<Log>) -> ChangeJournal {
     let log = Arc::clone(log);
     Box::new(move |at, level, text| log.keep(at, level, text))

@@ -1,9 +1,9 @@
-//! The predicted throughput of a setup, by the model: from simulated devices' laws, profiles that
-//! are kept, and else from what serving has shown.
+//! The predicted throughput of a setup, from the laws of simulated devices, cached profiles, or
+//! costs observed while serving.
 //!
-//! The basis of predictions is taken once and kept, so that a matrix has one prediction in
-//! a session. Only a better basis replaces it, and each says what it is: batch times seen
-//! while serving, profiles, profiles at the pace that serving showed by then.
+//! The basis of predictions is kept, so that a matrix has the same prediction throughout a session.
+//! Only a better basis replaces it, and each basis names its source: observed batch times,
+//! profiles, or profiles scaled by the observed pace.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,37 +20,38 @@ use divisi_runtime::device::MemberIndex;
 
 use super::basis::{Basis, CostSources, Grade, NoBasis};
 
-/// A better basis is looked for at most so often: profiles are files.
+/// The least time between two searches for a better basis: profiles are files.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Predicts throughputs for one engine.
 pub(super) struct Forecast {
     engine: Arc<Engine>,
     sources: CostSources,
-    /// Batches, samples and seconds of each worker when it was last looked at.
+    /// The batches, samples and seconds of each worker at the last reading.
     counted: HashMap<WorkerId, (u64, u64, f64)>,
-    /// The numbers that members are computed in now: costs of others say nothing of them.
+    /// The precisions of the members. Costs in other precisions do not apply.
     precisions: Vec<MemberPrecision>,
     basis: Option<Basis>,
     looked: Option<Duration>,
-    /// Of this basis, the one asked last at the end.
+    /// The models for this basis, the most recently used last.
     models: Vec<Model>,
 }
 
-/// The conditions that a prediction supposes, beside the setup.
+/// The conditions of a prediction in addition to the setup.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conditions {
-    /// How many times as long each device takes.
+    /// The slowdown factor of each device.
     slowdown: Vec<f64>,
-    /// The rows that each member runs for a sample of what is asked.
+    /// The rows that each member runs for a requested sample.
     rows: Vec<f64>,
 }
 
-/// Rows are rounded to so many steps an octave: what is counted while serving changes with each request.
+/// The number of rounding steps per octave for row counts: counts observed while serving change
+/// with each request.
 const STEPS_AN_OCTAVE: f64 = 16.0;
 
 impl Conditions {
-    /// Supposes devices as slow as told, and members that run so many rows for a sample.
+    /// Creates conditions from the slowdowns of the devices and the members' rows for a sample.
     pub(super) fn new(slowdown: &[f64], mut rows: Vec<f64>) -> Self {
         for rows in &mut rows {
             *rows = ((rows.log2() * STEPS_AN_OCTAVE).round() / STEPS_AN_OCTAVE).exp2();
@@ -66,16 +67,16 @@ struct Model {
     precisions: Vec<MemberPrecision>,
     conditions: Conditions,
     evaluator: ModelEvaluator,
-    /// The matrices asked of last, with what was said.
+    /// The most recent matrices and their predictions.
     said: Vec<(Matrix, f64)>,
 }
 
-/// Models and matrices remembered: who compares goes back and forth between a few.
+/// The number of models and matrices kept: an operator switches between a few.
 const MOST_MODELS: usize = 4;
 const MOST_SAID: usize = 16;
 
 impl Forecast {
-    /// Nothing seen yet; profiles are read from `cache`.
+    /// Creates a forecast without observations that reads profiles from `cache`.
     pub(super) fn new(
         engine: Arc<Engine>,
         factory: Arc<dyn PredictorFactory>,
@@ -97,8 +98,8 @@ impl Forecast {
         }
     }
 
-    /// Takes in what workers did since the last look; where it was `disturbed`, by a
-    /// search that measures, it only counts from there.
+    /// Records the batches that workers ran since the last reading. If they were `disturbed` by a
+    /// measuring search, only the counts are updated.
     pub(super) fn learn(&mut self, seen: &Observed, disturbed: bool) {
         self.follow_precisions();
         let before = std::mem::take(&mut self.counted);
@@ -120,7 +121,8 @@ impl Forecast {
         }
     }
 
-    /// Whether a worker computes in the numbers of its member now: one that is about to leave may not.
+    /// Returns whether a worker has the current precision of its member; a worker that is about to
+    /// be replaced may not.
     fn is_current(&self, worker: &WorkerSpec) -> bool {
         let of_all = self.engine.ensemble().precision;
         let device = &self.engine.devices().get(worker.device).kind;
@@ -128,7 +130,7 @@ impl Forecast {
         now.is_same_on(worker.precision, device, of_all)
     }
 
-    /// Forgets the costs of members that are computed in other numbers now.
+    /// Forgets the costs of members whose precision changed.
     fn follow_precisions(&mut self) {
         let now = self.engine.precisions();
         let both = MemberIndex::enumerate(self.precisions.iter().zip(&now));
@@ -140,8 +142,8 @@ impl Forecast {
         self.precisions = now;
     }
 
-    /// Returns the costs for a search that measures nothing: those that predictions rest on, or
-    /// else all that were seen.
+    /// Returns the costs for a search that does not measure: those used by predictions, or else all
+    /// observed costs.
     pub(super) fn known(&mut self) -> Arc<Costs> {
         let costs = match self.look() {
             Ok(()) => self.basis.as_ref().map(|b| b.costs.clone()),
@@ -150,7 +152,7 @@ impl Forecast {
         Arc::new(costs.unwrap_or_else(|| self.sources.seen(false)))
     }
 
-    /// Returns the throughputs of `running` and of `staged`, in samples of what is asked.
+    /// Returns the throughputs of `running` and `staged`, in requested samples.
     pub(super) fn predict(
         &mut self,
         running: &Setup,
@@ -227,7 +229,7 @@ impl Forecast {
         }))
     }
 
-    /// Takes a basis, or a better one than there is; why there is none.
+    /// Adopts a basis if it is better than the current one. Returns an error if there is none.
     fn look(&mut self) -> Result<(), NoBasis> {
         let now = self.engine.telemetry().observe().now;
         let grade = self.basis.as_ref().map(|b| b.grade);

@@ -1,4 +1,4 @@
-//! The built-in load: what it sends, and that it rests while a search measures.
+//! The built-in load, and its pauses while a search measures.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,21 +21,21 @@ pub(super) struct Load {
     engine: Arc<Engine>,
     log: Arc<Log>,
     pattern: Option<LoadPattern>,
-    /// The shares in which entries are asked; the first alone where there are none.
+    /// The traffic mix; without one, all requests go to the first entry.
     mix: Option<NamedMix>,
-    /// Chooses the entry of each request where there are no shares.
+    /// Chooses the entry of each request if there is no mix.
     chooser: Option<Arc<dyn EntryChooser>>,
     generator: Option<Generator>,
-    /// Of all generators since the load was last started from rest, or other models were asked.
+    /// The tally of all generators since the load was started or the mix changed.
     tally: Arc<LoadTally>,
-    /// The shares in which those were asked that it counts.
+    /// The mix that the tally counts.
     counted: Option<NamedMix>,
     seed: u64,
-    /// Nobody answers just now: models change, and the old engine ends first.
+    /// Whether no engine serves: models are changing and the old engine ends first.
     is_held: bool,
 }
 
-/// A load that goes on beside the engines that follow one another.
+/// A load that continues across successive engines.
 pub(super) struct HandedLoad {
     pattern: LoadPattern,
     chooser: Arc<dyn EntryChooser>,
@@ -46,7 +46,7 @@ pub(super) struct HandedLoad {
 /// A load that the session and a search's watcher share.
 pub(super) type SharedLoad = Ranked<LoadRank, Load>;
 
-/// The rank of the built-in load: its lock is held while the engine's are taken.
+/// The rank of the built-in load: its lock is held while the engine's locks are taken.
 #[derive(Debug)]
 pub(super) enum LoadRank {}
 
@@ -55,11 +55,11 @@ impl LockRank for LoadRank {
     const NAME: &'static str = "the built-in load";
 }
 
-/// How often it is looked whether a search still measures.
+/// The time between two checks whether a search still measures.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Load {
-    /// Creates a load that sends nothing yet.
+    /// Creates a load that is not sending.
     pub(super) fn new(engine: Arc<Engine>, log: Arc<Log>) -> Self {
         Load {
             engine,
@@ -89,18 +89,17 @@ impl Load {
         Ok(samples.map_err(SessionRefusal::NoSamples)?.into())
     }
 
-    /// Lets `chooser` choose the entry of each request from the next start on.
+    /// Sets the chooser of each request's entry, used from the next start on.
     pub(super) fn set_chooser(&mut self, chooser: Option<Arc<dyn EntryChooser>>) {
         self.chooser = chooser;
     }
 
-    /// Returns who chooses the entry of each request.
     pub(super) fn chooser(&self) -> Option<Arc<dyn EntryChooser>> {
         self.chooser.clone()
     }
 
-    /// Hands over a load that is sending, where whoever chooses the entries knows the engine that
-    /// serves them: it is not interrupted.
+    /// Hands over a load that is sending, if its chooser finds the engine that serves the entries.
+    /// The load is not interrupted.
     pub(super) fn hand_over(&mut self) -> Option<HandedLoad> {
         if self.mix.is_some() {
             return None;
@@ -116,7 +115,7 @@ impl Load {
         })
     }
 
-    /// Goes on with a load that was handed over.
+    /// Continues a load that was handed over.
     pub(super) fn take_over(&mut self, handed: HandedLoad) {
         let HandedLoad {
             pattern,
@@ -128,10 +127,10 @@ impl Load {
         (self.generator, self.tally) = (Some(generator), tally);
     }
 
-    /// Asks in other shares. Returns the pattern by which to send again, if there is one.
+    /// Changes the mix. Returns the pattern to restart the load with, if it was sending.
     ///
     /// # Errors
-    /// A model is not served or has no samples: the shares stay as they were.
+    /// Returns an error if a model is not served or has no samples. The mix then stays unchanged.
     pub(super) fn set_mix(
         &mut self,
         mix: Option<NamedMix>,
@@ -146,7 +145,7 @@ impl Load {
         Ok(self.pattern.clone())
     }
 
-    /// Returns the most samples that a request may have, whichever entry it asks.
+    /// Returns the most samples that a request to any entry may have.
     fn capacity(&self) -> Result<usize, SessionRefusal> {
         let samples = self.samples()?;
         let asked = samples.mix().asked();
@@ -157,8 +156,7 @@ impl Load {
         Ok(most.min().unwrap_or(0))
     }
 
-    /// Sends by another pattern; what was counted under the last one is kept. Returns the
-    /// line for it.
+    /// Starts a pattern and keeps the counts of the last one. Returns the line for the log.
     pub(super) fn start(&mut self, pattern: LoadPattern) -> Result<UntracedLine, SessionRefusal> {
         if self.engine.catalogue().entries().is_empty() {
             return Err(SessionRefusal::NothingServed);
@@ -176,11 +174,11 @@ impl Load {
         let started = self.generator(&pattern);
         let generator = started.inspect_err(|_| self.tally = before)?;
         self.counted.clone_from(&self.mix);
-        // The old one has ended before the new one sends much.
+        // The old generator has ended before the new one sends much.
         self.generator = Some(generator);
         let line = self.note(match &self.mix {
             Some(mix) => format!("load: {pattern} of {mix}"),
-            None if self.chooser.is_some() => format!("load: {pattern} by goals"),
+            None if self.chooser.is_some() => format!("load: {pattern} with goals"),
             None => format!("load: {pattern}"),
         });
         self.pattern = Some(pattern);
@@ -200,7 +198,7 @@ impl Load {
         Ok(started?)
     }
 
-    /// Stops sending. Returns the line for it, or `None` if there was nothing to stop.
+    /// Stops sending. Returns the line for the log, or `None` if the load was not sending.
     #[must_use]
     pub(super) fn stop(&mut self) -> Option<UntracedLine> {
         self.generator = None;
@@ -208,8 +206,8 @@ impl Load {
         Some(self.note("load stopped".into()))
     }
 
-    /// Rests while a search measures: the load would be measured too. Returns the line for
-    /// it, if there is one.
+    /// Pauses while a search measures, since the load would distort the measurement. Returns the
+    /// line for the log, if there is one.
     fn follow(&mut self, measuring: bool) -> Option<UntracedLine> {
         match (
             measuring || self.is_held,
@@ -219,10 +217,10 @@ impl Load {
             (true, true, _) => {
                 self.generator = None;
                 let why = match self.is_held {
-                    true => "the models change",
-                    false => "the search measures",
+                    true => "the models are being changed",
+                    false => "a search is measuring",
                 };
-                Some(self.note(format!("load rests while {why}")))
+                Some(self.note(format!("load paused while {why}")))
             }
             (false, false, Some(pattern)) => match self.generator(&pattern) {
                 Ok(generator) => {
@@ -231,7 +229,7 @@ impl Load {
                 }
                 Err(refusal) => {
                     self.pattern = None;
-                    Some(self.note(format!("load did not start again: {refusal}")))
+                    Some(self.note(format!("the load did not restart: {refusal}")))
                 }
             },
             _ => None,
@@ -243,7 +241,6 @@ impl Load {
         self.log.add(now, LogTarget::Load, LogLevel::Info, text)
     }
 
-    /// Returns the state of the load, for a snapshot.
     pub(super) fn view(&self) -> LoadView {
         LoadView {
             pattern: self.pattern.clone(),
@@ -257,7 +254,7 @@ impl Load {
         }
     }
 
-    /// Of the samples answered so far.
+    /// Returns the quality of the answers so far.
     pub(super) fn quality(&self) -> Option<AnswerQuality> {
         let answered = self.tally.compared.load(Ordering::Relaxed);
         (answered > 0).then(|| AnswerQuality {
@@ -266,7 +263,7 @@ impl Load {
         })
     }
 
-    /// Returns the kind of answers of the first entry that is asked.
+    /// Returns the kind of answers of the first entry with requests.
     fn answers(&self) -> AnswerKind {
         let catalogue = self.engine.catalogue();
         let mix = self.mix.as_ref().and_then(|mix| mix.of(catalogue).ok());
@@ -283,28 +280,28 @@ fn samples_of(engine: &Engine, mix: &NamedMix) -> Result<LoadSamples, SessionRef
     samples.map_err(SessionRefusal::NoSamples)
 }
 
-/// Lets `load` rest as long as nobody answers.
+/// Pauses `load` while no engine serves.
 pub(super) fn hold(load: &SharedLoad, is_held: bool) {
     let line = {
         let mut load = load.lock();
         load.is_held = is_held;
-        // One that is let go on goes on once it is looked after.
+        // A released load resumes at the next check.
         is_held.then(|| load.follow(false)).flatten()
     };
     line.into_iter().for_each(UntracedLine::trace);
 }
 
-/// Lets `load` rest while a search measures, and go on after it.
+/// Pauses `load` while a search measures and resumes it afterwards.
 pub(super) fn follow(load: &SharedLoad, measuring: bool) {
     let line = load.lock().follow(measuring);
-    // The lock is free again.
+    // The lock is released here.
     if let Some(line) = line {
         line.trace();
     }
 }
 
-/// Lets `load` rest and go on while a search runs, whether or not a console looks;
-/// `measuring` says whether it measures, or that it is over.
+/// Pauses and resumes `load` during a search, whether or not a console is connected. `measuring`
+/// returns whether the search measures, or `None` when it has ended.
 pub(super) fn look_after(
     load: Arc<SharedLoad>,
     measuring: impl Fn() -> Option<bool> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The program's log: bounded, for a pane.
+//! The program's log, bounded, for a panel.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use divisi_engine::serving::{EngineEvent, LogTarget, UntracedLine};
 use divisi_runtime::lock::Leaf;
 use divisi_runtime::words::one_line;
 
-/// Older lines are forgotten.
+/// The number of lines kept.
 const LOG_LINES: usize = 500;
 
 /// The newest lines.
@@ -28,7 +28,7 @@ impl Log {
         }
     }
 
-    /// Adds a line of `target`, which is to be traced once no lock is held.
+    /// Adds a line of `target`. The caller traces it without holding a lock.
     pub(super) fn add(
         &self,
         at: Duration,
@@ -41,12 +41,12 @@ impl Log {
         line
     }
 
-    /// Adds an event of the engine, which has traced it.
+    /// Adds an event that the engine has already traced.
     pub(super) fn add_event(&self, at: Duration, event: &EngineEvent) {
         self.keep(at, event.level(), event.text());
     }
 
-    /// Keeps a line that is traced elsewhere; the oldest one goes where the log is full.
+    /// Keeps a line that is traced elsewhere, and drops the oldest one if the log is full.
     pub(super) fn keep(&self, at: Duration, level: LogLevel, text: String) {
         let text = one_line(&text).into_owned();
         let mut lines = self.lines.lock();
@@ -57,7 +57,7 @@ impl Log {
         lines.push_back(LogEntry { at, level, text });
     }
 
-    /// Returns the lines, oldest first, after a line that counts those gone.
+    /// Returns the lines, oldest first, after a line that counts the dropped lines.
     pub(super) fn lines(&self) -> Vec<LogEntry> {
         let dropped = self.dropped.load(Ordering::Relaxed);
         let gone = (dropped > 0).then(|| LogEntry {

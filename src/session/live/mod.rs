@@ -1,5 +1,4 @@
-//! A session with the engine in this process; where models are loaded and unloaded, with one engine
-//! after another.
+//! A session with the engine in this process, or with the successive engines of a deployment.
 
 mod basis;
 mod before;
@@ -38,27 +37,27 @@ use log::Log;
 use model_changes::ModelChanges;
 use spans::SpansOfEngines;
 
-/// Watches and steers an [`Engine`], or those of a [`Deployment`]. Dropping it ends searches and load;
-/// the engine drains.
+/// Observes and controls an [`Engine`], or those of a [`Deployment`]. Dropping it ends searches and
+/// load; the engine drains.
 pub struct LiveSession {
-    /// Ends first: who asks is told while there is an engine.
+    /// Dropped first: clients get their answers while there is an engine.
     door: Option<Arc<dyn ClientDoor>>,
     scaling: Option<Arc<dyn TaskScaling>>,
-    /// Next: what engines of before still do ends beside what this one does.
+    /// Dropped next: the remaining work of earlier engines ends while this one ends.
     _leaving: LeavesDeployment,
     session: EngineSession,
     log: Arc<Log>,
     cache: Option<Cache>,
     model_changes: ModelChanges,
-    /// The spans of one engine after another.
+    /// The spans of successive engines.
     spans: SpansOfEngines,
-    /// Where engines follow one another, and the one that is watched.
+    /// The deployment of successive engines, and the generation that is observed.
     deployment: Option<(Arc<Deployment>, Arc<Generation>)>,
-    /// The counters of those that it followed.
+    /// The counters of the earlier engines.
     before: Arc<EnginesBefore>,
 }
 
-/// Tells a deployment that its operator leaves, when it is dropped.
+/// Notifies a deployment when its operator exits.
 #[derive(Default)]
 struct LeavesDeployment(Option<Arc<Deployment>>);
 
@@ -71,7 +70,7 @@ impl Drop for LeavesDeployment {
 }
 
 impl LiveSession {
-    /// A session with `engine`; searches measure with workers from `factory` and keep
+    /// Creates a session for `engine`. Searches measure with workers from `factory` and keep
     /// results in `cache`.
     pub fn new(
         engine: Arc<Engine>,
@@ -104,7 +103,7 @@ impl LiveSession {
         }
     }
 
-    /// A session with what a deployment runs, now and later.
+    /// Creates a session for the current and future engines of a deployment.
     pub fn of_deployment(deployment: Arc<Deployment>, cache: Option<Cache>) -> Self {
         let running = deployment.running();
         let engine = Arc::clone(&running.engine);
@@ -119,7 +118,7 @@ impl LiveSession {
         }
     }
 
-    /// Shows and steers the door by which clients over the network ask.
+    /// Adds the network server to the session's view and commands.
     pub fn with_door(self, door: Arc<dyn ClientDoor>) -> Self {
         self.tell_addresses(&door.view());
         LiveSession {
@@ -128,7 +127,7 @@ impl LiveSession {
         }
     }
 
-    /// Shows and steers the policy by which variants of tasks are loaded.
+    /// Adds the scaling policy of tasks to the session's view and commands.
     #[must_use]
     pub fn with_scaling(self, scaling: Arc<dyn TaskScaling>) -> Self {
         LiveSession {
@@ -137,24 +136,24 @@ impl LiveSession {
         }
     }
 
-    /// Lets `chooser` choose the model that each request of the built-in load asks, where no mix does.
+    /// Sets the chooser of the model of each request of the built-in load, used if there is no mix.
     #[must_use]
     pub fn with_chooser(self, chooser: Arc<dyn EntryChooser>) -> Self {
         self.session.load.lock().set_chooser(Some(chooser));
         self
     }
 
-    /// Writes to the log what an operator may like to know.
+    /// Writes an informational line to the log.
     pub fn note(&self, text: &str) {
         self.session.say(LogLevel::Info, text.to_owned());
     }
 
-    /// Writes to the log what an operator should know.
+    /// Writes a warning to the log.
     pub fn warn(&self, text: &str) {
         self.session.say(LogLevel::Warn, text.to_owned());
     }
 
-    /// Returns the engine that is watched, for others who ask it.
+    /// Returns the observed engine, for other clients in this process.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.session.engine
     }
@@ -164,7 +163,7 @@ impl LiveSession {
         self.session.is_busy()
     }
 
-    /// Watches the engine that runs now: another one since models were loaded or unloaded.
+    /// Switches to the running engine if models were loaded or unloaded.
     fn follow(&mut self) {
         let Some((deployment, watched)) = &mut self.deployment else {
             return;
@@ -190,7 +189,7 @@ impl LiveSession {
         let mut before = std::mem::replace(&mut self.session, next);
         before.is_followed = true;
         *watched = running;
-        // Searches and load end: nobody waits for them here.
+        // Searches and load end in the background.
         let ended = thread::Builder::new().name("ended".into());
         drop(ended.spawn(move || drop(before)));
     }
@@ -237,7 +236,7 @@ impl LiveSession {
 
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
-        // Before the rest: a change that is shown as made is then also in it.
+        // Read first, so that a change shown as done is included in the rest of the snapshot.
         let model_change = self.model_changes.view();
         self.follow();
         self.spans.tell();
@@ -289,7 +288,7 @@ impl Session for LiveSession {
             } => self.apply_models(number, handover, terms),
             Command::DropModelsPlan(number) => self.model_changes.drop_plan(number),
             Command::EndProbation(false) if self.session.changes.watches_models() => {
-                self.change_models(CatalogueChange::RollBack("an operator took it back".into()))
+                self.change_models(CatalogueChange::RollBack("by an operator".into()))
             }
             Command::Undo if self.undoes_models() => self.change_models(CatalogueChange::Undo),
             Command::Redo if self.redoes_models() => self.change_models(CatalogueChange::Redo),
@@ -304,12 +303,12 @@ impl Session for LiveSession {
 }
 
 impl LiveSession {
-    /// Opens the door, or closes it, and writes that to the log.
+    /// Opens or closes the network server, and writes that to the log.
     fn listen(&self, listens: bool) -> Result<(), Refusal> {
         let door = self.door.as_ref().ok_or(SessionRefusal::NoDoor)?;
         if !listens {
             door.close()?;
-            self.note("no client is listened to any more");
+            self.note("no longer accepting connections");
             return Ok(());
         }
         door.open()?;
@@ -322,9 +321,9 @@ impl LiveSession {
             let DoorAddress {
                 protocol, address, ..
             } = at;
-            let text = format!("clients are listened to: {} {address}", protocol.name());
+            let text = format!("listening: {} {address}", protocol.name());
             match at.lacks() {
-                Some(lack) => self.warn(&format!("{text}, which other machines reach: {lack}")),
+                Some(lack) => self.warn(&format!("{text}, reachable from other machines: {lack}")),
                 None => self.note(&text),
             }
         }
@@ -340,7 +339,7 @@ impl LiveSession {
     }
 }
 
-/// Returns what writes to the log what became of a change of the models.
+/// Returns a function that writes the outcome of a change of the models to the log.
 fn told(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::TellOutcome {
     let (log, engine) = (Arc::clone(log), Arc::clone(engine));
     Box::new(move |change, state| {
@@ -351,8 +350,8 @@ fn told(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::TellOutcome {
     })
 }
 
-/// Returns what brings the models of before back, where those of the generation of a number do worse
-/// and run still.
+/// Returns a function that rolls back to the previous models if those of a generation do worse and
+/// still run.
 fn bring_back(
     changes: &ModelChanges,
     deployment: &Arc<Deployment>,
@@ -367,7 +366,7 @@ fn bring_back(
         };
         let change = (CatalogueChange::RollBack(why), Some(number));
         if let Err(refusal) = changes.make(&deployment, change, told(&log, &engine)) {
-            let text = format!("the models of before do not come back: {refusal}");
+            let text = format!("rollback to the previous models failed: {refusal}");
             let now = engine.telemetry().now();
             log.add(now, LogTarget::Session, LogLevel::Error, text)
                 .trace();

@@ -1,5 +1,4 @@
-//! Changes of the models that somebody asked for: worked out or made one at a time, each in a thread of
-//! its own.
+//! Requested changes of the models, planned or made one at a time, each in its own thread.
 
 use std::sync::Arc;
 use std::thread;
@@ -12,32 +11,32 @@ use divisi_engine::deployment::{
 };
 use divisi_runtime::lock::Leaf;
 
-/// Tells the log how a change ended.
+/// Writes the outcome of a change to the log.
 pub(super) type TellOutcome = Box<dyn Fn(&CatalogueChange, &ModelChangeState) + Send>;
 
-/// Lets the built-in load rest (`true`) while nobody answers, or go on.
+/// Pauses (`true`) the built-in load while no engine serves, or resumes it.
 pub(super) type HoldLoad = Box<dyn Fn(bool) + Send>;
 
-/// The last change, what it is planned to be, and on which terms it was applied.
+/// The last change, its plan, and the terms of its probation.
 #[derive(Default)]
 struct LastChange {
     view: Option<ModelChangeView>,
     plan: Option<CataloguePlan>,
-    /// The terms on which the change under way will have to prove itself.
+    /// The terms of the probation after the change in progress.
     terms: Option<Terms>,
 }
 
-/// See the module's text.
+/// Shared handle to the last change.
 #[derive(Clone, Default)]
 pub(super) struct ModelChanges(Arc<Leaf<LastChange>>);
 
 impl ModelChanges {
-    /// Returns the last change as it stands.
+    /// Returns the state of the last change.
     pub(super) fn view(&self) -> Option<ModelChangeView> {
         self.0.lock().view.clone()
     }
 
-    /// Returns the terms on which the models that came by a change have to prove themselves, once.
+    /// Returns the probation terms of the models from a change, once.
     pub(super) fn take_terms(&self, by: &str) -> Option<Terms> {
         let mut last = self.0.lock();
         let view = last.view.as_ref();
@@ -45,8 +44,8 @@ impl ModelChanges {
         is_it.then(|| last.terms.take()).flatten()
     }
 
-    /// Works a change out and makes it, beside what runs; where it is for one generation alone, only as
-    /// long as that runs.
+    /// Plans a change and makes it with both engines side by side. If it is for one generation, it
+    /// requires that this generation still runs.
     pub(super) fn make(
         &self,
         deployment: &Arc<Deployment>,
@@ -78,7 +77,7 @@ impl ModelChanges {
         })
     }
 
-    /// Works a change out, and makes nothing of it yet.
+    /// Plans a change without making it.
     pub(super) fn plan(
         &self,
         deployment: &Arc<Deployment>,
@@ -89,7 +88,7 @@ impl ModelChanges {
         let (deployment, this) = (Arc::clone(deployment), self.clone());
         self.spawn(move || {
             let state = match deployment.plan(change.clone()) {
-                // All that serves stays; why a model cannot be read is noted.
+                // All models stay the same; the deployment notes why a model cannot be read.
                 Ok(plan) if plan.is_empty() => match deployment.apply(plan, Handover::Beside) {
                     Ok(_) => ModelChangeState::Nothing,
                     Err(error) => ModelChangeState::Refused(error.into()),
@@ -109,13 +108,13 @@ impl ModelChanges {
     fn keep_plan(&self, number: u64, plan: CataloguePlan) {
         let mut last = self.0.lock();
         let view = last.view.as_ref();
-        // Another change may have come meanwhile.
+        // Another change may have started meanwhile.
         if view.is_some_and(|view| view.number == number) {
             last.plan = Some(plan);
         }
     }
 
-    /// Makes the change that was worked out under `number`.
+    /// Makes the planned change with this number.
     pub(super) fn apply(
         &self,
         deployment: &Arc<Deployment>,
@@ -145,7 +144,7 @@ impl ModelChanges {
         })
     }
 
-    /// Drops what was worked out under `number`.
+    /// Drops the planned change with this number.
     pub(super) fn drop_plan(&self, number: u64) -> Result<(), Refusal> {
         self.take_plan(number, ModelChangeState::Dropped).map(drop)
     }
@@ -169,7 +168,7 @@ impl ModelChanges {
     fn begin(&self, change: CatalogueChange, state: ModelChangeState) -> Result<u64, Refusal> {
         let mut last = self.0.lock();
         let before = last.view.as_ref();
-        // What did worse goes at once: the change by which it came is at its end.
+        // A rollback does not wait: the change that did worse is about to finish.
         let waits = !matches!(change, CatalogueChange::RollBack(_));
         if let Some(other) = before.filter(|view| waits && view.is_under_way()) {
             return Err(SessionRefusal::ModelsChanging(other.change.to_string()).into());
@@ -186,7 +185,7 @@ impl ModelChanges {
         };
         let before = std::mem::replace(&mut *last, next);
         drop(last);
-        // What was planned may be large, and goes without the lock.
+        // The plan may be large, so it is dropped without the lock.
         drop(before);
         Ok(number)
     }

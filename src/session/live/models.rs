@@ -1,4 +1,4 @@
-//! The models of a catalogue as a console shows them, and what became of them as lines of the log.
+//! The models of a catalogue as a console shows them, and log lines about their changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use divisi_engine::deployment::{CatalogueChange, LoadState, ModelStatus};
 use divisi_engine::serving::{Engine, EntryStats};
 use divisi_model::catalogue::{Catalogue, CatalogueEntry};
 
-/// Returns the models that are served, then those that are not.
+/// Returns the served models, then the others.
 pub(super) fn views(
     catalogue: &Catalogue,
     figures: &[EntryStats],
@@ -33,13 +33,13 @@ pub(super) fn views(
         asked: None,
         variant: None,
     });
-    // A change may be under way that the statuses do not know of yet.
+    // The statuses may not include a change in progress.
     let is_served = |name: &str| catalogue.find(name, None).is_some();
     let mut told = BTreeSet::new();
     let others = statuses.iter().filter_map(|status| match &status.state {
         LoadState::Loaded => None,
         LoadState::Unloaded(_) if is_served(&status.name) => None,
-        // All versions of one that is not served are one.
+        // All versions of a model that is not served count as one.
         LoadState::Unloaded(reason) => told.insert(&status.name).then(|| CatalogueView {
             name: status.name.clone(),
             version: None,
@@ -55,7 +55,7 @@ pub(super) fn views(
     served.chain(others).collect()
 }
 
-/// Adds who asks each model over the network.
+/// Adds the network clients of each model.
 pub(super) fn add_callers(
     models: &mut [CatalogueView],
     mut callers: BTreeMap<(String, String), ModelCallers>,
@@ -100,7 +100,7 @@ fn figures_of(stats: &EntryStats) -> ModelFigures {
     }
 }
 
-/// Returns a line for each model that came, went or was replaced.
+/// Returns a line for each model that was loaded, unloaded or replaced.
 pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<String> {
     let has = |catalogue: &Catalogue, entry: &CatalogueEntry| {
         let same = |e: &CatalogueEntry| e.name() == entry.name() && e.version() == entry.version();
@@ -114,7 +114,7 @@ pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<String> {
     came.chain(went).collect()
 }
 
-/// Returns what the log says of the end of a change, if it says anything.
+/// Returns the log line for the end of a change, if there is one.
 pub(super) fn outcome(
     change: &CatalogueChange,
     state: &ModelChangeState,
@@ -123,7 +123,7 @@ pub(super) fn outcome(
         ModelChangeState::Refused(refusal) => {
             Some((LogLevel::Error, format!("{change}: {}", refusal.text())))
         }
-        ModelChangeState::Nothing => Some((LogLevel::Info, format!("{change}: nothing changes"))),
+        ModelChangeState::Nothing => Some((LogLevel::Info, format!("{change}: nothing to change"))),
         ModelChangeState::Done(done) => Some((LogLevel::Info, made(change, done))),
         _ => None,
     }
@@ -133,15 +133,15 @@ fn made(change: &CatalogueChange, done: &ModelsChanged) -> String {
     let millis = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
     let gap = done.gap.map(millis);
     let gap = gap.map_or(String::new(), |gap| {
-        format!("; no request was begun for {gap}")
+        format!("; no requests were started for {gap}")
     });
     format!("{change}: done in {}{gap}", millis(done.took))
 }
 
-/// Says what an engine serves.
+/// Returns a log line about the served models and workers.
 pub(super) fn serves(name: &str, engine: &Engine) -> String {
     if engine.catalogue().entries().is_empty() {
-        return format!("serving no model of `{name}`");
+        return format!("serving `{name}` without models");
     }
     let workers = engine.matrix().workers().count();
     format!("serving `{name}` with {workers} workers")

@@ -17,7 +17,7 @@ use divisi_runtime::lock::Leaf;
 
 use super::log::Log;
 
-/// The last search and whatever runs.
+/// The last search and the running one.
 pub(super) struct Searches {
     engine: Arc<Engine>,
     factory: Arc<dyn PredictorFactory>,
@@ -35,7 +35,7 @@ struct Running {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How a search ended, and how long it took.
+/// The result of a search and its duration.
 #[derive(Clone)]
 struct End {
     state: SearchState,
@@ -45,7 +45,7 @@ struct End {
 }
 
 impl Searches {
-    /// Creates the searches of a session; none is started.
+    /// Creates the searches of a session without starting one.
     pub(super) fn new(
         engine: Arc<Engine>,
         factory: Arc<dyn PredictorFactory>,
@@ -61,7 +61,7 @@ impl Searches {
         }
     }
 
-    /// Starts a search for what is asked; a quiet one takes what `known` says where no profile is kept.
+    /// Starts a search for the demand. A quiet search uses `known` if there is no cached profile.
     pub(super) fn start(
         &mut self,
         method: Method,
@@ -78,7 +78,8 @@ impl Searches {
         let engine = &self.engine;
         let devices = engine.devices().without(&engine.faults().lost());
         let control = Arc::<Control>::default();
-        // Until it says otherwise: profiles may have to be measured first.
+        // Assumes measuring until the search reports its state: profiles may have to be measured
+        // first.
         let measures = !devices.all_simulated() && !method.quiet;
         let (reservation, measured_on) = self.room(measures, &devices, &control)?;
         let job = SearchJob {
@@ -105,7 +106,7 @@ impl Searches {
                     set_current_thread_priority(ThreadPriority::Lowest);
                 }
                 let result = job.run(&control);
-                // Whoever sees that it is over finds the memory free.
+                // The memory must be free by the time the search shows as ended.
                 drop(reservation);
                 tell(&result, &control, &end, &engine, &log);
             }
@@ -125,7 +126,7 @@ impl Searches {
         Ok(())
     }
 
-    /// Memory to measure in: reserved where it does.
+    /// Reserves memory for measurements if the search measures.
     fn room(
         &self,
         measures: bool,
@@ -151,24 +152,23 @@ impl Searches {
             .ok_or(SessionRefusal::SearchNotRunning)
     }
 
-    /// Pauses the running search, or resumes it.
     pub(super) fn pause(&self, paused: bool) -> Result<(), Refusal> {
         self.running()?.control.pause(paused);
         Ok(())
     }
 
-    /// Cancels the running search.
     pub(super) fn cancel(&self) -> Result<(), Refusal> {
         self.running()?.control.cancel();
         Ok(())
     }
 
-    /// Whether a search occupies the devices.
+    /// Returns whether a search occupies the devices.
     pub(super) fn is_measuring(&self) -> bool {
         self.running().is_ok_and(|r| r.control.is_measuring())
     }
 
-    /// Tells whether the search occupies the devices; none once it is over.
+    /// Returns a function that reports whether the search occupies the devices, and `None` once it
+    /// has ended.
     pub(super) fn watcher(&self) -> Option<impl Fn() -> Option<bool> + Send + 'static> {
         let running = self.running().ok()?;
         let (control, end) = (Arc::clone(&running.control), Arc::clone(&running.end));
@@ -209,12 +209,12 @@ impl Searches {
         })
     }
 
-    /// Cancels what runs and waits for it.
+    /// Cancels the running search and waits for its end.
     pub(super) fn end(&mut self) {
         if let Some(mut running) = self.current.take() {
             running.control.cancel();
             if let Some(thread) = running.thread.take() {
-                // Its result no longer matters to anybody.
+                // The result is no longer needed.
                 let _ = thread.join();
             }
         }
@@ -251,7 +251,7 @@ fn describe(result: &Result<SearchOutcome, SearchError>) -> (SearchState, LogLev
             } else {
                 ""
             };
-            let text = format!("search done{source}: {}", in_words(found));
+            let text = format!("search finished{source}: {}", in_words(found));
             if let Some(lack) = &found.shortfall {
                 let text = format!("{text}; no matrix meets the goal: {lack}");
                 return (SearchState::Finished, LogLevel::Warn, text);
@@ -259,7 +259,7 @@ fn describe(result: &Result<SearchOutcome, SearchError>) -> (SearchState, LogLev
             match &outcome.cache_error {
                 None => (SearchState::Finished, LogLevel::Info, text),
                 Some(why) => {
-                    let text = format!("{text}; it could not be cached: {why}");
+                    let text = format!("{text}; the result was not cached: {why}");
                     (SearchState::Finished, LogLevel::Warn, text)
                 }
             }
@@ -277,17 +277,17 @@ fn describe(result: &Result<SearchOutcome, SearchError>) -> (SearchState, LogLev
     }
 }
 
-/// A score with how sure it is, and what it gains on the start.
+/// Returns a score with its uncertainty, and its gain over the start.
 fn in_words(found: &SearchResult) -> String {
     let score = format!("{:.0} samples/s ({})", found.score, found.doubt);
     match found.gain {
         Some(gain) if found.score == found.start_score && !gain.is_better() => {
-            format!("the start stays, {score}: what was found does {gain}")
+            format!("no better matrix found: {score}; the best candidate does {gain}")
         }
-        Some(gain) => format!("{score}, {gain} on the start"),
+        Some(gain) => format!("{score}, {gain} over the start"),
         None => {
             let gain = 100.0 * (found.score / found.start_score.max(1e-9) - 1.0);
-            format!("{score}, {gain:+.0} % on the start, which was not run beside it")
+            format!("{score}, {gain:+.0} % over the start, which was not measured")
         }
     }
 }

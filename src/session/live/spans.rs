@@ -1,5 +1,5 @@
-//! The spans of one engine after another: numbers of batches and requests go on, and columns are those of
-//! the engine that runs.
+//! The spans of successive engines. Numbers of batches and requests continue; columns are those of
+//! the running engine.
 
 use crate::Session;
 use divisi_engine::deployment::Generation;
@@ -8,31 +8,31 @@ use divisi_runtime::device::MemberIndex;
 
 use super::engine_session::EngineSession;
 
-/// Between the numbers of an engine's batches and requests and those of the next one's: no engine has so
-/// many.
+/// The distance between the batch and request numbers of successive engines, larger than any
+/// engine's count.
 const APART: u64 = 1 << 40;
 
-/// See the module's text.
+/// The spans of successive engines.
 #[derive(Default)]
 pub(super) struct SpansOfEngines {
-    /// Engines that ended.
+    /// The number of ended engines.
     ended: u64,
-    /// Spans that they lost.
+    /// The spans lost by ended engines.
     lost: u64,
-    /// Spans of the last of them that nobody took yet.
+    /// The remaining spans of the last ended engine.
     left: Vec<Span>,
-    /// Those of them of whose end a snapshot told.
+    /// The number of ended engines whose end a snapshot has shown.
     told: u64,
 }
 
 impl SpansOfEngines {
-    /// A snapshot of the engine that runs is taken.
+    /// Records that a snapshot of the running engine was taken.
     pub(super) fn tell(&mut self) {
         self.told = self.ended;
     }
 
-    /// Moves the spans since the last call to `into`, and returns how many were lost in all. Where a
-    /// snapshot has not told of the engine yet, nobody knows its columns, and they wait.
+    /// Moves the spans since the last call to `into`. Returns the total number of lost spans. Spans
+    /// of an engine wait until a snapshot has shown its columns.
     pub(super) fn drain(&mut self, session: &mut EngineSession, into: &mut Vec<Span>) -> u64 {
         match self.told == self.ended {
             true => self.take(session, into),
@@ -51,7 +51,7 @@ impl SpansOfEngines {
         self.lost + lost
     }
 
-    /// Takes what is left of an engine that is followed by another one.
+    /// Takes the remaining spans of an engine that is being replaced.
     pub(super) fn leave(
         &mut self,
         session: &mut EngineSession,
@@ -65,7 +65,7 @@ impl SpansOfEngines {
             let at = columns.position(|before| *before == Some(span.member))?;
             Some(Span {
                 member: MemberIndex::new(at),
-                // Steps are numbered by the models of their engine.
+                // Step numbers are only valid within their engine.
                 of_step: None,
                 ..span
             })

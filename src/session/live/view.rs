@@ -18,7 +18,7 @@ use super::before;
 use super::devices::INTERFERED;
 use super::engine_session::EngineSession;
 
-/// The properties of a member that never change, worked out once.
+/// The properties of a member that never change, computed once.
 pub(super) struct MemberFacts {
     name: String,
     flops: u64,
@@ -40,7 +40,7 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
 
 impl EngineSession {
     pub(super) fn view(&mut self) -> Snapshot {
-        // Before the rest: a change that is shown as done is then also in it.
+        // Read first, so that a change shown as done is included in the rest of the snapshot.
         let told = self.changes.status();
         let load = self.load.lock().view();
         let limit = self.target.map(|t| t.latency);
@@ -106,8 +106,8 @@ impl EngineSession {
         }
     }
 
-    /// Returns a series of moments up to `now`, with those of the engine before where this one was not
-    /// there yet: what both answered in a moment is added.
+    /// Returns a series up to `now` that includes the previous engine's intervals. In an interval
+    /// with both engines, their values are added.
     pub(super) fn with_before(
         &self,
         mut series: Vec<f64>,
@@ -188,7 +188,7 @@ impl EngineSession {
         matrix: &Matrix,
         reload: Option<&ReloadView>,
     ) -> Vec<EntryView> {
-        // While a reload runs, a worker that is not there is on its way.
+        // While a reload runs, a missing worker is about to start.
         let retired = match reload {
             Some(reload) if reload.state == ReloadState::Running => Vec::new(),
             _ => self.engine.telemetry().retired(matrix),
@@ -231,7 +231,7 @@ impl EngineSession {
         self.load.lock().quality()
     }
 
-    /// Returns the requests lost lately. Writes to the log where losses begin, go on or end.
+    /// Returns the recently lost requests. Writes to the log when losses begin, continue or end.
     fn lately(&mut self, seen: &Observed) -> LostRequests {
         let counters = self.counters(seen);
         let by_engine = Total {

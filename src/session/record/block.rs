@@ -1,5 +1,5 @@
-//! A block: some seconds of records, compressed, with its times and a checksum before it. How it
-//! is made of what a session shows, and how its records are read.
+//! A block: some seconds of compressed records after a head with times and a checksum. Writes
+//! blocks from a session's state and reads their records.
 
 use std::time::Duration;
 
@@ -8,46 +8,46 @@ use serde::{Deserialize, Serialize};
 use crate::Snapshot;
 use crate::wire::{Delta, Differ, SpanBatch, WireError, allowance, encode, take_within};
 
-/// Bytes of a block's head.
+/// The size of a block's head in bytes.
 pub(super) const HEAD: usize = 36;
-/// The bytes that a head begins with.
+/// The first bytes of a head.
 pub(super) const MARK: &[u8; 4] = b"DVSB";
-/// No block is larger, before or after compression.
+/// The maximum size of a block, before and after compression.
 const MOST: usize = 8 << 20;
-/// No record is larger.
+/// The maximum size of a record.
 const MOST_RECORD: usize = 4 << 20;
-/// No block has more records.
+/// The maximum number of records in a block.
 const MOST_RECORDS: usize = 4096;
-/// Bytes of memory that a record's lists may take for each byte that its block has in the
-/// file: as many as compression can save at most.
+/// The bytes of memory that a record's lists may take for each byte of its block in the file: the
+/// highest possible compression ratio.
 const EACH: usize = 256;
-/// And so many for the smallest block.
+/// The additional memory for the smallest block, in bytes.
 const BASE: usize = 4 << 20;
 
-/// A block is written once it has so many bytes, before compression.
+/// A block is written when it has this many bytes, before compression.
 const FULL: usize = 1 << 20;
-/// Or is about so much time.
+/// A block is written when it spans about this time.
 const LASTS: Duration = Duration::from_secs(5);
-/// Where nothing changes, the state is noted so seldom.
+/// The time between two states if nothing changes.
 const STILL: Duration = Duration::from_secs(1);
 
 /// An entry of a recording.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Record {
-    /// All that was shown.
+    /// The complete state.
     Whole(Box<Snapshot>),
-    /// The change of the state since the record before.
+    /// The change of the state since the previous record.
     Change(Delta),
-    /// Spans that had come by then.
+    /// The spans received by this time.
     Spans(Duration, SpanBatch),
 }
 
 /// A block's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Time since the engine's start of its first record.
+    /// Returns the time of the first record, since the engine's start.
     pub from: Duration,
-    /// Time since the engine's start of its last record.
+    /// Returns the time of the last record, since the engine's start.
     pub until: Duration,
     /// Bytes before compression.
     raw: u32,
@@ -58,7 +58,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The head that `bytes` are, if they may be one.
+    /// Decodes a head, or returns `None` if the bytes are not a valid head.
     pub(super) fn read(bytes: &[u8; HEAD]) -> Option<Self> {
         let (mark, rest) = bytes.split_first_chunk::<4>()?;
         let (from, rest) = rest.split_first_chunk()?;
@@ -74,7 +74,7 @@ impl Head {
             checksum: u64::from_le_bytes(*checksum),
         };
         let within = |bytes: u32, most: usize| (1..=most).contains(&(bytes as usize));
-        // What cannot be compressed grows a little.
+        // Incompressible data grows a little.
         let fits = within(head.raw, MOST) && within(head.packed, MOST + MOST / 64);
         let fits = fits && head.from <= head.until;
         (mark == MARK && fits).then_some(head)
@@ -92,13 +92,16 @@ impl Head {
         into.extend_from_slice(&self.checksum.to_le_bytes());
     }
 
-    /// The records of the block whose compressed bytes are `packed`. None is decoded yet.
+    /// Returns the records of the block with the compressed bytes `packed`. They are decoded on
+    /// demand.
     ///
     /// # Errors
-    /// The bytes are not those that were written.
+    /// Returns an error if the bytes are damaged.
     pub(super) fn records(&self, packed: &[u8]) -> Result<Records, WireError> {
         if checksum(packed) != self.checksum {
-            return Err(WireError::Damaged("a block's checksum".into()));
+            return Err(WireError::Damaged(
+                "the checksum of a block is wrong".into(),
+            ));
         }
         let raw = lz4_flex::block::decompress(packed, self.raw as usize);
         let raw = raw.map_err(|e| WireError::Damaged(e.to_string()))?;
@@ -112,40 +115,40 @@ impl Head {
     }
 }
 
-/// The records of a block, decoded one at a time when they are wanted.
+/// The records of a block, decoded one at a time on demand.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     raw: Vec<u8>,
-    /// Where the next one begins that was not decoded.
+    /// The start of the first record that is not decoded.
     at: usize,
-    /// Records decoded.
+    /// The number of decoded records.
     read: usize,
-    /// Bytes of memory that one may take.
+    /// The bytes of memory that a record may take.
     most: usize,
-    /// Decoded, and not taken yet.
+    /// A decoded record that was not returned yet.
     next: Option<Record>,
 }
 
 impl Records {
-    /// Whether there are no more.
+    /// Returns whether all records were returned.
     pub(crate) fn is_over(&self) -> bool {
         self.next.is_none() && self.at >= self.raw.len()
     }
 
-    /// Records decoded so far.
+    /// Returns the number of decoded records.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
 
-    /// Bytes of the block, decompressed.
+    /// Returns the decompressed size of the block in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.raw.len()
     }
 
-    /// The next record if it was made by `now`.
+    /// Returns the next record if it was made by `now`.
     ///
     /// # Errors
-    /// There is something else; no more follow it.
+    /// Returns an error if the record is damaged; no more records follow.
     pub(crate) fn next_by(&mut self, now: Duration) -> Result<Option<Record>, WireError> {
         if self.next.is_none() && !self.is_over() {
             self.next = Some(self.decode()?);
@@ -153,16 +156,16 @@ impl Records {
         Ok(self.next.take_if(|record| record.at() <= now))
     }
 
-    /// The next record, whenever it was made.
+    /// Returns the next record, whenever it was made.
     ///
     /// # Errors
-    /// As [`Records::next_by`].
+    /// Returns an error if the record is damaged, as [`Records::next_by`].
     pub(crate) fn next(&mut self) -> Result<Option<Record>, WireError> {
         self.next_by(Duration::MAX)
     }
 
     fn decode(&mut self) -> Result<Record, WireError> {
-        // Whatever is wrong with it, nothing behind it can be trusted.
+        // After a damaged record, the rest of the block cannot be trusted.
         let at = std::mem::replace(&mut self.at, self.raw.len());
         if self.read == MOST_RECORDS {
             let why = format!("more than {MOST_RECORDS} records in a block");
@@ -179,7 +182,7 @@ impl Records {
 }
 
 impl Record {
-    /// When it was made, since the engine's start.
+    /// Returns its time since the engine's start.
     fn at(&self) -> Duration {
         match self {
             Record::Whole(shown) => shown.now,
@@ -189,23 +192,23 @@ impl Record {
     }
 }
 
-/// Makes blocks of what a session shows.
+/// Writes a session's state into blocks.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     raw: Vec<u8>,
     differ: Differ,
     from: Duration,
     until: Duration,
-    /// Records of this block, and blocks before it.
+    /// The records of this block, and the number of blocks before it.
     records: usize,
     done: u32,
 }
 
 impl Blocks {
-    /// Notes a state. Returns the block that was finished before it, if one was full.
+    /// Adds a state. Returns the previous block if it was full.
     ///
     /// # Errors
-    /// It cannot be written down, or is larger than a record can be.
+    /// Returns an error if the state cannot be encoded or exceeds the size of a record.
     pub(super) fn state(&mut self, shown: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
         let done = match self.is_full(shown.now) {
             true => self.finish(),
@@ -231,11 +234,11 @@ impl Blocks {
         Ok(done)
     }
 
-    /// Notes spans; false where they are left out, since no state came before them or the
-    /// block has no room for them.
+    /// Adds spans. Returns `false` if they are left out, because no state came before them or the
+    /// block is full.
     ///
     /// # Errors
-    /// They cannot be written down.
+    /// Returns an error if the spans cannot be encoded.
     pub(super) fn spans(&mut self, at: Duration, batch: SpanBatch) -> Result<bool, WireError> {
         let record = encode(&Record::Spans(at, batch))?;
         let room = self.has_room(record.len(), MOST / 2);
@@ -247,7 +250,7 @@ impl Blocks {
         Ok(true)
     }
 
-    /// Whether a record of so many bytes keeps a block within its bounds.
+    /// Returns whether a record of this size fits into the block.
     fn has_room(&self, bytes: usize, most: usize) -> bool {
         let fits = bytes <= MOST_RECORD && self.raw.len() + bytes <= most;
         fits && self.records < MOST_RECORDS
@@ -258,7 +261,7 @@ impl Blocks {
         self.raw.append(&mut record);
     }
 
-    /// The first blocks are short: a process that is killed loses the last block.
+    /// The first blocks are short: a killed process loses the last block.
     fn lasts(&self) -> Duration {
         LASTS.min(Duration::from_secs(self.done.into()))
     }
@@ -278,7 +281,7 @@ impl Blocks {
         })
     }
 
-    /// The block so far, whole.
+    /// Finishes the block and returns it.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let raw = std::mem::take(&mut self.raw);
         if raw.is_empty() {
@@ -301,7 +304,7 @@ impl Blocks {
     }
 }
 
-/// FNV-1a: against accidents, not against people.
+/// FNV-1a: detects accidental damage, not tampering.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! A recording's file: made once, read from anywhere.
+//! A recording's file, written once and read at any position.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -11,17 +11,17 @@ use divisi_runtime::reading;
 
 use super::block::{HEAD, Head, MARK, Records};
 
-/// Bytes that are looked through at once.
+/// The bytes scanned at once.
 const AT_ONCE: u64 = 64 << 10;
 /// The extension of a recording's file name.
 const EXTENSION: &str = "divisi";
-/// Names tried before giving up.
+/// The number of names to try.
 const NAMES: usize = 1000;
 
-/// A new file at `path`, or beside it where there is something already.
+/// Creates a file at `path`, or with a numbered name next to it if the path exists.
 ///
 /// # Errors
-/// The file cannot be created, or every name that was tried is taken.
+/// Returns an error if the file cannot be created or all names are taken.
 pub(super) fn create(path: &Path) -> io::Result<(File, PathBuf)> {
     for number in 1..=NAMES {
         let name = numbered(path, number);
@@ -52,8 +52,8 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A recording to be read. Opening it reads the heads of its blocks and nothing else; a
-/// block is decoded when it is played.
+/// Reads a recording. Opening it only reads the heads of its blocks; a block is decoded when it is
+/// played.
 #[derive(Debug)]
 pub struct RecordingReader {
     file: File,
@@ -65,14 +65,14 @@ pub struct RecordingReader {
     decoded: Decoded,
 }
 
-/// How much of a recording was decoded so far; what is decoded again counts again.
+/// The amount of a recording decoded so far; repeated decoding counts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Blocks read and decompressed.
+    /// The blocks read and decompressed.
     pub blocks: usize,
-    /// Bytes of those, decompressed.
+    /// The decompressed bytes of the blocks.
     pub bytes: usize,
-    /// States, changes and batches of spans.
+    /// The number of states, changes and batches of spans.
     pub records: usize,
 }
 
@@ -83,8 +83,7 @@ struct Place {
 }
 
 impl RecordingReader {
-    /// Whether the file at `path` is meant as a recording: it begins as one, or is called
-    /// so.
+    /// Returns whether the file at `path` is a recording, by its first bytes or its extension.
     pub fn is_one(path: &Path) -> bool {
         if path.extension().is_some_and(|e| e == EXTENSION) {
             return true;
@@ -98,10 +97,10 @@ impl RecordingReader {
         )
     }
 
-    /// Opens the recording at `path` and finds its blocks, as many as are whole.
+    /// Opens the recording at `path` and finds its complete blocks.
     ///
     /// # Errors
-    /// It cannot be read, is no recording, or has no whole block.
+    /// Returns an error if the file cannot be read, is not a recording, or has no complete block.
     pub fn open(path: &Path) -> Result<Self, WireError> {
         let unreadable = |e: io::Error| WireError::Unreadable(e.to_string());
         let mut file = reading::open(path).map_err(unreadable)?;
@@ -115,7 +114,7 @@ impl RecordingReader {
         read_hello(&hello, Format::Recording)?;
         let found = scan(&mut file, length);
         if found.blocks.is_empty() {
-            return Err(WireError::Damaged("it has no whole block".into()));
+            return Err(WireError::Damaged("no complete block".into()));
         }
         Ok(RecordingReader {
             file,
@@ -128,64 +127,64 @@ impl RecordingReader {
         })
     }
 
-    /// Where it lies.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it ends as it should; otherwise it was cut off.
+    /// Returns whether the file ends with a complete block.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// Places between its blocks where something else stands.
+    /// Returns the number of places between blocks with other bytes.
     pub fn torn(&self) -> u64 {
         self.torn
     }
 
-    /// How much of it was decoded so far.
+    /// Returns the amount decoded so far.
     pub fn decoded(&self) -> Decoded {
         self.decoded
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Counts records that were decoded of a block.
+    /// Counts the decoded records of a block.
     pub(crate) fn count(&mut self, records: &Records) {
         self.decoded.records += records.read();
     }
 
-    /// Time since the engine's start of its first record.
+    /// Returns the time of the first record, since the engine's start.
     pub fn from(&self) -> Duration {
         self.blocks.first().map_or(Duration::ZERO, |b| b.head.from)
     }
 
-    /// Time since the engine's start of its last record.
+    /// Returns the time of the last record, since the engine's start.
     pub fn until(&self) -> Duration {
         self.blocks.last().map_or(Duration::ZERO, |b| b.head.until)
     }
 
-    /// How many blocks it has.
+    /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The times of a block's first and last records.
+    /// Returns the times of a block's first and last records.
     pub(crate) fn times(&self, block: usize) -> (Duration, Duration) {
         let head = &self.blocks[block].head;
         (head.from, head.until)
     }
 
-    /// The last block that begins at `at` or before, or the first of all.
+    /// Returns the last block that starts at or before `at`, or the first block.
     pub(crate) fn block_at(&self, at: Duration) -> usize {
         let after = self.blocks.partition_point(|b| b.head.from <= at);
         after.saturating_sub(1)
     }
 
-    /// The records of a block, which are decoded as they are taken.
+    /// Returns the records of a block, decoded on demand.
     pub(crate) fn read(&mut self, block: usize) -> Result<Records, WireError> {
         let place = self.blocks[block];
         let mut packed = vec![0; place.head.packed as usize];
@@ -203,13 +202,13 @@ impl RecordingReader {
 #[derive(Debug, Default)]
 struct Found {
     blocks: Vec<Place>,
-    /// It ends with a whole block.
+    /// Whether the file ends with a complete block.
     whole: bool,
-    /// Places where something else stands.
+    /// The number of places with other bytes.
     torn: u64,
 }
 
-/// The blocks of a file. Where something else stands, what follows it is looked for.
+/// Finds the blocks of a file. After unexpected bytes, it searches for the next block.
 fn scan(file: &mut File, length: u64) -> Found {
     let (mut found, mut at) = (Found::default(), HELLO as u64);
     let mut torn = 0;
@@ -218,7 +217,7 @@ fn scan(file: &mut File, length: u64) -> Found {
             Some(place) if found.follows(&place) => {
                 at = place.end();
                 found.blocks.push(place);
-                // Only what has a block behind it was not simply cut off.
+                // Unexpected bytes at the end mean that the file is incomplete, not damaged.
                 found.torn = torn;
             }
             _ => {
@@ -247,7 +246,7 @@ impl Place {
     }
 }
 
-/// The block at `at`, if a whole one stands there.
+/// Returns the block at `at` if it is complete.
 fn place(file: &mut File, at: u64, length: u64) -> Option<Place> {
     let mut bytes = [0; HEAD];
     file.seek(SeekFrom::Start(at)).ok()?;
@@ -258,7 +257,7 @@ fn place(file: &mut File, at: u64, length: u64) -> Option<Place> {
     (place.end() <= length).then_some(place)
 }
 
-/// Where the next mark of a block stands, from `at` on.
+/// Returns the position of the next block mark at or after `at`.
 fn next_mark(mut file: &File, at: u64) -> Option<u64> {
     let mut from = at;
     let mut bytes = Vec::new();
@@ -272,7 +271,7 @@ fn next_mark(mut file: &File, at: u64) -> Option<u64> {
         if bytes.len() < MARK.len() {
             return None;
         }
-        // A mark may lie across the edge.
+        // A mark may cross the boundary of two reads.
         from += (bytes.len() - MARK.len() + 1) as u64;
     }
 }

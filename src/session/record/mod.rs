@@ -1,8 +1,9 @@
 //! A session written to a file while it goes on.
 //!
-//! The file is a hello and blocks after it. A block begins with a whole snapshot and
-//! stands for itself: a file cut off by a crash is readable up to its last whole block,
-//! and playing from anywhere means reading one block. Owner alone may read it.
+//! The file is a hello and blocks after it. A block begins with a whole snapshot and can be read
+//! alone: a file cut off by a crash is readable up to its last whole block, and playing from
+//! anywhere means reading one block. Only the owner may read the file. Writing happens behind a
+//! bounded queue, so a slow disk does not delay the session.
 
 mod block;
 mod file;
@@ -23,10 +24,10 @@ use divisi_model::trace::Span;
 
 use writer::RecordingWriter;
 
-/// States are noted ten times a second at most.
+/// The least time between two states: about ten states a second.
 const BETWEEN: Duration = Duration::from_millis(90);
 
-/// Writes what it shows to a file, from [`Command::StartRecording`] on.
+/// Records the wrapped session to a file, from [`Command::StartRecording`] on.
 pub struct Recorder<S> {
     inner: S,
     writer: Option<RecordingWriter>,
@@ -35,7 +36,7 @@ pub struct Recorder<S> {
 }
 
 impl<S: Session> Recorder<S> {
-    /// Records nothing yet.
+    /// Wraps a session without recording it.
     pub fn new(inner: S) -> Self {
         Recorder {
             inner,
@@ -45,7 +46,7 @@ impl<S: Session> Recorder<S> {
         }
     }
 
-    /// The session itself.
+    /// Returns the wrapped session.
     pub fn inner(&self) -> &S {
         &self.inner
     }
@@ -64,14 +65,14 @@ impl<S: Session> Recorder<S> {
             why: error.to_string(),
         };
         self.writer = Some(started.map_err(refuse)?);
-        // The file begins with a state: spans mean nothing without one.
+        // The file begins with a state: spans are meaningless without one.
         self.noted = None;
         self.snapshot();
         Ok(())
     }
 
     fn stop(&mut self) -> Result<(), Refusal> {
-        // What came since the last state that was noted.
+        // The changes since the last recorded state.
         if let (Some(writer), Some(shown)) = (&self.writer, self.shown.take()) {
             writer.state(shown);
         }

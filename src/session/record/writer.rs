@@ -1,5 +1,4 @@
-//! Writes a recording in a thread of its own, behind a queue with a bound: however slow
-//! the disk, whoever serves never waits.
+//! Writes a recording in its own thread behind a bounded queue: a slow disk never delays serving.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,11 +17,11 @@ use divisi_runtime::lock::Leaf;
 use super::block::Blocks;
 use super::file::create;
 
-/// States and batches that may wait for the disk.
+/// The number of states and batches that may wait for the disk.
 const QUEUE: usize = 512;
-/// Spans that may wait, about 20 MB.
+/// The number of spans that may wait, about 20 MB.
 const SPANS: usize = 200_000;
-/// How long ending waits for the disk.
+/// The longest wait for the disk at the end.
 const ENDING: Duration = Duration::from_secs(2);
 
 enum Job {
@@ -38,7 +37,7 @@ struct Status {
     failed: Leaf<Option<String>>,
 }
 
-/// A recording that is being made.
+/// A recording in progress.
 pub(super) struct RecordingWriter {
     path: PathBuf,
     since: Duration,
@@ -48,10 +47,11 @@ pub(super) struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Begins a file at `path`, or beside it where there is one.
+    /// Creates a file at `path`, or with a numbered name next to it if the path exists, and starts
+    /// to write to it.
     ///
     /// # Errors
-    /// The file cannot be created, or the thread cannot be started.
+    /// Returns an error if the file cannot be created or the thread cannot be started.
     pub(super) fn start(path: &Path, since: Duration) -> io::Result<Self> {
         let (file, path) = create(path)?;
         let status = Arc::new(Status::default());
@@ -75,7 +75,7 @@ impl RecordingWriter {
         })
     }
 
-    /// How it goes.
+    /// Returns the state of the recording.
     pub(super) fn view(&self) -> RecordingView {
         RecordingView {
             path: self.path.clone(),
@@ -86,18 +86,18 @@ impl RecordingWriter {
         }
     }
 
-    /// Notes a state, unless the disk is behind.
+    /// Queues a state, unless the disk is behind.
     pub(super) fn state(&self, shown: Snapshot) {
         self.offer(Job::State(Box::new(shown)), 1);
     }
 
-    /// Notes spans and how many were lost before them, unless the disk is behind.
+    /// Queues spans and the number lost before them, unless the disk is behind.
     pub(super) fn spans(&self, at: Duration, spans: &[Span], lost: u64) {
         if self.status.waiting.load(Ordering::Relaxed) + spans.len() > SPANS {
             self.drop_them(spans.len());
             return;
         }
-        // What was dropped here is lost to whoever plays it.
+        // For a playback, the spans dropped here are also lost.
         let lost = lost + self.status.dropped.load(Ordering::Relaxed);
         self.status
             .waiting
@@ -125,7 +125,7 @@ impl RecordingWriter {
 }
 
 impl Drop for RecordingWriter {
-    /// Waits for what is queued, but not for a disk that answers no more.
+    /// Waits for queued records, but not for a disk that no longer responds.
     fn drop(&mut self) {
         self.jobs = None;
         let _ = self.done.recv_timeout(ENDING);

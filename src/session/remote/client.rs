@@ -1,4 +1,4 @@
-//! A session with a server's engine, and the request that a server stop.
+//! A session with a server's engine, and the request to stop a server.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,29 +19,29 @@ use super::message::{Ask, Join, Message, NEWS, Reply, Request, receive, send};
 use super::socket::connect;
 use super::{RemoteError, RemoteRefusal};
 
-/// The longest wait for an answer. Answers take microseconds; a stopped server sends none.
+/// The longest wait for an answer. Answers take microseconds; a stopped process sends none.
 const ANSWER: Duration = Duration::from_secs(2);
-/// A server that is alive greets within this time.
+/// The time within which a live server sends its greeting.
 const GREETING: Duration = Duration::from_secs(5);
-/// How long one that waits for a server's end waits at most before it looks again.
+/// The longest sleep while waiting for a server's end.
 const IDLE: Duration = Duration::from_secs(3600);
-/// Spans kept for a console that does not take them.
+/// The number of spans kept until the console takes them.
 const SPANS: usize = 200_000;
 
-/// Who watches.
+/// A console that connects to a server.
 #[derive(Clone, Debug)]
 pub struct Viewer {
-    /// Shown to others: `user@terminal`.
+    /// The name shown to others: `user@terminal`.
     pub name: String,
-    /// It will change nothing.
+    /// Whether the console cannot make changes.
     pub read_only: bool,
 }
 
-/// Watches and steers an engine in another process. Dropping it stops nothing there.
+/// Observes and controls an engine in another process. Dropping it does not affect the engine.
 pub struct RemoteSession {
     stream: UnixStream,
     shared: Arc<Shared>,
-    /// The first snapshot received, and when it came.
+    /// The first snapshot and the time when it was received.
     first: (Snapshot, Instant),
     next: u64,
 }
@@ -57,18 +57,19 @@ struct State {
     shown: Option<(Snapshot, Instant)>,
     audience: Audience,
     spans: Vec<Span>,
-    /// Lost before they were sent, on the way, and here.
+    /// The spans lost before they were sent, on the way, and here.
     lost: (u64, u64, u64),
     answers: HashMap<u64, Result<Reply, Refusal>>,
-    /// Why there will be no more.
+    /// The reason why the connection ended.
     over: Option<String>,
 }
 
 impl RemoteSession {
-    /// Joins the server that listens at `path`.
+    /// Connects to the server at `path`.
     ///
     /// # Errors
-    /// Nobody listens there, or it is another version, or it does not answer.
+    /// Returns an error if no server listens there, if it has another version, or if it does not
+    /// answer.
     pub fn join(path: &Path, viewer: Viewer) -> Result<Self, RemoteError> {
         let stream = greet(path, viewer)?;
         let shared = Arc::new(Shared::default());
@@ -86,7 +87,7 @@ impl RemoteSession {
         })
     }
 
-    /// Whether the server is gone.
+    /// Returns whether the connection has ended.
     pub fn is_over(&self) -> bool {
         self.shared.state.lock().over.is_some()
     }
@@ -105,7 +106,7 @@ impl RemoteSession {
 }
 
 impl Shared {
-    /// Waits until `there` finds something.
+    /// Waits until `there` returns a value.
     fn wait<T>(
         &self,
         most: Duration,
@@ -129,11 +130,11 @@ impl Shared {
     }
 }
 
-/// Connects and says who this is.
+/// Connects and sends the viewer's name.
 fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
     let mut stream = connect(path, GREETING).map_err(turned_away)?;
     stream.set_read_timeout(Some(GREETING))?;
-    // A server that reads nothing must not hold this process up.
+    // A server that does not read must not block this process.
     stream.set_write_timeout(Some(ANSWER))?;
     let mut theirs = [0; HELLO];
     stream.read_exact(&mut theirs).map_err(turned_away)?;
@@ -145,31 +146,31 @@ fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
     Ok(stream)
 }
 
-/// A server that hangs up before it has said anything takes nobody more; one that says
-/// nothing is none.
+/// A server that hangs up before its greeting accepts no more viewers; a process that sends nothing
+/// is not a server.
 fn turned_away(error: io::Error) -> RemoteError {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
-            RemoteError::Refused("it has as many viewers as it serves, or is ending".into())
+            RemoteError::Refused("too many viewers, or the server is shutting down".into())
         }
         ErrorKind::WouldBlock | ErrorKind::TimedOut => RemoteError::Silent(GREETING),
         _ => RemoteError::Io(error),
     }
 }
 
-/// Takes in what the server says, until it says no more.
+/// Receives the server's messages until the connection ends.
 fn read(stream: &mut UnixStream, shared: &Shared) {
     let why = loop {
         let message = match receive::<Message>(stream, NEWS) {
             Ok(message) => message,
             Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
-                break "the server is gone".to_owned();
+                break "the connection to the server was lost".to_owned();
             }
-            Err(e) => break format!("the server is gone: {e}"),
+            Err(e) => break format!("the connection to the server was lost: {e}"),
         };
         let mut state = shared.state.lock();
         if let Err(e) = state.take(message) {
-            break format!("the server says what cannot be: {e}");
+            break format!("the server sent invalid data: {e}");
         }
         shared.changed.notify_all();
     };
@@ -184,7 +185,8 @@ impl State {
             Message::Whole(shown) => self.shown = Some((checked(*shown)?, Instant::now())),
             Message::Change(delta) => {
                 let known = self.shown.as_mut();
-                let (shown, at) = known.ok_or_else(|| WireError::Damaged("no state".into()))?;
+                let (shown, at) =
+                    known.ok_or_else(|| WireError::Damaged("a change without a state".into()))?;
                 delta.apply(shown)?;
                 *at = Instant::now();
             }
@@ -200,7 +202,7 @@ impl State {
                 self.lost.1 = lost;
             }
             Message::Answer(number, reply) => {
-                // Nobody waits for an answer that came too late.
+                // No one waits for answers that arrive late.
                 self.answers.clear();
                 self.answers.insert(number, reply);
             }
@@ -252,11 +254,10 @@ impl Session for RemoteSession {
     }
 }
 
-/// The command with its files as this process sees them: the server runs in another
-/// folder.
+/// Returns the command with absolute paths, since the server runs in another folder.
 ///
 /// # Errors
-/// The file to be played is none that this process can play.
+/// Returns an error if this process cannot use the file.
 fn as_seen_from_here(command: Command) -> Result<Command, RemoteRefusal> {
     let absolute = |path: &Path| {
         let found = std::path::absolute(path);
@@ -283,10 +284,10 @@ impl Drop for RemoteSession {
     }
 }
 
-/// Ends the server that listens at `path`, in order, and waits until it has gone.
+/// Stops the server at `path` and waits until it has ended.
 ///
 /// # Errors
-/// Nobody listens there, or it does not answer.
+/// Returns an error if no server listens there or it does not answer.
 pub fn stop(path: &Path) -> Result<(), RemoteError> {
     let viewer = Viewer {
         name: "stop".into(),

@@ -1,4 +1,4 @@
-//! The server: one thread that owns a session and tells viewers what it shows.
+//! The server: a thread that owns a session and sends its state to viewers.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -20,21 +20,21 @@ use super::rights::{EditLock, check_paths};
 use super::socket::BoundSocket;
 use super::viewer::{FAREWELL, News, ViewerState};
 
-/// Between looks at spans while somebody watches and something moves.
+/// The polling interval for spans while a viewer is connected and the state changes.
 const LIVE: Duration = Duration::from_millis(40);
-/// Between looks at the state then, and at everything while a recording is made.
+/// The polling interval for the state then, and for everything while recording.
 const STATE: Duration = Duration::from_millis(100);
-/// Between looks while somebody watches and nothing moves.
+/// The polling interval while a viewer is connected and nothing changes.
 const STILL: Duration = Duration::from_millis(250);
-/// Between looks while nobody does.
+/// The polling interval without viewers.
 const ALONE: Duration = Duration::from_secs(1);
-/// Requests that may wait.
+/// The number of requests that may wait.
 const QUEUE: usize = 64;
 
-/// Takes the lines of the session's log as they come.
+/// Receives new lines of the session's log.
 pub type LogSink = Box<dyn FnMut(&LogEntry) + Send>;
 
-/// A session that is served.
+/// A served session.
 pub struct Hub {
     path: PathBuf,
     events: SyncSender<Event>,
@@ -42,11 +42,10 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Serves `session` at `door`, until it is stopped by [`Hub::stopper`] or by a
-    /// viewer's wish.
+    /// Serves `session` at `door` until [`Hub::stopper`] or a viewer's request stops it.
     ///
     /// # Errors
-    /// A thread cannot be started.
+    /// Returns an error if a thread cannot be started.
     pub fn start(
         session: Box<dyn Session>,
         door: BoundSocket,
@@ -55,7 +54,7 @@ impl Hub {
         let (events, queue) = sync_channel(QUEUE);
         let path = door.path().to_owned();
         door.listener.set_nonblocking(true)?;
-        // What wakes the door is no path: the socket's file may be gone, or another's.
+        // A socket pair wakes the listener: the socket's file may be removed or replaced.
         let (here, there) = UnixStream::pair()?;
         let sender = events.clone();
         let accepting = thread::Builder::new()
@@ -79,12 +78,12 @@ impl Hub {
         })
     }
 
-    /// Where it listens.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Ends it, from whatever thread.
+    /// Returns a function that stops the server from any thread.
     pub fn stopper(&self) -> impl FnOnce() + Send + 'static {
         let events = self.events.clone();
         move || {
@@ -92,13 +91,12 @@ impl Hub {
         }
     }
 
-    /// Waits for its end: the session has drained and every viewer was told.
+    /// Waits for the end: the session has drained and every viewer was notified.
     pub fn join(self) {
         let _ = self.thread.join();
     }
 }
 
-/// The state of the server's loop.
 struct HubLoop {
     session: Box<dyn Session>,
     log: LogSink,
@@ -128,7 +126,7 @@ impl HubLoop {
         }
     }
 
-    /// Until it is told to stop; the session has ended then.
+    /// Runs until it is stopped; the session has then ended.
     fn serve(mut self, queue: &Receiver<Event>) -> Vec<ViewerState> {
         let mut next = Instant::now();
         loop {
@@ -139,7 +137,7 @@ impl HubLoop {
                     if self.asked(viewer, request) {
                         break;
                     }
-                    // Whoever asks without end holds nobody else up.
+                    // A viewer with endless requests must not delay the others.
                     Instant::now() >= next
                 }
                 Ok(Event::Joined(link)) => {
@@ -200,7 +198,7 @@ impl HubLoop {
     fn look_at_state(&mut self, news: &mut News, whole: bool) {
         self.state_at = Some(Instant::now());
         let mut shown = self.session.snapshot();
-        // What differs from viewer to viewer goes by itself.
+        // The parts that differ between viewers are sent separately.
         shown.audience = Audience::default();
         self.recording = shown.recording.is_some();
         self.write_log(&shown);
@@ -245,7 +243,7 @@ impl HubLoop {
         }
     }
 
-    /// Answers a request; whether the server is to end.
+    /// Answers a request. Returns whether the server is to stop.
     fn asked(&mut self, viewer: u64, request: ReceivedRequest) -> bool {
         let Some(at) = self.viewers.iter().position(|s| s.link.number == viewer) else {
             return false;
@@ -258,7 +256,7 @@ impl HubLoop {
         {
             self.cut_off(at);
         }
-        // Who edits is shown at once.
+        // Viewers see a new editor at once.
         self.tell(&News::default());
         stops
     }
@@ -280,12 +278,12 @@ impl HubLoop {
         }
     }
 
-    /// Ends the connection of a viewer that asks and reads no answer.
+    /// Ends the connection of a viewer that sends requests and reads no answers.
     fn cut_off(&mut self, at: usize) {
         let viewer = self.viewers.swap_remove(at);
         self.edit_lock.leave(viewer.link.number);
         let text = format!(
-            "{} was cut off: it asks and reads no answers",
+            "{} was disconnected: it does not read its answers",
             viewer.link.join.name
         );
         UntracedLine::new(LogTarget::Session, LogLevel::Warn, &text).trace();
@@ -294,7 +292,7 @@ impl HubLoop {
             level: LogLevel::Warn,
             text,
         });
-        let word = "cut off: too many answers were waiting to be read";
+        let word = "disconnected: too many unread answers";
         viewer.link.cut_off(bytes(&Message::Refused(word.into())));
     }
 }

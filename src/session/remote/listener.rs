@@ -1,4 +1,4 @@
-//! How connections are let in, and the threads of each.
+//! Accepts connections, and the threads of each connection.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -19,46 +19,46 @@ use super::message::{Join, Message, REQUEST, ReceivedRequest, receive, receive_b
 use super::socket::BoundSocket;
 use super::viewer::{Link, Outbox};
 
-/// A connection says who it is within this time.
+/// The time within which a connection must introduce itself.
 const GREETING: Duration = Duration::from_secs(5);
-/// The longest wait until the outbox of a viewer that leaves, or is cut off, is written.
+/// The longest wait for writing the outbox of a viewer that leaves or is disconnected.
 const LAST_WORD: Duration = Duration::from_secs(5);
-/// Viewers at most.
+/// The maximum number of viewers.
 const MOST: usize = 32;
-/// Connections at most that have not said yet who they are; one more, and the oldest of
-/// them goes.
+/// The maximum number of connections that have not introduced themselves. A further connection
+/// replaces the oldest.
 const PENDING: usize = 32;
-/// Before the next try where a connection cannot be taken: 100 ms.
+/// The time before the next try if accepting a connection failed: 100 ms.
 const PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
-/// A viewer's name is cut to so many characters.
+/// The maximum length of a viewer's name in characters.
 const NAME: usize = 64;
 
-/// An event of a connection, for the hub; or the request to stop.
+/// An event of a connection, or the request to stop.
 pub(super) enum Event {
     /// A viewer has joined.
     Joined(Link),
-    /// The viewer of that number asks for something.
+    /// The viewer with this number sent a request.
     Asked(u64, ReceivedRequest),
-    /// The viewer of that number has left.
+    /// The viewer with this number has left.
     Left(u64),
-    /// The server is to end.
+    /// Stop the server.
     Stop,
 }
 
-/// The connections that are open.
+/// The open connections.
 #[derive(Default)]
 struct Connections {
-    /// Those who have not said who they are, the oldest first.
+    /// Connections that have not introduced themselves, oldest first.
     pending: Leaf<VecDeque<(u64, UnixStream)>>,
     viewers: AtomicUsize,
 }
 
 impl Connections {
-    /// Lets a connection in; where there are too many, the one that said nothing for
-    /// longest goes.
+    /// Accepts a connection. If there are too many, it closes the oldest one that has not
+    /// introduced itself.
     fn enter(&self, number: u64, stream: &UnixStream) -> io::Result<()> {
         let mut pending = self.pending.lock();
         if pending.len() >= PENDING
@@ -70,19 +70,19 @@ impl Connections {
         Ok(())
     }
 
-    /// It has said who it is, or is gone.
+    /// Removes a connection that has introduced itself or ended.
     fn leave(&self, number: u64) {
         self.pending.lock().retain(|(n, _)| *n != number);
     }
 
-    /// A slot for one more viewer, if there is one.
+    /// Returns a slot for a viewer, or `None` if all are taken.
     fn take_slot(self: &Arc<Self>) -> Option<ViewerSlot> {
         let slot = ViewerSlot(Arc::clone(self));
         (self.viewers.fetch_add(1, Ordering::AcqRel) < MOST).then_some(slot)
     }
 }
 
-/// One viewer's slot; free again once this is dropped.
+/// One viewer's slot, freed when this is dropped.
 struct ViewerSlot(Arc<Connections>);
 
 impl Drop for ViewerSlot {
@@ -91,13 +91,13 @@ impl Drop for ViewerSlot {
     }
 }
 
-/// Lets connections in until the other end of `end` is gone.
+/// Accepts connections until the other end of `end` is closed.
 pub(super) fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStream) {
     let connections = Arc::<Connections>::default();
     let mut number = 0;
     while somebody_comes(&door.listener, end) {
         let Ok((stream, _)) = door.listener.accept() else {
-            // Out of file descriptors, say: waiting is better than spinning.
+            // The process may be out of file descriptors: waiting is better than spinning.
             let _ = poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&PAUSE));
             continue;
         };
@@ -110,7 +110,7 @@ pub(super) fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStr
             let _ = serve(stream, number, &events, &here);
             here.leave(number);
         };
-        // Without a thread it is closed at once, and told by that.
+        // If no thread starts, the connection is closed, which tells the client.
         let thread = thread::Builder::new().name("viewer".into()).spawn(serve);
         if thread.is_err() {
             connections.leave(number);
@@ -118,31 +118,31 @@ pub(super) fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStr
     }
 }
 
-/// Waits for a connection; false once the other end of `end` is gone.
+/// Waits for a connection. Returns `false` once the other end of `end` is closed.
 fn somebody_comes(listener: &UnixListener, end: &UnixStream) -> bool {
     let mut looked_at = [
         PollFd::new(end, PollFlags::IN),
         PollFd::new(listener, PollFlags::IN),
     ];
-    // Where it fails the listener, which does not wait, says that nobody is there.
+    // If polling fails, the non-blocking accept reports that there is no connection.
     let _ = poll(&mut looked_at, None);
     looked_at[0].revents().is_empty()
 }
 
-/// Whether the other end is this user's.
+/// Returns whether the peer belongs to this user.
 #[cfg(target_os = "linux")]
 fn is_own(stream: &UnixStream) -> bool {
     let peer = rustix::net::sockopt::socket_peercred(stream);
     peer.is_ok_and(|p| p.uid == rustix::process::getuid())
 }
 
-/// The file's permissions are what there is elsewhere.
+/// Other systems only have the file's permissions.
 #[cfg(not(target_os = "linux"))]
 fn is_own(_: &UnixStream) -> bool {
     true
 }
 
-/// Greets, then reads requests until the viewer leaves.
+/// Greets a client and reads its requests until it leaves.
 fn serve(
     mut stream: UnixStream,
     number: u64,
@@ -154,7 +154,7 @@ fn serve(
     };
     connections.leave(number);
     let Some(_slot) = connections.take_slot() else {
-        let full = format!("it has {MOST} viewers, as many as it serves");
+        let full = format!("it has {MOST} viewers, the maximum");
         return send(&mut stream, &Message::Refused(full));
     };
     stream.set_read_timeout(None)?;
@@ -172,20 +172,20 @@ fn serve(
         stream: stream.try_clone()?,
     };
     let told = hear(&mut stream, link, events);
-    // A writer that is stuck is let go in the end.
+    // Releases a writer that is stuck.
     outbox.close();
     outbox.await_end(LAST_WORD);
     let _ = stream.shutdown(Shutdown::Both);
     told
 }
 
-/// Who connects; none where it is another version, which is told.
+/// Returns the client's introduction, or `None` after telling it that its version differs.
 fn greet(stream: &mut UnixStream) -> io::Result<Option<Join>> {
-    // Some systems have it take this from its listener.
+    // Some systems inherit this from the listener.
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(GREETING))?;
     stream.set_write_timeout(Some(GREETING))?;
-    // Ours goes first, so that one of another version can be told.
+    // The server's greeting goes first, so that a client of another version can report it.
     stream.write_all(&hello(Format::Connection))?;
     let mut bytes = [0; HELLO];
     stream.read_exact(&mut bytes)?;
@@ -198,7 +198,7 @@ fn greet(stream: &mut UnixStream) -> io::Result<Option<Join>> {
     Ok(Some(join))
 }
 
-/// Passes on what a viewer asks for, until it leaves.
+/// Passes on a viewer's requests until it leaves.
 fn hear(stream: &mut UnixStream, link: Link, events: &SyncSender<Event>) -> io::Result<()> {
     let number = link.number;
     let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
@@ -222,7 +222,7 @@ fn write(mut stream: UnixStream, outbox: &Outbox) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
-/// A name that can be shown: no control characters, not too long.
+/// Returns a name that can be displayed: without control characters and of limited length.
 fn plain(name: &str) -> String {
     let kept = name.chars().filter(|c| !c.is_control());
     kept.take(NAME).collect()

@@ -1,5 +1,4 @@
-//! The messages of a connection, after the hellos: each a length and then so many
-//! bytes.
+//! The messages of a connection after the greetings: each has a length and that number of bytes.
 
 use std::io::{self, Read, Write};
 
@@ -11,16 +10,16 @@ use crate::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
 
 use super::RemoteRefusal;
 
-/// Who joins: the first thing a console says.
+/// A console's introduction, its first message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Join {
     /// `user@terminal`.
     pub name: String,
-    /// It changes nothing.
+    /// Whether it cannot make changes.
     pub read_only: bool,
 }
 
-/// A request of a console, with a number that its answer repeats.
+/// A console's request, with a number that its answer repeats.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     /// The number that the answer repeats.
@@ -29,31 +28,31 @@ pub(super) struct Request {
     pub ask: Ask,
 }
 
-/// A request to the server.
+/// The kinds of requests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Ask {
     /// Pass a command to the session.
     Command(Command),
     /// Preview the changes that applying a setup would make.
     Preview(Box<Setup>),
-    /// End the server, in order.
+    /// Shut the server down.
     Stop,
 }
 
-/// A request as it was received.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(super) struct ReceivedRequest {
     /// The number that the answer repeats.
     pub number: u64,
-    /// The request, or why it could not be decoded.
+    /// The request, or the reason why it could not be decoded.
     pub ask: Result<Ask, Refusal>,
 }
 
 impl ReceivedRequest {
-    /// Decodes a request. Where only its number can be read, `ask` is a refusal.
+    /// Decodes a request. If only its number can be read, `ask` is a refusal.
     ///
     /// # Errors
-    /// Not even the number can be decoded.
+    /// Returns an error if not even the number can be decoded.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let (number, rest) = decode_first(bytes)?;
         let ask = decode(rest).map_err(not_understood);
@@ -70,42 +69,42 @@ fn not_understood(error: WireError) -> Refusal {
     RemoteRefusal::NotUnderstood(why).into()
 }
 
-/// A message of a server to a console.
+/// A server's message to a console.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// All that is shown; what follows counts from it.
+    /// The complete state, which later changes refer to.
     Whole(Box<Snapshot>),
     /// The change of the state since the last one sent.
     Change(Delta),
-    /// Spans since those sent before.
+    /// The spans since the last ones sent.
     Spans(SpanBatch),
-    /// The part of the state that differs from viewer to viewer: the audience, and the number
-    /// of spans dropped on the way to this one.
+    /// The part of the state that differs between viewers: the audience, and the number of spans
+    /// dropped on the way to this viewer.
     You(Audience, u64),
-    /// The answer to the request of that number.
+    /// The answer to the request with this number.
     Answer(u64, Result<Reply, Refusal>),
-    /// This console may not join; says why.
+    /// The server refuses this console, with the reason.
     Refused(String),
 }
 
 /// An answer that is not a refusal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
-    /// The command was taken.
+    /// The command was accepted.
     Done,
-    /// The preview that was asked for.
+    /// The requested preview.
     Preview(Box<EditPreview>),
 }
 
-/// Bytes of a message to the server, at most.
+/// The maximum bytes of a message to the server.
 pub(super) const REQUEST: usize = 4 << 20;
-/// Bytes of a message to a console, at most.
+/// The maximum bytes of a message to a console.
 pub(super) const NEWS: usize = 64 << 20;
 
-/// A message with its length before it.
+/// Returns a message with its length before it.
 ///
 /// # Errors
-/// It cannot be written down.
+/// Returns an error if the message cannot be encoded.
 pub(super) fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
     let body = encode(message)?;
     let length = u32::try_from(body.len());
@@ -118,7 +117,7 @@ pub(super) fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
 /// Writes a message.
 ///
 /// # Errors
-/// The stream fails.
+/// Returns an error if the stream fails.
 pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let bytes = frame(message).map_err(io::Error::other)?;
     to.write_all(&bytes)
@@ -127,7 +126,7 @@ pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
 /// Reads a message of at most `most` bytes.
 ///
 /// # Errors
-/// The stream ends or fails, or says something else.
+/// Returns an error if the stream ends or fails, or if the message is invalid.
 pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
     decode(&receive_bytes(from, most)?).map_err(io::Error::other)
 }
@@ -135,7 +134,7 @@ pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) ->
 /// Reads the bytes of a message, at most `most`.
 ///
 /// # Errors
-/// The stream ends or fails, or announces more.
+/// Returns an error if the stream ends or fails, or announces a longer message.
 pub(super) fn receive_bytes(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
@@ -144,7 +143,7 @@ pub(super) fn receive_bytes(from: &mut impl Read, most: usize) -> io::Result<Vec
         return Err(io::Error::other(WireError::TooLong { found, most }));
     }
     let mut bytes = Vec::new();
-    // Grows with what comes, not with what was announced.
+    // The buffer grows with the received bytes, not with the announced length.
     let read = from.by_ref().take(found as u64).read_to_end(&mut bytes)?;
     if read < found {
         return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,19 +1,19 @@
 //! A session with an engine in another process, over a local socket.
 //!
-//! The [`Hub`] owns the session and serves any number of viewers; a [`RemoteSession`]
-//! is one of them. Who may connect is who may open the socket's file: its owner. A
-//! viewer that is slow or dies costs the server nothing: what it does not take in time
-//! is dropped and counted, and the newest state is sent once it reads again.
+//! The [`Hub`] owns the session and serves any number of viewers, each a [`RemoteSession`]. The
+//! permissions of the socket's file control access: only its owner may connect. A slow or dead
+//! viewer does not delay the server: messages that it does not read in time are dropped and
+//! counted, and it receives the newest state once it reads again.
 //!
-//! The hub looks at its session 25 times a second while somebody watches and something moves, four
-//! times while nothing does, once while nobody watches, and encodes once for all viewers. Each
-//! viewer has an outbox of 4 MiB that a thread of its own writes. Answers have a bound too: a
-//! viewer that asks and never reads is cut off.
+//! The hub polls its session 25 times a second while a viewer is connected and the state changes,
+//! four times while nothing changes, and once without viewers. It encodes messages once for all
+//! viewers. Each viewer has an outbox of 4 MiB with its own writing thread. Answers are bounded
+//! too: a viewer that sends requests and never reads is disconnected.
 //!
-//! A name is served once because its server holds a lock on a file beside the socket. A socket is
-//! dead, and is removed, where that lock is free and connecting is refused. A server removes what
-//! it bound itself, told by device and inode. The folder has mode 0700 and the socket 0600, and the
-//! kernel is asked for the peer's user.
+//! A server holds a lock on a file next to its socket, so that each name is served once. A socket
+//! is dead, and is removed, if its lock is free and connecting to it is refused. A server removes
+//! only the socket that it bound, identified by device and inode. The folder has mode 0700 and the
+//! socket 0600, and the server checks the peer's user with the kernel.
 
 mod client;
 mod hub;
@@ -40,10 +40,10 @@ use divisi_model::codes::{Code, Coded};
 
 use super::wire::WireError;
 
-/// Why there is no connection.
+/// The reasons why connecting failed.
 #[derive(Debug, Error)]
 pub enum RemoteError {
-    /// The socket has no usable place.
+    /// The socket's path cannot be used.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// The bytes received are damaged, or of another format or version.
@@ -55,8 +55,8 @@ pub enum RemoteError {
     /// No answer came in time.
     #[error("no answer came within {0:?}")]
     Silent(Duration),
-    /// The server turned the console away; says why.
-    #[error("the server does not take this console: {0}")]
+    /// The server refused the console, with the reason.
+    #[error("the server refused this console: {0}")]
     Refused(String),
 }
 
@@ -69,43 +69,43 @@ impl From<RemoteRefusal> for RemoteError {
     }
 }
 
-/// Why what a console asks of a server is not done.
+/// The reasons why a server does not execute a console's request.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RemoteRefusal {
-    /// The console may change nothing.
+    /// The console is read-only.
     #[error("this console is read-only")]
     ReadOnly,
-    /// Another console is editing: names it.
-    #[error("{0} is editing; nothing changes until they leave or let go (E)")]
+    /// Another console, with this name, is editing.
+    #[error("{0} is editing; wait until they leave or release editing (E)")]
     AnotherEdits(String),
-    /// The server would look for the file in another folder.
+    /// The path is relative, but the server runs in another folder.
     #[error("{}: expected an absolute path, since the server runs in another folder", .0.display())]
     PathRelative(PathBuf),
-    /// A file that is named cannot be used here; says which and why.
+    /// This process cannot use the file.
     #[error("{}: {why}", .path.display())]
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// A load's file of arrivals cannot be used.
+    /// The arrivals file of a load cannot be used.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The request could not be decoded by the server; says why.
-    #[error("what was asked cannot be, or is no request of this version: {0}")]
+    /// The server could not decode the request.
+    #[error("invalid request, or a request of another version: {0}")]
     NotUnderstood(String),
-    /// The server is gone; says why.
+    /// The connection to the server has ended, with the reason.
     #[error("{0}")]
     Gone(String),
-    /// The server cannot be asked; says why.
-    #[error("the server cannot be asked: {0}")]
+    /// The request cannot be sent.
+    #[error("the request cannot be sent: {0}")]
     NotAsked(String),
     /// The server has not answered in time.
     #[error("the server has not answered for {0:?}")]
     Silent(Duration),
-    /// The server answered something else than what it was asked for.
-    #[error("the server gave no preview")]
+    /// The server answered a preview with another message.
+    #[error("the server sent no preview")]
     NoPreview,
 }
 

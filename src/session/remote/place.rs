@@ -1,4 +1,5 @@
-//! Where sockets lie: a folder that is its owner's alone, one socket a server, named after it.
+//! The location of sockets: a folder accessible only to its owner, with one socket for each server,
+//! named after it.
 
 use std::fmt;
 use std::fs::{self, DirBuilder};
@@ -11,37 +12,37 @@ use thiserror::Error;
 
 use divisi_model::user_folders;
 
-/// Why there is no socket to serve on or to join.
+/// The reasons why a socket cannot be used.
 #[derive(Debug, Error)]
 pub enum PlaceError {
-    /// A server of this name is running.
-    #[error("a server named `{0}` is running already; join it, stop it or give another name")]
+    /// A server with this name is running.
+    #[error(
+        "a server named `{0}` is already running; attach to it, stop it or choose another name"
+    )]
     Taken(String),
-    /// The folder of sockets is not safe; says why.
-    #[error("{path}: expected a folder of your own that nobody else can enter; {why}")]
+    /// The folder of sockets is not safe.
+    #[error("{path}: expected a folder that only you can access; {why}")]
     Unsafe {
         /// The path of the file or folder.
         path: PathBuf,
         /// The reason.
         why: String,
     },
-    /// The text is no name of a server.
+    /// The text is not a valid server name.
     #[error(
-        "a server cannot be named `{0}`: expected 1 to 64 letters, digits, `-`, `_` and `.`, \
-         not a `-` or `.` first"
+        "server name `{0}`: expected 1 to 64 letters, digits, `-`, `_` and `.`, \
+         not starting with `-` or `.`"
     )]
     Name(String),
-    /// Something else than a dead socket lies at the path.
-    #[error(
-        "{0}: expected nothing or the socket of a server that is gone, found something else; it stays as it is"
-    )]
+    /// The path has a file that is not a dead socket.
+    #[error("{0}: expected no file or the socket of a stopped server, found another file")]
     Occupied(PathBuf),
     /// A file or folder cannot be used.
     #[error("{path}: {error}")]
     Io {
         /// The path of the file or folder.
         path: PathBuf,
-        /// The error of the system.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -51,7 +52,7 @@ pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> PlaceError {
     move |error| PlaceError::Io { path, error }
 }
 
-/// The folder of this user's sockets, made if it is not there.
+/// Returns the folder of this user's sockets, and creates it if it is missing.
 pub(super) fn folder() -> Result<PathBuf, PlaceError> {
     let folder = user_folders::sockets();
     let uid = rustix::process::getuid().as_raw();
@@ -62,20 +63,19 @@ pub(super) fn folder() -> Result<PathBuf, PlaceError> {
     made.map_err(failed(&folder))?;
     let found = fs::symlink_metadata(&folder).map_err(failed(&folder))?;
     let why = match &found {
-        f if !f.is_dir() => "it is no folder",
-        f if f.uid() != uid => "it is another user's",
-        f if f.mode() & 0o077 != 0 => "others can enter it (chmod 700 it)",
+        f if !f.is_dir() => "it is not a folder",
+        f if f.uid() != uid => "it belongs to another user",
+        f if f.mode() & 0o077 != 0 => "other users can access it (run `chmod 700`)",
         _ => return Ok(folder),
     };
     let (path, why) = (folder, why.to_owned());
     Err(PlaceError::Unsafe { path, why })
 }
 
-/// Where the server listens that is to be joined: called `name`, or with a socket of that
-/// path.
+/// Returns the socket path of a server, given by name or by path.
 ///
 /// # Errors
-/// No such name can be, or sockets have no safe folder.
+/// Returns an error if the name is invalid or sockets have no safe folder.
 pub fn path_of(name: &str) -> Result<PathBuf, PlaceError> {
     match name.contains('/') {
         true => Ok(PathBuf::from(name)),
@@ -83,18 +83,17 @@ pub fn path_of(name: &str) -> Result<PathBuf, PlaceError> {
     }
 }
 
-/// Where a server called `name` listens.
+/// Returns the socket path of the server `name`.
 pub(super) fn socket_of(name: &ServerName) -> Result<PathBuf, PlaceError> {
     Ok(folder()?.join(format!("{name}.sock")))
 }
 
-/// A server's name: letters, digits, `-`, `_` and `.`, not a `-` or `.` first. It is
-/// no path, so a socket named by it lies in the folder of sockets and nowhere else, and no
-/// option of a command.
+/// A server's name: letters, digits, `-`, `_` and `.`, not starting with `-` or `.`. Such a name is
+/// neither a path, so its socket is always in the folder of sockets, nor an option of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ServerName(String);
 
-/// Characters of a name at most.
+/// The maximum length in characters.
 const MOST: usize = 64;
 
 fn is_plain(c: char) -> bool {
@@ -106,8 +105,7 @@ fn begins(c: char) -> bool {
 }
 
 impl ServerName {
-    /// The name that is most like `text`: what cannot be in one becomes `-`, or `_` where it
-    /// comes first.
+    /// Returns the closest name to `text`: invalid characters become `-`, or `_` at the start.
     pub fn like(text: &str) -> Self {
         let plain = |(at, c): (usize, char)| match c {
             c if is_plain(c) && (at > 0 || begins(c)) => c,
@@ -121,7 +119,7 @@ impl ServerName {
         }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

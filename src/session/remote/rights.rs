@@ -1,5 +1,5 @@
-//! Who may ask for what: one table of all that can be asked, and the lock that one of those who
-//! watch has on editing.
+//! The permissions of viewers: a table of all requests, and the lock that a viewer holds on
+//! editing.
 
 use std::path::Path;
 
@@ -9,20 +9,20 @@ use divisi_engine::load::LoadPattern;
 use super::RemoteRefusal;
 use super::message::{Ask, Join};
 
-/// The right that a request takes.
+/// The right that a request requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Right {
-    /// Anybody who watches.
+    /// Any viewer.
     Watch,
-    /// Not read-only. It is nothing that two could do against each other, so it matters
-    /// not who edits.
+    /// Any viewer that is not read-only. Such requests do not conflict, so the viewer need not be
+    /// the editor.
     Act,
-    /// The one who edits. Where nobody does, asking for it is how one begins to.
+    /// The editing viewer. Without an editor, such a request makes its viewer the editor.
     Edit,
 }
 
 impl Right {
-    /// Returns the right that `ask` takes.
+    /// Returns the right that `ask` requires.
     fn to(ask: &Ask) -> Self {
         match ask {
             Ask::Preview(_) => Right::Watch,
@@ -69,18 +69,18 @@ impl Right {
     }
 }
 
-/// Who has taken editing on.
+/// The viewer that is editing.
 #[derive(Debug, Default)]
 pub(super) struct EditLock {
     editor: Option<(u64, String)>,
 }
 
 impl EditLock {
-    /// Lets the viewer ask for this; the first who changes something is the one who
-    /// edits.
+    /// Checks that the viewer may send this request. The first viewer that makes a change becomes
+    /// the editor.
     ///
     /// # Errors
-    /// It may not; says why.
+    /// Returns the reason if the request is not allowed.
     pub(super) fn admit(&mut self, viewer: u64, join: &Join, ask: &Ask) -> Result<(), Refusal> {
         match Right::to(ask) {
             Right::Watch => {}
@@ -97,7 +97,7 @@ impl EditLock {
         Ok(())
     }
 
-    /// The viewer is gone, or lets others edit.
+    /// Releases editing, because the viewer has left or lets others edit.
     pub(super) fn leave(&mut self, viewer: u64) {
         if self.edits(viewer) {
             self.editor = None;
@@ -117,7 +117,7 @@ impl EditLock {
         }
     }
 
-    /// Returns the audience as this viewer sees it, among so many viewers.
+    /// Returns the audience from this viewer's point of view, among `viewers`.
     pub(super) fn seen_by(&self, viewer: u64, viewers: usize) -> Audience {
         Audience {
             viewers,
@@ -136,7 +136,7 @@ fn may_act(join: &Join) -> Result<(), Refusal> {
     }
 }
 
-/// The file that a command means, if it means one.
+/// Returns the file of a command, if it has one.
 fn file_of(command: &Command) -> Option<&Path> {
     match command {
         Command::StartRecording(path) => Some(path),
@@ -145,10 +145,10 @@ fn file_of(command: &Command) -> Option<&Path> {
     }
 }
 
-/// Refuses a file that this process would look for in another folder than whoever asks.
+/// Refuses a file path that is relative, since the client runs in another folder.
 ///
 /// # Errors
-/// The path is relative.
+/// Returns an error if the path is relative.
 pub(super) fn check_paths(command: &Command) -> Result<(), Refusal> {
     match file_of(command).filter(|path| !path.is_absolute()) {
         Some(path) => Err(RemoteRefusal::PathRelative(path.to_owned()).into()),

@@ -1,5 +1,5 @@
-//! The socket of a server: bound where no other server listens, found, and removed where its
-//! server is gone.
+//! A server's socket: bound if no other server listens there, listed, and removed if its server has
+//! ended.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -14,31 +14,31 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, socket};
 
 use super::place::{PlaceError, ServerName, failed, folder, socket_of};
 
-/// A socket to serve on. It goes when this is dropped.
+/// A socket to serve on, removed when this is dropped.
 #[derive(Debug)]
 pub struct BoundSocket {
     pub(super) listener: UnixListener,
     path: PathBuf,
-    /// Which file was bound: another's at the same path is left alone.
+    /// The bound file: another server's socket at the same path is left alone.
     bound: Option<Inode>,
     name: ServerName,
     _lock: Lock,
 }
 
 impl BoundSocket {
-    /// Opens the socket of a server called `name`.
+    /// Opens the socket of a server with this name.
     ///
     /// # Errors
-    /// One runs under this name, or the socket cannot be made.
+    /// Returns an error if a server with this name is running or the socket cannot be created.
     pub fn open(name: &ServerName) -> Result<Self, PlaceError> {
         BoundSocket::open_at(&socket_of(name)?, name)
     }
 
-    /// Opens a socket at `path`, which is to lie in a folder of the owner alone.
+    /// Opens a socket at `path`, in a folder that should be accessible only to its owner.
     ///
     /// # Errors
-    /// One is served there already, something else than a socket lies there, or it cannot
-    /// be made.
+    /// Returns an error if a server is running there, if the path has a file that is not a socket,
+    /// or if the socket cannot be created.
     pub fn open_at(path: &Path, name: &ServerName) -> Result<Self, PlaceError> {
         let lock = Lock::of(path, name)?;
         clear(path, name)?;
@@ -55,12 +55,12 @@ impl BoundSocket {
         Ok(door)
     }
 
-    /// Where it lies.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The server's name.
+    /// Returns the server's name.
     pub fn name(&self) -> &ServerName {
         &self.name
     }
@@ -74,10 +74,10 @@ impl Drop for BoundSocket {
     }
 }
 
-/// The servers that run, by their names; sockets of dead ones are cleaned up.
+/// Returns the names of running servers, and removes sockets of dead ones.
 ///
 /// # Errors
-/// Sockets have no safe folder, or it cannot be read.
+/// Returns an error if there is no safe folder or it cannot be read.
 pub fn names() -> Result<Vec<String>, PlaceError> {
     let folder = folder()?;
     let mut names = Vec::new();
@@ -98,7 +98,7 @@ pub fn names() -> Result<Vec<String>, PlaceError> {
     Ok(names)
 }
 
-/// Held while a server lives, in a file beside its socket that goes with it.
+/// Held while a server lives, in a file next to its socket that is removed with it.
 #[derive(Debug)]
 struct Lock {
     file: File,
@@ -106,7 +106,7 @@ struct Lock {
 }
 
 impl Lock {
-    /// The lock of the server called `name` whose socket is at `socket`.
+    /// Locks the server `name` whose socket is at `socket`.
     fn of(socket: &Path, name: &ServerName) -> Result<Self, PlaceError> {
         let path = socket.with_extension("lock");
         loop {
@@ -121,7 +121,7 @@ impl Lock {
                 Ok(()) if inode(file.metadata()) == inode_at(&path) => {
                     return Ok(Lock { file, path });
                 }
-                // The server that had it has just gone, and its file with it.
+                // The server that held it has just ended and removed its file.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(name.to_string())),
                 Err(TryLockError::Error(e)) => return Err(failed(&path)(e)),
@@ -132,22 +132,23 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is held: who waits for it sees that it is another file's, and asks again.
+        // Removed while it is held: a process waiting for the lock sees that the file has changed,
+        // and tries again.
         if inode(self.file.metadata()) == inode_at(&self.path) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Removes the socket that a server left, unless one with the lock is about to listen.
+/// Removes a dead server's socket, unless a server with the lock is about to listen.
 fn sweep(path: &Path, name: &ServerName) {
     if let Ok(_lock) = Lock::of(path, name) {
         let _ = clear(path, name);
     }
 }
 
-/// Removes the socket that a server left whose lock is free. Nothing else is removed: locks
-/// can be lost, and others may listen here who have none.
+/// Removes a dead server's socket whose lock is free. No other file is removed: locks can be lost,
+/// and other programs may listen here without one.
 fn clear(path: &Path, name: &ServerName) -> Result<(), PlaceError> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => {}
@@ -160,12 +161,12 @@ fn clear(path: &Path, name: &ServerName) -> Result<(), PlaceError> {
         Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(failed(path))
         }
-        // Of another kind, say.
+        // For example, a file of another type.
         Err(_) => Err(PlaceError::Occupied(path.to_owned())),
     }
 }
 
-/// Which file it is, whatever it is called: its device and number there.
+/// A file's identity, independent of its name: its device and inode.
 type Inode = (u64, u64);
 
 fn inode(found: io::Result<Metadata>) -> Option<Inode> {
@@ -176,14 +177,14 @@ fn inode_at(path: &Path) -> Option<Inode> {
     inode(fs::symlink_metadata(path))
 }
 
-/// A socket that somebody listens at takes a connection within this time, or will not.
+/// The time within which a listening socket accepts a connection.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// Connects to the socket at `path` without waiting for ever: where nobody takes connections and
-/// as many wait as may, the system would have one more wait too.
+/// Connects to the socket at `path` without blocking indefinitely. The system would block if the
+/// backlog is full and no connection is accepted.
 ///
 /// # Errors
-/// It cannot be; `WouldBlock` where that took longer than `most`.
+/// Returns the connection error; `WouldBlock` if it took longer than `most`.
 pub(super) fn connect(path: &Path, most: Duration) -> io::Result<UnixStream> {
     let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
@@ -192,13 +193,13 @@ pub(super) fn connect(path: &Path, most: Duration) -> io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// Whether somebody listens at `path`.
+/// Checks that a server listens at `path`.
 ///
 /// # Errors
-/// Nobody does: `ConnectionRefused` where it is a dead socket.
+/// Returns an error if none does: `ConnectionRefused` for a dead socket.
 pub fn probe(path: &Path) -> io::Result<()> {
     match connect(path, AT_ONCE) {
-        // So many wait there that it takes no more.
+        // The backlog is full.
         Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(()),
         other => other.map(drop),
     }

@@ -1,5 +1,5 @@
-//! One viewer, as the server keeps it: its connection, what waits to be written to it, what it was
-//! sent, and what it missed.
+//! A viewer as the server keeps it: its connection, queued messages, the last messages sent, and
+//! the messages missed.
 
 use std::collections::VecDeque;
 use std::net::Shutdown;
@@ -12,41 +12,40 @@ use divisi_runtime::lock::Leaf;
 
 use super::message::Join;
 
-/// A viewer that reads nothing for so long when the server ends is cut off.
+/// The time after which a viewer that reads nothing is disconnected when the server ends.
 pub(super) const FAREWELL: Duration = Duration::from_secs(1);
-/// Bytes of news that may wait; more is dropped.
+/// The bytes of news that may wait; further news is dropped.
 const MOST: usize = 4 << 20;
-/// Answers that may wait, and their bytes. A console asks for one thing at a time.
+/// The number of answers that may wait. A console sends one request at a time.
 const ANSWERS: usize = 256;
 const ANSWER_BYTES: usize = 4 << 20;
-/// How long whoever writes waits at most before it looks for bytes that woke nobody.
+/// The longest sleep of the writer before it checks for bytes again.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// A viewer and what it knows.
+/// A viewer and the state that it has received.
 pub(super) struct ViewerState {
-    /// The connection to the viewer.
     pub link: Link,
-    /// It follows the newest state; otherwise it needs all of it.
+    /// Whether it has the newest state; otherwise it needs the complete state.
     follows: bool,
-    /// Spans that were dropped on the way to it.
+    /// The spans dropped on the way to it.
     lost: u64,
-    /// The audience and the count of lost spans that it was sent last.
+    /// The audience and the count of lost spans last sent to it.
     told: Option<(Audience, u64)>,
 }
 
 /// The messages for all viewers, each encoded once.
 #[derive(Default)]
 pub(super) struct News {
-    /// The whole state, where a viewer needs it.
+    /// The complete state, if a viewer needs it.
     pub whole: Option<Arc<[u8]>>,
     /// The change of the state, if there is one.
     pub change: Option<Arc<[u8]>>,
-    /// The spans, and how many they are.
+    /// The spans and their number.
     pub spans: Option<(Arc<[u8]>, u64)>,
 }
 
 impl ViewerState {
-    /// A viewer that knows nothing yet.
+    /// Creates a viewer that has received nothing.
     pub(super) fn new(link: Link) -> Self {
         ViewerState {
             link,
@@ -56,12 +55,12 @@ impl ViewerState {
         }
     }
 
-    /// It has to be told the whole state, and there is room for it.
+    /// Returns whether it needs the complete state and has room for it.
     pub(super) fn wants_whole(&self) -> bool {
         !self.follows && self.link.outbox.has_room()
     }
 
-    /// Sends the change, or the whole state where the viewer needs it and there is room.
+    /// Sends the change, or the complete state if the viewer needs it and has room.
     pub(super) fn send_state(&mut self, news: &News) {
         let outbox = &self.link.outbox;
         if self.follows {
@@ -73,7 +72,7 @@ impl ViewerState {
         }
     }
 
-    /// Spans, or their number where there is no room.
+    /// Sends spans, or counts them as lost if there is no room.
     pub(super) fn send_spans(&mut self, news: &News) {
         if let Some((spans, count)) = &news.spans
             && !(self.follows && self.link.outbox.push(spans))
@@ -82,8 +81,8 @@ impl ViewerState {
         }
     }
 
-    /// Returns the audience and the number of lost spans if either is new to the viewer and
-    /// its outbox has room; they count as sent.
+    /// Returns the audience and the number of lost spans if either has changed and the outbox has
+    /// room; they count as sent.
     pub(super) fn news_of_itself(&mut self, audience: Audience) -> Option<(Audience, u64)> {
         let told = Some((audience, self.lost));
         if self.told == told || !self.link.outbox.has_room() {
@@ -98,30 +97,29 @@ impl ViewerState {
 pub(super) struct Link {
     /// The number of the connection.
     pub number: u64,
-    /// The viewer, as it introduced itself.
+    /// The viewer's introduction.
     pub join: Join,
-    /// The messages that wait to be sent.
+    /// The messages to send.
     pub outbox: Arc<Outbox>,
-    /// The connection itself.
     pub stream: UnixStream,
 }
 
 impl Link {
-    /// Lets what waits be written, for a moment, then ends the connection.
+    /// Allows a moment for writing queued messages, then ends the connection.
     pub(super) fn close(&self) {
         let _ = self.stream.set_write_timeout(Some(FAREWELL));
         let _ = self.stream.shutdown(Shutdown::Read);
         self.outbox.close();
     }
 
-    /// Says a last word instead of what waits, then ends the connection.
+    /// Sends a last message instead of the queued ones, then ends the connection.
     pub(super) fn cut_off(self, word: Option<Arc<[u8]>>) {
         self.outbox.close_with(word);
         let _ = self.stream.shutdown(Shutdown::Read);
     }
 }
 
-/// Bytes in the order in which they go.
+/// The bytes to send, in order.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     inner: Leaf<Inner>,
@@ -134,7 +132,7 @@ struct Inner {
     news: Waiting,
     answers: Waiting,
     closed: bool,
-    /// Nobody writes any more.
+    /// Whether the writer has ended.
     ended: bool,
 }
 
@@ -151,7 +149,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Whether so many more fit. One alone may be larger than the bound.
+    /// Returns whether this many more bytes fit. A single message may exceed the bound.
     fn has_room(self, more: usize, most: Waiting) -> bool {
         self.count == 0 || (self.count < most.count && self.bytes + more <= most.bytes)
     }
@@ -178,7 +176,7 @@ impl Inner {
 }
 
 impl Outbox {
-    /// Adds news where there is room for them.
+    /// Adds news if there is room.
     pub(super) fn push(&self, bytes: &Arc<[u8]>) -> bool {
         let most = Waiting {
             count: usize::MAX,
@@ -187,7 +185,8 @@ impl Outbox {
         self.put(bytes, false, most)
     }
 
-    /// Adds an answer; false where so many wait that the viewer cannot be reading them.
+    /// Adds an answer. Returns `false` if so many are waiting that the viewer cannot be reading
+    /// them.
     pub(super) fn answer(&self, bytes: &Arc<[u8]>) -> bool {
         let most = Waiting {
             count: ANSWERS,
@@ -202,12 +201,12 @@ impl Outbox {
         put
     }
 
-    /// Whether at least half of the room for news is free again.
+    /// Returns whether at least half of the room for news is free.
     pub(super) fn has_room(&self) -> bool {
         self.inner.lock().news.bytes <= MOST / 2
     }
 
-    /// Waits for bytes; none once closed and empty.
+    /// Waits for bytes. Returns `None` when closed and empty.
     pub(super) fn take(&self) -> Option<Arc<[u8]>> {
         let mut inner = self.inner.lock();
         loop {
@@ -223,13 +222,13 @@ impl Outbox {
         }
     }
 
-    /// Takes nothing more; what waits still goes.
+    /// Accepts no more messages; queued ones are still sent.
     pub(super) fn close(&self) {
         self.inner.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// Takes nothing more, and instead of what waits a last word goes.
+    /// Accepts no more messages, and replaces the queued ones by a last message.
     fn close_with(&self, word: Option<Arc<[u8]>>) {
         let mut inner = self.inner.lock();
         inner.waiting.clear();
@@ -242,17 +241,17 @@ impl Outbox {
         self.changed.notify_all();
     }
 
-    /// Whoever wrote has ended: all is written, or the viewer is gone.
+    /// Records that the writer has ended: all is written, or the viewer has left.
     pub(super) fn end(&self) {
         let mut inner = self.inner.lock();
         (inner.closed, inner.ended) = (true, true);
         self.changed.notify_all();
     }
 
-    /// Waits until whoever writes has ended, for at most `most`.
+    /// Waits until the writer has ended, for at most `most`.
     pub(super) fn await_end(&self, most: Duration) {
         let inner = self.inner.lock();
-        // Late or not, nothing more is waited for.
+        // The result does not matter: nothing waits longer.
         drop(inner.wait_timeout_while(&self.changed, most, |i| !i.ended));
     }
 }

@@ -1,8 +1,8 @@
-//! Decoding that counts what it makes before it makes it.
+//! Decoding with a memory budget.
 //!
-//! A list of empty texts takes a byte for each in a message and 24 in memory. So every
-//! element of a list is charged, by its size in memory, to a budget that grows with the
-//! bytes that came; what would take more is refused when it is reached.
+//! An empty text takes a byte in a message and 24 bytes in memory. So the size in memory of every
+//! list element is charged to a budget proportional to the received bytes, and a value that would
+//! exceed it is refused.
 
 use std::cell::Cell;
 use std::fmt::{self, Display};
@@ -12,21 +12,21 @@ use serde::de::{DeserializeOwned, Error, StdError};
 use super::WireError;
 use super::counted::Counted;
 
-/// Bytes of memory for each byte that came: twice what any honest list takes.
+/// The bytes of memory for each received byte: twice the need of any real list.
 const EACH: usize = 24;
-/// And so many for the smallest message.
+/// The additional memory for the smallest message.
 const BASE: usize = 64 << 10;
 
-/// Bytes of memory that lists may take which are read from so many bytes.
+/// Returns the bytes of memory that the lists in a message of this size may take.
 pub(crate) fn allowance(bytes: usize) -> usize {
     bytes.saturating_mul(EACH).saturating_add(BASE)
 }
 
-/// The value that `bytes` begin with, whose lists take at most `most` bytes of memory, and
-/// the bytes behind it.
+/// Decodes the value at the start of `bytes`, whose lists may take at most `most` bytes of memory.
+/// Returns the value and the remaining bytes.
 ///
 /// # Errors
-/// They begin with no such value, or it would take more.
+/// Returns an error if the bytes are invalid or the value would exceed the memory.
 pub(crate) fn take_within<T: DeserializeOwned>(
     bytes: &[u8],
     most: usize,
@@ -44,11 +44,11 @@ pub(crate) fn take_within<T: DeserializeOwned>(
     Ok((value, rest))
 }
 
-/// The memory left for a value while it is read, and the error found in it.
+/// The memory left for a value that is being decoded, and the first error.
 pub(super) struct Budget {
-    /// Bytes that are left; none once more was asked for.
+    /// The bytes left, or `None` once the budget was exceeded.
     left: Cell<Option<usize>>,
-    /// The error found. The format cannot carry its text, so it is kept here.
+    /// The first error. It is kept here because the format's errors have no text.
     wrong: Cell<Option<FieldError>>,
 }
 
@@ -64,7 +64,7 @@ impl Budget {
         self.left.get().is_none()
     }
 
-    /// Takes so many bytes from it.
+    /// Takes bytes from the budget.
     pub(super) fn charge(&self, bytes: usize) -> Result<(), FieldError> {
         let left = self.left.get().and_then(|left| left.checked_sub(bytes));
         self.left.set(left);
@@ -74,7 +74,7 @@ impl Budget {
         }
     }
 
-    /// An error that the format passes on, for one with words, which are kept here.
+    /// Keeps an error with text and returns a placeholder in the format's type.
     pub(super) fn put_by<E: Error>(&self, wrong: FieldError) -> E {
         self.wrong.set(Some(wrong));
         E::custom("")
@@ -88,22 +88,22 @@ impl Budget {
     }
 }
 
-/// Why a value cannot be read, and in which field of it that is, in words: the format's own errors
-/// have none.
+/// The reason why a value cannot be decoded, and the field with the error. The format's own errors
+/// have no text.
 ///
-/// Boxed, since every value that is read comes in a result with it.
+/// Boxed to keep the results of all decoded values small.
 #[derive(Debug)]
 pub(super) struct FieldError(Box<Words>);
 
 #[derive(Debug)]
 struct Words {
-    /// From the outside in.
+    /// The path of fields, outermost first.
     fields: Vec<&'static str>,
     why: String,
 }
 
 impl FieldError {
-    /// The same, of a value that has it in this field.
+    /// Adds the enclosing field to the path.
     pub(super) fn within(mut self, field: &'static str) -> Self {
         self.0.fields.insert(0, field);
         self

@@ -1,6 +1,5 @@
-//! Deserializers and visitors with a budget that goes with them. Everything is passed
-//! on as it is; only the parts of lists and maps are charged, and errors keep their words on
-//! their way through a format that has none.
+//! Deserializers and visitors that charge a budget. Values pass through unchanged. Only the
+//! elements of lists and maps are charged, and errors keep their text in a format that has none.
 
 use std::fmt;
 
@@ -10,14 +9,14 @@ use serde::de::{
 
 use super::budget::{Budget, FieldError};
 
-/// Something to read from, to be given on, or to be read, counted.
+/// A deserializer, seed or visitor with a budget.
 pub(super) struct Counted<'a, T> {
     inner: T,
     budget: &'a Budget,
 }
 
 impl<'a, T> Counted<'a, T> {
-    /// Wraps `inner`, so that what is read from it is charged to `budget`.
+    /// Wraps `inner`, whose values are charged to `budget`.
     pub(super) fn new(inner: T, budget: &'a Budget) -> Self {
         Counted { inner, budget }
     }
@@ -28,7 +27,7 @@ impl<'a, T> Counted<'a, T> {
     }
 }
 
-/// Values without parts are read unchanged.
+/// Decodes values without parts unchanged.
 macro_rules! plain {
     ($($method:ident)+) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
@@ -130,13 +129,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
     }
 }
 
-/// Whoever takes parts in.
+/// A value that receives parts.
 struct Parts<A> {
     inner: A,
-    /// Each of them is: those of a list take room of their own, others have theirs in what
-    /// holds them.
+    /// Whether parts are charged: elements of lists need their own memory, other parts are included
+    /// in their container.
     charged: bool,
-    /// The names of the parts that are still to come, where they have names.
+    /// The names of the remaining parts, if they have names.
     names: &'static [&'static str],
 }
 
@@ -161,7 +160,7 @@ fn list<V>(inner: V) -> Parts<V> {
 }
 
 impl<'a, V> Counted<'a, Parts<V>> {
-    /// The visitor, what it is given, and the budget.
+    /// Returns the visitor, its wrapped input and the budget.
     fn with<U>(self, from: U) -> (V, Counted<'a, Parts<U>>, &'a Budget) {
         let parts = Parts {
             inner: from,
@@ -173,7 +172,7 @@ impl<'a, V> Counted<'a, Parts<V>> {
     }
 }
 
-/// Values without parts are passed on unchanged.
+/// Passes on values without parts unchanged.
 macro_rules! given {
     ($($method:ident($type:ty))+) => {
         $(fn $method<E: Error>(self, value: $type) -> Result<Self::Value, E> {

@@ -1,5 +1,5 @@
-//! A snapshot as what changed since the one before, section by section and, of lists, element by
-//! element; and whether the parts of one that was read fit together.
+//! The difference of two snapshots, by section and, for lists, by element. Also checks that the
+//! parts of a decoded snapshot are consistent.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use divisi_model::allocation::{Cell, Matrix};
 
 use super::{WireError, decode, encode};
 
-/// The change from one snapshot to the next.
+/// The difference between one snapshot and the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
     now: Duration,
-    /// Sections that changed, by their numbers.
+    /// The changed sections with their numbers.
     sections: Vec<(u8, Vec<u8>)>,
 }
 
 impl Delta {
-    /// Time since the engine's start of the new snapshot.
+    /// Returns the time of the new snapshot since the engine's start.
     pub fn now(&self) -> Duration {
         self.now
     }
 
-    /// Nothing but time changed.
+    /// Returns whether only the time changed.
     pub fn is_empty(&self) -> bool {
         self.sections.is_empty()
     }
 
-    /// From `old` to `new`.
+    /// Returns the difference between `old` and `new`.
     ///
     /// # Errors
-    /// A path that is no text.
+    /// Returns an error if a path is not valid text.
     pub fn between(old: &Snapshot, new: &Snapshot) -> Result<Self, WireError> {
         let mut sections = Vec::new();
         changed_sections(old, new, &mut sections)?;
@@ -43,11 +43,10 @@ impl Delta {
         })
     }
 
-    /// Makes the new snapshot of the old one.
+    /// Turns the old snapshot into the new one.
     ///
     /// # Errors
-    /// The bytes say something else, or what they say does not fit together; `shown`
-    /// is of no use then.
+    /// Returns an error if the bytes are invalid or inconsistent; `shown` is then unusable.
     pub fn apply(self, shown: &mut Snapshot) -> Result<(), WireError> {
         shown.now = self.now;
         for (number, bytes) in &self.sections {
@@ -57,17 +56,17 @@ impl Delta {
     }
 }
 
-/// Remembers what was told last, and tells what changed.
+/// Remembers the last snapshot and returns differences from it.
 #[derive(Debug, Default)]
 pub struct Differ {
     last: Option<Snapshot>,
 }
 
 impl Differ {
-    /// Returns the change since the last call, or `None` at the first one.
+    /// Returns the difference since the last call, or `None` at the first one.
     ///
     /// # Errors
-    /// A path that is no text.
+    /// Returns an error if a path is not valid text.
     pub fn next(&mut self, shown: &Snapshot) -> Result<Option<Delta>, WireError> {
         let delta = self.last.as_ref().map(|last| Delta::between(last, shown));
         let delta = delta.transpose()?;
@@ -80,14 +79,14 @@ impl Differ {
         self.last.as_ref()
     }
 
-    /// Begins anew: whoever listens now knows nothing.
+    /// Starts over for a new receiver.
     pub fn forget(&mut self) {
         self.last = None;
     }
 }
 
-/// Sections change together and are told together. `whole` ones are told as they are,
-/// `lists` by their elements.
+/// The fields of a section change and are sent together. `whole` sections are sent completely,
+/// `lists` by element.
 macro_rules! sections {
     (whole { $($number:literal: $($field:ident)+;)+ } lists { $($at:literal: $list:ident;)+ }) => {
         fn changed_sections(
@@ -108,12 +107,12 @@ macro_rules! sections {
             match number {
                 $($number => ($(shown.$field,)+) = decode(bytes)?,)+
                 $($at => decode::<ListDelta>(bytes)?.apply(&mut shown.$list)?,)+
-                other => return Err(WireError::Damaged(format!("no section {other}"))),
+                other => return Err(WireError::Damaged(format!("unknown section {other}"))),
             }
             Ok(())
         }
 
-        /// A field that is in no section does not compile.
+        /// A field without a section does not compile.
         #[expect(dead_code, reason = "for the compiler alone")]
         fn every_field_is_in_a_section(shown: &Snapshot) {
             let Snapshot { now: _, $($($field: _,)+)+ $($list: _,)+ } = shown;
@@ -151,21 +150,21 @@ sections! {
     }
 }
 
-/// From one list to the next.
+/// The difference between one list and the next.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct ListDelta {
-    /// Elements gone from the front.
+    /// The number of elements removed from the front.
     gone: usize,
-    /// Of what is left, elements gone from the end.
+    /// The number of elements removed from the end of the rest.
     cut: usize,
-    /// Of what is left, elements that are others now.
+    /// The changed elements of the rest.
     changed: Vec<(usize, Vec<u8>)>,
-    /// Elements appended, encoded.
+    /// The appended elements, encoded.
     appended: Vec<Vec<u8>>,
 }
 
 impl ListDelta {
-    /// Returns the change from `old` to `new`.
+    /// Returns the difference between `old` and `new`.
     fn between<T: Serialize + PartialEq>(old: &[T], new: &[T]) -> Result<Self, WireError> {
         let gone = shift(old, new);
         let kept = &old[gone..];
@@ -185,11 +184,12 @@ impl ListDelta {
         })
     }
 
-    /// Makes the new list of the old one.
+    /// Turns the old list into the new one.
     fn apply<T: DeserializeOwned>(self, list: &mut Vec<T>) -> Result<(), WireError> {
         let left = list.len().checked_sub(self.gone);
         let left = left.and_then(|l| l.checked_sub(self.cut));
-        let left = left.ok_or_else(|| WireError::Damaged("more is gone than there was".into()))?;
+        let left =
+            left.ok_or_else(|| WireError::Damaged("more elements removed than present".into()))?;
         list.drain(..self.gone);
         list.truncate(left);
         for (i, bytes) in &self.changed {
@@ -204,8 +204,8 @@ impl ListDelta {
     }
 }
 
-/// How many elements went from the front. The first may be one that counts those gone,
-/// so the second is looked for.
+/// Returns the number of elements removed from the front. The first element may be a count of
+/// removed ones, so the second element is searched for too.
 fn shift<T: PartialEq>(old: &[T], new: &[T]) -> usize {
     let (Some(first), true) = (new.first(), old.first() != new.first()) else {
         return 0;
@@ -219,26 +219,26 @@ fn shift<T: PartialEq>(old: &[T], new: &[T]) -> usize {
         .unwrap_or(0)
 }
 
-/// A whole snapshot that was read, if its parts fit together.
+/// Returns a decoded snapshot if its parts are consistent.
 pub(crate) fn checked(shown: Snapshot) -> Result<Snapshot, WireError> {
     check(&shown).map(|()| shown)
 }
 
-/// No engine runs for so many seconds; what is added to such times fits.
+/// A bound on times in seconds that leaves room for additions.
 const END_OF_TIME: u64 = 1 << 40;
 
 /// More than any engine keeps.
 const MOST_LINES: usize = 4096;
 
-/// Whether its parts fit together: a snapshot that was read must be one that an engine could have
-/// shown, since whoever draws it looks entries up by their place.
+/// Checks that the parts of a decoded snapshot are consistent, since drawing it looks up entries by
+/// position.
 fn check(shown: &Snapshot) -> Result<(), WireError> {
     if shown.now.as_secs() >= END_OF_TIME {
-        return Err(WireError::Damaged("a time that never comes".into()));
+        return Err(WireError::Damaged("a time out of range".into()));
     }
     bounded("lines of log", shown.log.len())?;
     bounded("marks", shown.marks.len())?;
-    bounded("setups that ran", shown.history.len())?;
+    bounded("past setups", shown.history.len())?;
     let frame = shown.matrix.frame();
     let (devices, members) = (frame.devices.len(), frame.members.len());
     same("devices", shown.devices.len(), devices)?;
@@ -248,7 +248,7 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     combination.map_err(|e| WireError::Damaged(e.to_string()))?;
     let shares = shown.devices.iter().filter_map(|d| d.shares_memory_of);
     if shares.into_iter().any(|of| of.get() >= devices) {
-        return Err(WireError::Damaged("memory of no device".into()));
+        return Err(WireError::Damaged("memory of an unknown device".into()));
     }
     let fits = |cell: &Cell| cell.device.get() < devices && cell.member.get() < members;
     let alike = |matrix: &Matrix| {
@@ -258,17 +258,19 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     if let Some(door) = &shown.door {
         bounded("addresses", door.addresses.len())?;
         bounded("callers", door.callers.len())?;
-        bounded("reasons of refusals", door.refusals.len())?;
+        bounded("refusal reasons", door.refusals.len())?;
     }
     for asked in shown.models.iter().filter_map(|m| m.asked.as_ref()) {
         bounded("callers", asked.callers.len())?;
-        bounded("reasons of refusals", asked.refusals.len())?;
+        bounded("refusal reasons", asked.refusals.len())?;
     }
     bounded("models", shown.graphs.len())?;
     for graph in &shown.graphs {
         bounded("steps", graph.steps.len())?;
         if !graph.is_ordered() {
-            return Err(WireError::Damaged("a step that needs a later one".into()));
+            return Err(WireError::Damaged(
+                "a step that depends on a later step".into(),
+            ));
         }
     }
     let proposal = shown.proposal.as_ref();
@@ -282,7 +284,7 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         && search.is_none_or(|s| search_fits(s, &fits, &alike));
     match whole {
         true => Ok(()),
-        false => Err(WireError::Damaged("an entry outside of the matrix".into())),
+        false => Err(WireError::Damaged("an entry outside the matrix".into())),
     }
 }
 
@@ -300,7 +302,7 @@ fn search_fits(
             .all(|a| a.changes.iter().all(|(cell, _)| fits(cell)))
 }
 
-/// Lists that grow line by line are cut by whoever shows them.
+/// Checks the length of lists that the console only trims when it draws them.
 fn bounded(what: &str, found: usize) -> Result<(), WireError> {
     match found <= MOST_LINES {
         true => Ok(()),

@@ -1,14 +1,13 @@
-//! The state that a session shows, as bytes: for a socket and for a file.
+//! The state of a session as bytes, for sockets and files.
 //!
-//! Snapshots travel as differences by section ([`Delta`]), spans in batches that count
-//! from each other ([`SpanBatch`]). Whatever bytes come, decoding returns a whole value or
-//! an error. It never panics and never takes more memory than a small multiple of the
-//! bytes it reads.
+//! Snapshots are sent as differences by section ([`Delta`]), spans in batches with relative numbers
+//! ([`SpanBatch`]). For any input, decoding returns a complete value or an error. It never panics
+//! and never takes more memory than a small multiple of the input's size.
 //!
-//! A field of the snapshot that is in no section does not compile. A hello of ten bytes says what
-//! follows and in which version. Decoding checks that the parts of a snapshot fit together, since
-//! whoever draws it looks entries up by their place; lists are counted (`budget`) before they are
-//! made.
+//! A field of the snapshot without a section does not compile. A header of ten bytes has the format
+//! and its version. Decoding checks that the parts of a snapshot are consistent, since drawing it
+//! looks up entries by position. The memory of lists is charged to a budget (`budget`) before they
+//! are allocated.
 
 mod budget;
 mod counted;
@@ -27,34 +26,30 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// Bytes that say nothing, or not what they should.
+/// The reasons why bytes are not a valid value.
 #[derive(Debug, Error)]
 pub enum WireError {
     /// The bytes are of another format.
-    #[error("not {0}: it begins otherwise")]
+    #[error("not {0}: the header is wrong")]
     Foreign(&'static str),
     /// The version is newer than this one.
-    #[error(
-        "{what} by a newer Divisi: it has version {found}, and version {expected} is read here"
-    )]
+    #[error("{what} by a newer Divisi: found version {found}, expected version {expected}")]
     Newer {
         /// The kind of format.
         what: &'static str,
-        /// The value found.
+        /// The number found.
         found: u16,
-        /// The version that is read.
+        /// The supported version.
         expected: u16,
     },
     /// The version is older than this one.
-    #[error(
-        "{what} by an older Divisi: it has version {found}, and version {expected} is read here"
-    )]
+    #[error("{what} by an older Divisi: found version {found}, expected version {expected}")]
     Older {
         /// The kind of format.
         what: &'static str,
-        /// The value found.
+        /// The number found.
         found: u16,
-        /// The version that is read.
+        /// The supported version.
         expected: u16,
     },
     /// There are too few bytes.
@@ -62,78 +57,78 @@ pub enum WireError {
     Short {
         /// The kind of format.
         what: &'static str,
-        /// The value found.
+        /// The number found.
         found: u64,
     },
-    /// It cannot be read at all.
+    /// The file or stream cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// The bytes are not those of a valid value; says why.
+    /// The bytes are invalid, with the reason.
     #[error("damaged: {0}")]
     Damaged(String),
     /// The message is too long.
-    #[error("{found} bytes at once, expected at most {most}")]
+    #[error("a message of {found} bytes, expected at most {most}")]
     TooLong {
-        /// The value found.
+        /// The number found.
         found: usize,
-        /// The most that is allowed, in bytes.
+        /// The maximum in bytes.
         most: usize,
     },
     /// The value would take too much memory.
-    #[error("damaged: what is announced would take more than {most} bytes")]
+    #[error("damaged: decoding needs more than {most} bytes")]
     TooLarge {
-        /// The most that is allowed, in bytes.
+        /// The maximum in bytes.
         most: usize,
     },
-    /// The value cannot be encoded; says why.
-    #[error("cannot be written down: {0}")]
+    /// The value cannot be encoded, with the reason.
+    #[error("cannot be encoded: {0}")]
     Unwritable(String),
 }
 
-/// A value as bytes.
+/// Returns the encoded value.
 ///
 /// # Errors
-/// A path that is no text.
+/// Returns an error if a path is not valid text.
 pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, WireError> {
     postcard::to_allocvec(value).map_err(|e| WireError::Unwritable(e.to_string()))
 }
 
-/// The value that `bytes` begin with, and the bytes behind it.
+/// Decodes the value at the start of `bytes`. Returns the value and the remaining bytes.
 ///
 /// # Errors
-/// They begin with no such value.
+/// Returns an error if the bytes are invalid.
 pub(crate) fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WireError> {
     take_within(bytes, allowance(bytes.len()))
 }
 
-/// The value that `bytes` are, all of them.
+/// Decodes a value from all of `bytes`.
 ///
 /// # Errors
-/// They are no such value.
+/// Returns an error if the bytes are invalid or too many.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     let (value, rest) = decode_first(bytes)?;
     match rest.is_empty() {
         true => Ok(value),
-        false => Err(WireError::Damaged(format!("{} bytes more", rest.len()))),
+        false => Err(WireError::Damaged(format!("{} extra bytes", rest.len()))),
     }
 }
 
-/// The format of the bytes after the hello.
+/// The formats with a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A file with a recorded session.
     Recording,
-    /// A connection of a console with a server.
+    /// A connection between a console and a server.
     Connection,
 }
 
 impl Format {
-    /// Returns the version of everything behind the hello.
+    /// Returns the version of the data after the header.
     pub fn version(self) -> u16 {
         match self {
-            // Whether jobs are over is told since 15.
+            // Version 15 added whether jobs are over.
             Format::Recording => 15,
-            // Likewise since 16.
+            // Version 16 added whether jobs are over.
             Format::Connection => 16,
         }
     }
@@ -148,8 +143,8 @@ impl Format {
     /// Returns its name, in words.
     pub fn name(self) -> &'static str {
         match self {
-            Format::Recording => "a recording of Divisi",
-            Format::Connection => "a console or server of Divisi",
+            Format::Recording => "a Divisi recording",
+            Format::Connection => "a Divisi console or server",
         }
     }
 
@@ -161,10 +156,10 @@ impl Format {
     }
 }
 
-/// How many bytes begin it.
+/// The length of the header in bytes.
 pub const HELLO: usize = 10;
 
-/// The bytes that begin it.
+/// Returns the header.
 pub fn hello(format: Format) -> [u8; HELLO] {
     let mut bytes = [0; HELLO];
     bytes[..8].copy_from_slice(format.magic());
@@ -172,10 +167,10 @@ pub fn hello(format: Format) -> [u8; HELLO] {
     bytes
 }
 
-/// Checks the bytes that begin it.
+/// Checks the header.
 ///
 /// # Errors
-/// It is something else, or of another version.
+/// Returns an error if the format or the version differs.
 pub fn read_hello(bytes: &[u8; HELLO], format: Format) -> Result<(), WireError> {
     if &bytes[..8] != format.magic() {
         return Err(WireError::Foreign(format.name()));

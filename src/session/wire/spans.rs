@@ -1,4 +1,4 @@
-//! Spans in a batch: numbers that count from the span before, so that most take a byte.
+//! A batch of spans. Numbers are relative to the previous span, so that most take one byte.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::WireError;
 
-/// Spans, and how many were lost since the start.
+/// Spans, and the number lost since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpanBatch {
     /// Spans lost since the start.
@@ -17,7 +17,7 @@ pub struct SpanBatch {
     packed: Vec<Packed>,
 }
 
-/// A span; what is signed counts from the one before.
+/// A span; signed numbers are relative to the previous span.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Packed {
     kind: SpanKind,
@@ -44,19 +44,19 @@ struct Before {
 }
 
 impl SpanBatch {
-    /// A batch of `spans`.
+    /// Packs `spans` into a batch.
     pub fn pack(spans: &[Span], lost: u64) -> Self {
         let mut before = Before::default();
         let packed = spans.iter().map(|span| before.pack(span)).collect();
         SpanBatch { lost, packed }
     }
 
-    /// How many it has.
+    /// Returns the number of spans.
     pub fn len(&self) -> usize {
         self.packed.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no spans.
     pub fn is_empty(&self) -> bool {
         self.packed.is_empty()
     }
@@ -64,12 +64,12 @@ impl SpanBatch {
     /// Adds its spans to `into`.
     ///
     /// # Errors
-    /// A span that ends after the end of time.
+    /// Returns an error if a span ends out of range.
     pub fn unpack(&self, into: &mut Vec<Span>) -> Result<(), WireError> {
         let mut before = Before::default();
         for packed in &self.packed {
             let span = before.unpack(packed);
-            into.push(span.ok_or_else(|| WireError::Damaged("a span without end".into()))?);
+            into.push(span.ok_or_else(|| WireError::Damaged("a span without an end".into()))?);
         }
         Ok(())
     }
@@ -113,8 +113,8 @@ impl Before {
     }
 }
 
-/// The way from `at` to `to`, which is where it is afterwards. It wraps, so that any
-/// two numbers have one.
+/// Returns the difference from `at` to `to` and sets `at` to `to`. It wraps, so that any two
+/// numbers have a difference.
 fn step(at: &mut u64, to: u64) -> i64 {
     to.wrapping_sub(std::mem::replace(at, to)).cast_signed()
 }

@@ -1,4 +1,4 @@
-//! Where jobs are handed over and kept.
+//! The place where jobs are submitted and stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,33 +15,33 @@ pub struct PostedJob {
     pub record: JobRecord,
 }
 
-/// Where jobs are handed over, and kept from one run of the program to the next.
+/// Stores submitted jobs across runs of the program.
 pub trait JobBoard: Send + Sync {
-    /// Returns the time between two notes of how far a job is: rows that came after the last one are
-    /// answered again after a kill.
+    /// Returns the time between two saves of a job's progress. After a kill, rows since the last
+    /// save are computed again.
     fn keep_every(&self) -> Duration {
         Duration::from_secs(1)
     }
 
-    /// Returns all jobs, by their numbers.
+    /// Returns all jobs, by number.
     ///
     /// # Errors
-    /// They cannot be read; in words.
+    /// Returns the reason if the jobs cannot be read.
     fn jobs(&self) -> Result<Vec<PostedJob>, String>;
 
-    /// Reads the samples of a job, which the ensemble answers.
+    /// Reads the samples of a job for the ensemble.
     ///
     /// # Errors
-    /// They cannot be read; in words.
+    /// Returns the reason if the samples cannot be read.
     fn samples(&self, record: &JobRecord, ensemble: &Ensemble) -> Result<Arc<Samples>, String>;
 
-    /// Keeps how far a job is.
+    /// Saves the progress of a job.
     ///
     /// # Errors
-    /// It cannot be kept; in words.
+    /// Returns the reason if saving failed.
     fn keep(&self, job: &PostedJob) -> Result<(), String>;
 
-    /// Tells whoever is to be told that a job is over. Where they cannot be, `failed` is called with the
-    /// reason, in words.
+    /// Sends the completion notification of a job, if it has one. Calls `failed` with the reason if
+    /// that fails.
     fn tell(&self, job: &PostedJob, failed: Box<dyn FnOnce(String) + Send>);
 }

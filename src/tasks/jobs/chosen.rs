@@ -1,10 +1,10 @@
-//! Which variant a job's rows run by.
+//! The choice of the variant that runs a job.
 
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::variants::{TaskIndex, VariantCatalog, VariantIndex};
 
-/// Returns the variant of a task that a job's rows run by: of those that `can_run`, the cheapest that
-/// meets its goals. Nobody waits for a row, so that latencies do not count.
+/// Returns the cheapest variant of the task that meets the job's goals, among those that `can_run`.
+/// Latency goals do not count for jobs.
 pub(super) fn variant(
     catalog: &VariantCatalog,
     task: TaskIndex,

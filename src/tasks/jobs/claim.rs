@@ -1,4 +1,4 @@
-//! One server runs a job: the one that has its output open.
+//! A job is run by a single server: the server that has its output open.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use super::live::LiveJobs;
 use super::output::{JobOutput, JobOutputError};
 use super::running::JobUnderWay;
 
-/// The outcome of an attempt to take a job.
+/// The outcome of an attempt to claim a job.
 pub(super) enum JobClaim {
-    /// It is this server's now.
+    /// This server runs the job.
     Begun(Box<JobUnderWay>),
-    /// Another server has it, or it is over.
+    /// Another server runs the job, or it is over.
     Others,
-    /// It cannot be run; says why.
+    /// The job cannot run, with the reason.
     Failed(Box<PostedJob>, String),
 }
 
-/// Takes a job, as it stands once no other server has it any more.
+/// Claims a job and reads its state after the claim.
 pub(super) fn claimed(jobs: &LiveJobs, number: u64) -> JobClaim {
     let Some(before) = posted(jobs, number) else {
         return JobClaim::Others;
@@ -29,7 +29,7 @@ pub(super) fn claimed(jobs: &LiveJobs, number: u64) -> JobClaim {
         Err(JobOutputError::Claimed { .. }) => return JobClaim::Others,
         Err(why) => return JobClaim::Failed(Box::new(before), why.to_string()),
     };
-    // Whoever had it may have gone on since.
+    // Another server may have made progress before the claim.
     let Some(now) = posted(jobs, number) else {
         return JobClaim::Others;
     };
@@ -49,7 +49,7 @@ fn posted(jobs: &LiveJobs, number: u64) -> Option<PostedJob> {
 fn begun(jobs: &LiveJobs, posted: PostedJob, output: JobOutput) -> Result<JobUnderWay, String> {
     let tasks = jobs.scaling().router().router().tasks();
     let task: Option<TaskIndex> = tasks.catalog().task(&posted.record.task);
-    let task = task.ok_or("its task is not served here")?;
+    let task = task.ok_or("this server does not serve its task")?;
     let (_, ensemble) = tasks.whole(task).ok_or("its task has no variants")?;
     let samples = jobs.board().samples(&posted.record, ensemble)?;
     let width = ensemble.answers.width();

@@ -1,4 +1,4 @@
-//! See [`IdleTime`].
+//! Runs jobs on idle cores: see [`IdleTime`].
 
 use std::sync::Arc;
 
@@ -12,19 +12,18 @@ use divisi_runtime::device::{Devices, Ledger, ThreadPriority};
 
 use crate::served::ServedTasks;
 
-/// The samples that wait for the engine at most: it is never asked for more than a few batches.
+/// The maximum number of samples in the engine's pool: requests never exceed a few batches.
 const POOL: usize = 4096;
 
-/// The time of cores that nobody else wants: an engine of a job's variant, whose threads leave their
-/// cores at once to whoever comes. It takes none of the queries' places and stands in none of their
-/// queues.
+/// The idle time of cores: an engine with a job's variant whose threads yield their cores to all
+/// other threads. It does not use the queues of queries.
 ///
-/// It begins where there is memory for it beside what serves, and ends once there is none any more. What
-/// serves does not know of it: for the moment until it has ended, both have their memory.
+/// It starts if the running setup leaves enough memory, and ends when it no longer does. The
+/// running setup does not account for it: until it has ended, both hold their memory.
 #[derive(Default)]
 pub(super) struct IdleTime {
     engine: Option<IdleEngine>,
-    /// The matrix that ran when it was last looked whether there is memory.
+    /// The matrix that ran at the last check of free memory.
     seen: Option<(VariantIndex, u64, Matrix)>,
 }
 
@@ -35,7 +34,7 @@ struct IdleEngine {
 }
 
 impl IdleTime {
-    /// Returns the engine, its variant and the partitions that it runs on, if it runs.
+    /// Returns the engine, its variant and the number of its partitions, if it runs.
     pub(super) fn engine(&self) -> Option<(&Arc<Engine>, VariantIndex, usize)> {
         let running = self.engine.as_ref()?;
         let mut on: Vec<_> = running
@@ -48,7 +47,7 @@ impl IdleTime {
         Some((&running.engine, running.variant, on.len()))
     }
 
-    /// Whether what serves is still what it was when it was last looked whether there is memory.
+    /// Returns whether the running setup is unchanged since the last check of free memory.
     pub(super) fn is_beside(&self, serving: &Generation) -> bool {
         let seen = self.seen.as_ref();
         seen.is_some_and(|(_, number, matrix)| {
@@ -56,8 +55,8 @@ impl IdleTime {
         })
     }
 
-    /// Lets the engine of a variant run where there is memory beside what serves now. Returns `false`
-    /// where another one ended for it: what that one was asked is not answered.
+    /// Starts the engine of a variant if the running setup leaves enough memory. Returns `false` if
+    /// another engine ended for it, whose requests are then not answered.
     pub(super) fn follow(
         &mut self,
         serving: &Generation,
@@ -70,7 +69,8 @@ impl IdleTime {
         }
         let free = match ThreadPriority::Idle.is_preempted_at_once() {
             true => free(serving),
-            // Threads that do not leave their cores would cost queries as much as batches in their queues.
+            // Threads that do not yield their cores would delay queries as much as batches in their
+            // queues.
             false => return true,
         };
         let goes_on = |idle: &IdleEngine| idle.variant == variant && idle.fits(&free);
@@ -82,7 +82,7 @@ impl IdleTime {
         self.seen = Some(now);
         let started = started(serving, &free, (tasks, variant));
         let engine = started.unwrap_or_else(|why| {
-            tracing::warn!(%why, "a job does not run in idle time");
+            tracing::warn!(%why, "cannot run a job in idle time");
             None
         });
         self.engine = engine.map(|engine| IdleEngine {
@@ -92,7 +92,6 @@ impl IdleTime {
         !ended
     }
 
-    /// Ends the engine. Returns whether there was one.
     pub(super) fn end(&mut self) -> bool {
         self.seen = None;
         let ended = self.engine.take();
@@ -108,7 +107,7 @@ impl IdleEngine {
     }
 }
 
-/// Returns the partitions with the memory that what serves leaves of them.
+/// Returns the partitions with the memory that the running setup leaves free.
 fn free(serving: &Generation) -> Devices {
     let engine = &serving.engine;
     let there = engine.devices().without(&engine.faults().lost());
@@ -118,8 +117,8 @@ fn free(serving: &Generation) -> Devices {
     }
 }
 
-/// Starts the engine of a variant on as many partitions as have room for all its members, or returns
-/// `None` where none has.
+/// Starts the engine of a variant on all partitions with room for all its members, or returns
+/// `None` if there are none.
 fn started(
     serving: &Generation,
     free: &Devices,
@@ -155,7 +154,7 @@ fn started(
     Ok(None)
 }
 
-/// Returns the matrix that has all members on the first partitions.
+/// Returns the matrix with all members on the first partitions.
 fn on_first(frame: &Arc<Frame>, partitions: usize, size: BatchSize) -> Option<Matrix> {
     let cells = Cell::all(frame.devices.len(), frame.members.len());
     let cells = cells.map(|cell| (cell.device.get() < partitions).then_some(size));

@@ -1,4 +1,4 @@
-//! See [`JobKeeper`].
+//! Saves the progress of jobs: see [`JobKeeper`].
 
 use std::fs::File;
 use std::io;
@@ -11,42 +11,43 @@ use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
 
 use super::board::{JobBoard, PostedJob};
 
-/// Keeps how far a job is, in a thread that leaves its core at once to whoever comes: what is kept
-/// is read and checked as a whole each time, which takes longer than many queries.
+/// Saves the progress of jobs in a thread that yields its core to all other threads: each save
+/// reads and checks the whole store, which takes longer than many queries.
 pub(super) struct JobKeeper {
     orders: Sender<(PostedJob, File)>,
     kept: Receiver<KeptJobs>,
     is_busy: bool,
 }
 
-/// All jobs after one was kept.
+/// All jobs after a save.
 pub(super) struct KeptJobs {
-    /// How far it was, if that is on the disk.
+    /// The saved progress, if it is on the disk.
     pub(super) on_disk: Option<JobProgress>,
-    /// Whether that is kept, or why not.
+    /// The result of the save.
     pub(super) outcome: Result<(), NotKept>,
-    /// The jobs, or `None` where they cannot be read.
+    /// The jobs, or `None` if they cannot be read.
     pub(super) jobs: Option<Vec<PostedJob>>,
 }
 
-/// Why it is not kept how far a job is, in words.
+/// The reasons why progress is not saved.
 pub(super) enum NotKept {
-    /// Rows that were written may not be on the disk. The system says so once: to ask again would not tell.
+    /// Written rows may not be on the disk. The system reports this only once, so a retry would not
+    /// show it.
     Output(String),
-    /// It is not taken now where jobs are kept.
+    /// The job store does not accept the save.
     Store(String),
 }
 
 impl JobKeeper {
-    /// Begins to keep jobs on a board, until this is dropped.
+    /// Starts a thread that saves jobs to a board until this is dropped.
     ///
     /// # Errors
-    /// The thread does not start.
+    /// Returns an error if the thread cannot be started.
     pub(super) fn start(board: Arc<dyn JobBoard>) -> io::Result<Self> {
         let (orders, ordered) = channel::<(PostedJob, File)>();
         let (done, kept) = channel();
         let run = move || {
-            // Where the system refuses, it is a thread like others.
+            // If the system refuses, the thread keeps its priority.
             set_current_thread_priority(ThreadPriority::Idle);
             for (job, output) in ordered {
                 let outcome = keep(&*board, &job, &output);
@@ -71,26 +72,26 @@ impl JobKeeper {
         })
     }
 
-    /// Whether a job is being kept.
+    /// Returns whether a save is running.
     pub(super) fn is_busy(&self) -> bool {
         self.is_busy
     }
 
-    /// Keeps how far a job is, once what is written to its output is on the disk.
+    /// Saves the progress of a job once its output is on the disk.
     pub(super) fn keep(&mut self, job: PostedJob, output: File) {
         self.is_busy = self.orders.send((job, output)).is_ok();
     }
 
-    /// Returns all jobs, once the one that is being kept was.
+    /// Returns all jobs if a save has finished.
     pub(super) fn kept(&mut self) -> Option<KeptJobs> {
         let kept = self.kept.try_recv().ok()?;
         self.is_busy = false;
         Some(kept)
     }
 
-    /// Returns all jobs once the one that is being kept was, if one is.
+    /// Waits for the running save, if there is one, and returns all jobs.
     pub(super) fn wait(&mut self) -> Option<KeptJobs> {
-        // It ends only with the thread.
+        // The channel closes only with the thread.
         let kept = std::mem::take(&mut self.is_busy).then(|| self.kept.recv().ok());
         kept.flatten()
     }
@@ -110,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// A board that takes everything, and cannot be read.
+    /// A board that accepts everything and cannot be read.
     struct Unread;
 
     impl JobBoard for Unread {
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn what_cannot_be_on_the_disk_is_not_kept() -> io::Result<()> {
-        // A pipe has no disk to be on.
+        // A pipe cannot be synced to a disk.
         let (_reader, writer) = io::pipe()?;
         let kept = kept(File::from(std::os::fd::OwnedFd::from(writer)))?;
         assert!(matches!(kept.outcome, Err(NotKept::Output(why)) if why.starts_with("out.csv: ")));

@@ -1,4 +1,4 @@
-//! See [`JobLane`].
+//! Runs the batches of a job: see [`JobLane`].
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -18,28 +18,28 @@ use super::running::JobUnderWay;
 use crate::routing::TaskRouter;
 use crate::scaling::LiveScaling;
 
-/// Batches for each partition whose idle time a job has: one that runs, and one that waits for it.
+/// The batches for each idle partition: one that runs and one that waits.
 const BATCHES_AHEAD: usize = 2;
 
-/// How long a turn in idle time is.
+/// The length of a turn in idle time.
 const TURN: Duration = Duration::from_millis(250);
-/// The time between two looks at whether a turn has to end before.
+/// The time between two checks whether a turn must end early.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Where a batch of a job can run.
+/// An engine that can run batches of a job.
 pub(super) struct JobLane {
     pub(super) engine: Arc<Engine>,
     pub(super) variant: VariantIndex,
-    /// How many batches may be under way.
+    /// The maximum number of batches in progress.
     pub(super) batches: usize,
     pub(super) outlook: DeviceOutlook,
-    /// In the time of cores that nobody else wants.
+    /// Whether it runs in idle time.
     pub(super) is_idle: bool,
 }
 
 impl JobLane {
-    /// Returns where a batch of a job can run now: in idle time, or else among the queries, by the cheapest
-    /// variant that is loaded for them.
+    /// Returns an engine that can run a batch of a job: in idle time, or else between the queries,
+    /// with the cheapest loaded variant.
     pub(super) fn now(
         idle: &IdleTime,
         scaling: &LiveScaling,
@@ -59,7 +59,7 @@ impl JobLane {
                 engine: Arc::clone(engine),
                 variant,
                 batches: BATCHES_AHEAD * partitions,
-                // No query waits for its batches.
+                // Queries never wait for its batches.
                 outlook: DeviceOutlook {
                     spare: None,
                     ..outlook
@@ -81,8 +81,8 @@ impl JobLane {
         })
     }
 
-    /// Takes what is answered of a job, and asks for more where there is a gap. Returns whether all is
-    /// written.
+    /// Writes the answered rows of a job, and requests more rows if there is a gap. Returns whether
+    /// all rows are written.
     pub(super) fn go_on(&self, job: &mut JobUnderWay, router: &TaskRouter) -> Result<bool, String> {
         job.take()?;
         if job.decides.is_finished() || job.under_way >= self.batches {
@@ -98,15 +98,15 @@ impl JobLane {
                 job.state = self.words(entry);
                 job.ask(&self.engine, (entry, priority), batch.rows);
             }
-            JobStep::Wait(why) => job.state = format!("waits: {why}"),
+            JobStep::Wait(why) => job.state = format!("waiting: {why}"),
             JobStep::Nothing => {}
         }
         Ok(false)
     }
 
-    /// Goes on with a job for a while, until all is written or the turn `ends`, in another thread: one
-    /// that leaves its core at once to whoever comes does so for ever. It takes no lock that a query waits
-    /// for, since it may not run for long. Returns whether all is written.
+    /// Runs a job in another thread until all rows are written or the turn `ends`. A thread that
+    /// yields its core to all others does so for good, so each turn has its own. It takes no lock
+    /// that queries need, because it may be descheduled for long.
     pub(super) fn take_turn(
         &self,
         job: &mut JobUnderWay,
@@ -117,7 +117,7 @@ impl JobLane {
         let (over, turn_over) = channel::<()>();
         let ended = &is_ended;
         let turn = move || {
-            // It is told by being dropped.
+            // Dropping the sender signals the end of the turn.
             let _over = over;
             // Where the system refuses, it is a thread like others.
             set_current_thread_priority(ThreadPriority::Idle);
@@ -133,7 +133,7 @@ impl JobLane {
             let turn = match spawned.spawn_scoped(scope, turn) {
                 Ok(turn) => turn,
                 Err(why) => {
-                    tracing::warn!(%why, "a job waits for a thread");
+                    tracing::warn!(%why, "cannot start a thread for a job");
                     thread::sleep(TURN);
                     return Ok(false);
                 }
@@ -147,11 +147,11 @@ impl JobLane {
         })
     }
 
-    /// Returns what runs there, in words.
+    /// Returns the job's state in words.
     fn words(&self, entry: &str) -> String {
         match self.is_idle {
-            true => format!("runs by {entry} in idle time"),
-            false => format!("runs by {entry}"),
+            true => format!("running with {entry} in idle time"),
+            false => format!("running with {entry}"),
         }
     }
 }

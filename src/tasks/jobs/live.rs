@@ -1,4 +1,4 @@
-//! See [`LiveJobs`].
+//! Runs jobs: see [`LiveJobs`].
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,12 +21,12 @@ use super::lane::JobLane;
 use super::running::JobUnderWay;
 use crate::scaling::{LiveScaling, words};
 
-/// The time between two looks for jobs where there is none.
+/// The time between two checks for new jobs.
 const IDLE: Duration = Duration::from_secs(1);
-/// The jobs that are over and shown.
+/// The number of finished jobs to show.
 const OVER: usize = 5;
 
-/// Runs the jobs of a board as long as it is there, one after another.
+/// Runs the jobs of a board one after another until it is dropped.
 pub struct LiveJobs {
     scaling: Arc<LiveScaling>,
     board: Arc<dyn JobBoard>,
@@ -34,10 +34,10 @@ pub struct LiveJobs {
 }
 
 impl LiveJobs {
-    /// Begins to look for jobs, whose rows are answered by the variants that `scaling` loads.
+    /// Starts a thread that runs jobs with the variants that `scaling` loads.
     ///
     /// # Errors
-    /// The thread does not start.
+    /// Returns an error if the thread cannot be started.
     pub fn start(scaling: Arc<LiveScaling>, board: Arc<dyn JobBoard>) -> io::Result<Arc<Self>> {
         let keeper = JobKeeper::start(Arc::clone(&board))?;
         let jobs = Arc::new(LiveJobs {
@@ -54,23 +54,23 @@ impl LiveJobs {
 }
 
 impl LiveJobs {
-    /// Returns the board that jobs are handed over by.
+    /// Returns the board of submitted jobs.
     pub(super) fn board(&self) -> &dyn JobBoard {
         &*self.board
     }
 
-    /// Tells whoever watches something that they should know.
+    /// Adds a remark for the operator.
     fn remark(&self, text: String) {
         self.scaling.router().deployment().note(text);
     }
 
-    /// Whether the task of a job is served here.
+    /// Returns whether this server serves the task of a job.
     fn serves(&self, job: &PostedJob) -> bool {
         let tasks = self.scaling.router().router().tasks();
         tasks.catalog().task(&job.record.task).is_some()
     }
 
-    /// Returns that by which variants are loaded.
+    /// Returns the scaling that loads variants.
     pub(super) fn scaling(&self) -> &LiveScaling {
         &self.scaling
     }
@@ -94,15 +94,15 @@ impl TaskScaling for LiveJobs {
     }
 }
 
-/// The state of the thread of jobs.
+/// The state of the thread that runs jobs.
 struct JobThread {
     keeper: JobKeeper,
     job: Option<JobUnderWay>,
-    /// When it was last kept how far the job is, by the router's time.
+    /// The time of the last save, by the router's clock.
     kept: Duration,
-    /// Why that is not kept now, once it was told.
+    /// The reason why saving fails, once it was reported.
     not_kept: Option<String>,
-    /// Jobs that ended here: where that cannot be kept they are not begun again.
+    /// Jobs that ended here. If their end cannot be saved, they are not started again.
     ended: BTreeSet<u64>,
     idle: IdleTime,
 }
@@ -120,12 +120,12 @@ impl JobThread {
     }
 
     fn run(&mut self, served: &Weak<LiveJobs>) {
-        // Nobody waits for a job. Where the system refuses, it is a thread like others.
+        // Jobs have no deadline. If the system refuses, the thread keeps its priority.
         set_current_thread_priority(ThreadPriority::Low);
         while let Some(jobs) = served.upgrade() {
             self.step(&jobs);
             drop(jobs);
-            // A job that runs waits for its batches.
+            // A running job waits for its batches instead.
             if self.job.is_none() {
                 thread::sleep(IDLE);
             }
@@ -144,7 +144,7 @@ impl JobThread {
         self.keep(jobs, ended);
     }
 
-    /// Takes the next job that is not over, of a task that is served here, and by no other server.
+    /// Claims the next unfinished job of a served task that no other server runs.
     fn look(&mut self, jobs: &LiveJobs) {
         let Ok(posted) = jobs.board.jobs() else {
             return;
@@ -159,7 +159,7 @@ impl JobThread {
             match claimed(jobs, number) {
                 JobClaim::Others => {}
                 JobClaim::Begun(job) => {
-                    tracing::info!(number, "a job begins");
+                    tracing::info!(number, "job started");
                     self.job = Some(*job);
                     return;
                 }
@@ -173,7 +173,7 @@ impl JobThread {
         !is_over && jobs.serves(job)
     }
 
-    /// Goes on with the job where there is a gap for it. Returns whether all is written.
+    /// Runs the job if there is a gap. Returns whether all rows are written.
     fn go_on(&mut self, jobs: &Arc<LiveJobs>) -> Result<bool, String> {
         let Some(job) = self.job.as_mut().filter(|job| !job.decides.is_finished()) else {
             return Ok(true);
@@ -195,7 +195,7 @@ impl JobThread {
         }
         match JobLane::now(&self.idle, &jobs.scaling, job, wanted) {
             Some(lane) if lane.is_idle => {
-                // Nobody else needs the jobs any more where this alone has them.
+                // With a single reference left, nothing else needs the jobs.
                 let ends = || {
                     Arc::strong_count(jobs) == 1
                         || !self.idle.is_beside(&router.deployment().running())
@@ -204,21 +204,21 @@ impl JobThread {
             }
             Some(lane) => lane.go_on(job, router.router()),
             None => {
-                job.state = "waits until a variant is loaded".to_owned();
+                job.state = "waiting for a variant to be loaded".to_owned();
                 job.take()?;
                 Ok(job.decides.is_finished())
             }
         }
     }
 
-    /// Keeps how far the job is, now and then, and that it is over.
+    /// Saves the progress of the job periodically, and its end.
     fn keep(&mut self, jobs: &LiveJobs, ended: Option<JobEnd>) {
         let now = jobs.scaling.router().router().now();
         let Some(job) = &mut self.job else {
             return;
         };
         if let Some(how) = ended {
-            // What is not on the disk is not told of.
+            // Only rows on the disk are reported.
             let kept = self.keeper.wait();
             if let Some(progress) = kept.as_ref().and_then(|kept| kept.on_disk) {
                 job.was_kept(progress);
@@ -245,15 +245,15 @@ impl JobThread {
         }
     }
 
-    /// Tells why the progress of a job is not kept, once for each reason.
+    /// Reports why saving the progress failed, once for each reason.
     fn remark_not_kept(&mut self, jobs: &LiveJobs, number: u64, why: String) {
         if self.not_kept.as_ref() != Some(&why) {
-            jobs.remark(format!("the progress of job {number} is not kept: {why}"));
+            jobs.remark(format!("job {number}: saving its progress failed: {why}"));
             self.not_kept = Some(why);
         }
     }
 
-    /// Takes all jobs as they are after the own one was kept.
+    /// Updates the state from all jobs after a save.
     fn follow(&mut self, jobs: &LiveJobs, kept: KeptJobs) {
         let Some(job) = &mut self.job else {
             return;
@@ -272,7 +272,7 @@ impl JobThread {
         let Some(all) = kept.jobs else {
             return;
         };
-        // Whoever cancelled it wrote that there.
+        // A cancellation is written to the store.
         let is_cancelled =
             |other: &PostedJob| other.number == own && other.record.end == Some(JobEnd::Cancelled);
         match all.iter().any(is_cancelled) {
@@ -281,13 +281,14 @@ impl JobThread {
         }
     }
 
-    /// Ends the own job, with the rows that are on the disk by now; `lost` says why others are not there.
+    /// Ends the current job with the rows on the disk; `lost` is the reason why other rows are
+    /// missing.
     fn end_own(&mut self, jobs: &LiveJobs, how: JobEnd, lost: Option<String>) {
         if let Some(mut job) = self.job.take() {
             let confirmed = lost.map_or_else(|| job.confirmed(), Err);
             let (posted, how) = match confirmed {
                 Ok(posted) => (posted, how),
-                // Whoever cancelled it does not wait for its rows.
+                // A cancelled job does not need its remaining rows.
                 Err(_) if how == JobEnd::Cancelled => (job.last_kept(), how),
                 Err(why) => (job.last_kept(), JobEnd::Failed(why)),
             };
@@ -298,7 +299,7 @@ impl JobThread {
         self.look(jobs);
     }
 
-    /// Lets go of all that the job has.
+    /// Releases all resources of the job.
     fn leave(&mut self, jobs: &LiveJobs) {
         self.idle = IdleTime::default();
         jobs.scaling.host_for_jobs(Vec::new());
@@ -306,15 +307,17 @@ impl JobThread {
 
     fn end(&mut self, jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {
         let number = posted.number;
-        tracing::info!(number, "a job is over: {}", how.words());
+        tracing::info!(number, "job finished: {}", how.words());
         posted.record.end = Some(how);
         self.ended.insert(number);
         if let Err(why) = jobs.board.keep(&posted) {
-            jobs.remark(format!("the end of job {number} is not kept: {why}"));
+            jobs.remark(format!("job {number}: saving its result failed: {why}"));
         }
         let deployment = Arc::clone(jobs.scaling.router().deployment());
         let failed = move |why: String| {
-            deployment.note(format!("nobody is told that job {number} is over: {why}"));
+            deployment.note(format!(
+                "job {number}: completion notification failed: {why}"
+            ));
         };
         jobs.board.tell(&posted, Box::new(failed));
     }
@@ -329,8 +332,8 @@ impl JobThread {
         });
         let views = shown.map(|posted| match &self.job {
             Some(job) if job.posted.number == posted.number => view(&job.posted, &job.state),
-            _ if jobs.serves(posted) => view(posted, "waits for those before it"),
-            _ => view(posted, "waits for a server of its task"),
+            _ if jobs.serves(posted) => view(posted, "waiting for earlier jobs"),
+            _ => view(posted, "waiting for a server of its task"),
         });
         let views = views.collect();
         *jobs.views.lock() = views;

@@ -1,7 +1,7 @@
-//! Offline jobs live: files of rows without a deadline, answered in the gaps that queries leave.
+//! Offline jobs: files of rows without a deadline, answered in the gaps between queries.
 //!
-//! [`OfflineJob`](divisi_modelless::jobs::OfflineJob) decides; [`LiveJobs`] asks the engine, and
-//! [`JobOutput`] writes whole rows, in order.
+//! [`OfflineJob`](divisi_modelless::jobs::OfflineJob) decides, [`LiveJobs`] sends requests to the
+//! engine, and [`JobOutput`] writes complete rows in order.
 
 mod board;
 mod chosen;

@@ -1,4 +1,4 @@
-//! The file of a job's answers: a row each, in order, whole rows alone.
+//! The output file of a job: complete rows, in order.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -9,33 +9,33 @@ use divisi_model::ensemble::label_of;
 use divisi_runtime::words::csv_field;
 use thiserror::Error;
 
-/// A file of answers that cannot be written, or be gone on with.
+/// The reasons why an output file cannot be written or continued.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum JobOutputError {
-    /// It has fewer rows than were written.
-    #[error("{path}: expected the {expected} rows that were written, found {found}")]
+    /// The file has fewer rows than were written.
+    #[error("{path}: expected {expected} rows already written, found {found}")]
     Rows {
         /// The file.
         path: PathBuf,
-        /// The rows that were written.
+        /// The number of written rows.
         expected: u64,
-        /// The rows that are there.
+        /// The number of rows found.
         found: u64,
     },
-    /// It holds something else.
-    #[error("{path}: expected a new file, or one that this job began, found another")]
+    /// The file has other contents.
+    #[error("{path}: expected a new file or this job's own output, found another file")]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// Another server writes it.
-    #[error("{path}: another server writes it")]
+    /// Another server is writing the file.
+    #[error("{path}: another server is writing this file")]
     Claimed {
         /// The file.
         path: PathBuf,
     },
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("{path}: {why}")]
     File {
         /// The file.
@@ -57,8 +57,8 @@ impl JobOutputError {
     }
 }
 
-/// A file of answers, as CSV: the number of the sample, its class (nothing where a score is no number) and
-/// the score of each class.
+/// An output file in CSV format: the number of the sample, its class (empty if a score is not a
+/// number) and the score of each class.
 #[derive(Debug)]
 pub struct JobOutput {
     path: PathBuf,
@@ -66,10 +66,10 @@ pub struct JobOutput {
 }
 
 impl JobOutput {
-    /// Opens a file for this process alone, until it is dropped.
+    /// Opens a file and locks it for this process until it is dropped.
     ///
     /// # Errors
-    /// It cannot be opened, or another process has it.
+    /// Returns an error if the file cannot be opened, or another process has it.
     pub fn claim(path: &Path) -> Result<Self, JobOutputError> {
         let path = path.to_owned();
         let mut options = OpenOptions::new();
@@ -85,11 +85,11 @@ impl JobOutput {
         }
     }
 
-    /// Begins the file, or goes on with it after its first `written` rows: what lies behind them was
-    /// not confirmed, and goes. One that is begun is empty, or was begun before and begins alike.
+    /// Starts the file, or continues it after its first `written` rows. Rows after those were not
+    /// confirmed and are removed. A new job's file must be empty or begin with the same header.
     ///
     /// # Errors
-    /// It cannot be written, holds something else, or has fewer rows.
+    /// Returns an error if the file cannot be written, has other contents, or has fewer rows.
     pub fn begin(mut self, written: u64, classes: &[String]) -> Result<Self, JobOutputError> {
         match written {
             0 => self.begin_anew(&head(classes))?,
@@ -104,7 +104,7 @@ impl JobOutput {
         let mut found = Vec::new();
         let read = (&self.file).take(head.len() as u64).read_to_end(&mut found);
         read.map_err(|why| self.failed(why))?;
-        // A program that was killed may have written a part of it.
+        // A killed program may have written a part of the header.
         if !head.as_bytes().starts_with(&found) {
             return Err(JobOutputError::Foreign {
                 path: self.path.clone(),
@@ -128,23 +128,23 @@ impl JobOutput {
         self.file.set_len(end).map_err(|why| self.failed(why))
     }
 
-    /// Writes the next rows, as [`JobOutput::lines`] returns them, or none of them.
+    /// Writes all of the next rows, as returned by [`JobOutput::lines`], or none of them.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&mut self, lines: &str) -> Result<(), JobOutputError> {
         let before = self.file.stream_position();
         let before = before.map_err(|why| self.failed(why))?;
         let written = self.file.write_all(lines.as_bytes());
         written.map_err(|why| {
-            // A part of them may be there. Who goes on with the file looks for whole rows again.
+            // A part of the rows may remain. Continuing the file searches for complete rows.
             let _ = self.file.set_len(before);
             let _ = self.file.seek(SeekFrom::Start(before));
             self.failed(why)
         })
     }
 
-    /// Returns the lines of answers, of which the first is that to row `first`.
+    /// Returns the lines for answers that start at row `first`.
     pub fn lines<'a>(first: u64, answers: impl Iterator<Item = &'a [f32]>) -> String {
         let mut text = String::new();
         for (row, scores) in (first..).zip(answers) {
@@ -161,15 +161,15 @@ impl JobOutput {
     /// Returns another handle of the file.
     ///
     /// # Errors
-    /// The system lends none.
+    /// Returns an error if the system has no more handles.
     pub fn handle(&self) -> Result<File, JobOutputError> {
         self.file.try_clone().map_err(|why| self.failed(why))
     }
 
-    /// Returns when all that was written is on the disk.
+    /// Waits until all rows are on the disk.
     ///
     /// # Errors
-    /// It cannot be.
+    /// Returns an error if syncing failed.
     pub fn sync(&self) -> Result<(), JobOutputError> {
         self.file.sync_data().map_err(|why| self.failed(why))
     }
@@ -191,8 +191,8 @@ fn head(classes: &[String]) -> String {
     head
 }
 
-/// Returns the byte behind so many whole lines, or behind all of them where there are fewer, and how
-/// many lines that are.
+/// Returns the byte after this many complete lines and their number, or after all lines if there
+/// are fewer.
 fn end_of(file: &File, lines: u64) -> io::Result<(u64, u64)> {
     let mut reader = BufReader::new(file);
     reader.seek(SeekFrom::Start(0))?;

@@ -1,4 +1,4 @@
-//! A job that runs: its samples, what is asked, and what waits to be written.
+//! A running job: its samples, its requests, and the answers that wait to be written.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,41 +15,42 @@ use divisi_modelless::variants::TaskIndex;
 use super::board::PostedJob;
 use super::output::JobOutput;
 
-/// Rows, and the lines of their answers or why there are none.
+/// A range of rows, and the lines of their answers or the reason for a failure.
 type AnsweredRows = (Range<u64>, Result<String, String>);
 
-/// A job that runs.
+/// A running job.
 pub(super) struct JobUnderWay {
     pub(super) posted: PostedJob,
     pub(super) task: TaskIndex,
     pub(super) decides: OfflineJob,
-    /// Batches that are not over.
+    /// The number of batches in progress.
     pub(super) under_way: usize,
-    /// Its state now, in words.
+    /// Its current state, in words.
     pub(super) state: String,
-    /// How far it was when that was last on the disk.
+    /// The progress that was last on the disk.
     kept: JobProgress,
     samples: Arc<Samples>,
     output: JobOutput,
-    /// Answers that wait for those before them, by their first row.
+    /// Answers that wait for earlier rows, by their first row.
     waiting: BTreeMap<u64, String>,
     done: (Sender<AnsweredRows>, Receiver<AnsweredRows>),
-    /// Batches in a row that failed.
+    /// The number of consecutive failed batches.
     failures: u32,
 }
 
-/// How long batches that are over are waited for between two looks at the devices.
+/// How long finished batches are awaited between two checks of the devices.
 const LOOK: Duration = Duration::from_millis(1);
-/// How long batches take that are asked for together: some times what asking takes.
+/// The time of batches that are requested together: several times the cost of a request.
 const TOGETHER: Duration = Duration::from_millis(5);
-/// How many batches in a row may fail before the job does.
+/// The number of consecutive failed batches after which the job fails.
 const MOST_FAILURES: u32 = 5;
 
 impl JobUnderWay {
-    /// Begins a job whose output was claimed, or goes on with it after the rows that were written.
+    /// Starts a job whose output was claimed, or continues it after the written rows.
     ///
     /// # Errors
-    /// Its input has other rows than were handed over, or its output is not its own; in words.
+    /// Returns the reason if the input has another number of rows than was submitted, or the output
+    /// belongs to another job.
     pub(super) fn open(
         mut posted: PostedJob,
         task: TaskIndex,
@@ -60,7 +61,7 @@ impl JobUnderWay {
         let (expected, found) = (record.progress.rows, samples.len() as u64);
         if expected != found {
             return Err(format!(
-                "{}: expected the {expected} rows that were handed over, found {found}",
+                "{}: expected the {expected} submitted rows, found {found}",
                 record.input
             ));
         }
@@ -92,7 +93,7 @@ impl JobUnderWay {
         })
     }
 
-    /// Asks an engine for the answers to some rows by the entry of a name, with a priority.
+    /// Requests the answers to some rows from an engine, by entry name and with a priority.
     pub(super) fn ask(
         &mut self,
         engine: &Engine,
@@ -106,7 +107,7 @@ impl JobUnderWay {
         let (first, count) = (rows.start as usize, (rows.end - rows.start) as usize);
         let values = self.samples.rows(first, count);
         let (done, asked) = (self.done.0.clone(), rows.clone());
-        // The engine's thread makes the lines, in whose time nobody else waits.
+        // The engine's thread formats the lines, since no query waits for it.
         let reply = move |outcome: Outcome| {
             let answers = outcome.map(|answer| JobOutput::lines(asked.start, answer.rows()));
             // The job may have ended.
@@ -118,7 +119,7 @@ impl JobUnderWay {
         };
         match engine.submit_with(request, Box::new(reply)) {
             Ok(()) => {}
-            // There is no room now, or another engine follows: that is no failure.
+            // Missing room or a replaced engine is not a failure.
             Err(
                 Refused::Full { .. }
                 | Refused::QueueFull { .. }
@@ -131,7 +132,7 @@ impl JobUnderWay {
         }
     }
 
-    /// Lets all rows be asked for again that an engine did not answer which has ended.
+    /// Requests all rows again that an ended engine did not answer.
     pub(super) fn take_back(&mut self) {
         let over: Vec<AnsweredRows> = std::iter::from_fn(|| self.done.1.try_recv().ok()).collect();
         for (rows, answers) in over {
@@ -142,19 +143,19 @@ impl JobUnderWay {
         }
     }
 
-    /// Lets rows be asked for again.
+    /// Marks rows to be requested again.
     fn put_back(&mut self, rows: &Range<u64>) {
         self.under_way -= 1;
-        // They run, by what asked for them.
+        // The rows are in progress, so this cannot fail.
         let _ = self.decides.failed(rows);
     }
 
-    /// Takes the batches that are over, and writes the rows that can be.
+    /// Takes the finished batches and writes all rows that are next in order.
     ///
     /// # Errors
-    /// The output cannot be written, or batch after batch failed; in words.
+    /// Returns the reason if the output cannot be written or too many consecutive batches failed.
     pub(super) fn take(&mut self) -> Result<(), String> {
-        // The first one is waited for, for a moment.
+        // Waits a moment for the first batch.
         let first = self.done.1.recv_timeout(LOOK).ok();
         let rest = std::iter::from_fn(|| self.done.1.try_recv().ok());
         let over: Vec<AnsweredRows> = first.into_iter().chain(rest).collect();
@@ -199,30 +200,30 @@ impl JobUnderWay {
         Ok(())
     }
 
-    /// Returns how far the job is, and the file that has to be on the disk before that is told.
+    /// Returns the progress of the job and the file to sync before the progress is reported.
     ///
     /// # Errors
-    /// The system lends no second handle to the file; in words.
+    /// Returns the reason if the system has no more file handles.
     pub(super) fn progress(&mut self) -> Result<(PostedJob, File), String> {
         let output = self.output.handle().map_err(|why| why.to_string())?;
         Ok((self.posted.clone(), output))
     }
 
-    /// Takes how far the job was when that was last kept.
+    /// Records the progress of the last save.
     pub(super) fn was_kept(&mut self, progress: JobProgress) {
         self.kept = progress;
     }
 
-    /// Returns how far the job is, once what it has written is on the disk.
+    /// Syncs the written rows to the disk and returns the progress of the job.
     ///
     /// # Errors
-    /// It cannot be; in words.
+    /// Returns the reason if syncing failed.
     pub(super) fn confirmed(&mut self) -> Result<PostedJob, String> {
         self.output.sync().map_err(|why| why.to_string())?;
         Ok(self.posted.clone())
     }
 
-    /// Returns how far the job was when that was last on the disk.
+    /// Returns the progress that was last on the disk.
     pub(super) fn last_kept(&self) -> PostedJob {
         let mut posted = self.posted.clone();
         posted.record.progress = self.kept;

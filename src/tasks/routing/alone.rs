@@ -1,4 +1,4 @@
-//! The choice for queries that come one by one, whatever runs.
+//! The choice for queries without other load.
 
 use divisi_modelless::choice::TaskChoices;
 use divisi_modelless::goals::QueryGoals;
@@ -7,10 +7,10 @@ use divisi_modelless::variants::{TaskIndex, VariantIndex};
 use super::error::{RoutingError, refused};
 use crate::served::ServedTasks;
 
-/// Returns the variant that answers queries of a task if all run and have nothing else to do.
+/// Returns the variant that answers queries of a task if all variants are loaded and idle.
 ///
 /// # Errors
-/// None meets the goals.
+/// Returns an error if no variant meets the goals.
 pub fn alone(
     tasks: &ServedTasks,
     task: TaskIndex,

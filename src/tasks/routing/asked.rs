@@ -1,4 +1,4 @@
-//! The built-in load as one of queries with goals.
+//! The built-in load as queries with goals.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use divisi_modelless::variants::TaskIndex;
 
 use super::live::LiveRouter;
 
-/// Queries whose goals take turns: each task is asked with each of them.
+/// A chooser that rotates through tasks and goals.
 pub struct GoalChooser {
     router: Arc<LiveRouter>,
     goals: Vec<(TaskIndex, QueryGoals)>,
@@ -18,8 +18,8 @@ pub struct GoalChooser {
 }
 
 impl GoalChooser {
-    /// Creates a chooser of queries to every task with each of `goals`, with none where these are
-    /// none.
+    /// Creates a chooser that sends queries with each of `goals` to every task, or queries without
+    /// goals if `goals` is empty.
     pub fn new(router: Arc<LiveRouter>, goals: &[QueryGoals]) -> Self {
         let none = [QueryGoals::default()];
         let goals = if goals.is_empty() { &none } else { goals };

@@ -1,4 +1,4 @@
-//! The work that waits for devices.
+//! The work queued for devices.
 
 use std::time::Duration;
 
@@ -8,42 +8,42 @@ use super::due_work::{DueTime, DueWork, nanoseconds};
 use super::level_work::LevelWork;
 use super::pace::DevicePace;
 
-/// Where a query stands among those that wait for the same devices.
+/// A query's position among those waiting for the same devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QueryPlace {
-    /// By the time by which it is to be answered, by the router's clock.
+    /// By deadline, on the router's clock.
     DueBy(Duration),
-    /// By the urgency of its level, then as it comes: up to 0 before those that have such a time, above 0
-    /// behind them.
+    /// By the urgency of its level, then by arrival: up to 0 before queries with a deadline, above
+    /// 0 after them.
     Level(i16),
 }
 
-/// The urgency of the level of those that have a time by which they are to be answered.
+/// The urgency of the level of queries with a deadline.
 pub(super) const DUE_LEVEL: i16 = 0;
 
-/// The time of devices that a query takes.
+/// The device time of a query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueryWork {
-    /// All of it.
+    /// The total time.
     pub(super) work: Duration,
-    /// Its batch, by its profile.
+    /// The time of its batch, by its profile.
     pub(super) batch: Duration,
-    /// From the beginning of its batch until its answer, as it was seen.
+    /// The observed time from the start of its batch to its answer.
     pub(super) answering: Duration,
 }
 
-/// The work of a query on its devices, as it is booked.
+/// The work of a query that is booked on its devices.
 #[derive(Clone, Debug)]
 pub(super) struct BookedWork {
     work: Duration,
     place: QueryPlace,
-    /// When it is due on each device, where it has such a time.
+    /// The deadline on each device, if it has one.
     due: Vec<DueTime>,
     /// The work before it when it was booked, by profiles.
     ahead: Duration,
-    /// Work that was ever to go before it, when it was booked.
+    /// The total work that was ever ahead of its position, when it was booked.
     went_before: Duration,
-    /// Its batch, by its profile.
+    /// The time of its batch, by its profile.
     batch: Duration,
 }
 
@@ -54,17 +54,17 @@ impl BookedWork {
     }
 }
 
-/// The devices of a variant, each with its part of the work.
+/// The devices of a variant, each with its share of the work.
 type DeviceParts<'a> = &'a [(DeviceIndex, f64)];
 
-/// The work of queries that are not answered yet.
+/// The work of unanswered queries.
 #[derive(Clone, Debug)]
 pub(super) struct Backlog {
-    /// The shortest and the longest slot of time in which one query is not told from another.
+    /// The shortest and longest time slot. Queries in the same slot are not distinguished.
     slots: (Duration, Duration),
     now: Duration,
     devices: Vec<DeviceWork>,
-    /// Where the query stands whose prospects devices know.
+    /// The query position of the current prospects of the devices.
     looked: Option<QueryPlace>,
 }
 
@@ -76,14 +76,14 @@ struct DeviceWork {
     prospect: DeviceProspect,
 }
 
-/// The time of a device that a query finds promised to others.
+/// The device time that a new query finds promised to others.
 #[derive(Clone, Copy, Debug, Default)]
 struct DeviceProspect {
-    /// The work that goes before it, by profiles.
+    /// The work ahead of it, by profiles.
     ahead: u64,
-    /// How much work it may bring without making others late.
+    /// The work that it may add without making other queries late.
     slack: i64,
-    /// The time that work takes, over that by profiles.
+    /// The ratio of actual work time to profiled time.
     factor: f64,
 }
 
@@ -106,7 +106,7 @@ impl DeviceWork {
         }
     }
 
-    /// Returns all work that was ever to go before a query that is there.
+    /// Returns the total work that was ever ahead of a waiting query.
     fn entered_before(&self, place: QueryPlace, due: Option<DueTime>) -> u64 {
         let due = due.unwrap_or(DueTime::Later);
         match place {
@@ -121,14 +121,14 @@ impl DeviceWork {
     }
 }
 
-/// A wait that is so long that single batches and other programs' turns matter little.
+/// The wait above which single batches and scheduling delays matter little.
 pub(super) const LONG: Duration = Duration::from_millis(50);
 
-/// The least and the most that slots are long.
+/// The shortest and longest slot.
 const SLOTS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
 impl Backlog {
-    /// Creates a backlog that tells times apart as far as the quickest variant needs for an answer.
+    /// Creates a backlog whose slots are short enough for the fastest variant.
     pub(super) fn new(quickest: Duration) -> Self {
         Backlog {
             slots: (quickest.clamp(SLOTS.0, SLOTS.1), SLOTS.1),
@@ -138,7 +138,7 @@ impl Backlog {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub(super) fn pass(&mut self, now: Duration) {
         (self.now, self.looked) = (now, None);
         self.devices
@@ -163,7 +163,6 @@ impl Backlog {
         &mut self.devices[at]
     }
 
-    /// Adds the work of a query.
     pub(super) fn book(
         &mut self,
         devices: DeviceParts<'_>,
@@ -193,7 +192,7 @@ impl Backlog {
         booked
     }
 
-    /// Takes off the work of a query that is over.
+    /// Removes the work of a finished query.
     pub(super) fn take_off(&mut self, devices: DeviceParts<'_>, booked: &BookedWork) {
         let mut due = booked.due.iter();
         for (device, part) in devices {
@@ -206,7 +205,7 @@ impl Backlog {
         }
     }
 
-    /// Works out what a query finds that stands somewhere, once for all variants that may answer it.
+    /// Computes the prospects of a query at a position, once for all candidate variants.
     pub(super) fn look(&mut self, place: QueryPlace) {
         if self.looked.replace(place) != Some(place) {
             let now = self.now;
@@ -215,8 +214,8 @@ impl Backlog {
         }
     }
 
-    /// Returns the time until devices have done what goes before the query that was looked for, each
-    /// weighed by its part of the work: the engine hands work to whichever device is free.
+    /// Returns the time until the devices have done the work ahead of the current position,
+    /// weighted by their shares of the work: the engine gives work to whichever device is free.
     pub(super) fn wait(&self, devices: DeviceParts<'_>) -> Duration {
         self.weighed(devices, |device, _| {
             let DeviceProspect { ahead, factor, .. } = device.prospect;
@@ -224,8 +223,7 @@ impl Backlog {
         })
     }
 
-    /// Returns how late queries that are due later would be answered, if some work of the one that was
-    /// looked for went before theirs.
+    /// Returns how late queries with later deadlines would become if this work went ahead of them.
     pub(super) fn lateness(&self, devices: DeviceParts<'_>, work: Duration) -> Duration {
         self.weighed(devices, |device, part| {
             let DeviceProspect { slack, factor, .. } = device.prospect;
@@ -234,8 +232,8 @@ impl Backlog {
         })
     }
 
-    /// Takes an answer that came after `latency`, where by profiles devices had work `ahead` of it: it says
-    /// how fast they are, if it waited long.
+    /// Records an answer after `latency`, with `ahead` work before it by profiles. Long waits
+    /// measure the speed of the devices.
     pub(super) fn answered(
         &mut self,
         devices: DeviceParts<'_>,
@@ -249,8 +247,8 @@ impl Backlog {
         }
     }
 
-    /// Returns the work that has gone before a query by now, if it is over: what was there when it was
-    /// booked, and what came later and was due before it.
+    /// Returns the work that went ahead of a finished query: the work at booking, and later work
+    /// with an earlier deadline.
     pub(super) fn ahead(&self, devices: DeviceParts<'_>, booked: &BookedWork) -> Duration {
         let entered = self.entered_before(devices, booked);
         let later = entered.saturating_sub(booked.went_before);
@@ -277,7 +275,7 @@ impl Backlog {
     }
 }
 
-/// Returns a part of some work, in nanoseconds.
+/// Returns a share of work in nanoseconds.
 fn part_of(work: Duration, part: f64) -> u64 {
     (part * nanoseconds(work) as f64) as u64
 }

@@ -1,21 +1,21 @@
-//! How much later than expected answers come.
+//! The delay of answers beyond their expected time.
 
 use std::time::Duration;
 
-/// The part by which an estimate rises or falls with an answer.
+/// The relative change of an estimate with an answer.
 const STEP: f64 = 0.1;
-/// The time in which an estimate falls to half while no answer is late: a variant that was too slow to be
-/// chosen is tried again.
+/// The half-life of an estimate while answers are in time, so that a variant that was too slow is
+/// tried again.
 const HALF_LIFE: Duration = Duration::from_secs(1);
-/// The most that is believed, in seconds.
+/// The maximum estimate in seconds.
 const MOST: f64 = 1e3;
-/// An answer that is late by less counts as in time: other threads' turns cost as much.
+/// An answer that is late by less counts as in time: scheduling delays are as large.
 const NOISE: Duration = Duration::from_micros(200);
 
-/// How much later than by its profile and the work ahead of it the answers of a variant come.
+/// The delay of a variant's answers beyond its profile and the work ahead.
 ///
-/// A profile is that of a device that has nothing else to do. Others may use its cores, and what every
-/// query takes beside its batch is in none.
+/// A profile is measured on an idle device. Other programs may use its cores, and the overhead of a
+/// query outside its batch is not part of the profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ObservedDelay {
     usual: DelayQuantile,
@@ -37,20 +37,20 @@ impl Default for ObservedDelay {
 }
 
 impl ObservedDelay {
-    /// Takes an answer that came after `latency` where it was expected after `expected`.
+    /// Records an answer after `latency` that was expected after `expected`.
     pub(super) fn answered(&mut self, expected: Duration, latency: Duration) {
         self.usual.answered(expected, latency);
         self.nearly_all.answered(expected, latency);
     }
 
-    /// Forgets as much as time lets it.
+    /// Decays the estimate.
     pub(super) fn pass(&mut self, time: Duration) {
         self.usual.pass(time);
         self.nearly_all.pass(time);
     }
 
-    /// Returns the time within which answers come that are expected after `expected`: 99 % of them, or
-    /// the half.
+    /// Returns the time within which answers arrive that are expected after `expected`: 99 % or
+    /// half of them.
     pub(super) fn delayed(&self, expected: Duration, by: Certainty) -> Duration {
         match by {
             Certainty::NearlyAll => self.nearly_all.delayed(expected),
@@ -59,24 +59,24 @@ impl ObservedDelay {
     }
 }
 
-/// How many answers come in time where it is said that they do.
+/// The share of answers that arrive within an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Certainty {
-    /// 99 %: a variant is chosen by it.
+    /// 99 %: used to choose a variant.
     NearlyAll,
-    /// The half: where fewer do, a query is refused.
+    /// Half: a query is refused if fewer answers are in time.
     Usual,
 }
 
-/// A quantile of how much later than expected answers come, by stochastic approximation (Robbins and
-/// Monro, 1951) in steps that are parts of it.
+/// A quantile of the delay of answers, by stochastic approximation (Robbins and Monro, 1951) with
+/// relative steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct DelayQuantile {
-    /// The part of answers that are within it.
+    /// The share of answers within it.
     part: f64,
-    /// At least [`NOISE`], which is none.
+    /// At least [`NOISE`], which means no delay.
     seconds: f64,
-    /// Whether an answer was late since time last passed.
+    /// Whether an answer was late since the last decay.
     was_late: bool,
 }
 

@@ -1,43 +1,43 @@
-//! The work of a device by the time at which its answers are due.
+//! The work of a device by deadline.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The times that are told apart, from now on and before now.
+/// The number of slots in the future and in the past.
 const SLOTS: usize = 1_000;
 
-/// When the answer to a query is due, as far as it is told apart.
+/// A deadline, at the resolution of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DueTime {
-    /// At a time, in nanoseconds.
+    /// A deadline in nanoseconds.
     At(u64),
-    /// Later than what is told apart.
+    /// A deadline beyond the last slot.
     Later,
 }
 
-/// The work for queries that are due by certain times, in nanoseconds, earliest deadline first.
+/// The work for queries with deadlines in nanoseconds, earliest deadline first.
 ///
-/// Times are told apart in slots: of queries that are due in the same one any may go first. Slots grow with
-/// the latest time that is asked for, and are short again once nothing waits.
+/// Deadlines are grouped into slots, within which the order of queries is undefined. Slots grow
+/// with the latest deadline, and become short again once no query waits.
 #[derive(Clone, Debug)]
 pub(super) struct DueWork {
     /// The length of a slot.
     slot: u64,
-    /// The shortest and the longest one.
+    /// The shortest and longest slot length.
     lengths: (u64, u64),
     now: u64,
-    /// The slot of now.
+    /// The current slot.
     current: u64,
-    /// The time before which what is due is overdue: slots that were over stay so when slots grow.
+    /// The time before which work is overdue. Slots in the past stay overdue when slots grow.
     overdue_before: u64,
-    /// Work that was due before.
+    /// The overdue work.
     overdue: u64,
-    /// Work that is due from now on, slot by slot.
+    /// The work with a deadline from now on, by slot.
     due: VecDeque<SlotWork>,
     later: u64,
-    /// All work that was ever added for what was due before.
+    /// The total work ever added that was overdue.
     entered: u64,
-    /// The same, before each of the last slots, the latest one last.
+    /// The total work ever added before each of the last slots, the latest one last.
     entered_before: VecDeque<u64>,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct DueWork {
 struct SlotWork {
     waits: u64,
     entered: u64,
-    /// The most that was added at once.
+    /// The largest work added at once.
     largest: u64,
-    /// The most time between the beginning of a query's batch and its answer.
+    /// The longest time between the start of a query's batch and its answer.
     answering: u64,
 }
 
@@ -61,7 +61,7 @@ impl SlotWork {
 }
 
 impl DueWork {
-    /// Creates a device without work, of slots between two lengths.
+    /// Creates a device without work, with slots between two lengths.
     pub(super) fn new((shortest, longest): (Duration, Duration)) -> Self {
         let shortest = nanoseconds(shortest).max(1);
         DueWork {
@@ -93,25 +93,26 @@ impl DueWork {
         self.overdue_before = self.overdue_before.max(current * self.slot);
     }
 
-    /// Makes slots so long that a time is told apart, if they may be; or short, if nothing waits.
+    /// Grows the slots until a deadline fits, up to the longest length, or shrinks them if no query
+    /// waits.
     fn fit(&mut self, by: Duration) {
         if self.slot > self.lengths.0 && self.all() == 0 {
             self.regroup(self.lengths.0);
         }
-        // Twice as long, so that each is in one of the new ones as a whole.
+        // Doubling keeps every old slot within one new slot.
         while self.place(by) >= SLOTS && 2 * self.slot <= self.lengths.1 {
             self.regroup(2 * self.slot);
         }
     }
 
-    /// Gives slots another length. What was in one goes to that in which it ended.
+    /// Changes the slot length. The work of an old slot moves to the slot of its end.
     fn regroup(&mut self, length: u64) {
         let slots = std::mem::take(&mut self.due);
         let ends = (self.current + 1..).map(|end| end * self.slot - 1);
         let slots: Vec<(u64, SlotWork)> = ends.zip(slots).collect();
         self.slot = length;
         self.current = self.now / length;
-        // It is not known any more how much of it came before which slot.
+        // The split of this work among the new slots is unknown.
         self.entered_before.clear();
         for (end, work) in slots.into_iter().filter(|(_, work)| work.entered > 0) {
             let at = self.place(Duration::from_nanos(end)).min(SLOTS - 1);
@@ -126,7 +127,7 @@ impl DueWork {
         &mut self.due[at]
     }
 
-    /// Returns how many slots after now's that of a time is.
+    /// Returns the slot of a deadline, relative to the current slot.
     fn place(&self, by: Duration) -> usize {
         let slots = (nanoseconds(by) / self.slot).saturating_sub(self.current);
         usize::try_from(slots).unwrap_or(usize::MAX)
@@ -139,7 +140,8 @@ impl DueWork {
         }
     }
 
-    /// Adds the work of a query that is due by a time, and is answered `answering` after its batch begins.
+    /// Adds the work of a query with a deadline; its answer comes `answering` after its batch
+    /// begins.
     pub(super) fn add(&mut self, by: Duration, work: u64, answering: u64) -> DueTime {
         self.fit(by);
         let at = self.place(by);
@@ -156,7 +158,7 @@ impl DueWork {
         DueTime::At(nanoseconds(by).max(self.now))
     }
 
-    /// Takes work off that was added.
+    /// Removes work that was added.
     pub(super) fn remove(&mut self, due: DueTime, work: u64) {
         let waits = match due {
             DueTime::Later => &mut self.later,
@@ -172,7 +174,7 @@ impl DueWork {
         *waits = waits.saturating_sub(work);
     }
 
-    /// Returns the work that goes before a query which is due by a time.
+    /// Returns the work ahead of a query with this deadline.
     pub(super) fn before(&self, by: Duration) -> u64 {
         let slots = self.place(by);
         let due = self.due.iter().take(slots.saturating_add(1));
@@ -180,14 +182,15 @@ impl DueWork {
         waits + if slots >= SLOTS { self.later } else { 0 }
     }
 
-    /// Returns all work.
+    /// Returns the total work.
     pub(super) fn all(&self) -> u64 {
         let due = self.due.iter();
         self.overdue + due.map(|slot| slot.waits).sum::<u64>() + self.later
     }
 
-    /// Returns how much work may go before those that are due after a time without making one late, where
-    /// `first` goes before all and a device does `pace` of work a second; below 0 where one is late anyway.
+    /// Returns the work that may go ahead of the queries with later deadlines without making one
+    /// late. `first` is the work ahead of all, and a device does `pace` of work a second. Negative
+    /// if a query is late anyway.
     pub(super) fn slack(&self, by: Duration, first: u64, pace: f64) -> i64 {
         let at = self.place(by);
         let (mut ahead, mut slack) = (first + self.overdue, i64::MAX);
@@ -195,7 +198,7 @@ impl DueWork {
             ahead += due.waits;
             if place > at && due.waits > 0 {
                 let end = (self.current + place as u64 + 1) * self.slot;
-                // The last one does not wait for itself.
+                // The last query does not wait for itself.
                 let waits = ahead.saturating_sub(due.largest);
                 let left = (end - self.now).saturating_sub(due.answering);
                 slack = slack.min((pace * left as f64) as i64 - waits as i64);
@@ -204,8 +207,8 @@ impl DueWork {
         slack
     }
 
-    /// Returns all work that was ever added for what was due before a slot. What that grows by has gone
-    /// before those that are due in the slot.
+    /// Returns the total work ever added with a deadline before a slot. Its growth is the work that
+    /// went ahead of the queries in the slot.
     pub(super) fn entered_before(&self, due: DueTime) -> u64 {
         let sum = |slots: usize| {
             let due = self.due.iter().take(slots);
@@ -228,7 +231,7 @@ impl DueWork {
     }
 }
 
-/// Returns a time in nanoseconds: what is longer than centuries is that long.
+/// Returns a time in nanoseconds, capped at the maximum.
 pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -281,8 +284,8 @@ mod tests {
     #[test]
     fn as_much_may_go_before_queries_as_leaves_them_in_time() {
         let mut work = work();
-        // Two of 30 ms each, due at 99 ms and answered 10 ms after their batch begins: the last one may
-        // wait for 90 ms, to the end of its slot.
+        // Two queries of 30 ms each have a deadline at 99 ms and are answered 10 ms after their
+        // batch begins: the last one may wait for 90 ms, to the end of its slot.
         for _ in 0..2 {
             work.add(ms(99), 30 * MILLI, 10 * MILLI);
         }
@@ -323,7 +326,7 @@ mod tests {
         let due = [(10, 1), (21, 2), (40_000, 4), (9, 8), (90_000_000, 16)];
         let added = due.map(|(due, millis)| (work.add(ms(due), millis * MILLI, 0), millis));
         let before = [10, 39_000, 41_000, 80_000_000].map(|due| work.before(ms(due)) / MILLI);
-        // 40 s are told apart in slots of 64 ms, years later not at all.
+        // Deadlines in 40 s need slots of 64 ms; deadlines in years are not distinguished.
         assert_eq!(before, [11, 11, 15, 31]);
         work.pass(ms(200));
         assert_eq!(work.before(ms(200)) / MILLI, 11, "it is overdue");
@@ -341,7 +344,7 @@ mod tests {
     fn what_is_taken_off_is_what_was_added_however_slots_grew() {
         let mut work = work();
         let mut added = Vec::new();
-        // Times by a linear congruential generator.
+        // Deadlines from a linear congruential generator.
         let mut state = 1_u64;
         for step in 0..20_000_u64 {
             state = state

@@ -1,4 +1,4 @@
-//! Why queries are refused.
+//! The reasons why queries are refused.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use thiserror::Error;
 
 use crate::served::ServedTasks;
 
-/// Why no variant answers a query.
+/// The reason why no variant answers a query.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum RoutingError {
-    /// No registered variant meets the goals even without other queries.
+    /// No registered variant meets the goals, even when idle.
     #[error("task `{task}`: no variant meets the goals; the nearest is {nearest}: {missed}")]
     Unreachable {
         /// The task.
         task: String,
-        /// The nearest variant in words.
+        /// The nearest variant, in words.
         nearest: String,
         /// The goals that it misses.
         missed: MissedGoals,
     },
-    /// Nothing that runs would answer in time.
+    /// No running variant would answer in time.
     #[error(
-        "task `{task}`: no variant answers within {goal:?} now; the soonest would after {soonest:?}"
+        "task `{task}`: no variant can answer within {goal:?} now; the earliest would take {soonest:?}"
     )]
     TooLate {
         /// The task.
         task: String,
-        /// The goal.
+        /// The latency goal.
         goal: Duration,
-        /// The time until the soonest variant would have answered.
+        /// The earliest time in which a variant would answer.
         soonest: Duration,
     },
-    /// No variant of the task runs.
+    /// No variant of the task is loaded.
     #[error("task `{task}`: none of its variants is loaded")]
     NotLoaded {
         /// The task.
@@ -48,7 +48,7 @@ pub enum RoutingError {
         task: String,
         /// The last ensemble.
         last: usize,
-        /// The number that was asked for.
+        /// The requested ensemble.
         found: u16,
     },
 }
@@ -65,7 +65,7 @@ impl RoutingError {
     }
 }
 
-/// Returns the refusal of a query of a task in words.
+/// Returns the refusal of a query of a task, with names in words.
 pub(super) fn refused(
     tasks: &ServedTasks,
     task: TaskIndex,

@@ -1,8 +1,8 @@
-//! The work of a device for queries that take turns by the urgency of their level.
+//! The work of a device for queries ordered by the urgency of their level.
 
 use std::collections::BTreeMap;
 
-/// Work in nanoseconds, by urgency: below 0 for what is more urgent than usual.
+/// The work in nanoseconds, by urgency: negative for more urgent levels than usual.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LevelWork {
     levels: BTreeMap<i16, OneLevel>,
@@ -11,31 +11,30 @@ pub(super) struct LevelWork {
 #[derive(Clone, Copy, Debug, Default)]
 struct OneLevel {
     waits: u64,
-    /// All that was ever added.
+    /// The total work ever added.
     entered: u64,
 }
 
 impl LevelWork {
-    /// Adds the work of a query.
     pub(super) fn add(&mut self, urgency: i16, work: u64) {
         let level = self.levels.entry(urgency).or_default();
         level.waits += work;
         level.entered += work;
     }
 
-    /// Takes work off that was added.
+    /// Removes work that was added.
     pub(super) fn remove(&mut self, urgency: i16, work: u64) {
         if let Some(level) = self.levels.get_mut(&urgency) {
             level.waits = level.waits.saturating_sub(work);
         }
     }
 
-    /// Returns the work that goes before a query of a level which comes now.
+    /// Returns the work ahead of a new query of a level.
     pub(super) fn before(&self, urgency: i16) -> u64 {
         self.levels.range(..=urgency).map(|(_, l)| l.waits).sum()
     }
 
-    /// Returns all work that was ever added and goes before a query of a level which is there already.
+    /// Returns the total work ever added that goes ahead of a waiting query of a level.
     pub(super) fn entered_before(&self, urgency: i16) -> u64 {
         self.levels.range(..urgency).map(|(_, l)| l.entered).sum()
     }

@@ -1,4 +1,4 @@
-//! The router beside the engines that follow one another.
+//! The router for the successive engines of a deployment.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::query::RoutedQuery;
 use super::router::TaskRouter;
 use crate::served::TaskQuery;
 
-/// A router that knows which variants a deployment runs.
+/// A router that follows the running variants of a deployment.
 pub struct LiveRouter {
     deployment: Arc<Deployment>,
     router: Arc<TaskRouter>,
 }
 
 impl LiveRouter {
-    /// Creates a router of what a deployment runs, now and later.
+    /// Creates a router for the current and future engines of a deployment.
     pub fn new(deployment: Arc<Deployment>, router: Arc<TaskRouter>) -> Self {
         LiveRouter { deployment, router }
     }
@@ -36,7 +36,7 @@ impl LiveRouter {
     /// Chooses the variant that answers a query.
     ///
     /// # Errors
-    /// As [`TaskRouter::route`].
+    /// Returns the errors of [`TaskRouter::route`].
     pub fn route(
         &self,
         task: TaskIndex,
@@ -47,24 +47,25 @@ impl LiveRouter {
         self.router.route(task, goals, samples)
     }
 
-    /// Chooses the variant that answers a query, which may name a priority of its own.
+    /// Chooses the variant that answers a query, which may have its own priority.
     ///
     /// # Errors
-    /// As [`TaskRouter::route`].
+    /// Returns the errors of [`TaskRouter::route`].
     pub fn route_query(&self, query: TaskQuery<'_>) -> Result<RoutedQuery, RoutingError> {
         self.follow();
         self.router.route_query(query)
     }
 
-    /// Tells the router which variants run, where that changed, or it was told to leave some out.
+    /// Updates the running variants if they changed or variants were left out.
     pub fn refresh(&self) {
         self.router.forget_serving();
         self.follow();
     }
 
-    /// Tells the router which variants run, where that changed.
+    /// Updates the running variants if they changed.
     pub fn follow(&self) {
-        // Another thread may tell it of an engine that came before: until it knows what runs now.
+        // Another thread may set the variants of an earlier engine: repeat until the router follows
+        // the running engine.
         loop {
             let running = self.deployment.running();
             let now = (running.number, running.engine.matrix());

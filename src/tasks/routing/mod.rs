@@ -1,4 +1,4 @@
-//! The fast loop live: which variant answers a query, by what queries before it left to do.
+//! The fast loop: chooses the variant that answers a query, given the work of earlier queries.
 
 mod alone;
 mod asked;

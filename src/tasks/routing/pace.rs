@@ -1,19 +1,19 @@
-//! How much longer devices take for work that waits than profiles say.
+//! The slowdown of devices relative to profiles, measured on queued work.
 
 use std::time::Duration;
 
-/// The time in which an estimate takes in most of what it is told.
+/// The time constant of an estimate in seconds.
 const MEMORY: f64 = 2.0;
-/// The time after which half of an estimate is forgotten while nothing is told.
+/// The half-life of an estimate without new answers, in seconds.
 const HALF_LIFE: f64 = 10.0;
-/// How many mean deviations lie between the mean and what is planned with (as RFC 6298 has it for
+/// The number of mean deviations added to the mean for planning (as RFC 6298 does for
 /// retransmission timeouts).
 const DEVIATIONS: f64 = 4.0;
-/// The least and the most that is believed of one answer.
+/// The range to which the ratio of one answer is limited.
 const BELIEVED: (f64, f64) = (0.1, 10.0);
 
-/// The time that a device takes over that by profiles, as a mean and a mean deviation over time: however
-/// many answers come at once, they say as much as one.
+/// The ratio of actual to profiled time of a device, as a mean and mean deviation over time.
+/// Simultaneous answers together count as one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DevicePace {
     mean: f64,
@@ -22,7 +22,7 @@ pub(super) struct DevicePace {
 }
 
 impl DevicePace {
-    /// Creates the pace of a device that works as profiles say.
+    /// Creates the pace of a device that matches its profiles.
     pub(super) fn new(now: Duration) -> Self {
         DevicePace {
             mean: 1.0,
@@ -31,7 +31,7 @@ impl DevicePace {
         }
     }
 
-    /// Takes an answer that came after `latency` where profiles have `expected`.
+    /// Records an answer after `latency` that profiles expect after `expected`.
     pub(super) fn answered(&mut self, now: Duration, expected: Duration, latency: Duration) {
         let found = latency.as_secs_f64() / expected.as_secs_f64().max(1e-9);
         let found = found.clamp(BELIEVED.0, BELIEVED.1);
@@ -43,7 +43,7 @@ impl DevicePace {
         self.told = now;
     }
 
-    /// Forgets what was told long ago.
+    /// Decays old observations.
     fn forget(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.told).as_secs_f64();
         if passed > HALF_LIFE {
@@ -54,7 +54,7 @@ impl DevicePace {
         }
     }
 
-    /// Returns the time that nearly all work takes, over that by profiles.
+    /// Returns the ratio of actual to profiled time that covers nearly all work.
     pub(super) fn factor(&self, now: Duration) -> f64 {
         let mut now_known = *self;
         now_known.forget(now);
@@ -70,7 +70,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Tells a pace for thirty seconds that answers take `parts` of the time that was expected, in turn.
+    /// Returns a pace after thirty seconds of answers that take `parts` of the expected time, in
+    /// turn.
     fn told(parts: &[f64]) -> DevicePace {
         let mut pace = DevicePace::new(Duration::ZERO);
         for (at, part) in (1..=3000).zip(parts.iter().cycle()) {

@@ -1,4 +1,4 @@
-//! A query that is under way.
+//! A query in progress.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use super::router::TaskRouter;
 use super::streams::StreamIndex;
 use crate::served::{QueryUrgency, RunningVariant};
 
-/// The answer that is expected of a variant.
+/// The expected answer of a variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// The time until it has answered.
+    /// The expected time until the answer.
     pub finish: Duration,
-    /// The goals that it is expected to miss.
+    /// The goals that the answer is expected to miss.
     pub missed: MissedGoals,
-    /// How often its answers are right.
+    /// The accuracy of the variant.
     pub accuracy: Accuracy,
     /// The cost of a sample.
     pub cost: QueryCost,
 }
 
-/// A query that is under way. Until it is answered or dropped its work is waited for by others.
+/// A query in progress. Its work counts as queued until it is answered or dropped.
 pub struct RoutedQuery {
     router: Arc<TaskRouter>,
     running: Arc<RunningVariant>,
@@ -34,10 +34,10 @@ pub struct RoutedQuery {
     expected: Expected,
     samples: u32,
     urgency: QueryUrgency,
-    /// The time until it is due, if that says which query is first.
+    /// The time until its deadline, if deadlines decide the order.
     due: Option<Duration>,
     booked: BookedWork,
-    /// When it was routed, by the router's time.
+    /// The time when it was routed, by the router's clock.
     since: Duration,
     is_over: bool,
 }
@@ -71,23 +71,23 @@ impl RoutedQuery {
         self.running.variant
     }
 
-    /// Returns the name of the variant's entry in the catalogue of models.
+    /// Returns the name of the variant's model.
     pub fn entry(&self) -> &str {
         let tasks = self.router.tasks();
         &tasks.groups()[tasks.group_of(self.running.variant)].name
     }
 
-    /// Returns the answer that is expected.
+    /// Returns the expected answer.
     pub fn expected(&self) -> &Expected {
         &self.expected
     }
 
-    /// Returns how much it hurries.
+    /// Returns its urgency.
     pub fn urgency(&self) -> QueryUrgency {
         self.urgency
     }
 
-    /// Returns the time until it is to be answered, or `None` if that says nothing of which query is first.
+    /// Returns the time until its deadline, or `None` if deadlines do not decide the order.
     pub fn due(&self) -> Option<Duration> {
         self.due
     }
@@ -101,7 +101,7 @@ impl RoutedQuery {
         self.samples
     }
 
-    /// Counts an answer that came after `latency`. Returns the goals that it missed.
+    /// Records an answer after `latency`. Returns the goals that it missed.
     pub fn answered(mut self, latency: Duration) -> MissedGoals {
         let Expected { accuracy, cost, .. } = self.expected;
         let missed = MissedGoals::of(&self.goals, accuracy, latency, cost);
@@ -110,8 +110,8 @@ impl RoutedQuery {
         missed
     }
 
-    /// Takes the query back as if it had not been asked: its variant left before it was, and another one
-    /// is to answer.
+    /// Withdraws the query without counting it: its variant was unloaded before the request, and
+    /// another variant is to answer.
     pub fn withdraw(mut self) {
         self.is_over = true;
         self.router.withdraw(&self);

@@ -1,4 +1,4 @@
-//! See [`TaskRouter`].
+//! Routes queries to variants: see [`TaskRouter`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use super::streams::{AskedQueries, StreamInterval, StreamTally};
 use super::tally::{TaskTally, UnreachableTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks, TaskQuery};
 
-/// Chooses the variant that answers each query, and counts what became of them.
+/// Chooses the variant that answers each query, and counts the outcomes.
 pub struct TaskRouter {
     tasks: Arc<ServedTasks>,
     state: Leaf<RouterState>,
@@ -24,7 +24,7 @@ pub struct TaskRouter {
 }
 
 impl TaskRouter {
-    /// Creates a router of which no variant runs yet.
+    /// Creates a router without running variants.
     pub fn new(tasks: Arc<ServedTasks>) -> Self {
         TaskRouter {
             state: Leaf::new(RouterState::new(&tasks)),
@@ -38,23 +38,23 @@ impl TaskRouter {
         &self.tasks
     }
 
-    /// Takes the variants that run from now on.
+    /// Sets the running variants.
     pub fn set_running(&self, running: Vec<RunningVariant>) {
         self.state.lock().set_running(&self.tasks, None, running);
     }
 
-    /// Takes the variants that run from now on, by what serves them.
+    /// Sets the running variants and the matrix that serves them.
     pub(super) fn follow(&self, serving: ServingMatrix, running: Vec<RunningVariant>) {
         let mut state = self.state.lock();
         state.set_running(&self.tasks, Some(serving), running);
     }
 
-    /// Lets the variants that run be told again.
+    /// Forgets the serving matrix, so that the running variants are set again.
     pub(super) fn forget_serving(&self) {
         self.state.lock().serving = None;
     }
 
-    /// Whether the variants are those that run by what serves them.
+    /// Returns whether the running variants are those of this matrix.
     pub(super) fn follows(&self, serving: &ServingMatrix) -> bool {
         self.state.lock().serving.as_ref() == Some(serving)
     }
@@ -62,7 +62,8 @@ impl TaskRouter {
     /// Chooses the variant that answers a query of `samples` samples.
     ///
     /// # Errors
-    /// No variant meets the goals, none that runs would in time, or none runs.
+    /// Returns an error if no variant meets the goals, no running variant would answer in time, or
+    /// none is running.
     pub fn route(
         self: &Arc<Self>,
         task: TaskIndex,
@@ -77,10 +78,10 @@ impl TaskRouter {
         })
     }
 
-    /// Chooses the variant that answers a query, which may name a priority of its own.
+    /// Chooses the variant that answers a query, which may have its own priority.
     ///
     /// # Errors
-    /// As [`TaskRouter::route`].
+    /// Returns the errors of [`TaskRouter::route`].
     pub fn route_query(
         self: &Arc<Self>,
         query: TaskQuery<'_>,
@@ -123,33 +124,33 @@ impl TaskRouter {
         ))
     }
 
-    /// Returns what became of the queries of each task so far.
+    /// Returns the counts of refused queries of each task.
     pub fn task_tallies(&self) -> Vec<TaskTally> {
         self.state.lock().tasks.clone()
     }
 
-    /// Returns the queries that no variant took so far, and why the last of them was refused.
+    /// Returns the number of refused queries and the reason for the last refusal.
     pub fn refused(&self) -> (u64, Option<RoutingError>) {
         let state = self.state.lock();
         (state.refused, state.refusal.clone())
     }
 
-    /// Returns the queries of each task so far whose goals no variant meets.
+    /// Returns the queries of each task whose goals no variant meets.
     pub(crate) fn unreachable(&self) -> Vec<UnreachableTally> {
         self.state.lock().unreachable.clone()
     }
 
-    /// Returns what became of the queries of each variant so far.
+    /// Returns the counts of each variant's queries.
     pub fn variant_tallies(&self) -> Vec<VariantTally> {
         self.state.lock().variants.clone()
     }
 
-    /// Returns what became of the queries of each task by what they asked for.
+    /// Returns the counts of the queries of each task by goals.
     pub fn stream_tallies(&self) -> Vec<StreamTally> {
         self.state.lock().streams.tallies()
     }
 
-    /// Returns the variants that run.
+    /// Returns the running variants.
     pub fn running(&self) -> Vec<VariantIndex> {
         let state = self.state.lock();
         state
@@ -159,40 +160,40 @@ impl TaskRouter {
             .collect()
     }
 
-    /// Takes the work of a query that is over off its devices, and counts how it ended: the time until
-    /// its answer and the goals that this missed, or `None` where there was no answer.
+    /// Removes the work of a finished query from its devices and counts its outcome: the time until
+    /// its answer and the missed goals, or `None` without an answer.
     pub(super) fn leave(&self, query: &RoutedQuery, answer: Option<(Duration, MissedGoals)>) {
         self.state.lock().leave(&self.tasks, query, answer);
     }
 
-    /// Takes a query back that was not asked.
+    /// Withdraws a query that was not requested.
     pub(super) fn withdraw(&self, query: &RoutedQuery) {
         self.state.lock().withdraw(&self.tasks, query);
     }
 
-    /// Returns what became of the queries of each task and goals in an interval that ends now, and
-    /// begins the next one.
+    /// Returns the counts of each task and goals in the interval that ends now, and starts the next
+    /// interval.
     pub fn interval(&self, length: Duration) -> Vec<StreamInterval> {
         self.state.lock().streams.interval(length)
     }
 
-    /// Returns the time since the router was made.
+    /// Returns the time since the router was created.
     pub fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Returns the queries that arrived after a time, as far as they are kept.
+    /// Returns the recorded queries that arrived after a time.
     pub fn asked(&self, after: Duration) -> AskedQueries {
         self.state.lock().streams.arrivals(after)
     }
 
-    /// Returns the samples of each group that are not answered yet.
+    /// Returns the unanswered samples of each group.
     pub fn queued(&self) -> Vec<u32> {
         self.state.lock().queued.clone()
     }
 
-    /// Offers no variants of these groups from now on: they are about to leave. Those of a task that
-    /// has no others are offered still.
+    /// Stops offering the variants of these groups, which are about to be unloaded, unless a task
+    /// has no others.
     pub fn leave_out(&self, groups: &[usize]) {
         self.state.lock().leave_out(&self.tasks, groups);
     }

@@ -1,4 +1,4 @@
-//! All that a router decides by.
+//! The state that a router uses for its decisions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,54 +16,54 @@ use super::streams::QueryStreams;
 use super::tally::{TaskTally, UnreachableTally, VariantTally};
 use crate::served::{QueryUrgency, RunningVariant, ServedTasks, TaskQuery};
 
-/// The time in which variants are loaded, as far as queries know: those that name a time are answered by
-/// what runs, or refused, and do not make later ones late.
+/// The loading time of variants for queries: queries with a latency goal use running variants or
+/// are refused, so loading does not make them late.
 const LOADING: Duration = Duration::from_secs(86_400);
 
-/// The time after which delays are forgotten in part.
+/// The time between two decays of the delays.
 const FORGETS: Duration = Duration::from_millis(250);
 
-/// When a variant would answer a query by its profile and the work that goes before it.
+/// The expected answer time of a variant, from its profile and the work ahead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueryProspect {
     pub(super) place: QueryPlace,
     pub(super) finish: Duration,
-    /// The time that devices work for it.
+    /// The device time of the query.
     pub(super) work: Duration,
     /// The 99th percentile of its batch.
     batch: Duration,
 }
 
-/// The number of a generation of engines, and its matrix.
+/// The number of an engine generation, and its matrix.
 pub(super) type ServingMatrix = (u64, Matrix);
 
-/// The variants that run, the samples that wait for them, and what became of queries so far.
+/// The running variants, their queued samples, and the counts of queries.
 pub(super) struct RouterState {
     choices: TaskChoices,
     running: Vec<Arc<RunningVariant>>,
-    /// The matrix that serves them, where that is known.
+    /// The matrix that serves them, if known.
     pub(super) serving: Option<ServingMatrix>,
-    /// The longest batch of those that run.
+    /// The longest batch of the running variants.
     largest: Duration,
     backlog: Backlog,
-    /// The samples of each group that are not answered yet.
+    /// The unanswered samples of each group.
     pub(super) queued: Vec<u32>,
-    /// By group.
+    /// The delay of each group.
     delays: Vec<ObservedDelay>,
-    /// When delays were last forgotten in part.
+    /// The time of the last decay of the delays.
     forgot: Duration,
     pub(super) tasks: Vec<TaskTally>,
     pub(super) variants: Vec<VariantTally>,
     pub(super) streams: QueryStreams,
-    /// The queries that no variant took, and why the last of them was refused.
+    /// The number of refused queries, and the reason for the last refusal.
     pub(super) refused: u64,
     pub(super) refusal: Option<RoutingError>,
-    /// By task.
+    /// The unreachable queries of each task.
     pub(super) unreachable: Vec<UnreachableTally>,
 }
 
 impl RouterState {
-    /// Creates the state of a router of which no variant runs yet.
+    /// Creates the state of a router without running variants.
     pub(super) fn new(tasks: &ServedTasks) -> Self {
         let catalog = tasks.catalog();
         let latencies = catalog.variants().iter();
@@ -86,7 +86,7 @@ impl RouterState {
         }
     }
 
-    /// Counts a query that no variant answers. Returns the refusal; `None` is that nothing runs.
+    /// Counts a refused query. Returns the refusal; `None` means that no variant runs.
     pub(super) fn refuse(
         &mut self,
         tasks: &ServedTasks,
@@ -100,7 +100,7 @@ impl RouterState {
             None => tally.not_loaded += 1,
         }
         self.refused += 1;
-        // Of goals that could be met it is known how often they are asked for.
+        // Goals that variants can meet are counted as demand.
         if matches!(&refusal, None | Some(ChoiceRefusal::TooLate { .. })) {
             let of = (task, goals);
             let stream = self.streams.arrive(of, asked);
@@ -122,12 +122,12 @@ impl RouterState {
         refusal
     }
 
-    /// Returns the variants that run.
+    /// Returns the running variants.
     pub(super) fn running(&self) -> &[Arc<RunningVariant>] {
         &self.running
     }
 
-    /// Takes the variants that run from now on, and what serves them.
+    /// Sets the running variants and the matrix that serves them.
     pub(super) fn set_running(
         &mut self,
         tasks: &ServedTasks,
@@ -152,8 +152,9 @@ impl RouterState {
             .find(|running| running.variant == variant)
     }
 
-    /// Chooses a variant that runs for a query: one whose answers nearly all meet its goals, else one of
-    /// which they usually do, else the nearest. `Ok(None)` is that what was chosen does not run.
+    /// Chooses a running variant for a query: one whose answers nearly always meet its goals, else
+    /// one whose answers usually do, else the nearest. Returns `Ok(None)` if the chosen variant
+    /// does not run.
     pub(super) fn choose(
         &mut self,
         tasks: &ServedTasks,
@@ -180,7 +181,7 @@ impl RouterState {
         Ok(running.map(|running| (chosen, running)))
     }
 
-    /// Whether a variant runs that may answer a query, however late.
+    /// Returns whether a variant that may answer the query runs, however late its answer.
     fn runs(&self, tasks: &ServedTasks, query: TaskQuery<'_>) -> bool {
         let (catalog, asked) = (tasks.catalog(), query.goals.model);
         let mut running = self.running.iter().map(|running| running.variant);
@@ -199,7 +200,7 @@ impl RouterState {
         }
     }
 
-    /// Works out anew when the variants of its task that run would have answered a query.
+    /// Updates the expected answer times of the task's running variants.
     fn refresh(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, now: Duration, by: Certainty) {
         let all = std::mem::take(&mut self.running);
         let of_task = all
@@ -212,7 +213,8 @@ impl RouterState {
         self.running = all;
     }
 
-    /// Returns when a variant would have answered a query, later than its goal where it makes others late.
+    /// Returns the expected answer time of a variant, set after the goal if the query would make
+    /// others late.
     fn finish(
         &mut self,
         tasks: &ServedTasks,
@@ -224,7 +226,7 @@ impl RouterState {
         let prospect = self.prospect(tasks, running, query, now);
         let delay = &self.delays[tasks.group_of(running.variant)];
         let finish = delay.delayed(prospect.finish, by);
-        // What makes others late is late itself.
+        // A query that would make others late counts as late.
         let late = self.backlog.lateness(&running.devices, prospect.work);
         match goal.filter(|_| !late.is_zero()) {
             Some(goal) => finish.max(goal.saturating_add(late)),
@@ -232,8 +234,8 @@ impl RouterState {
         }
     }
 
-    /// Returns where a query would stand among those that wait for a variant, and when it would have
-    /// answered, by its profile and the work that goes before it.
+    /// Returns the position of a query in a variant's queue, and its expected answer time from the
+    /// variant's profile and the work ahead.
     pub(super) fn prospect(
         &mut self,
         tasks: &ServedTasks,
@@ -255,10 +257,12 @@ impl RouterState {
         }
     }
 
-    /// Returns the 99th percentile of the batch of a query that waits: those that wait with it run in it.
+    /// Returns the 99th percentile of the batch of a waiting query, which it shares with other
+    /// waiting queries.
     ///
-    /// Where it waits for longer than any batch takes, whose batch it is in matters little. If it did,
-    /// queries would go to whichever variant has the smallest, once there is no time for any.
+    /// If it waits longer than any batch takes, the batch of this variant matters little.
+    /// Otherwise, queries would all go to the variant with the smallest batch once no variant is in
+    /// time.
     fn batch(&self, variant: &Variant, group: usize, samples: u32, wait: Duration) -> Duration {
         if wait > self.largest {
             return self.largest;
@@ -268,8 +272,8 @@ impl RouterState {
         variant.profile.latency.p99(joined)
     }
 
-    /// Returns the time that a variant's device takes for a query that waits: it is a part of a full batch
-    /// where it waits long, else of one with those that wait already.
+    /// Returns the device time of a waiting query: its share of a full batch after a long wait,
+    /// else of a batch with the queries already waiting.
     fn work(&self, variant: &Variant, group: usize, samples: u32, wait: Duration) -> Duration {
         let full = variant.batch.get();
         let together = match wait > LONG {
@@ -298,7 +302,7 @@ impl RouterState {
         self.backlog.book(&running.devices, work, prospect.place)
     }
 
-    /// Takes the work of a query that is over off its devices, and counts how it ended.
+    /// Removes the work of a finished query from its devices and counts its outcome.
     pub(super) fn leave(
         &mut self,
         tasks: &ServedTasks,
@@ -319,7 +323,7 @@ impl RouterState {
         self.streams.end(query.stream(), query.samples(), met);
     }
 
-    /// Takes a query back that was not asked.
+    /// Withdraws a query that was not requested.
     pub(super) fn withdraw(&mut self, tasks: &ServedTasks, query: &RoutedQuery) {
         let group = tasks.group_of(query.running().variant);
         self.queued[group] = self.queued[group].saturating_sub(query.samples());
@@ -328,13 +332,13 @@ impl RouterState {
         self.streams.withdraw(query.stream(), query.samples());
     }
 
-    /// Learns how late a query was that was answered after `latency`, or given up.
+    /// Learns the delay of a query that was answered after `latency`, or cancelled.
     fn learn(&mut self, group: usize, query: &RoutedQuery, latency: Option<Duration>) {
         let (devices, booked) = (&query.running().devices, query.booked());
         let ahead = self.backlog.ahead(devices, booked);
         let expected = ahead.saturating_add(booked.batch());
         let took = latency.unwrap_or_else(|| query.waited());
-        // What was given up before it was late says nothing.
+        // A query that was cancelled before it was late gives no information.
         if latency.is_none() && took <= expected {
             return;
         }
@@ -344,7 +348,7 @@ impl RouterState {
         }
     }
 
-    /// Offers no variants of these groups from now on, but those of a task that has no others.
+    /// Stops offering the variants of these groups, unless a task has no others.
     pub(super) fn leave_out(&mut self, tasks: &ServedTasks, groups: &[usize]) {
         let task = |group: usize| tasks.groups()[group].task;
         let running = self.running.iter().map(|r| tasks.group_of(r.variant));
@@ -364,7 +368,7 @@ impl RouterState {
     }
 }
 
-/// Returns where a query stands among those that wait for a variant of a group.
+/// Returns the position of a query among those waiting for a variant of a group.
 fn place(tasks: &ServedTasks, group: usize, query: TaskQuery<'_>, now: Duration) -> QueryPlace {
     match (tasks.level(group, query), tasks.latency(group, query)) {
         (DUE_LEVEL, Some(goal)) => QueryPlace::DueBy(now.saturating_add(goal)),
@@ -372,15 +376,15 @@ fn place(tasks: &ServedTasks, group: usize, query: TaskQuery<'_>, now: Duration)
     }
 }
 
-/// Returns the time that a variant's device takes for samples that run in a batch of so many, or in one of
-/// their own where they are more.
+/// Returns the device time of samples in a batch of `together` samples, or in their own batch if
+/// they are more.
 fn part_of_batch(variant: &Variant, samples: u32, together: u32) -> Duration {
     let together = together.max(samples).max(1);
     let batch = variant.profile.latency.mean(together);
     batch.saturating_mul(samples) / together
 }
 
-/// Whether a variant was chosen that is expected to meet all goals.
+/// Returns whether a chosen variant is expected to meet all goals.
 fn meets_all(chosen: &Result<ChosenVariant, ChoiceRefusal>) -> bool {
     chosen.as_ref().is_ok_and(|chosen| chosen.missed.is_none())
 }

@@ -1,4 +1,4 @@
-//! The queries of each task by their goals, counted.
+//! Counts of the queries of each task by goals.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,50 +10,50 @@ use divisi_modelless::policies::TaskDemand;
 use divisi_modelless::quantities::QueryCost;
 use divisi_modelless::variants::TaskIndex;
 
-/// The most streams that are told apart. Queries of more goals count to the nearest stream of their task
-/// that is as strict, or take the place of those that came longest ago: nothing is planned for them that
-/// would not do.
+/// The maximum number of streams. Queries with further goals count toward the nearest stream of
+/// their task that is at least as strict, or replace the least recently used stream. Plans for a
+/// stricter stream also fit them.
 const MOST_STREAMS: usize = 64;
-/// The time after its last query in which a stream has its place: as long as policies are compared.
+/// The time for which a stream is kept after its last query: the window of policy comparisons.
 const KEPT: Duration = Duration::from_secs(300);
 
-/// The place of a stream.
+/// The index of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StreamIndex(usize);
 
-/// The most arrivals that are kept.
+/// The maximum number of recorded arrivals.
 const MOST_ARRIVALS: usize = 200_000;
 
-/// Queries that were asked, each request counted as one.
+/// Recorded queries; each request counts as one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AskedQueries {
     /// The streams.
     pub streams: Vec<QueryStream>,
-    /// The arrivals, by their time.
+    /// The arrivals in the order of time.
     pub arrivals: Vec<QueryArrival>,
 }
 
-/// The queries of a stream that are over.
+/// The finished queries of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamTally {
     /// The stream.
     pub stream: QueryStream,
-    /// Those whose goals were met.
+    /// Queries that met their goals.
     pub met: u64,
-    /// Those that missed a goal, were refused or failed.
+    /// Queries that missed a goal, were refused or failed.
     pub missed: u64,
 }
 
-/// A stream over an interval.
+/// A stream in an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamInterval {
     /// The stream.
     pub stream: QueryStream,
-    /// The demand that is to be expected after it.
+    /// The expected demand after the interval.
     pub demand: TaskDemand,
-    /// The queries that are over.
+    /// The finished queries.
     pub over: u32,
-    /// Those of them that missed a goal.
+    /// The finished queries that missed a goal.
     pub missed: u32,
 }
 
@@ -61,11 +61,11 @@ pub struct StreamInterval {
 #[derive(Clone, Debug)]
 struct CountedStream {
     stream: QueryStream,
-    /// Those of the interval under way.
+    /// The counts of the current interval.
     counts: StreamCounts,
-    /// Those of all queries so far.
+    /// The counts of all queries.
     tally: StreamTally,
-    /// When its last query arrived.
+    /// The arrival time of its last query.
     last: Duration,
 }
 
@@ -84,7 +84,7 @@ impl CountedStream {
     }
 }
 
-/// See the module's text.
+/// The streams of all tasks, and recorded arrivals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueryStreams {
     streams: Vec<CountedStream>,
@@ -92,7 +92,7 @@ pub(super) struct QueryStreams {
 }
 
 impl QueryStreams {
-    /// Counts a query that arrives. Returns its stream.
+    /// Counts an arriving query. Returns its stream.
     pub(super) fn arrive(
         &mut self,
         (task, goals): (TaskIndex, &QueryGoals),
@@ -111,7 +111,7 @@ impl QueryStreams {
         at
     }
 
-    /// Returns the queries that arrived after a time, and the streams that they are of.
+    /// Returns the queries that arrived after a time, and their streams.
     pub(super) fn arrivals(&self, after: Duration) -> AskedQueries {
         let first = self.arrivals.partition_point(|arrival| arrival.at < after);
         AskedQueries {
@@ -120,7 +120,7 @@ impl QueryStreams {
         }
     }
 
-    /// Takes a query back that arrived a moment ago.
+    /// Withdraws a query that has just arrived.
     pub(super) fn withdraw(&mut self, at: StreamIndex, samples: u32) {
         if let Some(counted) = self.streams.get_mut(at.0) {
             counted.counts.withdrew(samples);
@@ -131,7 +131,7 @@ impl QueryStreams {
         }
     }
 
-    /// Counts a query that is over.
+    /// Counts a finished query.
     pub(super) fn end(&mut self, at: StreamIndex, samples: u32, met: bool) {
         if let Some(CountedStream { counts, tally, .. }) = self.streams.get_mut(at.0) {
             counts.ended(samples, met);
@@ -155,7 +155,7 @@ impl QueryStreams {
         let stream = QueryStream {
             task,
             goals: *goals,
-            // What an answer is worth is for whoever plans to say.
+            // The planner sets the worth of an answer.
             worth: QueryCost::FREE,
         };
         let counted = CountedStream::new(stream, now);
@@ -166,22 +166,22 @@ impl QueryStreams {
         StreamIndex(at)
     }
 
-    /// Returns the stream whose last query came longest ago.
+    /// Returns the least recently used stream.
     fn oldest(&self) -> usize {
         let streams = self.streams.iter().enumerate();
         let oldest = streams.min_by_key(|(_, counted)| counted.last);
         oldest.map_or(0, |(at, _)| at)
     }
 
-    /// Returns that stream if it is so long ago that another may have its place.
+    /// Returns the least recently used stream if it may be replaced.
     fn left(&self, now: Duration) -> Option<usize> {
         let oldest = self.oldest();
         let last = self.streams.get(oldest)?.last;
         (now > last + KEPT).then_some(oldest)
     }
 
-    /// Returns the stream of a task that asks for least of those that are as strict as some goals: costs and
-    /// preferences are left out.
+    /// Returns the least strict stream of a task that is at least as strict as some goals, ignoring
+    /// costs and preferences.
     fn nearest(&self, task: TaskIndex, goals: &QueryGoals) -> Option<usize> {
         let (accuracy, latency) = strictness(goals);
         let streams = self.streams.iter().map(|counted| &counted.stream);
@@ -197,12 +197,12 @@ impl QueryStreams {
         nearest.map(|(at, _)| at)
     }
 
-    /// Returns what became of the queries of each stream so far.
+    /// Returns the counts of each stream's queries.
     pub(super) fn tallies(&self) -> Vec<StreamTally> {
         self.streams.iter().map(|counted| counted.tally).collect()
     }
 
-    /// Returns what became of each stream in the last interval, and begins the next one.
+    /// Returns the counts of each stream in the last interval, and starts the next interval.
     pub(super) fn interval(&mut self, length: Duration) -> Vec<StreamInterval> {
         let each = self.streams.iter_mut().map(|counted| {
             let CountedStream { stream, counts, .. } = counted;
@@ -218,7 +218,7 @@ impl QueryStreams {
     }
 }
 
-/// Returns the accuracy and the latency that goals ask for.
+/// Returns the accuracy and the latency of goals.
 fn strictness(goals: &QueryGoals) -> (f64, Duration) {
     let accuracy = goals.accuracy.map_or(0.0, |accuracy| accuracy.get());
     let latency = goals.latency.map_or(Duration::MAX, LatencyGoal::get);
@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Has as many streams as are told apart, of queries that arrived at second 0.
+    /// Returns the maximum number of streams, with queries that arrived at second 0.
     fn full() -> QueryStreams {
         let mut streams = QueryStreams::default();
         for millis in 1..=MOST_STREAMS as u64 {

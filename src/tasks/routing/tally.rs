@@ -1,18 +1,18 @@
-//! Queries that are over, counted.
+//! Counts of finished queries.
 
 use divisi_modelless::choice::ChoiceRefusal;
 use divisi_modelless::goals::MissedGoals;
 
 use super::query::RoutedQuery;
 
-/// The queries of a task that no variant took.
+/// The refused queries of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskTally {
-    /// No variant meets their goals.
+    /// Queries whose goals no variant meets.
     pub unreachable: u64,
-    /// None would have answered in time.
+    /// Queries that no variant would have answered in time.
     pub too_late: u64,
-    /// None was loaded.
+    /// Queries without a loaded variant.
     pub not_loaded: u64,
 }
 
@@ -30,7 +30,7 @@ impl TaskTally {
 pub(crate) struct UnreachableTally {
     pub(crate) queries: u64,
     pub(crate) samples: u64,
-    /// The variant that is nearest to the last of them, in words, and what it misses.
+    /// The variant nearest to the last such query, in words, and the goals it misses.
     pub(crate) nearest: Option<(String, MissedGoals)>,
 }
 
@@ -42,24 +42,24 @@ impl UnreachableTally {
     }
 }
 
-/// The queries that a variant took.
+/// The queries sent to a variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VariantTally {
-    /// Those that were answered.
+    /// Answered queries.
     pub answered: u64,
-    /// Those that were not: refused, failed or given up.
+    /// Unanswered queries: refused, failed or cancelled.
     pub unanswered: u64,
-    /// The samples of those that were answered.
+    /// The samples of answered queries.
     pub samples: u64,
-    /// Those whose answers met all goals.
+    /// Queries whose answers met all goals.
     pub met: u64,
-    /// Those whose answers were less accurate than asked for.
+    /// Queries whose answers were less accurate than requested.
     pub missed_accuracy: u64,
-    /// Those whose answers came later than asked for.
+    /// Queries whose answers were later than requested.
     pub missed_latency: u64,
-    /// Those whose answers cost more than asked for.
+    /// Queries whose answers cost more than requested.
     pub missed_cost: u64,
-    /// The cost of all samples that were answered.
+    /// The cost of all answered samples.
     pub cost: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Changes that were taken back, and are not made again for a while.
+//! Changes that were rolled back and are not repeated for a while.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
 use divisi_modelless::variants::{TaskIndex, VariantCatalog, VariantIndex};
 
-/// How long what was taken back is not tried again.
+/// The time for which a rolled back change is not repeated.
 const BARRED: Duration = Duration::from_secs(300);
 
-/// A variant on a device, however many instances of it are planned there.
+/// A variant on a device, with any number of instances.
 type HostedPlace = (DeviceSlot, VariantIndex);
 
-/// Changes that did worse than what ran before.
+/// Changes that did worse than the previous instances.
 #[derive(Clone, Debug, Default)]
 pub struct BarredChanges(Vec<BarredChange>);
 
@@ -38,7 +38,7 @@ impl BarredChanges {
         self.0.iter().filter(move |barred| now < barred.until)
     }
 
-    /// Returns what is wanted without what is barred. A task that has an instance keeps one.
+    /// Returns the wanted instances without barred changes. A task with an instance keeps one.
     pub fn allowed(
         &self,
         now: Duration,
@@ -54,7 +54,7 @@ impl BarredChanges {
             }
             for &(device, variant) in &barred.left {
                 if hosted.on(variant, device) > 0 && wanted.on(variant, device) == 0 {
-                    // Where it finds no room any more, something else has to go on.
+                    // If there is no more room, other instances have to answer.
                     let _ = wanted.add(catalog, variant, device);
                 }
             }
@@ -64,7 +64,7 @@ impl BarredChanges {
         wanted
     }
 
-    /// Returns what a policy considered, in which what is barred is not taken.
+    /// Returns the considered actions with the outcome of barred ones adjusted.
     pub fn considered(
         &self,
         now: Duration,
@@ -88,7 +88,7 @@ impl BarredChanges {
         each.collect()
     }
 
-    /// Returns when an action may be done again, or `None` if it may now.
+    /// Returns the time from which an action is allowed again, or `None` if it is allowed now.
     fn until(
         &self,
         now: Duration,
@@ -101,7 +101,7 @@ impl BarredChanges {
                 came.any(|&(d, v)| v == variant && comes(hosted, variant, d))
             }
             ScalingAction::Remove(variant, fewer) => {
-                // The last instance of a device stays.
+                // The last instance on a device stays.
                 let stays = |device| (1..=fewer).contains(&hosted.on(variant, device).into());
                 barred.left.iter().any(|&(d, v)| v == variant && stays(d))
             }
@@ -112,12 +112,12 @@ impl BarredChanges {
     }
 }
 
-/// Whether an instance would be the first one of a variant on a device.
+/// Returns whether an instance would be the first one of a variant on a device.
 fn comes(hosted: &HostedInstances, variant: VariantIndex, device: DeviceSlot) -> bool {
     hosted.on(variant, device) == 0
 }
 
-/// Takes back into a plan what runs of a task that would have nothing.
+/// Adds a running instance of a task to a plan that would leave the task without any.
 fn keep_one(
     catalog: &VariantCatalog,
     task: TaskIndex,
@@ -135,7 +135,7 @@ fn keep_one(
     }
 }
 
-/// Returns the variants of each device that one plan has and another one has not.
+/// Returns the variants of each device that are only in the first plan.
 fn only_in(plan: &HostedInstances, other: &HostedInstances) -> Vec<HostedPlace> {
     let devices = plan.devices();
     let each = devices.flat_map(|device| {

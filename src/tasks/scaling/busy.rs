@@ -1,5 +1,5 @@
-//! How much of their devices' time groups of variants took, and how much longer their batches ran than
-//! in their profiles.
+//! The device time used by groups of variants, and the slowdown of their batches relative to their
+//! profiles.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use crate::served::ServedTasks;
 
-/// A batch that takes less than this longer than its profile is not disturbed: whoever hands it out and
-/// takes it back needs as much.
+/// The difference to the profile below which a batch counts as undisturbed: dispatching takes as
+/// long.
 const NOISE: Duration = Duration::from_micros(100);
 
 /// The counters of a worker since the start of its engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WorkerCounts {
-    /// Seconds of its device that its batches took.
+    /// The device seconds of its batches.
     pub seconds: f64,
-    /// Samples of its batches.
+    /// The samples of its batches.
     pub samples: u64,
-    /// Its batches.
+    /// The number of its batches.
     pub batches: u64,
 }
 
 /// A group of variants in the last interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroupSeen {
-    /// Samples that it answered.
+    /// The answered samples.
     pub samples: u64,
-    /// Seconds of devices that it took.
+    /// The device seconds used.
     pub busy: f64,
-    /// How many times as long as in its profile its batches took; 1 where none ran.
+    /// The ratio of batch time to profiled time; 1 without batches.
     pub slowdown: f64,
 }
 
 impl GroupSeen {
-    /// A group that did nothing.
+    /// A group without batches.
     pub const IDLE: GroupSeen = GroupSeen {
         samples: 0,
         busy: 0.0,
@@ -45,10 +45,10 @@ impl GroupSeen {
     };
 }
 
-/// A worker, by its engine's number and its place.
+/// A worker, by its engine's number and its cell.
 type WorkerPlace = (u64, DeviceIndex, MemberIndex);
 
-/// The counters of workers and groups as they were last seen.
+/// The last counters of workers and groups.
 #[derive(Clone, Debug, Default)]
 pub struct BusyGroups {
     workers: BTreeMap<WorkerPlace, WorkerCounts>,
@@ -56,11 +56,11 @@ pub struct BusyGroups {
 }
 
 impl BusyGroups {
-    /// Takes the counters of the workers of the engine of a number, and the samples that each group has
-    /// answered since the start. Returns what each group did since the last call.
+    /// Records the counters of an engine's workers, and the samples answered by each group since
+    /// the start. Returns the work of each group since the last call.
     ///
-    /// The time of a member is shared by the groups that it answered for, by their samples. Batches of
-    /// an engine that ended in the interval are left out.
+    /// The time of a member is divided among its groups by their samples. Batches of an engine that
+    /// ended in the interval are left out.
     pub fn seen(
         &mut self,
         tasks: &ServedTasks,
@@ -120,7 +120,7 @@ fn of_columns(
         busy: samples as f64 * each,
         slowdown: 1.0,
     };
-    // Where a member did not run in the interval the sum is not that of a batch.
+    // Without batches of every member, the sum is not the time of a whole batch.
     if count == columns.len() && count > 0 {
         let batch = (batch / f64::from(count as u32)).round().max(1.0) as u32;
         seen.slowdown = slowdown(tasks, variants, batch, each);
@@ -128,8 +128,8 @@ fn of_columns(
     seen
 }
 
-/// Returns the time of a sample over that in the profile of the variant whose batches are the next
-/// larger ones.
+/// Returns the ratio of the time of a sample to that in the profile of the variant with the next
+/// larger batch size.
 fn slowdown(tasks: &ServedTasks, variants: &[VariantIndex], batch: u32, each: f64) -> f64 {
     let catalog = tasks.catalog();
     let all = variants.iter().map(|at| catalog.variant(*at));

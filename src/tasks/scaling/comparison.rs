@@ -1,4 +1,4 @@
-//! Other policies, with the queries of the last minutes.
+//! Simulates other policies with the queries of the last minutes.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::routing::AskedQueries;
 /// The time over which policies are compared.
 pub(super) const WINDOW: Duration = Duration::from_secs(300);
 
-/// The queries of a window, and the machine that they were asked of.
+/// The queries of a window, and the machine that received them.
 pub(super) struct PolicyTrial {
     planned: PlannedVariants,
     initial: HostedInstances,
@@ -28,8 +28,8 @@ pub(super) struct PolicyTrial {
 }
 
 impl PolicyTrial {
-    /// Takes the queries that arrived between two times, and what was hosted at the first. Returns
-    /// `None` where there were none.
+    /// Takes the queries between two times, and the instances at the first one. Returns `None`
+    /// without queries.
     pub(super) fn new(
         planned: PlannedVariants,
         initial: HostedInstances,
@@ -58,7 +58,7 @@ impl PolicyTrial {
         (self.over, self.arrivals.len() as u64)
     }
 
-    /// Returns what a policy would have done.
+    /// Returns the outcome of a policy.
     pub(super) fn outcome(&self, policy: PolicyChoice) -> PolicyOutcome {
         let record = simulate(&self.scenario(policy));
         let cost = self.mean(&record, |variant| variant.query_cost().get());
@@ -71,7 +71,7 @@ impl PolicyTrial {
         }
     }
 
-    /// Returns the mean of a figure of the variants that answered.
+    /// Returns the mean of a figure over the answering variants.
     fn mean(&self, record: &FleetRecord, figure: impl Fn(&Variant) -> f64) -> f64 {
         let answers = record.queries.iter().filter_map(|query| query.answer);
         let figures = answers.map(|(variant, _)| figure(self.planned.catalog().variant(variant)));
@@ -112,7 +112,7 @@ impl PolicyTrial {
     }
 }
 
-/// Returns how many decisions changed instances.
+/// Returns the number of decisions that changed instances.
 fn changes(record: &FleetRecord) -> u64 {
     let ticks = record.ticks.iter();
     ticks

@@ -1,4 +1,4 @@
-//! The thread that decides once a second, and serves what it decided.
+//! The thread that decides once a second and applies its decisions.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -27,28 +27,28 @@ use crate::served::{RunningVariant, ServedTasks};
 
 /// The time between two decisions.
 const TICK: Duration = Duration::from_secs(1);
-/// Why a policy decides nothing after somebody else changed what runs.
-const BY_HAND: &str = "what runs was changed by hand: choose a policy to let it decide again";
+/// The reason why a policy is suspended after another change of the running setup.
+const BY_HAND: &str = "the running setup was changed by hand; choose a policy to resume scaling";
 
-/// The state that the deciding thread keeps from one second to the next.
+/// The state of the deciding thread.
 pub(super) struct ScalingThread {
     scaler: VariantScaler,
     busy: BusyGroups,
     /// The work of each group in the last second.
     seen: Vec<GroupSeen>,
-    /// The matrix that runs since it was last decided on, or seen.
+    /// The running matrix, as last decided or observed.
     known: (u64, Matrix),
     last: Duration,
     handover: Arc<VariantHandover>,
     probation: ChangeProbation,
-    /// A change that is to be taken back.
+    /// A change to roll back.
     failed: Option<FailedChange>,
-    /// The instances before the changes of shares alone that came after the last change of what is served.
+    /// The instances before the recent changes that changed only shares.
     shares_since: Option<HostedInstances>,
 }
 
 impl ScalingThread {
-    /// Begins with what a router's deployment runs.
+    /// Starts with the running setup of a router's deployment.
     pub(super) fn new(router: &LiveRouter, policy: PolicyChoice) -> Self {
         router.follow();
         let running = router.deployment().running();
@@ -70,7 +70,7 @@ impl ScalingThread {
         }
     }
 
-    /// Decides until nobody needs it.
+    /// Decides until the scaling is dropped.
     pub(super) fn run(&mut self, served: &Weak<LiveScaling>) {
         loop {
             thread::sleep(TICK);
@@ -92,8 +92,10 @@ impl ScalingThread {
         let streams = router.interval(interval);
         let step = match self.decide(scaling, &running, (now, interval), &streams) {
             Ok(step) => step,
-            // The next second may have one.
-            Err(why) => return tracing::warn!(%why, "no thread for a policy's decision"),
+            // The next second tries again.
+            Err(why) => {
+                return tracing::warn!(%why, "cannot start a thread for a policy's decision");
+            }
         };
         let gaps = self.gaps(router, &running, &streams, interval);
         let (hosted, considered) = (self.scaler.hosted(), &step.decision.considered);
@@ -119,7 +121,7 @@ impl ScalingThread {
         }
     }
 
-    /// Returns what is wanted without what was taken back.
+    /// Returns the wanted instances without rolled back changes.
     fn allowed(&self, now: Duration, wanted: HostedInstances) -> HostedInstances {
         let (catalog, hosted) = (self.scaler.catalog(), self.scaler.hosted());
         self.probation
@@ -146,8 +148,8 @@ impl ScalingThread {
         }
     }
 
-    /// Takes the policy that was asked for. Where somebody else changed what runs, none decides until
-    /// one is asked for again.
+    /// Takes the requested policy. After another change of the running setup, policies are
+    /// suspended until one is requested.
     fn take_policy(&mut self, scaling: &LiveScaling, running: &Generation) {
         let asked = scaling.state.lock().asked.take();
         let now = known(running);
@@ -212,7 +214,7 @@ impl ScalingThread {
         behind_queries(move || scaler.decide(now, interval, &demands, (seen, &queued)))
     }
 
-    /// Serves what is wanted, on probation.
+    /// Applies the wanted instances, on probation.
     fn apply(&mut self, scaling: &LiveScaling, running: &Generation, wanted: HostedInstances) {
         let before = self.scaler.hosted().clone();
         let what = words::difference(scaling.router.router().tasks(), &before, &wanted);
@@ -222,7 +224,7 @@ impl ScalingThread {
         }
     }
 
-    /// Serves what ran before a change that did worse. What cannot be served is tried again later.
+    /// Rolls back a change that did worse. If that is refused, it is tried again later.
     fn take_back(&mut self, now: Duration, scaling: &LiveScaling, running: &Generation) {
         let is_due = !self.scaler.is_refused(now);
         let Some(failed) = self.failed.take_if(|_| is_due) else {
@@ -231,14 +233,15 @@ impl ScalingThread {
         let FailedChange { before, why } = &failed;
         let tasks = scaling.router.router().tasks();
         let what = words::difference(tasks, self.scaler.hosted(), before);
-        let what = format!("taken back ({why}): {what}");
+        let what = format!("rolled back ({why}): {what}");
         self.change(scaling, running, before.clone(), what);
         if self.scaler.is_refused(scaling.router.router().now()) {
             self.failed = Some(failed);
         }
     }
 
-    /// Serves what is wanted, and tells what became of it. Returns whether something else is served now.
+    /// Applies the wanted instances and records the outcome. Returns whether the served variants
+    /// changed.
     fn change(
         &mut self,
         scaling: &LiveScaling,
@@ -257,7 +260,7 @@ impl ScalingThread {
             }
             Err(_) => self.scaler.refused(now),
         }
-        // Where the same members go on in the same batches, nothing else is served.
+        // If the members and batch sizes are the same, the running setup stays.
         let shares_alone = matches!(served, Ok(false));
         let is_served = served == Ok(true);
         let change = ScalingChange {
@@ -277,7 +280,7 @@ impl ScalingThread {
         is_served
     }
 
-    /// Tells of a change of shares alone, together with those before it.
+    /// Records a change that changed only shares, merged with similar changes before it.
     fn note_shares(
         &mut self,
         scaling: &LiveScaling,
@@ -293,16 +296,16 @@ impl ScalingThread {
     }
 }
 
-/// Returns what work answers, done by a thread of lower priority: a plan takes milliseconds, for which
-/// queries are not to wait. The caller keeps its priority, which threads that it starts have too.
+/// Runs work in a thread with lower priority: a plan takes milliseconds, which must not delay
+/// queries. The caller keeps its priority, which its other threads inherit.
 ///
 /// # Errors
-/// The system has no thread left.
+/// Returns an error if the thread cannot be started.
 fn behind_queries<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let lower = thread::Builder::new().name("planning".into());
         let lower = lower.spawn_scoped(scope, || {
-            // Where the system refuses, it is a thread like others.
+            // If the system refuses, the thread keeps its priority.
             set_current_thread_priority(ThreadPriority::Low);
             work()
         })?;
@@ -311,7 +314,7 @@ fn behind_queries<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     })
 }
 
-/// Lets a deployment serve instances. Returns whether that is something else than it served.
+/// Applies instances to a deployment. Returns whether the running setup changed.
 fn serve(
     (router, handover): (&LiveRouter, &VariantHandover),
     running: &Generation,
@@ -325,7 +328,7 @@ fn serve(
     let leaving: Vec<usize> = all.filter(|at| !arranged.groups.contains(at)).collect();
     handover.leaving(leaving);
     let served = deployment.serve(arranged.entries, arranged.matrix);
-    // Where it was refused none left, and none does with the next change of somebody else.
+    // After a refusal no group leaves, nor with a later change by others.
     handover.leaving(Vec::new());
     router.refresh();
     served.map_err(|why| why.to_string())

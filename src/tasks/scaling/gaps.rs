@@ -1,4 +1,4 @@
-//! The time that queries leave of devices.
+//! The device time that queries leave.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use divisi_modelless::variants::{VariantCatalog, VariantIndex};
 use crate::routing::StreamInterval;
 use crate::served::FULL_BATCH;
 
-/// The time that queries leave of devices, as of the last second.
+/// The device time that queries left in the last second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceGaps {
-    /// The mean part of the devices' time that queries took.
+    /// The mean share of device time that queries used.
     pub utilisation: f64,
-    /// Whether a variant is interfered with.
+    /// Whether a variant suffers interference.
     pub interfered: bool,
-    /// How long a query may wait behind something else and still be answered in time, or `None` where
-    /// nobody asks.
+    /// The time for which a query may wait and still be answered in time, or `None` without
+    /// queries.
     pub spare: Option<Duration>,
-    /// How many batches may run side by side: one device is left to queries, where somebody asks and
-    /// there are several.
+    /// The number of batches that may run in parallel. If there are queries and several devices,
+    /// one device is left to queries.
     pub lanes: usize,
 }
 
 impl DeviceGaps {
-    /// Devices that nobody asks.
+    /// Creates the gaps of devices without queries.
     pub(super) fn idle(devices: usize) -> Self {
         DeviceGaps {
             utilisation: 0.0,
@@ -33,8 +33,7 @@ impl DeviceGaps {
         }
     }
 
-    /// Works out what the queries of the last second leave of `devices` devices, of which they took
-    /// `busy` seconds a second.
+    /// Returns the gaps of `devices` devices on which queries used `busy` seconds per second.
     pub(super) fn of(
         catalog: &VariantCatalog,
         running: &[VariantIndex],
@@ -56,8 +55,8 @@ impl DeviceGaps {
     }
 }
 
-/// Returns how long the queries of a stream may wait before the batch of the running variant that meets
-/// their goals soonest. Without a latency goal they may wait as long as a full batch takes.
+/// Returns how long the queries of a stream may wait before the batch of the running variant that
+/// meets their goals soonest. Without a latency goal, they may wait for the time of a full batch.
 fn spare(catalog: &VariantCatalog, running: &[VariantIndex], stream: &StreamInterval) -> Duration {
     let Some(goal) = stream.demand.goals.latency else {
         return FULL_BATCH;

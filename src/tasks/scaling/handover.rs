@@ -1,4 +1,4 @@
-//! Variants that leave are not offered any more, right before the engine without them takes over.
+//! Stops offering variants that are unloaded right before the next engine takes over.
 
 use std::sync::Arc;
 use std::thread;
@@ -9,10 +9,10 @@ use divisi_runtime::lock::Leaf;
 
 use crate::routing::TaskRouter;
 
-/// Between the choice of a variant and the request to it there is less than this.
+/// An upper bound on the time between choosing a variant and the request to it.
 const SUBMITTED: Duration = Duration::from_millis(20);
 
-/// Tells a router which variants leave, once what replaces them is loaded.
+/// Tells a router which variants are unloaded once their replacements are loaded.
 pub(super) struct VariantHandover {
     router: Arc<TaskRouter>,
     leaving: Leaf<Vec<usize>>,
@@ -26,7 +26,7 @@ impl VariantHandover {
         }
     }
 
-    /// Takes the groups that leave with the next change.
+    /// Sets the groups that the next change unloads.
     pub(super) fn leaving(&self, groups: Vec<usize>) {
         *self.leaving.lock() = groups;
     }

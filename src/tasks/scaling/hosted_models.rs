@@ -1,4 +1,4 @@
-//! Hosted instances as a catalogue of models and a matrix.
+//! Converts instances to a catalogue of models and a matrix.
 
 use std::sync::Arc;
 
@@ -12,36 +12,36 @@ use thiserror::Error;
 
 use crate::served::ServedTasks;
 
-/// The models that a deployment serves so that instances run.
+/// The models that a deployment serves to run some instances.
 #[derive(Clone, Debug)]
 pub struct HostedModels {
     /// The groups of variants that can answer.
     pub groups: Vec<usize>,
-    /// Their entries of the catalogue of models.
+    /// Their entries in the catalogue of models.
     pub entries: Vec<NewEntry>,
-    /// Where their members run.
+    /// The placement of their members.
     pub matrix: Matrix,
 }
 
-/// Why instances cannot be served.
+/// The reasons why instances cannot be served.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HostedModelsError {
-    /// The entries are no catalogue.
+    /// The entries do not form a catalogue.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
-    /// No member runs, or a size is none of the ensembles'.
+    /// No member runs, or a batch size is not one of the ensembles'.
     #[error(transparent)]
     Matrix(#[from] InvalidMatrix),
 }
 
 impl HostedModels {
-    /// Arranges instances, the slots of which are the places of devices. A group whose members all run
-    /// for others can answer too: it takes nothing. A member runs in batches of the largest size that
-    /// any of its variants has on the device.
+    /// Places instances; slots are device indices. A group whose members all run for other groups
+    /// can answer too at no cost. A member runs with the largest batch size of its variants on the
+    /// device.
     ///
     /// # Errors
-    /// Nothing is hosted, or the entries cannot be served together.
+    /// Returns an error if there are no instances or the entries cannot be served together.
     pub fn new(
         tasks: &ServedTasks,
         name: &str,
@@ -83,7 +83,7 @@ impl HostedModels {
     }
 }
 
-/// Returns the device of a slot: the one with the same place.
+/// Returns the device with the index of a slot.
 pub(super) fn device(slot: DeviceSlot) -> DeviceIndex {
     DeviceIndex::new(usize::from(slot.0))
 }
@@ -93,7 +93,7 @@ fn size_of(tasks: &ServedTasks, variant: VariantIndex, frame: &Frame) -> Option<
     frame.batch_sizes.iter().find(|size| size.get() == batch)
 }
 
-/// Returns the groups of which an instance is hosted, and those whose members are all theirs.
+/// Returns the groups with instances, and those whose members all belong to such groups.
 fn groups(tasks: &ServedTasks, hosted: &HostedInstances) -> Vec<usize> {
     let of = |at: usize| tasks.entries()[at].ensemble.members.iter();
     let hosted = hosted.running().map(|(variant, _)| tasks.group_of(variant));

@@ -1,4 +1,4 @@
-//! See [`LiveScaling`].
+//! Runs a scaling policy: see [`LiveScaling`].
 
 use std::io;
 use std::sync::Arc;
@@ -16,30 +16,30 @@ use super::planned::PlannedVariants;
 use super::record::ScalingRecord;
 use crate::routing::LiveRouter;
 
-/// Loads variants by a policy as long as it is there.
+/// Loads variants according to a policy until it is dropped.
 pub struct LiveScaling {
     pub(super) router: Arc<LiveRouter>,
     pub(super) state: Arc<Leaf<SharedState>>,
 }
 
-/// The state that whoever watches reads and asks for.
+/// The state shared with sessions.
 pub(super) struct SharedState {
     pub(super) policy: PolicyChoice,
-    /// Another policy that was asked for.
+    /// A requested policy.
     pub(super) asked: Option<PolicyChoice>,
     pub(super) record: ScalingRecord,
     planned: PlannedVariants,
-    /// The variants that offline jobs run by.
+    /// The variants that run offline jobs.
     pub(super) of_jobs: Vec<VariantIndex>,
     pub(super) gaps: DeviceGaps,
     comparison: Option<PolicyComparison>,
 }
 
 impl LiveScaling {
-    /// Begins to load the variants of a router by a policy.
+    /// Starts to load the variants of a router according to a policy.
     ///
     /// # Errors
-    /// The thread does not start.
+    /// Returns an error if the thread cannot be started.
     pub fn start(router: Arc<LiveRouter>, policy: PolicyChoice) -> io::Result<Arc<Self>> {
         let running = router.deployment().running();
         let devices = running.engine.devices().iter().len();
@@ -63,22 +63,23 @@ impl LiveScaling {
         Ok(scaling)
     }
 
-    /// Returns the router whose variants are loaded.
+    /// Returns the router of the loaded variants.
     pub fn router(&self) -> &Arc<LiveRouter> {
         &self.router
     }
 
-    /// Has variants on every device that offline jobs run by, where the policy changes anything.
+    /// Sets the variants for offline jobs, which are then loaded on every device if the policy
+    /// makes changes.
     pub fn host_for_jobs(&self, variants: Vec<VariantIndex>) {
         self.state.lock().of_jobs = variants;
     }
 
-    /// Returns the time that queries leave of devices.
+    /// Returns the device time that queries leave.
     pub fn gaps(&self) -> DeviceGaps {
         self.state.lock().gaps
     }
 
-    /// Takes what is to be compared, and notes that it is.
+    /// Takes the queries to compare policies with, and marks the comparison as running.
     fn begin_trial(&self) -> Result<PolicyTrial, SessionRefusal> {
         let from = self.router.router().now().saturating_sub(WINDOW);
         let (planned, since, initial) = {
@@ -96,7 +97,7 @@ impl LiveScaling {
         let from = from.max(since);
         let asked = self.router.router().asked(from);
         let until = self.router.router().now();
-        // Of many queries the older ones are not kept.
+        // The oldest of many queries are not kept.
         let from = asked.arrivals.first().map_or(from, |first| first.at);
         let trial = PolicyTrial::new(planned, initial, asked, (from, until));
         let trial = trial.ok_or(SessionRefusal::NothingAsked)?;

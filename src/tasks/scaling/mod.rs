@@ -1,7 +1,7 @@
-//! The slow loop live: which variants are loaded where, by a policy, once a second.
+//! The slow loop: a policy decides once a second which variants are loaded on which devices.
 //!
-//! [`VariantScaler`] decides, without clock, lock or thread; [`LiveScaling`] counts what happened,
-//! asks it, and lets a deployment serve what it wants.
+//! [`VariantScaler`] decides, without clock, lock or thread; [`LiveScaling`] measures, asks it for
+//! decisions, and applies them to a deployment.
 
 mod barred;
 mod busy;

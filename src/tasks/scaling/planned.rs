@@ -1,4 +1,4 @@
-//! Variants and demands as policies plan them.
+//! Variants and demands in the units of policies.
 
 use std::time::Duration;
 
@@ -8,22 +8,23 @@ use divisi_modelless::policies::{ChangeRules, PlanObjective, SLACK, TaskDemand};
 use divisi_modelless::quantities::{DeviceShare, QueryCost};
 use divisi_modelless::variants::{TaskIndex, VariantCatalog};
 
-/// The share of a device's time that an instance is, in thousandths: so many variants share a device at
-/// most, and so finely plans know its time.
+/// The share of a device's time that an instance has, in thousandths. It bounds the number of
+/// variants on a device and the resolution of plans.
 const SHARE: u16 = 50;
 
-/// The seconds of the dearest device that an answer within its goals is worth beside what it takes.
+/// The worth of an answer within its goals in addition to its cost, in seconds of the most
+/// expensive device.
 const WORTH: f64 = 0.02;
-/// How many times what the dearest variant of its task takes it is worth, so that no goal is given up
-/// for time as long as there is some.
+/// The worth of an answer as a multiple of the cost of its task's most expensive variant, so that
+/// no goal is given up for device time while there is enough.
 const WORTH_OF_TIME: f64 = 10.0;
 
-/// The least time that loading counts for: a change starts an engine, which is not for little.
+/// The least loading time: each change starts an engine, which has a cost.
 const LOADING: Duration = Duration::from_millis(100);
 
-/// Devices are there anyway, so that what counts is the time that queries take of them. An instance
-/// that is loaded costs a fiftieth of its share beside: with [`WORTH`], one that is asked less than
-/// once in eight seconds leaves.
+/// The objective of plans. Devices are always on, so the device time of queries counts. A loaded
+/// instance costs a fiftieth of its share in addition: with [`WORTH`], an instance with less than
+/// one query in eight seconds is unloaded.
 pub(super) const OBJECTIVE: PlanObjective = PlanObjective {
     slack: SLACK,
     cost: 0.02,
@@ -33,24 +34,25 @@ pub(super) const OBJECTIVE: PlanObjective = PlanObjective {
     waits: true,
 };
 
-/// How long an instance has to be superfluous before it leaves. Loading it takes less on most machines;
-/// what it bounds is how often a load that swings makes the allocation swing.
+/// The time after which an unused instance is unloaded. Loading takes less on most machines; the
+/// bound limits how often a fluctuating load changes the allocation.
 pub(super) const HOLD_OFF: Duration = Duration::from_secs(10);
 
-/// The next engine takes over when its networks are there.
+/// The rules of changes: the next engine takes over once its networks are loaded.
 pub(super) const RULES: ChangeRules = ChangeRules {
     hold_off: HOLD_OFF,
     at_once: true,
 };
 
-/// Variants in instances of a part of a device's time, and in money of which the dearest device
-/// costs 1 a second: policies compare plans down to rounding, and a query costs a millionth of a cent.
+/// Variants with instances of a share of device time, and with prices scaled so that the most
+/// expensive device costs 1 per second: policies compare plans up to rounding, and a query costs a
+/// millionth of a cent.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedVariants {
     catalog: VariantCatalog,
-    /// The money of plans for each of the operator's.
+    /// The factor from the operator's prices to those of plans.
     scale: f64,
-    /// By task.
+    /// The worth of an answer of each task.
     worths: Vec<QueryCost>,
 }
 
@@ -69,17 +71,16 @@ impl PlannedVariants {
         }
     }
 
-    /// Returns the variants, in the order of the operator's catalogue.
     pub(super) fn catalog(&self) -> &VariantCatalog {
         &self.catalog
     }
 
-    /// Returns the operator's money for some of the plans'.
+    /// Converts money of plans to the operator's money.
     pub(super) fn money(&self, planned: f64) -> f64 {
         planned / self.scale
     }
 
-    /// Returns a demand as it is planned for.
+    /// Returns a demand in the units of plans.
     pub(super) fn demand(&self, demand: &TaskDemand) -> TaskDemand {
         TaskDemand {
             goals: self.goals(&demand.goals),
@@ -88,7 +89,7 @@ impl PlannedVariants {
         }
     }
 
-    /// Returns a stream as it is planned for.
+    /// Returns a stream in the units of plans.
     pub(super) fn stream(&self, stream: &QueryStream) -> QueryStream {
         QueryStream {
             goals: self.goals(&stream.goals),

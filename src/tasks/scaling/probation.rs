@@ -1,4 +1,4 @@
-//! A policy's change that is watched, and taken back where goals are missed because of it.
+//! Watches a policy's change and rolls it back if it makes queries miss their goals.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use divisi_modelless::placement::HostedInstances;
 use super::barred::BarredChanges;
 use crate::routing::StreamInterval;
 
-/// The seconds before a change that it is compared with, and those that it is watched for.
+/// The number of seconds before a change to compare with, and after it to watch.
 const SECONDS: usize = 10;
-/// The part of queries that may miss their goals beyond that before the change.
+/// The additional share of queries that may miss their goals after a change.
 const MORE_MISSED: f64 = 0.01;
-/// How much more may be asked than before the change: what is missed of more is not its fault.
+/// The growth of the load up to which misses are attributed to the change.
 const MORE_ASKED: f64 = 1.1;
 
 /// The queries of a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuerySecond {
-    /// How many arrive a second.
+    /// The arrival rate in queries per second.
     pub rate: f64,
-    /// Those that are over.
+    /// The finished queries.
     pub over: u32,
-    /// Those of them that missed a goal.
+    /// The finished queries that missed a goal.
     pub missed: u32,
 }
 
-/// A change that did worse than what ran before.
+/// A change that did worse than the previous instances.
 #[derive(Clone, Debug)]
 pub struct FailedChange {
-    /// The instances that ran before.
+    /// The instances before the change.
     pub before: HostedInstances,
-    /// The goals that were missed, in words.
+    /// The missed goals, in words.
     pub why: String,
 }
 
-/// Judges changes from seconds that it is told of.
+/// Judges changes from the outcomes of each second.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeProbation {
     seconds: VecDeque<QuerySecond>,
@@ -45,7 +45,7 @@ pub struct ChangeProbation {
     barred: BarredChanges,
 }
 
-/// A change that is watched, with those that followed it meanwhile.
+/// A watched change, including later changes.
 #[derive(Clone, Debug)]
 struct ChangeTrial {
     before: HostedInstances,
@@ -54,9 +54,10 @@ struct ChangeTrial {
     missed_before: f64,
     most_asked: f64,
     seen: Reading,
-    /// The seconds in which more was missed than may be.
+    /// The number of seconds with too many misses.
     worse: u32,
-    /// The second of a change is told next: what waited meanwhile is not its fault.
+    /// Whether the next second is that of the change: queries that waited for the change are not
+    /// attributed to it.
     is_new: bool,
 }
 
@@ -72,8 +73,8 @@ impl QuerySecond {
 }
 
 impl ChangeProbation {
-    /// Begins to watch a change from `before` to `after`. One that follows another that is watched is
-    /// judged with it. Where too few queries came before to compare with, none is watched.
+    /// Starts to watch a change from `before` to `after`. A later change is judged together with
+    /// it. A change is not watched if there were too few queries before it.
     pub fn begin(&mut self, now: Duration, before: HostedInstances, after: &HostedInstances) {
         if let Some(trial) = &mut self.trial {
             trial.after = after.clone();
@@ -105,8 +106,8 @@ impl ChangeProbation {
         });
     }
 
-    /// Takes what became of queries in the last second. Returns the change that is to be taken back, if
-    /// it did worse; it is barred from then on.
+    /// Records the outcomes of the last second. Returns the change to roll back if it did worse; it
+    /// is then barred.
     pub fn second(&mut self, now: Duration, second: QuerySecond) -> Option<FailedChange> {
         let Some(trial) = &mut self.trial else {
             self.remember(second);
@@ -127,19 +128,19 @@ impl ChangeProbation {
         }
     }
 
-    /// Forgets what is watched: somebody else changed what runs.
+    /// Stops watching: the running setup was changed otherwise.
     pub fn end(&mut self) {
         self.trial = None;
         self.seconds.clear();
     }
 
-    /// Forgets what is watched, and what was taken back: another policy decides.
+    /// Forgets the watched change and the rolled back ones: the policy has changed.
     pub fn forget(&mut self) {
         self.trial = None;
         self.barred = BarredChanges::default();
     }
 
-    /// Returns the changes that were taken back lately.
+    /// Returns the recently rolled back changes.
     pub fn barred(&self) -> &BarredChanges {
         &self.barred
     }
@@ -166,8 +167,8 @@ impl ChangeProbation {
 }
 
 impl ChangeTrial {
-    /// Counts a second. What is missed of more queries than before is not the change's fault; a single bad
-    /// second is chance.
+    /// Counts a second. Misses under a higher load are not attributed to the change, and a single
+    /// bad second is not enough.
     fn judged(&mut self, now: Duration, second: QuerySecond) -> JudgeVerdict {
         self.seen = sum(std::mem::take(&mut self.seen), &reading(&second));
         let missed = f64::from(second.missed) / f64::from(second.over.max(1));
@@ -182,7 +183,7 @@ impl ChangeTrial {
     }
 }
 
-/// Returns a second as a judge counts it: a missed goal is a failure.
+/// Returns a second in the units of the judge: a missed goal is a failure.
 fn reading(second: &QuerySecond) -> Reading {
     Reading {
         answered: u64::from(second.over.saturating_sub(second.missed)),

@@ -1,4 +1,4 @@
-//! The last decisions and seconds, for whoever watches.
+//! The recent decisions and seconds, for sessions.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,29 +13,29 @@ use super::words;
 use crate::routing::{StreamInterval, UnreachableTally};
 use crate::served::ServedTasks;
 
-/// The seconds of goals that are kept.
+/// The number of seconds of goals to keep.
 const SECONDS: usize = 240;
-/// The seconds that queries which asked for too much are told of.
+/// The time for which unreachable queries stay visible, in seconds.
 const LATELY: u8 = 60;
-/// The changes that are kept.
+/// The number of changes to keep.
 const CHANGES: usize = 64;
 
-/// See the module's text.
+/// The recent history of a scaling policy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScalingRecord {
     pub(super) held: Option<String>,
     pub(super) tasks: Vec<TaskView>,
-    /// The queries of each task so far that asked for too much.
+    /// The unreachable queries of each task so far.
     unreachable: Vec<UnreachableTally>,
     pub(super) changes: VecDeque<ScalingChange>,
     pub(super) considered: Vec<ConsideredView>,
     pub(super) loaded: Vec<LoadedVariant>,
-    /// The instances that were hosted from when on, by the router's time.
+    /// The instances with the time since when they were hosted, by the router's clock.
     pub(super) hosted: VecDeque<(Duration, HostedInstances)>,
 }
 
 impl ScalingRecord {
-    /// Takes a change of shares alone, which goes on from the last change where that `merges` it.
+    /// Records a change that changed only shares. If it `merges`, it extends the last change.
     pub(super) fn shares(&mut self, change: ScalingChange, merges: bool) {
         if merges {
             self.changes.pop_back_if(|last| last.shares_alone);
@@ -45,7 +45,7 @@ impl ScalingRecord {
         }
     }
 
-    /// Takes a change.
+    /// Records a change.
     pub(super) fn change(&mut self, change: ScalingChange) {
         self.changes.push_back(change);
         if self.changes.len() > CHANGES {
@@ -53,7 +53,7 @@ impl ScalingRecord {
         }
     }
 
-    /// Takes what is hosted from a time on; what was there before `oldest` began is forgotten.
+    /// Records the instances hosted from a time on, and forgets those replaced before `oldest`.
     pub(super) fn hosts(&mut self, now: Duration, hosted: &HostedInstances, oldest: Duration) {
         if self.hosted.back().is_none_or(|(_, last)| last != hosted) {
             self.hosted.push_back((now, hosted.clone()));
@@ -63,8 +63,8 @@ impl ScalingRecord {
         }
     }
 
-    /// Takes what became of each stream in the last second, and the queries of each task so far whose goals
-    /// no variant meets, with the variant that is nearest to the last of them.
+    /// Records the outcomes of each stream in the last second, and the unreachable queries of each
+    /// task with their nearest variant.
     pub(super) fn second(
         &mut self,
         tasks: &ServedTasks,
@@ -103,7 +103,7 @@ impl ScalingRecord {
     }
 }
 
-/// Returns the streams that somebody asks, the strictest first: so they keep their places.
+/// Returns the active streams, the strictest first, so that their order is stable.
 fn streams_of<'s>(of_task: impl Iterator<Item = &'s StreamInterval>) -> Vec<StreamView> {
     let asked = of_task.filter(|s| s.demand.rate.get() > 0.0 || s.over > 0);
     let mut asked: Vec<&StreamInterval> = asked.collect();
@@ -122,7 +122,7 @@ fn streams_of<'s>(of_task: impl Iterator<Item = &'s StreamInterval>) -> Vec<Stre
     asked.into_iter().map(stream).collect()
 }
 
-/// Returns the queries that asked for too much lately, once `new` ones came in a second.
+/// Returns the recent unreachable queries, updated with the `new` ones of a second.
 fn unreachable_now(
     before: Option<UnreachableView>,
     new: u64,

@@ -1,4 +1,4 @@
-//! See [`VariantScaler`].
+//! Decides which variants are loaded: see [`VariantScaler`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use super::busy::GroupSeen;
 use super::planned::{HOLD_OFF, OBJECTIVE, PlannedVariants, RULES};
 use crate::served::{RunningVariant, ServedTasks};
 
-/// A decision, and what is to be served after it.
+/// A decision and the instances to serve after it.
 #[derive(Clone, Debug)]
 pub struct ScalerStep {
     /// The decision of the policy.
     pub decision: PolicyDecision,
-    /// The instances that are wanted, where these are others than those that are hosted.
+    /// The wanted instances, if they differ from the hosted ones.
     pub wanted: Option<HostedInstances>,
 }
 
-/// Decides which variants are hosted on the devices of one machine, from what was seen.
+/// Decides which variants are hosted on the devices of a machine, from observations.
 ///
-/// Policies count in instances of a twentieth of a device's time. What they take away leaves after a
-/// hold-off, and every task keeps one instance at least.
+/// Policies plan with instances of a twentieth of a device's time. Removed instances are unloaded
+/// after a hold-off, and every task keeps at least one instance.
 pub struct VariantScaler {
     tasks: Arc<ServedTasks>,
     planned: PlannedVariants,
@@ -37,16 +37,17 @@ pub struct VariantScaler {
     policy: Box<dyn Policy>,
     hosted: HostedInstances,
     watches: Vec<VariantWatch>,
-    /// The variants that offline jobs run by.
+    /// The variants that run offline jobs.
     of_jobs: Vec<VariantIndex>,
-    /// When instances left last: they do once in a hold-off, whatever a policy wants.
+    /// The time of the last removal: instances are removed at most once per hold-off, whatever the
+    /// policy.
     left: Option<Duration>,
-    /// Nothing is changed before this, since the last change was refused.
+    /// The time before which nothing is changed because the last change was refused.
     refused_until: Duration,
 }
 
 impl VariantScaler {
-    /// Begins with what runs.
+    /// Starts with the running variants.
     pub fn new(
         tasks: Arc<ServedTasks>,
         choice: PolicyChoice,
@@ -71,27 +72,27 @@ impl VariantScaler {
         }
     }
 
-    /// Returns the policy that decides.
+    /// Returns the current policy.
     pub fn choice(&self) -> PolicyChoice {
         self.choice
     }
 
-    /// Lets another policy decide from now on.
+    /// Sets the policy.
     pub fn choose(&mut self, choice: PolicyChoice) {
         (self.choice, self.policy) = (choice, choice.by(OBJECTIVE));
     }
 
-    /// Returns the instances that are hosted.
+    /// Returns the hosted instances.
     pub fn hosted(&self) -> &HostedInstances {
         &self.hosted
     }
 
-    /// Returns the variants as policies plan them.
+    /// Returns the variants in the units of policies.
     pub(super) fn catalog(&self) -> &VariantCatalog {
         self.planned.catalog()
     }
 
-    /// Whether what was wanted could not be served a moment ago.
+    /// Returns whether the last change was refused a moment ago.
     pub(super) fn is_refused(&self, now: Duration) -> bool {
         now < self.refused_until
     }
@@ -101,19 +102,19 @@ impl VariantScaler {
         self.watches.iter().map(VariantWatch::state)
     }
 
-    /// Takes what runs now, since somebody else changed it.
+    /// Takes over the running variants after another change.
     pub fn follow(&mut self, devices: &Devices, running: &[RunningVariant]) {
         self.hosted = hosted(self.planned.catalog(), devices, running);
     }
 
-    /// Has an instance of each of these variants on every device that has room and is not left to
-    /// queries, whatever the policy decides, unless it changes nothing: offline jobs run in the gaps of
-    /// all of them.
+    /// Hosts an instance of each of these variants on every device that has room and is not left to
+    /// queries, unless the policy makes no changes. Offline jobs run in the gaps of all these
+    /// devices.
     pub fn host_for_jobs(&mut self, variants: Vec<VariantIndex>) {
         self.of_jobs = variants;
     }
 
-    /// Takes what is hosted from now on: what was wanted is served.
+    /// Records that the wanted instances are hosted.
     pub fn applied(&mut self, now: Duration, hosted: HostedInstances) {
         let changes = hosted.changes_from(&self.hosted);
         if changes.iter().any(|change| change.instances < 0) {
@@ -122,12 +123,12 @@ impl VariantScaler {
         self.hosted = hosted;
     }
 
-    /// Notes that what was wanted cannot be served. It is not tried again before a hold-off.
+    /// Records that the wanted instances were refused. They are not tried again before a hold-off.
     pub fn refused(&mut self, now: Duration) {
         self.refused_until = now + HOLD_OFF;
     }
 
-    /// Decides, after an interval in which groups did what was `seen`, and samples wait for them.
+    /// Decides after an interval with the observed work of groups and their queued samples.
     pub fn decide(
         &mut self,
         now: Duration,
@@ -190,7 +191,7 @@ impl VariantScaler {
         watched
     }
 
-    /// Returns the devices' time that the instances of a group have.
+    /// Returns the device time of the instances of a group.
     fn time_of(&self, group: usize) -> f64 {
         let variants = self.tasks.groups()[group].variants.iter();
         let shares = variants.map(|variant| {
@@ -206,7 +207,7 @@ impl VariantScaler {
         shares.sum()
     }
 
-    /// Returns the instances after the changes that can be made, or `None` where these change nothing.
+    /// Returns the instances after all possible changes, or `None` if there are none.
     fn wanted(
         &self,
         now: Duration,
@@ -239,8 +240,8 @@ impl VariantScaler {
         (wanted != self.hosted).then_some(wanted)
     }
 
-    /// Adds the instances that offline jobs run by. Where somebody asks, the device that has most of
-    /// the other instances is left to these, if there are several.
+    /// Adds the instances for offline jobs. If there are queries and several devices, the device
+    /// with most of the other instances is left to queries.
     fn add_for_jobs(&self, wanted: &mut HostedInstances, is_asked: bool) {
         let others = |device: &DeviceSlot| {
             let on = wanted.hosted_on(*device);
@@ -259,7 +260,7 @@ impl VariantScaler {
         }
     }
 
-    /// Whether no variant of a variant's task has an instance.
+    /// Returns whether no variant of a variant's task has an instance.
     fn has_none(&self, hosted: &HostedInstances, variant: VariantIndex) -> bool {
         let mut all = self
             .planned
@@ -269,8 +270,8 @@ impl VariantScaler {
     }
 }
 
-/// Returns the instances of what runs, one on each device that it has, as far as there is room: of each
-/// task the cheapest first, and tasks in turn.
+/// Returns the instances of the running variants, one on each of their devices while there is room:
+/// the cheapest of each task first, and tasks in turn.
 fn hosted(
     catalog: &VariantCatalog,
     devices: &Devices,
@@ -279,7 +280,7 @@ fn hosted(
     let kinds = devices.iter().map(|device| {
         let name = kind_name(device);
         let known = catalog.devices().iter().position(|kind| kind.name == name);
-        // Nothing was measured for a kind that is not there: nothing fits on it.
+        // A kind without devices has no measurements, so nothing fits on it.
         DeviceKindIndex(known.unwrap_or(catalog.devices().len()) as u16)
     });
     let kinds: Vec<DeviceKindIndex> = kinds.collect();
@@ -293,7 +294,8 @@ fn hosted(
     hosted
 }
 
-/// Returns variants in an order in which the first one of each task comes before the second of any.
+/// Returns variants in an order in which the first of each task comes before the second of any
+/// task.
 fn in_turns<'r>(
     catalog: &VariantCatalog,
     running: &'r [RunningVariant],

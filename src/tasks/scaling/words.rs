@@ -11,7 +11,7 @@ use divisi_session::{ConsideredView, LoadedVariant};
 use super::scaler::VariantScaler;
 use crate::served::ServedTasks;
 
-/// The most actions of a decision that are told.
+/// The maximum number of actions to show.
 const MOST: usize = 24;
 
 /// Returns goals in words: `98.5 %, 20 ms`, or `any`.
@@ -37,12 +37,12 @@ pub(crate) fn goals(goals: &QueryGoals) -> String {
     }
 }
 
-/// Returns a number as somebody asked for it, without what multiplying added to its last digits.
+/// Returns a number without the rounding errors of a multiplication.
 pub(crate) fn as_asked(number: f64) -> f64 {
     format!("{number:.9e}").parse().unwrap_or(number)
 }
 
-/// Returns actions that were considered, those that are done first.
+/// Returns the considered actions, the taken ones first.
 pub(super) fn considered(
     tasks: &ServedTasks,
     considered: &[ConsideredAction],
@@ -65,7 +65,7 @@ fn view(tasks: &ServedTasks, considered: &ConsideredAction) -> ConsideredView {
     let action = match considered.action {
         ScalingAction::Keep => {
             let task = tasks.catalog().name(considered.task);
-            format!("keep `{task}` as it is")
+            format!("keep `{task}` unchanged")
         }
         ScalingAction::Replicate(variant, more) => format!("{more} more of {}", words(variant)),
         ScalingAction::Switch(variant, count) => format!("load {count} of {}", words(variant)),
@@ -79,7 +79,7 @@ fn view(tasks: &ServedTasks, considered: &ConsideredAction) -> ConsideredView {
     }
 }
 
-/// Returns the variants that are loaded, with their states.
+/// Returns the loaded variants with their states.
 pub(super) fn loaded(tasks: &ServedTasks, scaler: &VariantScaler) -> Vec<LoadedVariant> {
     let states: Vec<VariantState> = scaler.states().collect();
     let running = scaler.hosted().running();
@@ -92,8 +92,8 @@ pub(super) fn loaded(tasks: &ServedTasks, scaler: &VariantScaler) -> Vec<LoadedV
     views.collect()
 }
 
-/// Returns how instances differ, in words: `+2 digits.int8.cnn of 16, −1 …`, where 16 is the
-/// batch size.
+/// Returns the difference between instances in words: `+2 digits.int8.cnn of 16, −1 …`, where 16 is
+/// the batch size.
 pub(super) fn difference(
     tasks: &ServedTasks,
     before: &HostedInstances,
@@ -111,7 +111,7 @@ pub(super) fn difference(
         let name = &tasks.groups()[tasks.group_of(*variant)].name;
         let batch = tasks.catalog().variant(*variant).batch;
         match sum {
-            0 => format!("{name} of {batch} elsewhere"),
+            0 => format!("{name} of {batch} moved"),
             sum => format!("{sum:+} {name} of {batch}"),
         }
     });

@@ -17,10 +17,10 @@ use super::OpenedTask;
 use super::group::{VariantGroup, groups};
 use super::urgency::QueryUrgency;
 
-/// The part of a name that stands for all members that vote.
+/// The part of a name for all voting members.
 const ALL: &str = "all";
 
-/// Returns the groups of a catalogue's variants, and the entry of each.
+/// Returns the groups of a catalogue's variants, and the entry of each group.
 pub(super) fn all(
     catalog: &VariantCatalog,
     opened: &[OpenedTask],
@@ -47,7 +47,7 @@ fn of(opened: &[OpenedTask], task: TaskIndex, model: ModelIndex) -> &(Registered
     &opened[usize::from(task.0)].models[usize::from(model.0)]
 }
 
-/// Returns the ensemble with all members computed in a precision, which their names say.
+/// Returns the ensemble with all members in a precision, which their names include.
 fn in_precision(ensemble: &Ensemble, precision: VariantPrecision) -> Ensemble {
     let numbers = member_precision(precision);
     let mut same = ensemble.in_precisions(&vec![numbers; ensemble.members.len()]);
@@ -58,8 +58,8 @@ fn in_precision(ensemble: &Ensemble, precision: VariantPrecision) -> Ensemble {
     same
 }
 
-/// Returns the name of a variant's entry: the ensemble's, the precision and the members, such as
-/// `digits.int8.cnn+mlp`, after the task's where that is another.
+/// Returns the name of a variant's entry: the ensemble, the precision and the members, such as
+/// `digits.int8.cnn+mlp`, after the name of the task if it differs.
 fn name(opened: &[OpenedTask], task: TaskIndex, variant: &Variant) -> String {
     let task_name = &opened[usize::from(task.0)].name;
     let (model, ensemble) = of(opened, task, variant.model);

@@ -1,4 +1,4 @@
-//! Why tasks cannot be served.
+//! The reasons why tasks cannot be served.
 
 use divisi_model::allocation::SegmentTooLarge;
 use divisi_model::catalogue::CatalogueError;
@@ -7,14 +7,14 @@ use divisi_registry::records::StaleProfile;
 use divisi_registry::store::StoreError;
 use thiserror::Error;
 
-/// Why tasks cannot be served.
+/// The reasons why tasks cannot be served.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServedTasksError {
-    /// The store does not have a task.
+    /// The store does not have the task.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The profiles of a task do not hold any more.
+    /// The profiles of a task are out of date.
     #[error("`{ensemble}` of task `{task}` is stale: {why}; register it again")]
     Stale {
         /// The task.
@@ -24,28 +24,28 @@ pub enum ServedTasksError {
         /// The reason.
         why: StaleProfile,
     },
-    /// The variants are no catalogue.
+    /// The variants do not form a catalogue.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// No variant is for a device that there is.
+    /// No variant was measured on any of the devices.
     #[error(
-        "task `{task}` was registered for {registered}, and is served on {found}: register it for these devices"
+        "task `{task}` was registered for {registered}, found {found}; register it for these devices"
     )]
     Devices {
         /// The task.
         task: String,
-        /// The kinds of devices that were measured.
+        /// The measured kinds of devices.
         registered: String,
-        /// The kinds of devices that there are.
+        /// The available kinds of devices.
         found: String,
     },
     /// The entries cannot be served together.
     #[error(transparent)]
     Entries(#[from] CatalogueError),
-    /// The pools of the entries do not fit.
+    /// The pools of the entries do not fit into memory.
     #[error(transparent)]
     Pools(#[from] SegmentTooLarge),
-    /// No matrix fits the memory.
+    /// No matrix fits into memory.
     #[error(transparent)]
     Placement(#[from] divisi_engine::search::SearchError),
 }

@@ -1,25 +1,25 @@
-//! Variants that are one entry of the catalogue of models.
+//! Variants that share an entry in the catalogue of models.
 
 use divisi_modelless::accuracy::MemberSet;
 use divisi_modelless::variants::{
     ModelIndex, TaskIndex, Variant, VariantCatalog, VariantIndex, VariantPrecision,
 };
 
-/// Variants of the same members in the same precision: they differ in the kind of device and in the
-/// batch size alone, and are one entry of the catalogue of models.
+/// Variants of the same members in the same precision. They differ only in the kind of device and
+/// the batch size, and are one entry in the catalogue of models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariantGroup {
     /// The name of its entry.
     pub name: String,
     /// The task.
     pub task: TaskIndex,
-    /// The ensemble, by its number among those of the task.
+    /// The ensemble, by its number within the task.
     pub model: ModelIndex,
-    /// The members that answer.
+    /// The answering members.
     pub members: MemberSet,
-    /// The numbers that they compute in.
+    /// The precision of the members.
     pub precision: VariantPrecision,
-    /// Its variants, from the cheapest query to the dearest.
+    /// Its variants, from the cheapest to the most expensive query.
     pub variants: Vec<VariantIndex>,
 }
 
@@ -32,7 +32,7 @@ impl VariantGroup {
     }
 }
 
-/// Returns the groups of all variants of a catalogue; `name` names the entry of a variant.
+/// Returns the groups of all variants of a catalogue; `name` returns the entry name of a variant.
 pub(super) fn groups(
     catalog: &VariantCatalog,
     name: impl Fn(TaskIndex, &Variant) -> String,

@@ -1,4 +1,4 @@
-//! The matrix that tasks begin with: every entry on every device that it was profiled for.
+//! The initial matrix of tasks: every entry on every device that it was profiled on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use divisi_runtime::device::{Device, DeviceIndex, Devices};
 
 use super::{ServedTasks, ServedTasksError, VariantGroup};
 
-/// The 99th percentile that full batches of the first matrix stay below, where the smallest ones do:
-/// queries wait for a batch that runs, whatever their own goals are.
+/// The bound on the 99th percentile of full batches in the initial matrix, if the smallest batches
+/// meet it: queries wait for running batches, whatever their goals.
 pub(crate) const FULL_BATCH: Duration = Duration::from_millis(20);
 
 impl ServedTasks {
-    /// Returns the matrix to begin with. Every member is on a device, and on more as long as half of
+    /// Returns the initial matrix. Every member is on a device, and on more devices while half of
     /// each device's memory stays free.
     ///
     /// # Errors
-    /// Not even the smallest batches fit.
+    /// Returns an error if not even the smallest batches fit.
     pub fn first_matrix(
         &self,
         devices: &Devices,
@@ -48,7 +48,7 @@ impl ServedTasks {
         Ok(matrix)
     }
 
-    /// Returns the cells that groups wish for, with the largest batch size of their members: the cheapest
+    /// Returns the cells for all groups with the largest batch size of their members, the cheapest
     /// groups first.
     fn wished(
         &self,
@@ -77,7 +77,7 @@ impl ServedTasks {
         wished
     }
 
-    /// Returns the batch size of a group on a device, or `None` where it was not profiled for such.
+    /// Returns the batch size of a group on a device, or `None` if it was not profiled there.
     fn size_on(&self, group: &VariantGroup, device: &Device, frame: &Frame) -> Option<BatchSize> {
         let sizes = self.on_device(group, device).map(|index| {
             let variant = self.catalog.variant(index);

@@ -1,4 +1,4 @@
-//! Registered tasks as a catalogue of models: which entry of it each variant is.
+//! Registered tasks as a catalogue of models, with the entry of each variant.
 
 mod entries;
 mod error;
@@ -24,30 +24,30 @@ pub(crate) use matrix::FULL_BATCH;
 pub use running::RunningVariant;
 pub use urgency::{QueryUrgency, TaskQuery};
 
-/// A task, with its ensembles as they were registered and as they are.
+/// A task, with its ensembles as registered and as read now.
 struct OpenedTask {
     name: String,
     models: Vec<(RegisteredModel, Ensemble)>,
 }
 
-/// See the module's text.
+/// The variants of registered tasks and their entries in the catalogue of models.
 pub struct ServedTasks {
     catalog: VariantCatalog,
     groups: Vec<VariantGroup>,
     entries: Vec<NewEntry>,
     /// The group of each variant.
     of_variant: Vec<usize>,
-    /// Of each group, whether requests wait by the urgency of queries.
+    /// Whether the requests of each group are ordered by the urgency of queries.
     by_urgency: Vec<bool>,
 }
 
 impl ServedTasks {
-    /// Opens tasks of a store, of whose variants those are served that some of the devices run; `read`
-    /// reads an ensemble again.
+    /// Opens the tasks of a store with the variants that the devices can run; `read` reads an
+    /// ensemble again.
     ///
     /// # Errors
-    /// Nobody registered a task, what was registered is stale, or none of its variants is for such
-    /// devices.
+    /// Returns an error if a task is not registered, its registration is out of date, or none of
+    /// its variants fits the devices.
     pub fn open(
         contents: &StoreContents,
         names: &[String],
@@ -92,7 +92,7 @@ impl ServedTasks {
         &self.catalog
     }
 
-    /// Returns the groups of variants, each of which is an entry of the catalogue of models.
+    /// Returns the groups of variants, each an entry in the catalogue of models.
     pub fn groups(&self) -> &[VariantGroup] {
         &self.groups
     }
@@ -102,8 +102,7 @@ impl ServedTasks {
         self.of_variant[variant.get()]
     }
 
-    /// Returns the entries of the catalogue of models, one a group. Members that groups share are the
-    /// same.
+    /// Returns the entries of the catalogue of models, one per group. Groups share equal members.
     pub fn entries(&self) -> &[NewEntry] {
         &self.entries
     }
@@ -123,7 +122,7 @@ impl ServedTasks {
         format!("{} in batches of {} on {device}", group.name, variant.batch)
     }
 
-    /// Returns the entry of a group of a task whose members are the most.
+    /// Returns the entry of a task's group with the most members.
     pub fn whole(&self, task: TaskIndex) -> Option<(&VariantGroup, &Arc<Ensemble>)> {
         let groups = self.groups.iter().zip(&self.entries);
         let of_task = groups.filter(|(group, _)| group.task == task);
@@ -132,7 +131,7 @@ impl ServedTasks {
     }
 }
 
-/// Reads the ensembles of a task again, and checks that what was registered holds for them.
+/// Reads the ensembles of a task again, and checks that their registrations are still valid.
 fn opened(
     contents: &StoreContents,
     name: &str,
@@ -153,7 +152,7 @@ fn opened(
     })
 }
 
-/// Returns a model with its variants on some kinds of devices alone.
+/// Returns a model with only its variants on some kinds of devices.
 fn on(model: &RegisteredModel, kinds: &[String]) -> RegisteredModel {
     let devices = &model.record.devices;
     let is_there = |variant: &&Variant| {

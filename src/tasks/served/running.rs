@@ -1,4 +1,4 @@
-//! The variants that run by a matrix.
+//! The variants that a matrix runs.
 
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::Catalogue;
@@ -8,18 +8,19 @@ use divisi_runtime::device::{Device, DeviceIndex, Devices, MemberIndex};
 
 use super::{ServedTasks, VariantGroup};
 
-/// A variant that runs.
+/// A running variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunningVariant {
     /// The variant.
     pub variant: VariantIndex,
-    /// The devices that its members are on, each with its part of the work for a sample; together 1.
+    /// The devices of its members, each with its share of the work for a sample; the shares add up
+    /// to 1.
     pub devices: Vec<(DeviceIndex, f64)>,
 }
 
 impl ServedTasks {
-    /// Returns the variants that run by a matrix of a catalogue of models: of each group and kind of
-    /// device at most one. Its batches are those of the registered size that is next below the
+    /// Returns the variants that a matrix runs for a catalogue of models, at most one for each
+    /// group and kind of device. The batch size of a variant is the registered size at or below the
     /// smallest of its members' workers.
     pub fn running(
         &self,
@@ -65,7 +66,7 @@ impl ServedTasks {
         })
     }
 
-    /// Whether a variant was measured on the kind of one of these devices.
+    /// Returns whether a variant was measured on the kind of one of these devices.
     pub(crate) fn runs_on(&self, variant: VariantIndex, devices: &Devices) -> bool {
         let kind = usize::from(self.catalog.variant(variant).device.0);
         devices.iter().any(|device| self.is_of_kind(device, kind))
@@ -76,8 +77,8 @@ impl ServedTasks {
         kind.is_some_and(|kind| kind.name == kind_name(device))
     }
 
-    /// Returns the variant of a group on a kind of device whose batches are the largest of up to `size`
-    /// samples, or the smallest of all.
+    /// Returns the variant of a group on a kind of device with the largest batches of up to `size`
+    /// samples, or with the smallest batches of all.
     fn of_size(&self, group: &VariantGroup, kind: usize, size: usize) -> Option<VariantIndex> {
         let variants = group.variants.iter().copied();
         let batch = |at: &VariantIndex| self.catalog.variant(*at).batch.get() as usize;
@@ -97,7 +98,7 @@ struct Workers {
 }
 
 impl Workers {
-    /// Returns the workers of columns, or `None` where a column has none.
+    /// Returns the workers of columns, or `None` if a column has none.
     fn of(
         columns: &[MemberIndex],
         matrix: &Matrix,

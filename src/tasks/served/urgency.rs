@@ -1,4 +1,4 @@
-//! Which queries go first.
+//! The order of queries.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,34 +9,34 @@ use divisi_modelless::variants::TaskIndex;
 
 use super::ServedTasks;
 
-/// The levels of those that name a latency, and of those that name none.
+/// The levels of queries with and without a latency goal.
 const TIMED: u64 = 1;
 const UNTIMED: u64 = 2;
 
-/// How much a query hurries.
+/// The urgency of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryUrgency {
-    /// It names a latency, or its ensemble's manifest says how requests wait.
+    /// The query has a latency goal, or its ensemble's manifest sets the order of requests.
     Timed,
-    /// It names none, and goes behind those that do.
+    /// The query has no latency goal and goes after those with one.
     Untimed,
 }
 
-/// A query of a task, as far as it matters to whom it goes and when.
+/// The properties of a query that decide its variant and its order.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskQuery<'a> {
     /// The task.
     pub task: TaskIndex,
     /// Its goals.
     pub goals: &'a QueryGoals,
-    /// Its samples.
+    /// The number of its samples.
     pub samples: u32,
-    /// The priority that it names itself; 0 if it names none.
+    /// Its own priority; 0 for the default.
     pub priority: u64,
 }
 
 impl QueryUrgency {
-    /// Returns the priority of its request: 0 is the default one.
+    /// Returns the priority of its request; 0 for the default.
     pub const fn priority(self) -> u64 {
         match self {
             QueryUrgency::Timed => 0,
@@ -44,15 +44,15 @@ impl QueryUrgency {
         }
     }
 
-    /// Returns the levels of entries of tasks, the most urgent of which is the default.
+    /// Returns the levels of the entries of tasks. The most urgent level is the default.
     pub(super) fn levels() -> Option<Queueing> {
         Queueing::new(UNTIMED, TIMED, QueuePolicy::default(), &BTreeMap::new()).ok()
     }
 }
 
 impl ServedTasks {
-    /// Returns how much a query hurries that a variant of a group answers. Its own priority overrules its
-    /// goals.
+    /// Returns the urgency of a query for a variant of a group. The query's own priority overrides
+    /// its goals.
     pub fn urgency(&self, group: usize, query: TaskQuery<'_>) -> QueryUrgency {
         let is_untimed = match query.priority {
             0 => query.goals.latency.is_none(),
@@ -64,8 +64,8 @@ impl ServedTasks {
         }
     }
 
-    /// Returns how much less urgent than usual the level of a query is that a variant of a group answers:
-    /// below 0 for a more urgent one.
+    /// Returns the level of a query for a variant of a group, relative to the usual one: negative
+    /// for a more urgent level.
     pub fn level(&self, group: usize, query: TaskQuery<'_>) -> i16 {
         let queueing = self.entries[group].ensemble.queueing.as_deref();
         let priority = match query.priority {
@@ -75,14 +75,13 @@ impl ServedTasks {
         queueing.map_or(0, |queueing| queueing.urgency(queueing.level_of(priority)))
     }
 
-    /// Returns the time within which a query is to be answered that a variant of a group answers, if it is
-    /// by that that its queries take turns.
+    /// Returns the latency goal of a query, if latency goals order the queries of the group.
     pub fn latency(&self, group: usize, query: TaskQuery<'_>) -> Option<Duration> {
         let latency = query.goals.latency.map(LatencyGoal::get);
         latency.filter(|_| self.by_urgency[group])
     }
 
-    /// Returns how much what names no latency hurries, such as rows of an offline job.
+    /// Returns the urgency of queries without a latency goal, such as rows of an offline job.
     pub fn untimed(&self, group: usize) -> QueryUrgency {
         match self.by_urgency[group] {
             true => QueryUrgency::Untimed,

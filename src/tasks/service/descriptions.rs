@@ -8,8 +8,7 @@ use divisi_runtime::lock::Leaf;
 
 use super::names::VERSION;
 
-/// Descriptions by the name of a task or of one of its ensembles, each with the one that it was made
-/// of.
+/// Descriptions by the name of a task or of one of its ensembles, each with its source.
 #[derive(Default)]
 pub(super) struct Descriptions(Leaf<BTreeMap<String, NamedDescription>>);
 
@@ -38,8 +37,8 @@ impl Descriptions {
     }
 }
 
-/// Its answers are not kept for equal requests, which another variant may answer; steps are those of
-/// variants.
+/// Returns a description under another name. It disables the cache, since another variant may
+/// answer an equal request, and leaves out steps, which belong to variants.
 fn renamed(name: &str, of: &ModelDescription) -> ModelDescription {
     ModelDescription {
         name: name.to_owned(),

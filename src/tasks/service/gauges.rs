@@ -8,10 +8,10 @@ use divisi_modelless::variants::VariantIndex;
 use crate::routing::{StreamTally, TaskRouter, TaskTally, VariantTally};
 use crate::scaling::words::as_asked;
 
-/// A figure of a variant: its name, its help text, labels of its own and its value.
+/// A figure of a variant: its name, its help text, its additional label and its value.
 type VariantFigure = (&'static str, &'static str, Option<&'static str>, f64);
 
-/// Returns the figures of tasks and of the variants that queries ever went to.
+/// Returns the figures of tasks and of all variants that have received queries.
 pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
     let tasks = router.tasks();
     let tallies = (0_u32..).map(VariantIndex).zip(router.variant_tallies());
@@ -38,7 +38,7 @@ pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
     });
     let of_tasks = of_tasks.chain(of_streams);
     let mut gauges: Vec<Gauge> = of_variants.chain(of_tasks).collect();
-    // Figures of one name follow each other, as the text format wants it.
+    // The text format requires metrics of the same name to be adjacent.
     gauges.sort_by_key(|gauge| gauge.name);
     gauges
 }
@@ -50,7 +50,7 @@ fn figures(tally: &VariantTally) -> impl Iterator<Item = VariantFigure> + use<> 
     );
     const UNANSWERED: (&str, &str) = (
         "divisi_task_unanswered_total",
-        "Queries that a variant did not answer: refused since the pool was full, failed or given up",
+        "Queries that a variant did not answer: refused because the pool was full, failed or cancelled",
     );
     const MISSED: (&str, &str) = (
         "divisi_task_goals_missed_total",
@@ -75,7 +75,7 @@ fn figures(tally: &VariantTally) -> impl Iterator<Item = VariantFigure> + use<> 
 fn refused(tally: TaskTally) -> impl Iterator<Item = VariantFigure> {
     const REFUSED: (&str, &str) = (
         "divisi_task_refused_total",
-        "Queries of a task that no variant took",
+        "Queries of a task refused before a variant was chosen",
     );
     let of = |reason, count: u64| (REFUSED.0, REFUSED.1, Some(reason), count as f64);
     [
@@ -86,7 +86,7 @@ fn refused(tally: TaskTally) -> impl Iterator<Item = VariantFigure> {
     .into_iter()
 }
 
-/// Returns what queries asked for as labels: the parameters that they named, in the same units.
+/// Returns goals as labels: the named parameters in the same units.
 fn goal_labels(goals: &QueryGoals) -> impl Iterator<Item = (&'static str, String)> {
     let accuracy = goals
         .accuracy
@@ -112,7 +112,7 @@ fn goal_labels(goals: &QueryGoals) -> impl Iterator<Item = (&'static str, String
 fn outcomes(tally: StreamTally) -> impl Iterator<Item = VariantFigure> {
     const OVER: (&str, &str) = (
         "divisi_task_asked_total",
-        "Queries by what they asked for; those for which there was no time count as missed",
+        "Queries by requested goals; queries refused for lack of time count as missed",
     );
     let of = |outcome, count: u64| (OVER.0, OVER.1, Some(outcome), count as f64);
     [of("met", tally.met), of("missed", tally.missed)].into_iter()

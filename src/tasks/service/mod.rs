@@ -1,4 +1,4 @@
-//! Tasks as models that clients ask: see [`TaskService`].
+//! Tasks as models for clients: see [`TaskService`].
 
 mod descriptions;
 mod gauges;
@@ -25,34 +25,34 @@ use crate::served::{ServedTasks, TaskQuery};
 use descriptions::Descriptions;
 use names::AskedTask;
 
-/// The models of a deployment, and tasks beside them: a request that names a task, or goals, is
-/// answered by one of its variants, which are models too.
+/// The models of a deployment and its tasks. A variant of a task answers requests that name the
+/// task or have goals; variants are models too.
 pub struct TaskService {
     models: EnsembleService,
     router: Arc<LiveRouter>,
     descriptions: Descriptions,
 }
 
-/// The name of the entry of the variant that answered.
+/// The model name of the answering variant.
 const VARIANT: &str = "divisi_variant";
-/// How often its answers are right on the rows that it was registered with, in percent.
+/// The accuracy of the variant on the rows of its registration, in percent.
 const ACCURACY: &str = "divisi_accuracy";
 /// The cost of a million samples.
 const COST: &str = "divisi_cost";
-/// The goals that were asked for, in words: parameters of other names are none.
+/// The requested goals, in words. Parameters with other names are ignored.
 const GOALS: &str = "divisi_goals";
 /// The goals that the answer missed, in words.
 const MISSED: &str = "divisi_missed";
 
 impl TaskService {
-    /// Serves the tasks of a router by the models of its deployment.
+    /// Serves the tasks of a router with the models of its deployment.
     pub fn new(router: Arc<LiveRouter>) -> Self {
         let service = TaskService {
             models: EnsembleService::of_deployment(Arc::clone(router.deployment())),
             router,
             descriptions: Descriptions::default(),
         };
-        // They are described as they are now, whatever is unloaded later.
+        // Descriptions stay available after variants are unloaded.
         for asked in names::all(service.tasks()) {
             let _ = service.describe_task(asked);
         }
@@ -71,8 +71,7 @@ impl TaskService {
         names::asked(self.tasks(), model, goals)
     }
 
-    /// Describes a task, or one of its ensembles, as the model of its most accurate variants that is
-    /// served.
+    /// Describes a task or one of its ensembles as its most accurate served model.
     fn describe_task(&self, asked: AskedTask) -> Result<Arc<ModelDescription>, ServiceError> {
         let tasks = self.tasks();
         let name = names::name_of(tasks, asked);
@@ -88,7 +87,7 @@ impl TaskService {
         Ok(self.descriptions.named(&name, &described))
     }
 
-    /// Describes a task as [`TaskService::describe_task`], or as it was when it was last served.
+    /// Describes a task as [`TaskService::describe_task`], or as it was last served.
     fn described(&self, asked: AskedTask) -> Result<Arc<ModelDescription>, ServiceError> {
         self.describe_task(asked).or_else(|refused| {
             let last = self.descriptions.last(&names::name_of(self.tasks(), asked));
@@ -96,7 +95,7 @@ impl TaskService {
         })
     }
 
-    /// Asks the variant that the router chooses.
+    /// Sends a request to the variant chosen by the router.
     fn ask(
         &self,
         asked: AskedTask,
@@ -128,15 +127,15 @@ impl TaskService {
             Ok(InferenceAnswer {
                 model,
                 parameters,
-                // The steps are those of the variant, not of the task.
+                // The steps belong to the variant, not to the task.
                 runs: Vec::new(),
                 ..answer
             })
         }))
     }
 
-    /// Gives a request to the variant that the router chooses for a query, or to another one where that
-    /// has left meanwhile.
+    /// Sends a request to the variant that the router chooses for a query, or to another one if
+    /// that was unloaded meanwhile.
     fn ask_routed(
         &self,
         query: TaskQuery<'_>,
@@ -164,7 +163,7 @@ impl TaskService {
     }
 }
 
-/// How often a query is given to another variant, since the one that was chosen has left meanwhile.
+/// The number of times a query is sent to another variant because the chosen one was unloaded.
 const MOST_LEFT: usize = 3;
 
 /// Returns the number of samples of a request, at least 1.
@@ -179,7 +178,7 @@ fn samples(request: &InferenceRequest, model: &ModelDescription) -> u32 {
     }
 }
 
-/// Returns the parameters that an answer tells of its variant.
+/// Returns the parameters of an answer that describe its variant.
 fn told(variant: String, expected: &Expected) -> [(&'static str, ParameterValue); 3] {
     let percent = 100.0 * expected.accuracy.get();
     let cost = COST_QUERIES * expected.cost.get();

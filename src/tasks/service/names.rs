@@ -1,4 +1,4 @@
-//! Which task a request asks.
+//! The task that a request is for.
 
 use divisi_inference::error::ServiceError;
 use divisi_inference::protocol::{ModelId, RequestGoals};
@@ -9,7 +9,7 @@ use crate::served::{ServedTasks, VariantGroup};
 /// The version of every task and of its ensembles.
 pub(super) const VERSION: &str = "1";
 
-/// The task that is asked, and the one of its ensembles that may answer.
+/// The requested task and, if the request names one, its ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AskedTask {
     pub(super) task: TaskIndex,
@@ -17,17 +17,17 @@ pub(super) struct AskedTask {
 }
 
 impl AskedTask {
-    /// Whether the variants of a group may answer.
+    /// Returns whether the variants of a group may answer.
     pub(super) fn has(self, group: &VariantGroup) -> bool {
         group.task == self.task && self.model.is_none_or(|model| model == group.model)
     }
 }
 
-/// Returns the task that a request asks: the one that it names, or whose name, or one of whose
-/// ensembles' names, is that of its model; `None` where it asks another model.
+/// Returns the task of a request: the task it names, or the task whose name or ensemble's name is
+/// the request's model. Returns `None` for other models.
 ///
 /// # Errors
-/// There is no such task, version or ensemble of the task.
+/// Returns an error if there is no such task, version or ensemble.
 pub(super) fn asked(
     tasks: &ServedTasks,
     model: &ModelId,
@@ -47,7 +47,7 @@ pub(super) fn asked(
     }
 }
 
-/// Returns all that can be asked: each task, and each of its ensembles.
+/// Returns each task and each of its ensembles.
 pub(super) fn all(tasks: &ServedTasks) -> impl Iterator<Item = AskedTask> {
     let catalog = tasks.catalog();
     catalog.tasks().flat_map(|task| {
@@ -57,7 +57,7 @@ pub(super) fn all(tasks: &ServedTasks) -> impl Iterator<Item = AskedTask> {
     })
 }
 
-/// Returns the name of what is asked.
+/// Returns the name of a task or ensemble.
 pub(super) fn name_of(tasks: &ServedTasks, asked: AskedTask) -> String {
     let catalog = tasks.catalog();
     match asked.model {
@@ -84,7 +84,7 @@ fn model_of(tasks: &ServedTasks, task: TaskIndex, name: &str) -> Option<ModelInd
     found.map(|(at, _)| ModelIndex(at))
 }
 
-/// Returns the task of a name; `model` is that of the model that is asked beside.
+/// Returns the task with this name; `model` is the name of the request's model.
 fn of_task(tasks: &ServedTasks, name: &str, model: &str) -> Result<AskedTask, ServiceError> {
     let catalog = tasks.catalog();
     let Some(task) = catalog.task(name) else {

@@ -278,7 +278,7 @@ fn manifests_of_boxes_that_do_not_fit_say_what_was_expected() {
         (
             "{ values = 24, most = 3 }",
             "",
-            "answers.most: belongs to `boxes`",
+            "answers.most: only valid with `boxes`",
         ),
     ] {
         let found = Exported::new(answers, SIX, &[("yolo8", outputs)]).read();

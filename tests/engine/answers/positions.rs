@@ -317,7 +317,7 @@ fn masks_of_images_are_pngs_of_the_same_names() {
     );
     let colours = png(2, BitDepth::Eight, ColorType::Rgb, &[0; 12]);
     let why = with(&[("a.png", colours)]).expect_err("colours");
-    assert!(why.contains("a grey PNG or one with a palette"), "{why}");
+    assert!(why.contains("a greyscale or palette PNG"), "{why}");
     fs::remove_file(found.join("a.png")).expect("removes");
     let why = with(&[]).expect_err("a mask is missing");
     assert!(why.contains("expected a mask `a.png`, found none"), "{why}");
@@ -340,7 +340,7 @@ fn manifests_say_the_size_of_masks_and_the_length_of_texts() {
         ),
         (
             "{ masks = 3 }",
-            Err("answers.size: expected [height, width] beside `masks`"),
+            Err("answers.size: expected [height, width] with `masks`"),
         ),
         (
             "{ tokens = 3 }",
@@ -348,7 +348,7 @@ fn manifests_say_the_size_of_masks_and_the_length_of_texts() {
         ),
         (
             "{ classes = 3, length = 2 }",
-            Err("answers.length: belongs to `tokens`"),
+            Err("answers.length: only valid with `tokens`"),
         ),
         (
             "{ masks = 3, size = [0, 2] }",

@@ -181,7 +181,7 @@ fn targets_are_cocos_annotations_or_lists_of_boxes() {
         (
             "y.json",
             "[[[2, 0, 0, 1, 1]], []]",
-            "row 0: expected a class below 2",
+            "row 0: expected a class number below 2",
         ),
         (
             "y.json",
@@ -199,12 +199,12 @@ fn targets_are_cocos_annotations_or_lists_of_boxes() {
             r#"{"images": [{"id": 1, "file_name": "a", "width": 9000000000, "height": 1}],
                 "categories": [{"id": 1, "name": "cat"}],
                 "annotations": [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}]}"#,
-            "expected at most 32768 pixels a side",
+            "expected at most 32768 pixels per side",
         ),
         (
             "y.json",
             r#"{"images": [], "annotations": [], "categories": [{"id": 1, "name": "cow"}]}"#,
-            "expected `categories` that are called as classes are, found `cow`",
+            "expected `categories` with the names of classes, found `cow`",
         ),
         ("y.jsonl", "[[0, 1, 2, 3]]\n[]\n", "row 0: expected COCO's"),
     ] {

@@ -40,13 +40,13 @@ fn a_kind_of_answers_is_a_number_or_names_and_what_belongs_to_it() {
             "answers = { labels = 2 }",
             labels(2, 0.5),
             None,
-            "2 labels, each given from 0.5",
+            "2 labels, threshold 0.5",
         ),
         (
             "answers = { labels = [\"sea\", \"sky\"], threshold = 0.25 }",
             labels(2, 0.25),
             Some(&["sea", "sky"]),
-            "2 labels, each given from 0.25",
+            "2 labels, threshold 0.25",
         ),
     ];
     for (written, kind, names, said) in cases {
@@ -85,11 +85,11 @@ fn what_is_wrong_with_answers_is_said_with_its_field() {
         ),
         (
             "answers = { labels = 2, normalise = true }",
-            "answers.normalise: belongs to `values`",
+            "answers.normalise: only valid with `values`",
         ),
         (
             "answers = { values = 2, threshold = 0.5 }",
-            "answers.threshold: belongs to `labels`",
+            "answers.threshold: only valid with `labels`",
         ),
         (
             "answers = { labels = 2, threshold = 1.5 }",
@@ -97,7 +97,7 @@ fn what_is_wrong_with_answers_is_said_with_its_field() {
         ),
         (
             "labels = [\"a\", \"b\"]\nanswers = { labels = 2 }",
-            "labels: belongs to `classes`",
+            "labels: only valid with `classes`",
         ),
         (
             "answers = { labels = [\"a\", \"a\"] }",
@@ -105,16 +105,16 @@ fn what_is_wrong_with_answers_is_said_with_its_field() {
         ),
         (
             "answers = { values = 3 }",
-            "the network answers 2 per sample where the ensemble has 3 values",
+            "the network returns 2 per sample, but the ensemble expects 3 values",
         ),
         (
             "answers = { values = 2 }\nrule = \"majority-vote\"",
-            "rule: `majority-vote` combines no values; expected `average`, `weighted-average` \
-             or `median`",
+            "rule: `majority-vote` does not combine values; expected `average`, \
+             `weighted-average` or `median`",
         ),
         (
             "classes = 2\nrule = \"median\"",
-            "rule: `median` combines no classes; expected `average`, ",
+            "rule: `median` does not combine classes; expected `average`, ",
         ),
     ];
     let folder = Answering::new("classes = 2", 2, "");

@@ -53,12 +53,12 @@ fn targets_that_cannot_be_used_are_named_with_line_and_column() {
         (
             numbers,
             "a,b,sky,sea\n1,2,3,4\n",
-            "expected 2 values a sample, found 4",
+            "expected 2 values per sample, found 4",
         ),
         (
             numbers,
             "a,b,sea\n1,2,3\n",
-            "expected 2 values a sample, found 3",
+            "expected 2 values per sample, found 3",
         ),
         (
             numbers,
@@ -73,7 +73,7 @@ fn targets_that_cannot_be_used_are_named_with_line_and_column() {
         (
             numbers,
             "a,b,labels\n1,2,sea\n",
-            "expected 2 values a sample, found 3",
+            "expected 2 values per sample, found 3",
         ),
         (
             both,
@@ -132,7 +132,7 @@ fn files_of_targets_that_do_not_fit_say_what_was_expected() {
             values(2),
             "y.npy",
             floats("(3,)", &[0.0; 3]),
-            "expected the shape [n, 2], a row of targets a sample, found [3]",
+            "expected the shape [n, 2], one row of targets per sample, found [3]",
         ),
         (
             values(2),

@@ -180,7 +180,7 @@ fn targets_are_not_given_twice() {
     let samples = Samples::parse("a.json", text.into(), &form).expect("one");
     let again = samples.targeted_by("y.json", "[[3, 4]]".into(), &form);
     let error = again.expect_err("twice").to_string();
-    assert_eq!(error, "the samples have targets of their own");
+    assert_eq!(error, "the samples already have targets");
 }
 
 #[test]
@@ -191,6 +191,6 @@ fn folders_name_no_targets_that_are_rows() {
     let error = Samples::read(folder.path(), &form).expect_err("a folder of a class");
     assert_eq!(
         error.to_string(),
-        "`0`: expected images alone, since the answers are no classes, found a folder"
+        "`0`: expected only images, since the answers are not classes, found a folder"
     );
 }

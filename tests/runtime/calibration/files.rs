@@ -117,10 +117,7 @@ fn a_calibration_of_other_weights_is_refused() {
     let other = Weights::synthetic(&graph, 3);
     let why = Calibration::from_json(written(), &graph, &other).expect_err("other weights");
     assert!(matches!(why, CalibrationFileError::Network { .. }));
-    assert!(
-        why.to_string()
-            .contains("of another graph or of other weights")
-    );
+    assert!(why.to_string().contains("another graph or other weights"));
 }
 
 fn ranges(count: usize) -> impl Strategy<Value = Vec<Option<ValueRange>>> {

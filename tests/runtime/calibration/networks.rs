@@ -115,7 +115,7 @@ fn a_name_of_no_layer_with_weights_is_refused() {
         let graph = small();
         let why = by_rows(&graph, kept, &samples(2, graph.input())).expect_err("no such layer");
         let expected =
-            format!("fully connected layers, found `{name}`; there are conv, hidden, fc");
+            format!("fully connected layers, found `{name}`; the network has conv, hidden, fc");
         assert!(why.to_string().contains(&expected), "{why}");
     }
 }

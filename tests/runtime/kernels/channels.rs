@@ -136,7 +136,7 @@ fn what_has_no_such_channels_is_refused() {
     };
     refused(
         Op::Channels { first: 4, count: 3 },
-        "3 channels from channel 4 on are not among 6",
+        "3 channels from channel 4 exceed the 6 of its input",
     );
     refused(
         Op::Channels {

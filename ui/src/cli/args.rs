@@ -1,9 +1,7 @@
-//! Values and groups of options that several commands take, with their parsers.
+//! Values and groups of options shared by several commands, with their parsers.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi_engine::load::PatternError;
 use divisi_model::catalogue::NamedMix;
@@ -23,24 +21,22 @@ pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
 /// The ensemble to serve, and the devices to serve it on.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServingTarget {
-    /// An ensemble's folder or manifest, an .onnx file, a Triton repository (of which predict and
-    /// accuracy take one model), or a built-in one: digits, digits-onnx, digits-cascade, snippets,
-    /// drawings, imn1, imn4, imn12, fos14, cif36
+    /// Ensemble folder or manifest, .onnx file, Triton repository, or a built-in ensemble: digits,
+    /// digits-onnx, digits-cascade, snippets, drawings, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
-    /// A sample of an .onnx file alone, where it leaves dimensions open: channels,height,width or
-    /// features
+    /// Sample shape of an .onnx file with open dimensions: channels,height,width or features
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
     pub shape: Option<Shape>,
-    /// Devices, split by commas: cpu:0, cpu:0-1, cuda:0, cuda (all GPUs), sim:v100*16,
-    /// sim:my_gpu.toml (default: the manifest's, else the GPUs and one partition a core)
+    /// Devices, comma-separated: cpu:0, cpu:0-1, cuda:0, cuda (all GPUs), sim:v100*16,
+    /// sim:my_gpu.toml (default: the manifest's, else all GPUs and one partition per core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Vec<String>,
-    /// The numbers that members are computed in: f32, tf32, bf16 or f16 on GPUs, bf16 or int8 on
-    /// processors; auto: what each device multiplies natively (default: the manifest's, else f32)
+    /// Precision of members: f32, tf32, bf16 or f16 on GPUs, bf16 or int8 on CPUs, or auto (native
+    /// to each device) (default: the manifest's, else f32)
     #[arg(long, value_name = "NAME", value_parser = parse_precision())]
     pub precision: Option<MemberPrecision>,
-    /// Memory of the host that serving may take at most, such as 512MiB
+    /// Host memory limit for serving, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<u64>,
 }
@@ -54,7 +50,7 @@ impl ServingTarget {
         }
     }
 
-    /// Returns the selection of this model and of more models.
+    /// Returns the selection of this model and of further models.
     pub(crate) fn selection(
         &self,
         more: &[PathBuf],
@@ -71,31 +67,16 @@ impl ServingTarget {
     }
 }
 
-/// More models beside the first, and how much of each is asked.
+/// Further models after the first, and the traffic share of each.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct MoreModels {
-    /// More ensembles and .onnx files, to be served beside the first; a repository is served alone
+    /// Further ensembles and .onnx files to serve (not with a repository)
     #[arg(value_name = "MORE")]
     pub more: Vec<PathBuf>,
-    /// Shares of samples in which the built-in load asks the models, and for which a matrix is searched:
-    /// digits=3,imn4=1 (default: the load asks the first alone)
+    /// Traffic share per model, for the built-in load and searches: digits=3,imn4=1 (default: load
+    /// on the first model only)
     #[arg(long, value_name = "SHARES")]
     pub mix: Option<NamedMix>,
-}
-
-/// The format of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    #[default]
-    Text,
-    Json,
-}
-
-pub(crate) fn parse_millis(text: &str) -> Result<Duration, String> {
-    let millis = text.parse::<f64>().ok();
-    let millis = millis.filter(|ms| (0.001..=3_600_000.0).contains(ms));
-    let millis = millis.map(|ms| Duration::from_secs_f64(ms / 1e3));
-    millis.ok_or_else(|| format!("expected milliseconds, 0.001 to 3600000, found `{text}`"))
 }
 
 /// Parses a size of memory, which may be 0.
@@ -129,13 +110,6 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
         })
 }
 
-pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).trim().parse::<f64>();
-    let seconds = number.ok().filter(|s| (0.1..=86_400.0).contains(s));
-    let seconds = seconds.map(Duration::from_secs_f64);
-    seconds.ok_or_else(|| format!("expected seconds, 0.1 to 86400, found `{text}`"))
-}
-
 /// Parses a shape: `3,224,224` or `64`.
 pub(crate) fn parse_shape(text: &str) -> Result<Shape, String> {
     let dims: Option<Vec<usize>> = text.split(',').map(|d| d.trim().parse().ok()).collect();
@@ -154,9 +128,8 @@ pub(crate) fn parse_precision() -> impl TypedValueParser<Value = MemberPrecision
 /// The options of a file of samples.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SampleFiles {
-    /// Labels or other targets of the samples, where their file has none: an .npy, .npz or
-    /// .json of whole numbers or class names, or a .csv with a column `label`; for values and
-    /// labels a row of numbers a sample in any of these
+    /// Labels or other targets, if not in the samples' file: .npy, .npz, .json, or .csv with a
+    /// column `label`
     #[arg(
         long,
         value_name = "FILE",
@@ -164,7 +137,7 @@ pub(crate) struct SampleFiles {
         visible_alias = "targets"
     )]
     pub labels: Option<PathBuf>,
-    /// In which order the file holds images: nchw or nhwc (default: the manifest's)
+    /// Layout of images in the file: nchw or nhwc (default: the manifest's)
     #[arg(long, value_name = "NAME", requires = "input")]
     pub layout: Option<ImageLayout>,
 }

@@ -1,31 +1,32 @@
-//! The bounds of what clients over the network may send, as options of commands.
+//! The limits for network clients, as options of commands.
 
 use std::time::Duration;
 
 use divisi_door::limits::ServerLimits;
 use divisi_runtime::device::parse_bytes;
 
-use super::args::{at_least_one, parse_seconds};
+use super::args::at_least_one;
+use super::times::parse_seconds;
 
-/// The bounds; those that are not named have their defaults.
+/// The limits for network clients, each with a default.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct BoundOptions {
-    /// Take bodies and gRPC messages of up to SIZE, such as 1GiB (default: 257MiB)
+    /// Largest request body or gRPC message, such as 1GiB (default: 257MiB)
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     max_body: Option<u64>,
-    /// Refuse a body that pauses for longer, or is slower than 128 KiB/s after that (default: 60)
+    /// Seconds before a body that stalls or stays below 128 KiB/s is refused (default: 60)
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     body_timeout: Option<Duration>,
-    /// Keep up to NUMBER connections open at each address (default: 8192)
+    /// Most open connections per address (default: 8192)
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     max_connections: Option<usize>,
-    /// Close a connection that is idle for longer (default: 120)
+    /// Seconds before an idle connection is closed (default: 120)
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     idle_timeout: Option<Duration>,
 }
 
 impl BoundOptions {
-    /// Returns the bounds.
+    /// Returns the limits.
     pub(super) fn limits(&self) -> ServerLimits {
         let usual = ServerLimits::default();
         let limits = ServerLimits {

@@ -1,4 +1,4 @@
-//! Who is told of each call over the network, as options of commands.
+//! The access log and traces of network requests, as options of commands.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -6,33 +6,33 @@ use std::str::FromStr;
 use divisi_door::calls::access::{AccessFormat, AccessOptions};
 use divisi_door::calls::traces::{TraceEndpoint, TraceOptions};
 
-/// How a line of the access log is written.
+/// The format of a line of the access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum LineFormat {
     Json,
     Text,
 }
 
-/// The access log and the traces of calls.
+/// The access log and the traces of requests.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct CallOptions {
-    /// Append a line to FILE for each call over the network, or print it (`-`)
+    /// Append a line per request to FILE, or print it (`-`)
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
-    /// How lines of the access log are written
+    /// Format of access log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "json")]
     access_log_format: LineFormat,
-    /// Write at most so many lines a second, and how many were left out
+    /// Most access log lines per second; reports the number left out
     #[arg(long, value_name = "LINES", requires = "access_log")]
     access_log_rate: Option<u32>,
-    /// Send traces of calls to this collector by OTLP: http://HOST:4318 or grpc://HOST:4317, under TLS
-    /// https:// or grpcs://
+    /// Send traces by OTLP to this collector: http://HOST:4318 or grpc://HOST:4317 (with TLS:
+    /// https, grpcs)
     #[arg(long, value_name = "URL")]
     otlp: Option<TraceEndpoint>,
-    /// The share of calls that are traced where the caller's `traceparent` does not say, 0 to 1
+    /// Share of requests to trace if `traceparent` does not decide, 0 to 1
     #[arg(long, value_name = "RATIO", default_value = "1", requires = "otlp")]
     trace_ratio: TraceRatio,
-    /// The certificates, a PEM file, that the collector's may be signed by (default: this machine's)
+    /// CA certificates of the collector, a PEM file (default: this machine's)
     #[arg(long, value_name = "FILE", requires = "otlp")]
     otlp_trust: Option<PathBuf>,
 }
@@ -62,7 +62,7 @@ impl CallOptions {
             .is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// Returns the access log that is asked for.
+    /// Returns the options of the access log, or `None` without one.
     pub(super) fn access(&self) -> Option<AccessOptions> {
         let path = self.access_log.clone()?;
         Some(AccessOptions {
@@ -75,7 +75,7 @@ impl CallOptions {
         })
     }
 
-    /// Returns where traces are to go.
+    /// Returns the destination of traces, or `None` without one.
     pub(super) fn traces(&self) -> Option<TraceOptions> {
         let to = self.otlp.clone()?;
         let ratio = self.trace_ratio.0;

@@ -1,8 +1,8 @@
-//! The thin parent of a console: it starts the console as a child, passes signals on to it and
-//! ends with it. It stops with it too, so that the shell has its prompt.
+//! The thin parent of a console: it starts the console as a child, passes signals on to it and ends
+//! with it. It also stops with it, so that the shell gets its prompt back.
 //!
-//! It decides nothing and holds no terminal. All happens in one thread, one thing after another:
-//! so a stop that was passed on is never passed on again after the child has stopped for it.
+//! It makes no decisions and holds no terminal. Everything happens in sequence in one thread, so a
+//! stop is not passed on again after the child has stopped for it.
 
 use std::process::Command;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::console::can_be_continued;
 
 /// The environment variable that tells a child the process id of its parent.
 const OF: &str = "DIVISI_CONSOLE_OF";
-/// A signal that was sent already is heard within this.
+/// The time within which an already sent signal arrives.
 const SENT_ALREADY: Duration = Duration::from_millis(2);
-/// A stop takes effect within this, or was ignored.
+/// The time within which a stop takes effect; later it counts as ignored.
 const STOP: Duration = Duration::from_millis(300);
 
 /// Returns the thin parent if this process is its child, and ends with it.
@@ -31,8 +31,8 @@ pub(super) fn parent() -> Option<Pid> {
     Some(parent)
 }
 
-/// Runs this program again as a child and returns its exit code, or `None` if no child can
-/// be started, and the console has to run here.
+/// Runs this program again as a child and returns its exit code. Returns `None` if no child can be
+/// started and the console has to run in this process.
 pub(super) fn run_in_child() -> Option<i32> {
     let program = std::env::current_exe().ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -40,7 +40,7 @@ pub(super) fn run_in_child() -> Option<i32> {
         .build()
         .ok()?;
     runtime.block_on(async {
-        // A signal that comes before there is a child waits for it.
+        // Signals are collected before the child exists, so that none is lost.
         let mut heard = PassedSignals::new().ok()?;
         let spawned = Command::new(program)
             .args(std::env::args_os().skip(1))
@@ -51,7 +51,7 @@ pub(super) fn run_in_child() -> Option<i32> {
     })
 }
 
-/// The signals that are passed on to the child.
+/// The signals passed on to the child.
 struct PassedSignals {
     terminate: Signals,
     hang_up: Signals,
@@ -59,9 +59,9 @@ struct PassedSignals {
     quit: Signals,
     stop: Signals,
     proceed: Signals,
-    /// The child has ended, was stopped or goes on.
+    /// The child ended, stopped or continued.
     child: Signals,
-    /// The child goes on without its parent.
+    /// The child continues without its parent.
     handed_over: Signals,
 }
 
@@ -95,9 +95,9 @@ impl PassedSignals {
         }
     }
 
-    /// Waits for a signal to be passed on, or returns `None` if there is news of the child.
+    /// Waits for a signal to pass on, or returns `None` on news of the child.
     async fn next(&mut self) -> Option<Signal> {
-        // Of several at once the hang-up says what happened: the child hears it first.
+        // A hang-up explains the other signals, so the child gets it first.
         tokio::select! {
             biased;
             _ = self.hang_up.recv() => Some(Signal::HUP),
@@ -105,25 +105,25 @@ impl PassedSignals {
             _ = self.interrupt.recv() => Some(Signal::INT),
             _ = self.quit.recv() => Some(Signal::QUIT),
             _ = self.stop.recv() => Some(Signal::TSTP),
-            // This process alone was stopped: the terminal may have other modes now.
+            // Only this process was stopped. The terminal may have other modes now.
             _ = self.proceed.recv() => Some(Signal::CONT),
             _ = self.handed_over.recv() => std::process::exit(0),
             _ = self.child.recv() => None,
         }
     }
 
-    /// Stops, as the child has, if a shell could continue both.
+    /// Stops like the child, if a shell could continue both.
     async fn stop_as_well(&mut self, child: Pid) {
         if !can_be_continued() {
             return;
         }
-        // What asked the child to stop may have asked this process as well.
+        // The stop signal for the child may have been sent to this process too.
         while timeout(SENT_ALREADY, self.stop.recv()).await.is_ok() {}
         while timeout(Duration::ZERO, self.proceed.recv()).await.is_ok() {}
         let _ = kill_process(getpid(), Signal::STOP);
-        // Continued: by a shell, which continues both, or alone.
+        // Continued, either by a shell, which continues both, or alone.
         let _ = kill_process(child, Signal::CONT);
-        // A request that came just before the stop is heard together with the continuation.
+        // A stop sent just before takes effect together with the continuation.
         let _ = timeout(STOP, self.proceed.recv()).await;
         let _ = timeout(Duration::ZERO, self.stop.recv()).await;
     }

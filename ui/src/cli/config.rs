@@ -21,22 +21,22 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum ConfigAction {
-    /// Write commented files with what is so by default; files that are there stay
+    /// Write commented default files; existing files stay
     Init {
-        /// Replace files that are there
+        /// Replace existing files
         #[arg(long)]
         force: bool,
     },
-    /// The folder of configuration
+    /// Print the configuration folder
     Path,
-    /// Show what is in force
+    /// Show the configuration in force
     Show {
         #[arg(value_enum, default_value_t = ConfigPart::Config)]
         part: ConfigPart,
     },
-    /// Read all files and say what is wrong
+    /// Check all files and report errors
     Check,
-    /// A JSON schema, for editors
+    /// Print a JSON schema for editors
     Schema {
         #[arg(value_enum, default_value_t = ConfigPart::Config)]
         part: ConfigPart,
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<()> {
 
 fn folder() -> Result<ConfigFolder> {
     let found = config::folder();
-    found.context("no folder of configuration: set DIVISI_CONFIG_DIR or HOME")
+    found.context("no configuration folder: set DIVISI_CONFIG_DIR or HOME")
 }
 
 /// Writes the default files. The theme is an example that changes nothing by itself.
@@ -95,7 +95,7 @@ fn init(folder: &ConfigFolder, force: bool) -> Result<()> {
         let done = write(&path, &text, force)?;
         lines.push(format!("{done} {}", path.display()));
     }
-    // Once all are written: who reads that may have seen enough before its end.
+    // Printed after all files are written, since a reader may close the pipe early.
     print(&lines.join("\n"))
 }
 
@@ -116,19 +116,19 @@ fn show(part: ConfigPart) -> Result<()> {
     }
 }
 
-/// Reads all files; the first error of each is returned.
+/// Reads all files and returns the first error of each.
 fn check() -> Result<()> {
     let folder = folder()?;
     if !folder.path.is_dir() {
         bail!(
-            "{}: no such folder; `divisi config init` makes it",
+            "{}: no such folder; `divisi config init` creates it",
             folder.path.display()
         );
     }
     let settings = Settings::read_all(&folder)?;
     let themes: Vec<&str> = settings.themes.iter().map(|t| t.name.as_str()).collect();
     print(&format!(
-        "{}: all is well; themes: {}",
+        "{}: no errors; themes: {}",
         folder.path.display(),
         themes.join(", ")
     ))

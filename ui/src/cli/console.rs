@@ -1,14 +1,13 @@
-//! `divisi [ENSEMBLE]`: the console on an ensemble that is serving, and its engine, which may go
-//! on in the background.
+//! `divisi [ENSEMBLE]`: the console on an ensemble. Its engine may continue in the background.
 //!
-//! The console runs in a child of a thin parent. When it hands its engine over, the
-//! parent ends, so that the shell has its prompt; the child, the same process that
-//! served before, leaves the terminal and serves at its socket.
+//! The console runs in a child of a thin parent. When it hands its engine over, the parent ends, so
+//! that the shell gets its prompt back. The child process leaves the terminal and serves at its
+//! socket.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,27 +37,27 @@ use crate::config::time;
 pub(crate) struct ConsoleArgs {
     #[command(flatten)]
     models: NamedModels,
-    /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
+    /// Start with the matrix and precisions in this file (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none,
-    /// or usual: poisson:200, and on cores at most about half of what they serve
+    /// Initial load: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none, or
+    /// usual (poisson:200, on CPUs at most about half of capacity)
     #[arg(long, value_name = "PATTERN", default_value = "usual", value_parser = parse_start_load)]
     load: StartLoad,
-    /// Record all that is shown to a new FILE, to be played by `divisi replay`
+    /// Record the session to a new FILE, for `divisi replay`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Watch only: nothing can be changed
+    /// Watch only, without changing anything
     #[arg(long)]
     read_only: bool,
     /// Leave the mouse to the terminal, to select text
     #[arg(long)]
     no_mouse: bool,
-    /// No screen: changes as lines, for screen readers and logs; commands are read as
-    /// lines (also where TERM is dumb)
+    /// Print changes as lines and read commands as lines, for screen readers and logs (always if
+    /// TERM is dumb)
     #[arg(long)]
     pub(super) linear: bool,
-    /// Between summaries in linear mode, such as 5s (default: as configured)
+    /// Interval between summaries in linear mode, such as 5s (default: as configured)
     #[arg(long, value_name = "TIME", value_parser = time)]
     every: Option<Duration>,
     #[command(flatten)]
@@ -67,6 +66,13 @@ pub(crate) struct ConsoleArgs {
     #[cfg(debug_assertions)]
     #[arg(long, hide = true, value_enum)]
     panic_for_test: Option<super::fragile::PanicPlace>,
+}
+
+impl ConsoleArgs {
+    /// Returns the ensemble that is named.
+    pub(super) fn ensemble(&self) -> &Path {
+        &self.models.target.ensemble
+    }
 }
 
 pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
@@ -79,7 +85,7 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     {
         std::process::exit(code);
     }
-    // What is wrong with it is said before anything starts.
+    // Errors in the configuration are reported before anything starts.
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let load = args.load.clone();
@@ -106,21 +112,21 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     }
 }
 
-/// The part that outlives the console: a socket to serve at, and the session.
+/// The part that outlives the console: a socket and the session.
 type KeptServing = Arc<Mutex<(Option<BoundSocket>, Option<Recorder<LiveSession>>)>>;
 
-/// The session of the console. At the end it is handed over if that was asked for;
-/// otherwise it is shut down, and a message says what is still under way.
+/// The session of the console. At the end it is handed over on request. Otherwise it is shut down,
+/// with a message if requests are still in progress.
 struct ConsoleSession {
     session: Option<Recorder<LiveSession>>,
-    /// Whether the console may offer to hand it over.
+    /// Whether the console may offer to keep it running.
     may_stay: bool,
     kept: KeptServing,
 }
 
 impl ConsoleSession {
     fn own(&mut self) -> Result<&mut Recorder<LiveSession>, Refusal> {
-        let gone = || Refusal::new(Code::ServerGone, "the session is gone");
+        let gone = || Refusal::new(Code::ServerGone, "the session has ended");
         self.session.as_mut().ok_or_else(gone)
     }
 
@@ -132,7 +138,8 @@ impl ConsoleSession {
             free_door(&wanted).map_err(|e| Refusal::new(Code::NotLeftRunning, e.to_string()))?;
         if *door.name() != start::server_name(&wanted) {
             let name = door.name();
-            let text = format!("another server is named `{wanted}`: this one is `{name}`");
+            let text =
+                format!("the name `{wanted}` is taken by another server; this one is `{name}`");
             own.inner().warn(&text);
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,11 +148,11 @@ impl ConsoleSession {
     }
 }
 
-/// The most servers of one ensemble that get a name.
+/// The largest number of servers with the name of one ensemble.
 const SERVERS: u32 = 99;
 
-/// Opens a socket under the ensemble's name. If that is taken, a number is appended: there
-/// may be nobody to ask for another name.
+/// Opens a socket under the ensemble's name. If the name is taken, a number is appended, since a
+/// hung up terminal cannot ask for another name.
 fn free_door(ensemble: &str) -> Result<BoundSocket, PlaceError> {
     let mut found = BoundSocket::open(&start::server_name(ensemble));
     for number in 2..=SERVERS {
@@ -201,7 +208,7 @@ impl Drop for ConsoleSession {
         let Some(session) = self.session.take() else {
             return;
         };
-        // Leaving takes as long as the batches under way; who will not wait need not.
+        // Shutting down waits for the batches in progress; a signal ends it at once.
         let left = Instant::now();
         signals::on_end(move || {
             if left.elapsed() > signals::TOGETHER {
@@ -209,24 +216,24 @@ impl Drop for ConsoleSession {
             }
         });
         if session.inner().is_busy() {
-            let text = "divisi: finishing what is under way; Ctrl-C ends it at once\n";
+            let text = "divisi: finishing requests in progress; Ctrl-C stops at once\n";
             let _ = io::stderr().write_all(text.as_bytes());
         }
     }
 }
 
-/// Serves `session` at `door` in the background until it is stopped. `parent` is the
-/// process that waits for this one.
+/// Serves `session` at `door` in the background until it is stopped. `parent` is the process that
+/// waits for this one.
 fn go_on(session: Recorder<LiveSession>, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
     let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     let text = format!(
-        "divisi: `{name}` goes on serving in the background\n  \
-         divisi attach {name}    joins it\n  divisi stop {name}      ends it\n"
+        "divisi: `{name}` continues to serve in the background\n  \
+         divisi attach {name}    opens the console on it\n  divisi stop {name}      stops it\n"
     );
     let _ = io::stdout().write_all(text.as_bytes());
     leave_terminal(&name, parent).context("cannot leave the terminal")?;
-    // What the parent heard before it ended was meant for the console that is gone.
+    // Signals received by the parent before it ended were meant for the console.
     if let Some(parent) = parent {
         wait_for_end(parent);
     }
@@ -239,7 +246,7 @@ fn go_on(session: Recorder<LiveSession>, door: BoundSocket, parent: Option<Pid>)
 fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(None)?;
-    // Without a parent the terminal is gone already, and there may be no session to leave.
+    // Without a parent the terminal is already gone, and there may be no session to leave.
     if parent.is_some() {
         setsid()?;
     }
@@ -247,7 +254,7 @@ fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
     let log = log_file(name);
     let out = log.as_ref().unwrap_or(&null);
     rustix::stdio::dup2_stdin(&null)?;
-    // What a terminal that went away did not take any more is no line of the log.
+    // Output that the vanished terminal did not take must not end up in the log.
     rustix::stdio::dup2_stdout(&null)?;
     let _ = io::stdout().flush();
     rustix::stdio::dup2_stdout(out)?;
@@ -258,8 +265,8 @@ fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
     Ok(())
 }
 
-/// Waits until `parent` has ended, as it does once it is told that the engine goes on. One
-/// that is stopped cannot end, and is not waited for long.
+/// Waits until `parent` has ended after the handover. A stopped parent cannot end, so the wait is
+/// limited.
 fn wait_for_end(parent: Pid) {
     let told = Instant::now();
     while getppid() == Some(parent) && told.elapsed() < PARENT_ENDS {
@@ -267,10 +274,10 @@ fn wait_for_end(parent: Pid) {
     }
 }
 
-/// A parent that may run ends within this, on a busy machine too.
+/// The time within which a running parent ends, even on a busy machine.
 const PARENT_ENDS: Duration = Duration::from_secs(10);
 
-/// Opens the server's log file, or returns `None` if there is no place for it.
+/// Opens the server's log file, or returns `None` if there is no folder for it.
 fn log_file(name: &str) -> Option<File> {
     let folder = user_folders::state()?;
     let made = DirBuilder::new()

@@ -1,30 +1,31 @@
 //! `divisi convert`: repositories as manifests, and ensembles as repositories.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use divisi_repository::Repository;
 use divisi_repository::convert::{
     Converted, NetworkFiles, manifests_to_triton, to_manifests, to_triton,
 };
 use divisi_runtime::words::counted;
-use divisi_server::ensemble_files;
+use divisi_server::{built_in_files, built_in_names, ensemble_files};
 
 use super::output::print;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ConvertArgs {
-    /// A repository of models, or an ensemble's folder, manifest or .onnx file
+    /// Model repository, or an ensemble's folder, manifest or .onnx file
     #[arg(value_name = "REPOSITORY|ENSEMBLE")]
-    from: PathBuf,
-    /// The form to write (default: manifests of a repository)
+    pub(super) from: PathBuf,
+    /// Output format (default: manifests of a repository)
     #[arg(long, value_name = "FORM")]
     to: Option<ConvertedForm>,
-    /// The folder to write to, new or empty
+    /// Output folder, new or empty
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Copy the files of networks beside the manifests, instead of naming them where they are
+    /// Copy network files next to the manifests instead of referencing them
     #[arg(long)]
     copy: bool,
 }
@@ -33,7 +34,7 @@ pub(crate) struct ConvertArgs {
 enum ConvertedForm {
     /// `ensemble.toml` and `pipeline.toml`
     Manifests,
-    /// A repository for Triton
+    /// A Triton repository
     Triton,
 }
 
@@ -47,19 +48,48 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
             };
             to_manifests(&Repository::open(&args.from)?, &args.out, files)?
         }
+        (false, None | Some(ConvertedForm::Manifests)) if is_built_in(&args.from) => {
+            return write_built_in(&args.from, &args.out);
+        }
         (false, Some(ConvertedForm::Triton)) => to_triton(&ensemble_files(&args.from)?, &args.out)?,
         (true, Some(ConvertedForm::Triton)) => {
             manifests_to_triton(&Repository::open(&args.from)?, &args.out)?
         }
-        (false, _) => bail!(
-            "{shown}: expected a repository of models; `--to triton` writes an ensemble as one"
-        ),
+        (false, _) => {
+            bail!("{shown}: expected a model repository; to convert an ensemble, add `--to triton`")
+        }
     };
     print(&text(&converted))?;
     match converted.left_out.len() {
         0 => Ok(()),
         left => bail!("{} left out", counted(left, "model")),
     }
+}
+
+fn is_built_in(from: &Path) -> bool {
+    !from.exists() && built_in_names().any(|name| from == Path::new(name))
+}
+
+/// Writes the files of a built-in ensemble, as an example to begin with.
+fn write_built_in(name: &Path, folder: &Path) -> Result<()> {
+    let files = name.to_str().and_then(built_in_files).unwrap_or_default();
+    let is_used = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    if is_used {
+        bail!("{}: expected a new or an empty folder", folder.display());
+    }
+    for (file, bytes) in &files {
+        let path = folder.join(file);
+        let written = fs::create_dir_all(path.parent().unwrap_or(folder));
+        let written = written.and_then(|()| fs::write(&path, bytes));
+        written.with_context(|| path.display().to_string())?;
+    }
+    let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
+    let count = counted(names.len(), "file");
+    print(&format!(
+        "{count} written\n{}\n\nserve it with `divisi {}`",
+        names.join("\n"),
+        folder.display()
+    ))
 }
 
 fn text(converted: &Converted) -> String {
@@ -69,7 +99,7 @@ fn text(converted: &Converted) -> String {
     };
     let mut text = format!("{} written\n", counted(converted.written.len(), "file"));
     text += &format!("{}\n", converted.written.join("\n"));
-    text += &part("cannot be said", &converted.unsaid);
+    text += &part("not supported by the format", &converted.unsaid);
     text += &part("left out", &converted.left_out);
-    text + &part("to be served", &converted.notes)
+    text + &part("how to serve", &converted.notes)
 }

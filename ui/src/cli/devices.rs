@@ -1,5 +1,5 @@
-//! `divisi devices`: the devices of this machine, and the profiles of simulated devices with
-//! the origin of their numbers.
+//! `divisi devices`: this machine's devices, and the profiles of simulated devices with the sources
+//! of their numbers.
 
 use std::sync::Arc;
 
@@ -10,18 +10,17 @@ use divisi_runtime::device::simulated::{DeviceProfile, built_in_profiles, find_p
 use divisi_runtime::device::{Devices, Host, NamedKind, format_bytes};
 use serde::Serialize;
 
-use super::args::OutputFormat;
-use super::output::{print, print_json};
+use super::reporting::ReportOptions;
 use crate::text::status::gpu_gauges;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DevicesArgs {
-    /// One alone: a GPU (cuda:0), a built-in profile, or a .toml file of yours, with or
-    /// without `sim:` (default: cores, GPUs and all that are built in)
+    /// One GPU (cuda:0), profile or .toml file, with or without `sim:` (default: this machine and
+    /// all profiles)
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 #[derive(Serialize)]
@@ -32,45 +31,37 @@ struct DevicesReport {
 
 pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
     let Some(name) = args.name.as_deref() else {
-        return all(args.format);
+        return all(&args.report);
     };
     match NamedKind::of(name) {
-        Some(NamedKind::Gpu) => gpus(name, args.format),
+        Some(NamedKind::Gpu) => gpus(name, &args.report),
         Some(NamedKind::Partition(_)) => {
-            bail!("a partition has nothing to tell; `divisi devices` lists cores and memory")
+            bail!("no report for one CPU partition; `divisi devices` lists cores and memory")
         }
-        Some(NamedKind::Simulated(_)) | None => profile(&find(name)?, args.format),
+        Some(NamedKind::Simulated(_)) | None => profile(&find(name)?, &args.report),
     }
 }
 
-fn all(format: OutputFormat) -> Result<()> {
+fn all(options: &ReportOptions) -> Result<()> {
     let machine = MachineReport::look(&Host::discover(), find_gpus());
     let profiles = built_in_profiles().into_iter().map(find);
     let profiles: Vec<Arc<DeviceProfile>> = profiles.collect::<Result<_>>()?;
-    if format == OutputFormat::Json {
-        return print_json(&DevicesReport { machine, profiles });
-    }
     let lines: Vec<String> = profiles.iter().map(|p| line(p)).collect();
-    print(&format!("{}\n\n{}", machine.text(), lines.join("\n")))
+    let text = format!("{}\n\n{}", machine.text(), lines.join("\n"));
+    options.write(&DevicesReport { machine, profiles }, &text)
 }
 
-/// Reports the GPUs that `name` stands for.
-fn gpus(name: &str, format: OutputFormat) -> Result<()> {
+/// Reports the GPUs named by `name`.
+fn gpus(name: &str, options: &ReportOptions) -> Result<()> {
     let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
     let infos = devices.iter().filter_map(|d| d.kind.gpu());
     let rows: Vec<GpuRow> = infos.map(|info| GpuRow::usable((**info).clone())).collect();
-    if format == OutputFormat::Json {
-        return print_json(&rows);
-    }
     let lines: Vec<String> = rows.iter().map(GpuRow::line).collect();
-    print(&lines.join("\n"))
+    options.write(&rows, &lines.join("\n"))
 }
 
-fn profile(profile: &Arc<DeviceProfile>, format: OutputFormat) -> Result<()> {
-    match format {
-        OutputFormat::Json => print_json(&[profile]),
-        OutputFormat::Text => print(&whole(profile)),
-    }
+fn profile(profile: &Arc<DeviceProfile>, options: &ReportOptions) -> Result<()> {
+    options.write(&[profile], &whole(profile))
 }
 
 fn find(name: &str) -> Result<Arc<DeviceProfile>> {
@@ -106,15 +97,15 @@ fn whole(profile: &DeviceProfile) -> String {
 #[derive(Debug, Serialize)]
 pub(crate) struct MachineReport {
     cores: Vec<usize>,
-    /// Bytes of the host's memory that serving may book.
+    /// Host memory available to serving, in bytes.
     memory_bytes: u64,
-    /// The kernels in use, and how they multiply numbers of fewer bits.
+    /// The kernels in use, and their low-precision multiplications.
     kernels: FamilySummary,
     gpus: Vec<GpuRow>,
     /// The reason why no GPU was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_gpus: Option<String>,
-    /// The devices that are used if none are named.
+    /// The default devices.
     default: Vec<String>,
 }
 
@@ -162,7 +153,7 @@ impl MachineReport {
         ));
         lines.extend(self.gpus.iter().map(GpuRow::line));
         lines.extend(self.no_gpus.as_ref().map(|why| format!("no GPU: {why}")));
-        lines.push(format!("by default: {}", self.default.join(", ")));
+        lines.push(format!("default: {}", self.default.join(", ")));
         lines.join("\n")
     }
 }
@@ -214,7 +205,7 @@ impl GpuRow {
 fn facts(info: &GpuInfo) -> Vec<String> {
     vec![
         info.name.clone(),
-        format!("{} in all", format_bytes(info.memory_bytes)),
+        format!("{} total", format_bytes(info.memory_bytes)),
         format!("compute {}.{}", info.capability.0, info.capability.1),
         format!("{} multiprocessors", info.multiprocessors),
         format!("CUDA {}.{}", info.driver.0, info.driver.1),

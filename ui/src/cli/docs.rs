@@ -1,7 +1,7 @@
-//! `divisi docs`: the parts of the documentation that are made from the program.
+//! `divisi docs`: the generated parts of the documentation.
 //!
-//! A document holds such a part between two markers. `divisi docs --renew FILE` writes it
-//! there, and a test compares it with what the program would write.
+//! A document holds a generated part between two markers. `divisi docs --renew FILE` writes it
+//! there, and a test compares it with the current output of the program.
 //!
 //! ```text
 //! <!-- generated: divisi docs keys -->
@@ -25,30 +25,30 @@ use crate::console::Role;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DocsArgs {
-    /// The part to print as Markdown
+    /// Part to print as Markdown
     #[arg(value_enum, value_name = "PART", required_unless_present = "renew")]
     part: Option<DocsPart>,
-    /// Write the parts between their markers in these files instead
+    /// Replace the parts between their markers in these files
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "part")]
     renew: Vec<PathBuf>,
 }
 
-/// A part of the documentation that the program writes.
+/// A generated part of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DocsPart {
-    /// The commands of the program with their options
+    /// Commands and their options
     Commands,
-    /// The keys of the console, as they are by default
+    /// Default keys of the console
     Keys,
-    /// The commands of linear mode
+    /// Commands of linear mode
     Lines,
-    /// The options of config.toml
+    /// Options of config.toml
     Config,
-    /// The roles that a theme colours
+    /// Colour roles of a theme
     Roles,
     /// Environment variables, files and exit codes
     Environment,
-    /// The kinds of steps of the host
+    /// Kinds of host steps
     Steps,
 }
 
@@ -87,7 +87,7 @@ fn renew(path: &Path, program: &Command) -> Result<()> {
     Ok(())
 }
 
-/// Returns `text` with its generated parts replaced by those of today.
+/// Returns `text` with its generated parts replaced by current ones.
 fn renewed(text: &str, program: &Command) -> Result<String> {
     let mut renewed = String::with_capacity(text.len());
     let mut left = text;
@@ -111,14 +111,14 @@ fn renewed(text: &str, program: &Command) -> Result<String> {
     Ok(renewed + left)
 }
 
-/// The program's commands, a section each.
+/// Returns the program's commands, a section each.
 fn commands(program: &Command) -> String {
     let mut text = String::new();
     describe(&mut text, program, "##");
     text
 }
 
-/// Describes a command, then those below it.
+/// Describes a command, then its subcommands.
 fn describe(text: &mut String, command: &Command, level: &str) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let _ = writeln!(text, "{level} `{name}`\n");
@@ -152,18 +152,18 @@ fn describe(text: &mut String, command: &Command, level: &str) {
     below.for_each(|command| describe(text, command, &format!("{level}#")));
 }
 
-/// Whether an argument is described: not help, not what every command takes.
+/// Returns whether an argument is described: all but help and the global options.
 fn is_told(arg: &Arg, command: &Command) -> bool {
     let own = !arg.is_global_set() || command.get_name() == "divisi";
     own && !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str())
 }
 
-/// `` `--devices <LIST>` ``, `` `[ENSEMBLE]` ``.
+/// Returns the argument as written: `` `--devices <LIST>` ``, `` `[ENSEMBLE]` ``.
 fn signature(arg: &Arg) -> String {
     format!("`{}`", arg.to_string().replace("...", "…"))
 }
 
-/// The help of an argument, its values and its default.
+/// Returns the help of an argument with its values and its default.
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_help().map(|help| plain(&help.to_string()));
     let help = help.unwrap_or_default();
@@ -173,7 +173,7 @@ fn meaning(arg: &Arg) -> String {
     let values = arg.get_possible_values();
     let names = values.iter().filter(|value| !value.is_hide_set());
     let names: Vec<&str> = names.map(|value| value.get_name()).collect();
-    // Some helps name the values themselves.
+    // Some help texts list the values themselves.
     let one_of = match names.first() {
         Some(first) if !help.contains(first) => format!(" {}", names.join(", ")),
         _ => String::new(),
@@ -187,7 +187,7 @@ fn meaning(arg: &Arg) -> String {
     format!("{help}{one_of}{default}").trim().to_owned()
 }
 
-/// The keys of the console, a table for each place where they work.
+/// Returns the keys of the console, in a table for each scope.
 fn keys() -> String {
     let keymap = Keymap::default();
     let mut places: Vec<String> = Vec::new();
@@ -213,7 +213,7 @@ fn key_row(entry: &Binding, keymap: &Keymap) -> [String; 3] {
     [keys, format!("`{}`", entry.name()), plain(entry.help)]
 }
 
-/// The commands of linear mode.
+/// Returns the commands of linear mode.
 fn lines() -> String {
     let rows = LINES.iter().map(|form| {
         let line = format!("{} {}", form.command.name, form.takes);
@@ -222,7 +222,7 @@ fn lines() -> String {
     table(["line", ""], rows)
 }
 
-/// The options of `config.toml`.
+/// Returns the options of `config.toml`.
 fn config() -> String {
     let defaults = Config::default();
     let rows = FIELDS.iter().map(|field| {
@@ -237,7 +237,7 @@ fn config() -> String {
     table(["option", "default", ""], rows)
 }
 
-/// The roles of a theme.
+/// Returns the roles of a theme.
 fn roles() -> String {
     let rows = Role::ALL.iter();
     table(
@@ -246,7 +246,7 @@ fn roles() -> String {
     )
 }
 
-/// Environment variables, files and exit codes.
+/// Returns environment variables, files and exit codes.
 fn environment() -> String {
     let rows = |of: &[(&str, &str)]| {
         let rows = of
@@ -260,7 +260,7 @@ fn environment() -> String {
     format!("{variables}\n{}\n{codes}", table(["file", ""], files))
 }
 
-/// The kinds of steps of the host.
+/// Returns the kinds of host steps.
 fn steps() -> String {
     let rows = HostStep::KINDS.iter().map(|kind| {
         let fields = kind.fields.iter().map(|field| format!("`{field}`"));
@@ -271,7 +271,7 @@ fn steps() -> String {
     table(["kind", "reads → makes", "fields", ""], rows)
 }
 
-/// A table of Markdown.
+/// Returns a Markdown table.
 fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(N));
     for row in rows {
@@ -281,7 +281,7 @@ fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String
     text
 }
 
-/// Escapes text for Markdown, except for what is code.
+/// Escapes text for Markdown, except for code.
 fn plain(text: &str) -> String {
     let mut code = false;
     let escaped = text.chars().map(|c| {

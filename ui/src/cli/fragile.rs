@@ -1,5 +1,5 @@
-//! A session that panics after a while, so that tests see the state after a panic. Only in
-//! builds with debug assertions.
+//! A session that panics after a while, so that tests see the state after a panic. Only in builds
+//! with debug assertions.
 
 use std::thread;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) enum PanicPlace {
     Other,
 }
 
-/// The snapshot at which it panics: the first one with a screen.
+/// The number of the snapshot that panics: the first one with a screen.
 const LOOKS: u32 = 2;
 
 pub(crate) struct PanickingSession {
@@ -33,13 +33,13 @@ impl PanickingSession {
         }
     }
 
-    #[expect(clippy::panic, reason = "this is what it is for")]
+    #[expect(clippy::panic, reason = "its purpose is to panic")]
     fn break_down(&self) {
         match self.panics {
-            PanicPlace::Console => panic!("as asked for by a test"),
+            PanicPlace::Console => panic!("requested by a test"),
             PanicPlace::Other => {
-                // Whoever waits for it would learn of it; nobody does.
-                let _ = thread::spawn(|| panic!("elsewhere, as asked for by a test")).join();
+                // The panic of this thread is the purpose; its result is not needed.
+                let _ = thread::spawn(|| panic!("elsewhere, requested by a test")).join();
             }
         }
     }

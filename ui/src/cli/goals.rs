@@ -8,30 +8,30 @@ use serde_json::{Map, Value};
 
 use crate::config::time;
 
-/// How accurate, how soon and how cheap answers have to be.
+/// The required accuracy, latency and cost of answers.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct GoalArgs {
-    /// Variants that are right for at least so many percent of the labelled rows, such as 98.5
+    /// Required accuracy, in percent of the labelled rows, such as 98.5
     #[arg(long, value_name = "PERCENT", value_parser = parse_accuracy)]
     accuracy: Option<Accuracy>,
-    /// Variants that answer a query by itself within this time in 99 of 100 cases, such as 20ms
+    /// Required p99 latency of a query by itself, such as 20ms
     #[arg(long, value_name = "TIME", value_parser = parse_latency)]
     latency: Option<LatencyGoal>,
-    /// Variants of which a million queries cost at most so much
+    /// Highest cost of a million queries
     #[arg(long, value_name = "COST", value_parser = parse_cost)]
     cost: Option<QueryCost>,
-    /// Of the variants that meet all goals, the one that answers
+    /// Preference among the variants within all goals
     #[arg(long, value_enum, value_name = "WHICH")]
     prefer: Option<Preferred>,
 }
 
-/// How accurate and how cheap the answers to a job's rows have to be: nobody waits for them.
+/// The required accuracy and cost of a job's rows. Jobs have no latency goal.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct JobGoalArgs {
-    /// Variants that are right for at least so many percent of the labelled rows, such as 98.5
+    /// Required accuracy, in percent of the labelled rows, such as 98.5
     #[arg(long, value_name = "PERCENT", value_parser = parse_accuracy)]
     accuracy: Option<Accuracy>,
-    /// Variants of which a million queries cost at most so much
+    /// Highest cost of a million queries
     #[arg(long, value_name = "COST", value_parser = parse_cost)]
     cost: Option<QueryCost>,
 }
@@ -47,7 +47,7 @@ impl JobGoalArgs {
     }
 }
 
-/// The variant that answers, of those that meet all goals.
+/// The preference among variants that meet all goals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preferred {
     /// The cheapest (the default)
@@ -62,7 +62,7 @@ fn parse_accuracy(text: &str) -> Result<Accuracy, String> {
     if percent > 0.0 && percent <= 1.0 && !text.contains('%') {
         let meant = 100.0 * percent;
         return Err(format!(
-            "expected percent, found `{text}`: write {meant} or, if {text} % is meant, `{text}%`"
+            "expected percent, found `{text}`: write {meant}, or `{text}%` for {text} percent"
         ));
     }
     Accuracy::percent(percent).map_err(|why| why.to_string())
@@ -79,7 +79,7 @@ fn parse_cost(text: &str) -> Result<QueryCost, String> {
 }
 
 impl GoalArgs {
-    /// Whether any is named.
+    /// Returns whether any goal is given.
     pub(super) fn is_set(&self) -> bool {
         self.goals() != QueryGoals::default() || self.prefer.is_some()
     }
@@ -130,14 +130,13 @@ impl GoalArgs {
 /// The goals of the built-in load's queries.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct LoadGoals {
-    /// Goals of the built-in load's queries, which take turns, split by commas: an accuracy, a latency or
-    /// both, as 98.5%/20ms,95%,5ms (default: none); with --task
+    /// Goals the built-in load rotates through, with --task: 98.5%/20ms,95%,5ms (default: none)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_goals, requires = "task")]
     goals: Vec<QueryGoals>,
 }
 
 impl LoadGoals {
-    /// Parses goals as the option has them.
+    /// Parses goals in the syntax of the option.
     pub(super) fn parse(each: &[&str]) -> Result<Self, String> {
         let goals = each.iter().map(|text| parse_goals(text));
         Ok(LoadGoals {
@@ -145,13 +144,13 @@ impl LoadGoals {
         })
     }
 
-    /// Returns the goals, in turn.
+    /// Returns the goals in rotation order.
     pub(super) fn of_load(&self) -> Vec<QueryGoals> {
         self.goals.clone()
     }
 }
 
-/// Parses goals: `98.5%`, `20ms`, or both split by a slash.
+/// Parses goals: `98.5%`, `20ms`, or both with a slash between.
 fn parse_goals(text: &str) -> Result<QueryGoals, String> {
     let expected = "expected an accuracy, a latency or both, such as 98.5%/20ms";
     let mut goals = QueryGoals::default();

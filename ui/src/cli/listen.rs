@@ -1,4 +1,4 @@
-//! The addresses at which others ask over the network, as options of commands.
+//! The network addresses of a server, as options of commands.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -16,7 +16,7 @@ use divisi_runtime::device::parse_bytes;
 use super::bounds::BoundOptions;
 use super::calls::CallOptions;
 
-/// Where to listen, if at all.
+/// An address, or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListenAddress {
     Off,
@@ -48,29 +48,29 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// Who may ask, and how that is kept from others.
+/// Access control and encryption for clients.
 #[derive(Clone, Debug, clap::Args)]
 struct DoorOptions {
-    /// Answer only who sends a key of this file (docs/serving.md)
+    /// Require clients to send a key of this file
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
-    /// Speak TLS with the certificate in this PEM file, behind which may be those that signed it
+    /// TLS certificate, a PEM file, optionally followed by its chain
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_certificate: Option<PathBuf>,
-    /// The certificate's private key, a PEM file
+    /// Private key of the TLS certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// Keep answers for requests that are equal, in so much memory, such as 256MiB (default: none)
+    /// Memory for cached answers to equal requests, such as 256MiB (default: none)
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     cache: Option<u64>,
     #[command(flatten)]
     bounds: BoundOptions,
     #[command(flatten)]
     telling: CallOptions,
-    /// Take the files of models from whoever loads them (parameters `file:…`; needs the role control)
+    /// Let clients upload model files (parameters `file:…`; role `control`)
     #[arg(long)]
     load_files: bool,
-    /// Allow addresses that other machines reach without keys and TLS
+    /// Allow addresses reachable by other machines without keys and TLS
     #[arg(long)]
     allow_remote: bool,
 }
@@ -98,29 +98,29 @@ impl DoorOptions {
     }
 }
 
-/// The addresses of a server: it listens unless it is told not to.
+/// The addresses of a server, which listens by default.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServerAddresses {
-    /// Where HTTP clients of the Open Inference Protocol ask, or `off`
+    /// HTTP address of the Open Inference Protocol, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
     http: ListenAddress,
-    /// Where gRPC clients of it ask, or `off`
+    /// gRPC address of the Open Inference Protocol, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8001")]
     grpc: ListenAddress,
-    /// Where Prometheus finds metrics (HTTP has them too), or `off`
+    /// Address of Prometheus metrics (also at the HTTP address), or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8002")]
     metrics: ListenAddress,
     #[command(flatten)]
     door: DoorOptions,
 }
 
-/// The addresses of a console: it listens to nobody unless it is told to.
+/// The addresses of a console, which listens only on request.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ConsoleAddresses {
-    /// Answer HTTP clients of the Open Inference Protocol at this address, such as 127.0.0.1:8000
+    /// Serve the Open Inference Protocol over HTTP at this address, such as 127.0.0.1:8000
     #[arg(long, value_name = "ADDRESS")]
     http: Option<ListenAddress>,
-    /// Answer gRPC clients of it at this address, such as 127.0.0.1:8001
+    /// Serve the Open Inference Protocol over gRPC at this address, such as 127.0.0.1:8001
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<ListenAddress>,
     #[command(flatten)]
@@ -128,7 +128,7 @@ pub(crate) struct ConsoleAddresses {
 }
 
 impl ServerAddresses {
-    /// Returns the options of a server; `notices` are told what its operator has to know.
+    /// Returns the options of a server; `notices` receives messages for its operator.
     pub(crate) fn options(&self, notices: Notices) -> Result<ServerOptions> {
         Ok(ServerOptions {
             http: self.http.at(),
@@ -140,10 +140,10 @@ impl ServerAddresses {
 }
 
 impl ConsoleAddresses {
-    /// Returns the options of a server; `notices` are told what its operator has to know.
+    /// Returns the options of a server; `notices` receives messages for its operator.
     pub(crate) fn options(&self, notices: Notices) -> Result<ServerOptions> {
         if self.door.telling.is_on_stdout() {
-            bail!("--access-log -: the console is there; expected a file");
+            bail!("--access-log -: the console uses standard output; expected a file");
         }
         Ok(ServerOptions {
             http: self.http.and_then(ListenAddress::at),
@@ -153,7 +153,7 @@ impl ConsoleAddresses {
     }
 }
 
-/// Returns a line for each address, with how it is asked.
+/// Returns a line for each address with its protocol.
 pub(crate) fn lines(addresses: Addresses) -> Vec<String> {
     let (scheme, how) = match addresses.tls {
         true => ("https", " with TLS"),

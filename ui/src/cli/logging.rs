@@ -1,4 +1,4 @@
-//! Events of the engine and of its session on standard error (`--log`, `DIVISI_LOG`).
+//! Log events of the engine and its session on standard error (`--log`, `DIVISI_LOG`).
 
 use std::{env, io};
 
@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-/// How much is logged on standard error.
+/// The log level on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogDetail {
     Error,
@@ -23,7 +23,7 @@ impl LogDetail {
         <LogDetail as ValueEnum>::from_str(name, true).ok()
     }
 
-    /// Returns the level as `tracing` has it.
+    /// Returns the level of `tracing`.
     pub(crate) fn level(self) -> Level {
         match self {
             LogDetail::Error => Level::ERROR,
@@ -35,11 +35,10 @@ impl LogDetail {
     }
 }
 
-/// The variable that says how much is logged if the command line does not.
+/// The variable with the log level, if the command line has none.
 const VARIABLE: &str = "DIVISI_LOG";
 
-/// Writes events on standard error from now on, if that is asked for and no screen owns
-/// the terminal.
+/// Starts writing events on standard error, if a level is set and no screen owns the terminal.
 pub(crate) fn begin(asked: Option<LogDetail>, has_screen: bool) -> Result<()> {
     let Some(detail) = wished(asked)?.filter(|_| !has_screen) else {
         return Ok(());
@@ -49,7 +48,7 @@ pub(crate) fn begin(asked: Option<LogDetail>, has_screen: bool) -> Result<()> {
         .with_ansi(false)
         .with_writer(io::stderr)
         .finish();
-    // Only the first call of a process counts.
+    // Only the first call in a process has an effect.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
 }
@@ -59,7 +58,7 @@ pub(crate) fn has_begun() -> bool {
     LevelFilter::current() != LevelFilter::OFF
 }
 
-/// Returns how much is to be logged: by the command line, else by `DIVISI_LOG`.
+/// Returns the log level of the command line, else of `DIVISI_LOG`.
 fn wished(asked: Option<LogDetail>) -> Result<Option<LogDetail>> {
     let named = env::var(VARIABLE).ok().filter(|level| !level.is_empty());
     match (asked, named) {

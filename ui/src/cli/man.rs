@@ -1,5 +1,5 @@
-//! `divisi man`, `divisi completions` and `divisi keys`: the command line as manual pages and for
-//! shells, and the keys of the console.
+//! `divisi man`, `divisi completions` and `divisi keys`: manual pages, shell completions, and the
+//! keys of the console.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,81 +14,81 @@ use super::output::print;
 use crate::commands::{BINDINGS, Binding, Keymap, Scope};
 use crate::config::{self, CONFIG, KEYS};
 
-/// The environment variables that the program reads.
+/// The environment variables of the program.
 pub(crate) const ENVIRONMENT: [(&str, &str); 14] = [
     (
         "DIVISI_CONFIG_DIR",
-        "The folder of configuration, instead of $XDG_CONFIG_HOME/divisi.",
+        "Configuration folder (default: $XDG_CONFIG_HOME/divisi).",
     ),
     (
         "DIVISI_LOG",
-        "How much is logged on standard error where there is no screen: error, warn, info, debug, trace.",
+        "Log level on standard error, without a screen: error, warn, info, debug, trace.",
     ),
     (
         "DIVISI_ASCII",
-        "Only signs of ASCII are drawn, unless it is empty or 0.",
+        "Draw only ASCII characters, unless empty or 0.",
     ),
     (
         "DIVISI_KERNELS",
-        "The kernels of this processor to use in place of the fastest: avx512, avx2-vnni, avx2, neon-dot, neon, plain.",
+        "CPU kernels (default: the fastest): avx512, avx2-vnni, avx2, neon-dot, neon, plain.",
     ),
-    ("NO_COLOR", "No colours, where it is not empty."),
+    ("NO_COLOR", "No colours, unless empty."),
     (
         "COLORTERM",
-        "truecolor or 24bit: the terminal has all colours.",
+        "truecolor or 24bit: the terminal shows 24-bit colours.",
     ),
     (
         "TERM",
-        "How many colours there are; dumb: lines instead of a screen (linear mode).",
+        "Number of colours; dumb: lines instead of a screen (linear mode).",
     ),
     (
         "COLORFGBG",
-        "Where the theme is auto: light where it says that the background is.",
+        "Background of the terminal, for the theme auto.",
     ),
     (
         "LC_ALL, LC_CTYPE, LANG",
-        "Only ASCII is drawn where the first that is set is not UTF-8.",
+        "Draw only ASCII characters unless the first one set is UTF-8.",
     ),
     (
         "XDG_CONFIG_HOME",
-        "Where folders of configuration are (~/.config).",
+        "Parent of the configuration folder (default: ~/.config).",
     ),
     (
         "XDG_CACHE_HOME",
-        "Where results of searches and profiles are kept (~/.cache).",
+        "Parent of cached search results and profiles (default: ~/.cache).",
     ),
     (
         "XDG_DATA_HOME",
-        "Where registered tasks are (~/.local/share).",
+        "Parent of the registered tasks (default: ~/.local/share).",
     ),
     (
         "XDG_STATE_HOME",
-        "Where logs of servers in the background and reports of panics are (~/.local/state).",
+        "Parent of background servers' logs and of panic reports (default: ~/.local/state).",
     ),
     (
         "XDG_RUNTIME_DIR",
-        "Where sockets of servers are (else a folder of the user's among temporary files).",
+        "Parent of servers' sockets (default: a temporary folder of the user).",
     ),
 ];
 
-/// The files of configuration, in their folder.
+/// The files in the configuration folder.
 pub(crate) const FILES: [(&str, &str); 3] = [
-    (CONFIG, "Options; divisi config init writes one."),
+    (CONFIG, "Options; written by divisi config init."),
     (KEYS, "Keys of the console."),
     (
         "themes/NAME.toml",
-        "Themes, beside dark, light and high-contrast.",
+        "Further themes; dark, light and high-contrast are built in.",
     ),
 ];
 
 /// The program's exit codes.
 pub(crate) const CODES: [(&str, &str); 3] = [
     ("0", "Done."),
-    ("1", "Failed; standard error says why."),
+    ("1", "Failed, with the reason on standard error."),
     ("2", "Misuse."),
 ];
 
-/// Returns the usual path of a file of configuration.
+/// Returns the usual path of a configuration file.
 pub(crate) fn path_of(file: &str) -> String {
     format!("$XDG_CONFIG_HOME/divisi/{file}")
 }
@@ -126,8 +126,8 @@ fn write(folder: &Path, name: &str, page: &[u8]) -> Result<()> {
     fs::write(&path, page).with_context(|| path.display().to_string())
 }
 
-/// Returns the page of the program, with the console's keys, the environment, the files and
-/// the exit codes.
+/// Returns the main page: the program, the console's keys, the environment, the files and the exit
+/// codes.
 fn main_page(command: &Command) -> Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
@@ -154,7 +154,7 @@ fn key_section() -> String {
     });
     section(
         "KEYS OF THE CONSOLE",
-        "As they are by default; keys.toml changes them.",
+        "Defaults; keys.toml changes them.",
         entries,
     )
 }
@@ -183,7 +183,7 @@ fn section(name: &str, text: &str, entries: impl Iterator<Item = (String, String
 /// Escapes text for roff.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
-    // A dot or quote at the start of a line would be a command.
+    // A dot or quote at the start of a line begins a roff command.
     match text.starts_with(['.', '\'']) {
         true => format!("\\&{text}"),
         false => text,
@@ -191,7 +191,7 @@ fn escaped(text: &str) -> String {
 }
 
 pub(crate) fn completions(shell: Shell, mut program: Command) -> Result<()> {
-    // Into memory first: the generator cannot tell that its reader has gone.
+    // Collected in memory first, since the generator does not report that its reader has gone.
     let mut script = Vec::new();
     generate(shell, &mut program, "divisi", &mut script);
     let mut out = io::stdout().lock();
@@ -214,13 +214,13 @@ pub(crate) fn key_table(keys: &Keymap) -> String {
     text
 }
 
-/// Returns the keys of a command as files write them.
+/// Returns the keys of a command in the syntax of files.
 fn key_labels(entry: &Binding, keys: &Keymap) -> String {
     let keys = keys.of(entry).iter().map(ToString::to_string);
     keys.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns where the keys of a command work, or nothing if they work everywhere.
+/// Returns the scope of a command's keys, or an empty text if they work everywhere.
 fn key_place(entry: &Binding) -> String {
     match entry.scope {
         Scope::Edit => "editing: ".into(),
@@ -231,7 +231,7 @@ fn key_place(entry: &Binding) -> String {
     }
 }
 
-/// Returns where the keys of a command work, as a heading.
+/// Returns the scope of a command's keys as a heading.
 pub(crate) fn key_heading(entry: &Binding) -> String {
     match entry.scope {
         Scope::Edit => "While the allocation is edited".into(),

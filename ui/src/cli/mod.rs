@@ -21,12 +21,17 @@ mod docs;
 #[cfg(debug_assertions)]
 mod fragile;
 mod goals;
+mod health;
+mod help;
+mod input;
 mod jobs;
 mod listen;
 mod logging;
 mod man;
+mod near;
 mod network;
 mod open;
+mod outcome;
 mod output;
 mod pick;
 mod picture;
@@ -35,22 +40,27 @@ mod predict;
 mod quantize;
 mod register;
 mod report;
+mod reporting;
 mod serve;
 mod signals;
 mod start;
 mod steps;
 mod store;
+mod supervisor;
 mod tasks;
+mod times;
 mod unregister;
 mod variants;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use divisi_runtime::compute::Family;
 use divisi_runtime::words::one_line;
+
+use crate::look::ColorWhen;
 
 use accuracy::AccuracyArgs;
 use allocate::AllocateArgs;
@@ -61,9 +71,12 @@ use console::ConsoleArgs;
 use convert::ConvertArgs;
 use devices::DevicesArgs;
 use docs::DocsArgs;
+use health::HealthArgs;
 use jobs::{JobsArgs, SubmitArgs};
 use logging::LogDetail;
+use near::NamePlace;
 use network::NetworkCommand;
+use outcome::{exit_code, is_closed_pipe};
 use pick::PickArgs;
 use picture::PictureArgs;
 use plan::PlanArgs;
@@ -71,18 +84,21 @@ use predict::PredictArgs;
 use quantize::QuantizeArgs;
 use register::RegisterArgs;
 use report::ReportArgs;
-use serve::{AttachArgs, ServeArgs, StopArgs};
+use serve::{AttachArgs, ServeArgs, ServersArgs, StopArgs};
 use start::{DemoArgs, ReplayArgs};
 use steps::StepsArgs;
 use unregister::UnregisterArgs;
 use variants::VariantsArgs;
 
-/// Serve ensembles of neural networks on this machine, watch and retune them.
+/// The version, the commit and the kinds of devices: see `build.rs`.
+const VERSION: &str = env!("DIVISI_VERSION");
+
+/// Serve ensembles of neural networks on this machine; watch and retune them.
 ///
-/// Without a command it opens the console on ENSEMBLE (the built-in digits).
+/// Without a command, opens the console on ENSEMBLE (default: digits).
 #[derive(Debug, Parser)]
 #[command(
-    version,
+    version = VERSION,
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi my_ensemble/ --devices cuda,cpu:0-3 --precision bf16\n  divisi allocate digits --output best.toml"
 )]
@@ -91,102 +107,125 @@ struct CommandLine {
     command: Option<CliCommand>,
     #[command(flatten)]
     console: ConsoleArgs,
-    /// How things look: auto, dark, light, high-contrast or a file in themes/
+    /// Theme: auto, dark, light, high-contrast or a file in themes/
     #[arg(long, value_name = "NAME")]
     theme: Option<String>,
-    /// Log events on standard error where there is no screen: error, warn, info, debug or
-    /// trace (default: as DIVISI_LOG says, else nothing)
+    #[command(flatten)]
+    general: GeneralOptions,
+}
+
+/// Options that every command takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "General")]
+struct GeneralOptions {
+    /// Print results and errors only: no notes, no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Log on standard error: -v info, -vv debug, -vvv trace
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "log")]
+    verbose: u8,
+    /// Log level on standard error (default: DIVISI_LOG, else off)
     #[arg(long, value_name = "LEVEL", value_enum, global = true)]
     log: Option<LogDetail>,
-    /// The folder of configuration, instead of the user's own
+    /// Colours of the help and of the console
+    #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t)]
+    color: ColorWhen,
+    /// Configuration folder (default: the user's)
     #[arg(long, value_name = "DIR", global = true)]
     config: Option<PathBuf>,
+}
+
+impl GeneralOptions {
+    fn log_detail(&self) -> Option<LogDetail> {
+        match self.verbose {
+            0 => self.log,
+            1 => Some(LogDetail::Info),
+            2 => Some(LogDetail::Debug),
+            _ => Some(LogDetail::Trace),
+        }
+    }
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// Validate an ensemble, a pipeline or a repository of models and describe it: members, steps,
-    /// costs, what fits where, or which models can be served and what is not honoured
+    /// Validate and describe an ensemble, a pipeline or a model repository
     #[command(
         after_help = "Example:\n  divisi check sample_ensembles/digits --format json\n  divisi check /srv/models"
     )]
     Check(CheckArgs),
-    /// Write a repository of models as manifests, or an ensemble as a repository for Triton
+    /// Convert a model repository to manifests, or an ensemble to a Triton repository
     #[command(
         after_help = "Example:\n  divisi convert /srv/models --out mine\n  divisi convert sample_ensembles/digits-onnx --to triton --out models"
     )]
     Convert(ConvertArgs),
     /// Answer the samples in a file
     #[command(
-        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict snippets --text 'import numpy as np'\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy"
+        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict snippets --text 'import numpy as np'\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy\n\nLabels in the input (a last CSV column `label`, folders of classes) are compared with the answers.\nText fields of .csv, .json and .jsonl files are named `text`. An .npy output has the shape\n[samples, width]; with --members [members + 1, samples, width], the ensemble last."
     )]
     Predict(PredictArgs),
-    /// Accuracy (or error, or F1) of each member and of the ensemble under each rule, or of a
-    /// pipeline
+    /// Measure the accuracy (or error, or F1) of an ensemble and its members
     #[command(after_help = "Example:\n  divisi accuracy digits")]
     Accuracy(AccuracyArgs),
-    /// Find the ranges by which networks are computed in int8, from samples, and write them to files
+    /// Calibrate networks for int8 from samples
     #[command(
-        after_help = "Example:\n  divisi quantize mine/ --calibration train.csv\n  divisi quantize model.onnx --calibration images/ --method entropy\n\nA member of an ensemble that is computed in int8 names its file by `calibration` in the\nmanifest; without a file, ranges are found as values come."
+        after_help = "Example:\n  divisi quantize mine/ --calibration train.csv\n  divisi quantize model.onnx --calibration images/ --method entropy\n\nSet `calibration` of each int8 member in the manifest to its file. Without a file, int8\nranges are computed at run time. --keep auto keeps the first and the last layer with weights\nin float32, each if it causes more than a quarter of the error (more if layers are few)."
     )]
     Quantize(QuantizeArgs),
-    /// Make an ensemble the variants of a task: every sub-ensemble in every precision, its accuracy
-    /// counted on labelled samples, its members measured on each kind of device
+    /// Measure an ensemble so that clients can ask by accuracy and latency
     #[command(
-        after_help = "Example:\n  divisi register digits digits\n  divisi register digits mine/ --input labelled.csv --precisions f32,int8 --price cpu=0.05\n\nRegistering an ensemble of the same name again replaces it. A variant's times are composed of\nthose of its members. Variants that another one beats in accuracy, cost and time are left out."
+        after_help = "Example:\n  divisi register digits digits\n  divisi register digits mine/ --input labelled.csv --precisions f32,int8 --price cpu=0.05\n\nA variant is a sub-ensemble in one precision on one kind of device. Its time is the sum of its\nmembers' times. Variants worse than another in accuracy, cost and time are left out. The whole\nensemble is always kept in the first precision. Registering the same name again replaces it."
     )]
     Register(Box<RegisterArgs>),
-    /// List the variants of registered tasks, and say which one would answer a query
+    /// List the variants of registered tasks, or show the choice for goals
     #[command(
         after_help = "Example:\n  divisi variants\n  divisi variants digits --accuracy 98.5 --latency 20ms\n  divisi variants digits --sort latency --format csv"
     )]
     Variants(VariantsArgs),
-    /// Forget a task and its variants
+    /// Remove a task and its variants
     #[command(after_help = "Example:\n  divisi unregister digits")]
     Unregister(UnregisterArgs),
-    /// Hand over a file of samples that nobody waits for: a server of the task answers them in the gaps
-    /// that queries leave
+    /// Queue a batch job; a server of the task runs it while idle
     #[command(
         after_help = "Example:\n  divisi submit digits --input rows.csv --output answers.csv --accuracy 99\n  divisi submit digits --input rows.csv --output answers.csv --notify 'mail -s done me'"
     )]
     Submit(SubmitArgs),
-    /// List the jobs that were handed over, and how far they are
+    /// List batch jobs with their progress, or cancel a job
     #[command(after_help = "Example:\n  divisi jobs\n  divisi jobs --cancel 3")]
     Jobs(JobsArgs),
-    /// Find an allocation matrix
+    /// Search for an allocation matrix
     #[command(
-        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n  divisi allocate digits --accuracy-loss 0.2 --output best.toml\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
+        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n  divisi allocate digits --accuracy-loss 0.2 --output best.toml\n\nbound: the highest long-run throughput of any matrix, by the model\ngap: the share of the bound by which the result falls short"
     )]
     Allocate(AllocateArgs),
-    /// Measure how fast a matrix serves
+    /// Measure the throughput and latency of an allocation matrix
     #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
     Bench(BenchArgs),
-    /// List the devices of this machine, and profiles of simulated devices
+    /// List this machine's devices and the profiles of simulated devices
     #[command(
         after_help = "Example:\n  divisi devices\n  divisi devices cuda:0\n  divisi devices v100"
     )]
     Devices(DevicesArgs),
-    /// One network alone: list, describe, run, measure, write synthetic weights
+    /// List, describe, run and measure single networks
     #[command(
         subcommand,
         after_help = "Example:\n  divisi network list\n  divisi network bench resnet50 --batch 8"
     )]
     Network(NetworkCommand),
-    /// List the kinds of steps that the host runs in pipelines
+    /// List the kinds of host steps for pipelines
     #[command(after_help = "Example:\n  divisi steps")]
     Steps(StepsArgs),
-    /// Find the cheapest simulated devices that meet a goal
+    /// Find the cheapest simulated devices for a load and a latency
     #[command(
         after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
     )]
     Plan(PlanArgs),
-    /// Options, keys and themes: default files, what is in force, what is wrong
+    /// Write, show and check options, keys and themes
     #[command(after_help = "Example:\n  divisi config init\n  divisi config check")]
     Config(ConfigArgs),
-    /// The keys of the console, as they are configured
+    /// Print the keys of the console
     Keys,
-    /// Completions for a shell, to standard output
+    /// Print shell completions
     #[command(
         after_help = "Example:\n  divisi completions bash > ~/.local/share/bash-completion/completions/divisi"
     )]
@@ -194,7 +233,7 @@ enum CliCommand {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Manual pages: one to standard output, or all of them into a folder
+    /// Print the manual page, or write all pages to a folder
     #[command(
         after_help = "Example:\n  divisi man | man -l -\n  divisi man ~/.local/share/man/man1"
     )]
@@ -202,67 +241,91 @@ enum CliCommand {
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
-    /// Pictures of the console without a terminal: runs it, types keys, writes the screen
+    /// Run the console without a terminal and write its screen to files
     #[command(
         after_help = "Example:\n  divisi picture digits --size 160x50 --after 3s --keys \"s enter wait:5s 2\" --out search.svg"
     )]
     Picture(PictureArgs),
-    /// The desktop's own file dialog, for the console
+    /// Open the desktop's file dialog for the console
     #[command(name = "__pick", hide = true)]
     Pick(PickArgs),
-    /// Serve without a screen, until `divisi stop` or a signal; `divisi attach` joins it
+    /// Serve without a console, until `divisi stop` or a signal
     #[command(after_help = "Example:\n  divisi serve digits --load none")]
     Serve(Box<ServeArgs>),
-    /// Open the console on a server that runs, and leave it without stopping anything
+    /// Open the console on a running server
     #[command(after_help = "Example:\n  divisi attach digits")]
     Attach(AttachArgs),
-    /// List the servers that run
-    Servers,
-    /// End a server: it finishes what is under way
-    #[command(after_help = "Example:\n  divisi stop digits")]
+    /// List the running servers
+    Servers(ServersArgs),
+    /// Stop a server after its requests in progress
+    #[command(after_help = "Example:\n  divisi stop\n  divisi stop digits")]
     Stop(StopArgs),
+    /// Check over HTTP that a server is ready, for probes of containers
+    #[command(
+        after_help = "Example:\n  divisi health\n  divisi health --http 127.0.0.1:9000\n\nExit code: 0 if every model is ready, 1 otherwise."
+    )]
+    Health(HealthArgs),
     /// Play a recording in the console
     #[command(
-        after_help = "Example:\n  divisi replay digits.divisi\n\nKeys: space pauses, < and > change the speed, ( and ) go back and forward."
+        after_help = "Example:\n  divisi replay digits.divisi\n\nKeys: space pauses, < and > change the speed, ( and ) seek."
     )]
     Replay(ReplayArgs),
-    /// Print once what the console shows: of a recording, a server or an ensemble
+    /// Print the console's contents once, for a recording, server or ensemble
     #[command(
         after_help = "Example:\n  divisi report digits --load closed:8x32 --for 5 --format json\n  divisi report digits.divisi --format csv"
     )]
     Report(ReportArgs),
-    /// Show what scheduling does: a guided demonstration with captions on the console
+    /// Run a guided demonstration of scheduling in the console
     #[command(after_help = "Example:\n  divisi demo --on simulated")]
     Demo(DemoArgs),
-    /// The parts of the documentation that are made from the program
+    /// Print the generated parts of the documentation
     #[command(hide = true)]
     Docs(DocsArgs),
 }
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let args = CommandLine::parse();
-    crate::config::begin(args.config.as_deref(), args.theme.as_deref());
+    let args = parsed();
+    let general = &args.general;
+    output::be_quiet(general.quiet);
+    crate::config::begin(
+        general.config.as_deref(),
+        args.theme.as_deref(),
+        general.color,
+    );
     let done = match Family::wished() {
         Ok(_) => run(&args),
         Err(unusable) => Err(unusable.into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing is left to do where even the error cannot be written.
-            let text = format!("divisi: {error:#}");
-            let _ = text
-                .lines()
-                .try_for_each(|line| writeln!(io::stderr(), "{}", one_line(line)));
-            ExitCode::FAILURE
+            if !is_closed_pipe(&error) {
+                complain(&error);
+            }
+            exit_code(&error)
         }
     }
 }
 
+/// Returns the command line. Clap prints its help and its errors, and ends the process.
+fn parsed() -> CommandLine {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let program = help::grouped(CommandLine::command(), &arguments);
+    let matches = program.get_matches_from(arguments);
+    CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn complain(error: &anyhow::Error) {
+    let text = format!("divisi: {error:#}");
+    let mut lines = text.lines();
+    // If even the error cannot be written, nothing is left to do.
+    let _ = lines.try_for_each(|line| writeln!(io::stderr(), "{}", one_line(line)));
+}
+
 fn run(args: &CommandLine) -> anyhow::Result<()> {
-    logging::begin(args.log, owns_terminal(args))?;
+    logging::begin(args.general.log_detail(), owns_terminal(args))?;
+    check_name(args)?;
     match &args.command {
         None => console::run(&args.console),
         Some(CliCommand::Check(a)) => check::run(a),
@@ -287,14 +350,71 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Man { folder }) => man::manual(folder.as_deref(), CommandLine::command()),
         Some(CliCommand::Picture(a)) => picture::run(a),
         Some(CliCommand::Pick(a)) => pick::run(a),
+        Some(CliCommand::Health(a)) => health::run(a),
         Some(CliCommand::Serve(a)) => serve::run(a),
         Some(CliCommand::Attach(a)) => serve::attach(a),
-        Some(CliCommand::Servers) => serve::list(),
+        Some(CliCommand::Servers(a)) => serve::list(a),
         Some(CliCommand::Stop(a)) => serve::stop(a),
         Some(CliCommand::Replay(a)) => start::replay(a),
         Some(CliCommand::Report(a)) => report::run(a),
         Some(CliCommand::Demo(a)) => start::demo(a),
         Some(CliCommand::Docs(a)) => docs::run(a, CommandLine::command()),
+    }
+}
+
+/// Refuses an unknown name in the place of an ensemble, before anything else begins.
+fn check_name(args: &CommandLine) -> anyhow::Result<()> {
+    let (path, place) = match &args.command {
+        None => (args.console.ensemble(), commands()),
+        Some(command) => match (command.target(), command) {
+            (None, _) => return Ok(()),
+            (Some(path), CliCommand::Report(_)) => (path, servers()),
+            (Some(path), _) => (path, ensembles()),
+        },
+    };
+    place.check(path)
+}
+
+fn commands() -> NamePlace {
+    let program = CommandLine::command();
+    let names = program.get_subcommands().filter(|c| !c.is_hide_set());
+    NamePlace {
+        kinds: "command, ensemble",
+        others: names.map(|c| c.get_name().to_owned()).collect(),
+    }
+}
+
+fn servers() -> NamePlace {
+    NamePlace {
+        kinds: "server, recording, ensemble",
+        others: divisi_session::remote::names().unwrap_or_default(),
+    }
+}
+
+fn ensembles() -> NamePlace {
+    NamePlace {
+        kinds: "ensemble",
+        others: Vec::new(),
+    }
+}
+
+impl CliCommand {
+    /// Returns the ensemble that the command names, or `None` if it takes none.
+    fn target(&self) -> Option<&Path> {
+        let target = match self {
+            CliCommand::Check(a) => &a.target,
+            CliCommand::Predict(a) => &a.target,
+            CliCommand::Accuracy(a) => &a.target,
+            CliCommand::Register(a) => &a.target,
+            CliCommand::Allocate(a) => &a.target,
+            CliCommand::Bench(a) => &a.target,
+            CliCommand::Report(a) => &a.target,
+            CliCommand::Serve(a) => return Some(a.ensemble()),
+            CliCommand::Plan(a) => return Some(&a.ensemble),
+            CliCommand::Convert(a) => return Some(&a.from),
+            _ => return None,
+        };
+        Some(&target.ensemble)
     }
 }
 
@@ -307,11 +427,4 @@ fn owns_terminal(args: &CommandLine) -> bool {
             CliCommand::Attach(_) | CliCommand::Replay(_) | CliCommand::Demo(_)
         ),
     }
-}
-
-/// Returns whether the reader closed the pipe early (`| head`), which is no failure.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -1,6 +1,5 @@
-//! Opens what the command line names: an ensemble, its devices, a matrix, an engine.
+//! Opens the objects of a command line: an ensemble, its devices, a matrix, an engine.
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,12 +16,14 @@ use divisi_runtime::words::one_line;
 use divisi_server::{FoundDevices, SelectedModels, matrix_in};
 
 use super::args::{MoreModels, SampleFiles, ServingTarget};
+use super::input::InputFile;
+use super::output::note;
 
-/// An ensemble, or several, and the devices that serve them.
+/// One or several ensembles, and their devices.
 pub(crate) struct OpenedEnsemble {
-    /// Of several their members side by side.
+    /// The ensemble, or the members of several ensembles side by side.
     pub ensemble: Arc<Ensemble>,
-    /// How much of which is asked.
+    /// The traffic share of each model.
     pub demand: Demand,
     pub devices: Devices,
     pub frame: Arc<Frame>,
@@ -45,7 +46,7 @@ pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result
     Ok(opened)
 }
 
-/// The same for who tells the remarks on precisions otherwise.
+/// Like [`open`], without printing remarks on precisions.
 pub(crate) fn open_unremarked(target: &ServingTarget) -> Result<OpenedEnsemble> {
     let ensemble = Ensemble::read(&target.selection(&[], None).files()?)?;
     let opened = quietly(ensemble, target)?;
@@ -64,8 +65,8 @@ fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsem
     })
 }
 
-/// Reads the ensembles, or the repository, of a command line and finds their devices; `policy` and
-/// `segment` replace theirs.
+/// Reads the ensembles, or the repository, of a command line and finds their devices. `policy` and
+/// `segment` replace the manifest's values.
 pub(super) fn open_all(
     target: &ServingTarget,
     more: &MoreModels,
@@ -96,17 +97,17 @@ pub(super) fn open_all(
 /// Prints notices on standard error.
 pub(super) fn say(notices: &[String]) {
     for notice in notices {
-        let _ = writeln!(io::stderr(), "divisi: {}", one_line(notice));
+        note(&format!("divisi: {}", one_line(notice)));
     }
 }
 
 impl OpenedEnsemble {
-    /// Puts an ensemble on devices, without notices.
+    /// Places an ensemble on devices, without notices.
     pub(crate) fn new(ensemble: Ensemble, devices: Devices) -> Self {
         OpenedEnsemble::of(Demand::of(Arc::new(ensemble)), devices)
     }
 
-    /// Puts what is asked on devices, without notices.
+    /// Places the models of a demand on devices, without notices.
     pub(super) fn of(demand: Demand, devices: Devices) -> Self {
         let ensemble = Arc::clone(demand.models());
         OpenedEnsemble {
@@ -118,7 +119,7 @@ impl OpenedEnsemble {
         }
     }
 
-    /// Returns the same with members computed in other numbers, one precision a member.
+    /// Returns a copy with another precision for each member.
     pub(super) fn in_precisions(&self, precisions: &[MemberPrecision]) -> Self {
         let catalogue = self.demand.catalogue().in_precisions(precisions);
         let demand = Demand::new(Arc::new(catalogue), self.demand.mix().clone());
@@ -131,14 +132,14 @@ impl OpenedEnsemble {
         remarks.iter().map(ToString::to_string).collect()
     }
 
-    /// Returns the remarks on members whose answers depend on how they are run.
+    /// Returns the remarks on members whose answers depend on their execution.
     pub(super) fn member_remarks(&self) -> Vec<String> {
         let remarks = self.ensemble.member_remarks();
         remarks.iter().map(ToString::to_string).collect()
     }
 
-    /// Returns the same with the matrix in `file`, and in the precisions that it names; without a
-    /// file the matrix of worst-fit decreasing. `asked` is the precision of the command line.
+    /// Returns a copy with the matrix and the precisions in `file`, or with the matrix of worst-fit
+    /// decreasing if there is no file. `asked` is the precision of the command line.
     pub(super) fn by(
         self,
         file: Option<&Path>,
@@ -148,7 +149,9 @@ impl OpenedEnsemble {
             let matrix = self.worst_fit()?;
             return Ok((self, matrix));
         };
-        let (matrix, precisions) = matrix_in(path, &self.ensemble.name, &self.frame, asked)?;
+        let input = InputFile::open(path, "toml")?;
+        let read = matrix_in(input.path(), &self.ensemble.name, &self.frame, asked);
+        let (matrix, precisions) = read?;
         let Some(precisions) = precisions else {
             return Ok((self, matrix));
         };
@@ -163,7 +166,7 @@ impl OpenedEnsemble {
         Ok(worst_fit(&self.frame, &self.devices, &footprints)?)
     }
 
-    /// Returns the position of the device called `name`.
+    /// Returns the index of the device called `name`.
     pub(crate) fn device(&self, name: &str) -> Result<DeviceIndex> {
         let names = self.devices.names();
         let found = names.iter().position(|n| n == name);
@@ -171,7 +174,7 @@ impl OpenedEnsemble {
         found.with_context(|| format!("no device `{name}`: expected one of {}", names.join(", ")))
     }
 
-    /// Returns the shares in which several are asked, in words, or `None` of one alone.
+    /// Returns the traffic shares in words, or `None` for a single model.
     pub(crate) fn mix(&self) -> Option<String> {
         let several = self.demand.catalogue().single().is_none();
         several.then(|| self.demand.in_words())
@@ -187,7 +190,8 @@ impl OpenedEnsemble {
         Arc::new(NetworkFactory::new(Arc::clone(&self.ensemble)))
     }
 
-    /// Starts an engine that runs by `matrix`, for who asks as much as is answered: no queue refuses it.
+    /// Starts an engine with `matrix` for clients that wait for their answers, so no queue refuses
+    /// requests.
     pub(crate) fn start(
         &self,
         matrix: &Matrix,
@@ -202,11 +206,11 @@ impl OpenedEnsemble {
         )?)
     }
 
-    /// Returns the calibration samples that the manifest names.
+    /// Returns the calibration samples of the manifest.
     pub(crate) fn calibration(&self) -> Result<Arc<Samples>> {
         self.ensemble.calibration.clone().with_context(|| {
             format!(
-                "ensemble `{}` names no calibration samples; add them to its manifest (`[calibration]` with `file`, or with `synthetic = 256` for made-up ones)",
+                "ensemble `{}` has no calibration samples; add `[calibration]` to its manifest, with `file`, or with `synthetic = 256` for generated samples",
                 self.ensemble.name
             )
         })
@@ -228,7 +232,9 @@ pub(super) fn read_samples(
         layout: files.layout.unwrap_or(form.layout),
         ..form
     };
-    let samples = Samples::read(path, &form);
+    let plain = if form.text.is_some() { "txt" } else { "csv" };
+    let input = InputFile::open(path, plain)?;
+    let samples = Samples::read(input.path(), &form);
     let samples = samples.with_context(|| path.display().to_string())?;
     let Some(path) = &files.labels else {
         return Ok(samples);

@@ -1,7 +1,7 @@
-//! `divisi __pick`: the desktop's own file dialog, in a process of its own.
+//! `divisi __pick`: the desktop's file dialog in its own process.
 //!
-//! The dialog speaks to the session bus. If the bus goes away, the library ends the process;
-//! if nobody answers, it waits for ever. Neither may happen to a console.
+//! The dialog uses the session bus. If the bus goes away, the library ends the process; if the bus
+//! does not answer, the library waits for ever. Neither may happen to a console.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,15 +16,15 @@ use rfd::FileDialog;
 /// The arguments of the file dialog.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PickArgs {
-    /// Choose where to write
+    /// Choose a file to write
     #[arg(long, conflicts_with = "open")]
     save: bool,
-    /// Choose what to read
+    /// Choose a file to read
     #[arg(long)]
     open: bool,
-    /// Where to begin
+    /// Initial folder
     folder: PathBuf,
-    /// The name to begin with
+    /// Initial name
     name: OsString,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &PickArgs) -> Result<()> {
     }
 }
 
-/// The last error that the library logged: it returns no errors, only `None`.
+/// The last error logged by the library, which returns only `None`.
 static TROUBLE: Mutex<Option<String>> = Mutex::new(None);
 static LISTENER: ErrorListener = ErrorListener;
 

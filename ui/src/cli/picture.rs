@@ -23,28 +23,28 @@ use crate::console::{Colours, Console, ConsoleEvent, TerminalLook, picture};
 pub(crate) struct PictureArgs {
     #[command(flatten)]
     target: ServingTarget,
-    /// Start with the matrix in this file instead of worst-fit decreasing
+    /// Start with the matrix in this file (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Load to begin with, as for the console
+    /// Initial load, as for the console
     #[arg(long, value_name = "PATTERN", default_value = "usual", value_parser = parse_start_load)]
     load: StartLoad,
-    /// Columns and rows
+    /// Columns and rows of the screen
     #[arg(long, value_name = "WxH", default_value = "160x50")]
     size: ScreenSize,
-    /// Serve so long before keys are typed
+    /// Serving time before the first key
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time)]
     after: Duration,
-    /// Keys to type, split by spaces: keys by their names, and pauses as wait:2s
+    /// Keys to type, space-separated; `wait:2s` pauses
     #[arg(long, value_name = "KEYS", default_value = "", value_parser = parse_steps)]
     keys: KeySteps,
-    /// How things look: dark, light, high-contrast or a file in themes/
+    /// Theme: dark, light, high-contrast or a file in themes/
     #[arg(long, value_name = "NAME")]
     theme: Option<String>,
-    /// Only signs of ASCII
+    /// Draw with ASCII characters only
     #[arg(long)]
     ascii: bool,
-    /// Where to write: .svg, .ans or .txt; may be given several times
+    /// Output file: .svg, .ans or .txt; repeatable
     #[arg(long, value_name = "FILE", required = true)]
     out: Vec<PathBuf>,
 }
@@ -84,7 +84,7 @@ fn parse_steps(text: &str) -> Result<KeySteps, String> {
     steps.map(KeySteps)
 }
 
-/// Time between two snapshots of the session, as on a screen.
+/// The interval between two snapshots of the session, as on a screen.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &PictureArgs) -> Result<()> {
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &PictureArgs) -> Result<()> {
     for step in &args.keys.0 {
         match step {
             KeyStep::Press(key) => {
-                // As if somebody had looked at what the keys before did.
+                // Marks the effects of the previous keys as seen.
                 console.seen();
                 console.handle(ConsoleEvent::Key(key.event()));
             }
@@ -129,7 +129,7 @@ fn ending(path: &Path) -> Result<&str> {
     }
 }
 
-/// Starts an engine and a console on it, as `divisi` does.
+/// Starts an engine and a console on it, like `divisi`.
 fn serving(args: &PictureArgs) -> Result<Console> {
     let look = TerminalLook {
         colours: Colours::True,

@@ -1,4 +1,4 @@
-//! `divisi plan`: finds the devices that a goal needs.
+//! `divisi plan`: finds the devices for a goal.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,30 +16,32 @@ use divisi_runtime::device::simulated::find_profile;
 use divisi_server::{FileSource, demand, ensemble_files};
 use serde::Serialize;
 
-use super::args::{OutputFormat, at_least_one, parse_millis, parse_rate, parse_spare};
+use super::args::{at_least_one, parse_rate, parse_spare};
 use super::devices::bare;
-use super::output::{OutputFile, ProgressLine, matrix_table, print, print_json};
+use super::outcome::GoalNotMet;
+use super::output::{OutputFile, ProgressLine, matrix_table, time_left};
+use super::reporting::ProductOptions;
 use super::signals;
+use super::times::parse_millis;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlanArgs {
-    /// An ensemble's folder or manifest, or a built-in one
+    /// Ensemble folder or manifest, or a built-in ensemble
     #[arg(value_name = "ENSEMBLE")]
-    ensemble: PathBuf,
-    /// More ensembles and .onnx files, to be served beside the first
+    pub(super) ensemble: PathBuf,
+    /// Further ensembles and .onnx files to serve
     #[arg(value_name = "MORE")]
     more: Vec<PathBuf>,
-    /// Shares of samples in which they are asked: digits=3,imn4=1 (default: all alike)
+    /// Traffic share per model: digits=3,imn4=1 (default: equal shares)
     #[arg(long, value_name = "SHARES")]
     mix: Option<NamedMix>,
-    /// One-sample requests a second that are to be served
+    /// Required rate of one-sample requests per second
     #[arg(long, value_name = "R", value_parser = parse_rate)]
     rate: f64,
-    /// 99 of 100 of them within so many milliseconds
-    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    /// Required p99 latency in milliseconds
+    #[arg(long, value_name = "TIME", value_parser = parse_millis)]
     p99: Option<Duration>,
-    /// Kinds of devices to choose from: built-in profiles or .toml files, with or
-    /// without `sim:`
+    /// Kinds of devices: built-in profiles or .toml files, with or without `sim:`
     #[arg(
         long,
         value_name = "LIST",
@@ -47,32 +49,32 @@ pub(crate) struct PlanArgs {
         default_value = "v100"
     )]
     kinds: Vec<String>,
-    /// Devices at most, of all kinds together
+    /// Most devices in total
     #[arg(long, default_value_t = 16, value_name = "N", value_parser = at_least_one)]
     most: usize,
-    /// Memory that is to stay free on every device, such as 1GiB
+    /// Memory to keep free on every device, such as 1GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
     spare_memory: Option<u64>,
-    /// The batching policy of simulations, as for `allocate` (default: the manifest's)
+    /// Batching policy of simulations, as for `allocate` (default: the manifest's)
     #[arg(long, value_name = "P")]
     policy: Option<PolicyKind>,
-    /// Search beyond the answer, for a longer list of what could be had
+    /// Continue the search for a longer list of trade-offs
     #[arg(long)]
     pareto: bool,
-    /// Seed of what is drawn at random
+    /// Random seed
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
-    /// Write the answer's matrix to this file
+    /// Write the matrix of the answer to this file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    product: ProductOptions,
 }
 
 #[derive(Serialize)]
 struct FleetReport {
     ensemble: String,
-    /// The shares in which several models are asked.
+    /// The traffic shares of several models.
     #[serde(skip_serializing_if = "Option::is_none")]
     mix: Option<String>,
     rate: f64,
@@ -84,12 +86,12 @@ struct FleetReport {
     most: usize,
     /// The cheapest offer that meets the goal.
     answer: Option<OfferRow>,
-    /// The offer that comes closest, if none meets the goal.
+    /// The offer closest to the goal, if none meets it.
     closest: Option<OfferRow>,
-    /// The parts of the goal that no set of devices can reach, by bounds.
+    /// The parts of the goal that bounds rule out for every set of devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lacks: Vec<String>,
-    /// Offers that no other beats in cost, throughput and latency at once.
+    /// The best trade-offs of price, throughput and latency.
     pareto: Vec<OfferRow>,
     tried: usize,
     ruled_out: usize,
@@ -109,7 +111,7 @@ struct OfferRow {
     samples_per_s: f64,
     /// Relative standard error; null if the throughput is predicted.
     samples_per_s_error: Option<f64>,
-    /// Latencies at the rate asked for; null if the devices do not keep up.
+    /// Latencies at the requested rate, or null if the devices are overloaded.
     p50_us: Option<u64>,
     p99_us: Option<u64>,
     device_names: Vec<String>,
@@ -118,7 +120,7 @@ struct OfferRow {
 }
 
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
-    let output = args.output.as_deref().map(OutputFile::at).transpose()?;
+    let output = args.product.open(args.output.as_deref())?;
     let order = order(args, asked(args)?)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
@@ -126,23 +128,22 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let started = Instant::now();
     let planned = watched(&order, &control)?;
     let report = report(args, &order, &planned, started.elapsed());
-    // Before it is shown: who reads that may have seen enough before its end.
+    // The file is written before the report, since a reader may close the pipe early.
     let written = write(output.as_ref(), &order, &planned);
-    let shown = match args.format {
-        OutputFormat::Json => print_json(&report),
-        OutputFormat::Text => print(&text(&report, &planned)),
-    };
+    let shown = args
+        .product
+        .print(&report, &text(&report, &planned), output.as_ref());
     written.and(shown)?;
     if planned.cancelled {
-        bail!("the plan was cancelled; this is what it had found");
+        bail!("planning cancelled: the result is incomplete");
     }
     if planned.answer.is_none() {
-        bail!("{}", missed(&order, &planned));
+        return Err(GoalNotMet(missed(&order, &planned)).into());
     }
     Ok(())
 }
 
-/// Writes the matrix of the answer, if there is one and a file was named.
+/// Writes the matrix of the answer, if there is an answer and a file.
 fn write(output: Option<&OutputFile>, order: &PlanOrder, planned: &Planned) -> Result<()> {
     let (Some(output), Some(answer)) = (output, &planned.answer) else {
         return Ok(());
@@ -151,7 +152,7 @@ fn write(output: Option<&OutputFile>, order: &PlanOrder, planned: &Planned) -> R
     output.write(&file.to_text())
 }
 
-/// Reads the ensembles, and how much of each is asked.
+/// Reads the ensembles and their traffic shares.
 fn asked(args: &PlanArgs) -> Result<Demand> {
     let all = std::iter::once(&args.ensemble).chain(&args.more);
     let all: Vec<Files> = all
@@ -190,9 +191,14 @@ fn order(args: &PlanArgs, demand: Demand) -> Result<PlanOrder> {
 
 /// Plans in its own thread and shows its progress.
 fn watched(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchError> {
-    let far = || {
-        let (tried, ruled_out) = control.progress().fleets;
-        format!("{tried} sets of devices searched, {ruled_out} ruled out")
+    let far = |elapsed| {
+        let sets = control.progress().fleets;
+        let left = time_left(elapsed, sets.tried, sets.candidates);
+        format!(
+            "searching device set {} of at most {}{left}",
+            (sets.tried + 1).min(sets.candidates),
+            sets.candidates
+        )
     };
     ProgressLine::watch(|| plan(order, control), far)
         .unwrap_or_else(|| Err(SearchError::from(EvaluationError::Panicked("planning"))))
@@ -209,8 +215,8 @@ fn missed(order: &PlanOrder, planned: &Planned) -> String {
     };
     let most = order.most;
     let mut text = match planned.tried {
-        0 => format!("no set of up to {most} devices can meet the goal of {goal}"),
-        _ => format!("no set of up to {most} devices found meets the goal of {goal}"),
+        0 => format!("no set of up to {most} devices can serve {goal}"),
+        _ => format!("found no set of up to {most} devices that serves {goal}"),
     };
     for lack in &planned.lacks {
         text += &format!("; {lack}");
@@ -285,13 +291,13 @@ fn text(report: &FleetReport, planned: &Planned) -> String {
         text += &format!("{} {what}\n\n", line(row).trim());
     }
     if !report.pareto.is_empty() {
-        text += "what there is: none is cheaper, faster and quicker to answer at once\n";
+        text += "best trade-offs (price, throughput, latency):\n";
     }
     for row in &report.pareto {
         text += &format!("{}\n", line(row));
     }
     text += &format!(
-        "{} sets of devices searched, {} ruled out, {:.1} s\nsimulated devices, {} samples/s arriving",
+        "{} device sets searched, {} ruled out, {:.1} s\nsimulated devices at {} samples/s",
         report.tried, report.ruled_out, report.elapsed_s, report.rate
     );
     if let Some(mix) = &report.mix {
@@ -303,21 +309,21 @@ fn text(report: &FleetReport, planned: &Planned) -> String {
 fn line(row: &OfferRow) -> String {
     let kinds = row.devices.iter().filter(|(_, n)| **n > 0);
     let kinds: Vec<String> = kinds.map(|(kind, n)| format!("{n} × {kind}")).collect();
-    let price = row.price_per_hour.map(|p| format!("  {p:>7.2} an hour"));
+    let price = row.price_per_hour.map(|p| format!("  {p:>7.2} per hour"));
     let latency = match (row.p50_us, row.p99_us) {
         (Some(p50), Some(p99)) => format!(
             "p50 {:.1} ms  p99 {:.1} ms",
             p50 as f64 / 1e3,
             p99 as f64 / 1e3
         ),
-        _ => "does not keep up".to_owned(),
+        _ => "overloaded".to_owned(),
     };
     let error = match row.samples_per_s_error {
         Some(error) => format!("± {:.1} %", 100.0 * error),
         None => "predicted".into(),
     };
     format!(
-        "{:<20}{}  {:>7.0} samples/s at most ({error})  {latency}",
+        "{:<20}{}  up to {:>7.0} samples/s ({error})  {latency}",
         kinds.join(" + "),
         price.unwrap_or_default(),
         row.samples_per_s

@@ -2,7 +2,7 @@
 //! and consoles on them.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use divisi_server::{Server, StartLoad};
@@ -16,28 +16,37 @@ use divisi_runtime::words::one_line;
 
 use super::args::parse_start_load;
 use super::listen::{ServerAddresses, lines};
-use super::output::print;
+use super::output::{note, print};
+use super::reporting::ReportOptions;
 use super::tasks::NamedModels;
-use super::{logging, signals, start};
+use super::{logging, near, signals, start, supervisor};
+use serde::Serialize;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     models: NamedModels,
-    /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
+    /// Start with the matrix and precisions in this file (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Load to begin with, as for the console
+    /// Initial load, as for the console
     #[arg(long, value_name = "PATTERN", default_value = "none", value_parser = parse_start_load)]
     load: StartLoad,
-    /// The server's name (default: the ensemble's name)
+    /// Server name (default: the ensemble's)
     #[arg(long, value_name = "NAME")]
     name: Option<ServerName>,
-    /// Record all that is shown to a new FILE
+    /// Record the session to a new FILE
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     #[command(flatten)]
     addresses: ServerAddresses,
+}
+
+impl ServeArgs {
+    /// Returns the ensemble that is named.
+    pub(super) fn ensemble(&self) -> &Path {
+        &self.models.target.ensemble
+    }
 }
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
@@ -53,19 +62,21 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let socket = BoundSocket::open(&name)?;
     say(&format!("listening at {}", socket.path().display()));
     lines(door.addresses()).iter().for_each(|line| say(line));
-    // The session alone keeps it: it ends before the engine does.
+    // Only the session keeps the door, since the door must end before the engine.
     drop(door);
     say(&format!(
-        "`divisi attach {name}` joins, `divisi stop {name}` ends it"
+        "`divisi attach {name}` opens the console, `divisi stop {name}` stops the server"
     ));
     let hub = Hub::start(Box::new(session), socket, log_to_stderr())?;
     signals::on_end(hub.stopper());
+    supervisor::ready()?;
     hub.join();
+    supervisor::stopping()?;
     say("stopped");
     Ok(())
 }
 
-/// Tells a notice, unless it is logged on standard error anyway.
+/// Prints a notice, unless the log on standard error already has it.
 fn tell(notice: &str) {
     if !logging::has_begun() {
         say(notice);
@@ -73,12 +84,11 @@ fn tell(notice: &str) {
 }
 
 fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "divisi: {}", one_line(text));
+    note(&format!("divisi: {}", one_line(text)));
 }
 
-/// Returns a sink that prints log lines on standard error, with the seconds since the start.
-/// Where `--log` writes there, each line of the log is an event that it writes, and the sink
-/// prints nothing.
+/// Returns a sink that prints log lines on standard error, with the seconds since the start. With
+/// `--log` the sink prints nothing, since each line is already written as an event.
 pub(crate) fn log_to_stderr() -> LogSink {
     if logging::has_begun() {
         return Box::new(|_| {});
@@ -91,34 +101,49 @@ pub(crate) fn log_to_stderr() -> LogSink {
     })
 }
 
-/// Prints the names of the servers, a line each.
-pub(crate) fn list() -> Result<()> {
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ServersArgs {
+    #[command(flatten)]
+    report: ReportOptions,
+}
+
+/// A server in the list.
+#[derive(Serialize)]
+struct ServerRow {
+    name: String,
+}
+
+/// Prints the names of the servers, one per line.
+pub(crate) fn list(args: &ServersArgs) -> Result<()> {
     let names = names()?;
-    match names.is_empty() {
-        true => print("no server runs; `divisi serve ENSEMBLE` starts one"),
-        false => print(&names.join("\n")),
-    }
+    let text = match names.is_empty() {
+        true => "no server is running; `divisi serve ENSEMBLE` starts one".to_owned(),
+        false => names.join("\n"),
+    };
+    let rows = names.into_iter().map(|name| ServerRow { name });
+    args.report.write(&rows.collect::<Vec<_>>(), &text)
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StopArgs {
-    /// A server's name, or its socket's path
+    /// Server name, or path of its socket
     #[arg(value_name = "NAME")]
-    name: String,
+    name: Option<String>,
 }
 
 pub(crate) fn stop(args: &StopArgs) -> Result<()> {
-    let path = server_path(Some(&args.name))?;
-    remote::stop(&path).with_context(|| format!("stopping `{}`", args.name))?;
-    print(&format!("stopped `{}`", args.name))
+    let name = chosen_name(args.name.as_deref())?;
+    let path = path_of(&name)?;
+    remote::stop(&path).with_context(|| format!("stopping `{name}`"))?;
+    print(&format!("stopped `{name}`"))
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AttachArgs {
-    /// A server's name, or its socket's path (default: the only one that runs)
+    /// Server name, or path of its socket (default: the only running server)
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Watch only: nothing can be changed
+    /// Watch only, without changing anything
     #[arg(long)]
     read_only: bool,
     /// Leave the mouse to the terminal, to select text
@@ -138,7 +163,7 @@ pub(crate) fn attach(args: &AttachArgs) -> Result<()> {
 }
 
 /// Joins the server at `path`.
-pub(crate) fn join(path: &std::path::Path, read_only: bool) -> Result<RemoteSession> {
+pub(crate) fn join(path: &Path, read_only: bool) -> Result<RemoteSession> {
     let viewer = Viewer {
         name: viewer_name(),
         read_only,
@@ -146,37 +171,47 @@ pub(crate) fn join(path: &std::path::Path, read_only: bool) -> Result<RemoteSess
     RemoteSession::join(path, viewer).with_context(|| path.display().to_string())
 }
 
-/// Returns the socket of the server called `name`, or `None` if none runs.
+/// Returns the socket of the running server `name`, or `None` if there is none.
 pub(crate) fn running(name: &str) -> Option<PathBuf> {
     let path = path_of(name).ok()?;
     remote::probe(&path).is_ok().then_some(path)
 }
 
-fn server_path(name: Option<&str>) -> Result<PathBuf> {
+/// Returns the name of a running server: `name`, or the only one.
+///
+/// # Errors
+/// No server of that name is running; without a name, none or several are.
+fn chosen_name(name: Option<&str>) -> Result<String> {
     if let Some(name) = name {
         path_of(name)?;
-        return running(name).with_context(|| no_such(name));
+        running(name).with_context(|| no_such(name))?;
+        return Ok(name.to_owned());
     }
-    let mut names = names()?;
-    match (names.len(), names.pop()) {
-        (1, Some(only)) => Ok(path_of(&only)?),
-        (0, _) | (_, None) => bail!("no server runs; `divisi serve ENSEMBLE` starts one"),
-        (_, Some(last)) => {
-            names.push(last);
-            bail!("several servers run, name one: {}", names.join(", "))
-        }
+    match &names()?[..] {
+        [only] => Ok(only.clone()),
+        [] => bail!("no server is running; `divisi serve ENSEMBLE` starts one"),
+        several => bail!(
+            "{} servers are running; name one: {}",
+            several.len(),
+            several.join(", ")
+        ),
     }
+}
+
+fn server_path(name: Option<&str>) -> Result<PathBuf> {
+    Ok(path_of(&chosen_name(name)?)?)
 }
 
 fn no_such(name: &str) -> String {
     let names = names().unwrap_or_default();
-    match names.is_empty() {
-        true => format!("no server `{name}` runs, nor any other; `divisi serve` starts one"),
-        false => format!("no server `{name}` runs; there are: {}", names.join(", ")),
+    if names.is_empty() {
+        return format!("no server `{name}`; no server is running, `divisi serve` starts one");
     }
+    let meant = near::in_words(name, &names);
+    format!("no server `{name}`{meant}; running: {}", names.join(", "))
 }
 
-/// Returns `user@terminal`, the name that other viewers see.
+/// Returns `user@terminal`, the name shown to other viewers.
 fn viewer_name() -> String {
     let user = std::env::var("USER").unwrap_or_else(|_| "somebody".into());
     let terminal = std::fs::read_link("/proc/self/fd/0").ok();

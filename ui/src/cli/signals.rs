@@ -1,4 +1,4 @@
-//! Signals that end a command: it stops in an orderly way.
+//! Signals that end a command in an orderly way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Signals within this time of the first one count as the same request.
+/// Signals within this time after the first one count as the same request.
 pub(crate) const TOGETHER: Duration = Duration::from_millis(500);
 
 /// Returns a flag that SIGINT, SIGTERM or SIGHUP sets.
@@ -23,15 +23,15 @@ pub(crate) fn on_end(stop: impl FnOnce() + Send + 'static) {
     on(true, stop);
 }
 
-/// Calls `stop` on SIGINT or SIGTERM: a process without a terminal gets no hang-up. Signals
-/// within [`TOGETHER`] of the start are ignored: they belonged to the hang-up of the console.
+/// Calls `stop` on SIGINT or SIGTERM. A process without a terminal gets no hang-up. Signals within
+/// [`TOGETHER`] of the start belong to the hang-up of the console and are ignored.
 pub(crate) fn on_stop(stop: impl FnOnce() + Send + 'static) {
     on(false, stop);
 }
 
 fn on(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
     let began = Instant::now();
-    // Without the thread a signal ends the process, as it would any other.
+    // If the thread cannot start, signals end the process at once.
     let _ = thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
@@ -45,8 +45,8 @@ fn on(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
             }
             if told.is_ok() {
                 stop();
-                // Whoever asks twice does not want to wait for order; one signal to the
-                // process and one to its group are asking once.
+                // A second signal ends the process at once. A signal to the process and one to its
+                // group count as one.
                 let asked = Instant::now();
                 while runtime.block_on(any(hang_up)).is_ok() {
                     if asked.elapsed() >= TOGETHER {

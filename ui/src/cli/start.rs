@@ -1,5 +1,5 @@
-//! Starts a session that serves, and a console on a session; `divisi replay` and `divisi demo`,
-//! which do no more than that on a recording and on a demonstration.
+//! Starts a serving session and a console on a session. Also `divisi replay` and `divisi demo`,
+//! which do only that.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::tasks::{NamedModels, TaskArgs};
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
 
-/// Serves the ensemble, and more beside it, and starts the initial load.
+/// Serves the models and starts the initial load.
 pub(crate) fn server(
     named: &NamedModels,
     matrix: Option<&Path>,
@@ -36,12 +36,12 @@ pub(crate) fn server(
         door,
         tasks: named.task_options(),
     };
-    // Before models are read, which may take long.
+    // Checked first, since reading models may take long.
     options.check()?;
     Ok(Server::start(named.read()?, options)?)
 }
 
-/// How a session is shown.
+/// The display of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DisplayMode {
     Screen,
@@ -49,11 +49,11 @@ pub(crate) enum DisplayMode {
     Lines,
 }
 
-/// Returns `Screen` on a terminal that can draw one, and `Lines` if `linear` asks for them
-/// or the terminal can do nothing else.
+/// Returns `Screen` on a terminal that can draw one, and `Lines` if `linear` is set or the terminal
+/// has no other way.
 ///
 /// # Errors
-/// There is no terminal; the error names commands that need none.
+/// There is no terminal. The error names commands that need none.
 pub(crate) fn way(linear: bool) -> Result<DisplayMode> {
     let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -68,7 +68,7 @@ pub(crate) fn way(linear: bool) -> Result<DisplayMode> {
     }
 }
 
-/// Returns the options that a console starts with.
+/// Returns the initial options of a console.
 pub(crate) fn options(read_only: bool, mouse: bool) -> Options {
     Options {
         read_only,
@@ -79,8 +79,7 @@ pub(crate) fn options(read_only: bool, mouse: bool) -> Options {
     }
 }
 
-/// Shows a session until the user leaves. As lines, there is at most one summary each
-/// `every`.
+/// Shows a session until the user quits. Linear mode prints at most one summary each `every`.
 pub(crate) fn show(
     session: Box<dyn Session>,
     options: Options,
@@ -100,21 +99,21 @@ pub(crate) fn show(
     }
 }
 
-/// Returns the server name of an ensemble: its own name, as far as that is a valid one.
+/// Returns the server name of an ensemble: its own name, made valid.
 pub(crate) fn server_name(ensemble: &str) -> ServerName {
     ServerName::like(ensemble)
 }
 
 /// Returns the name of another server of the ensemble, such as `digits-2`.
 pub(crate) fn numbered_name(ensemble: &str, number: u32) -> ServerName {
-    // What is too long for a name is cut, and the number must not be.
+    // A name that is too long is cut, but not its number.
     let short: String = ensemble.chars().take(48).collect();
     ServerName::like(&format!("{short}-{number}"))
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
-    /// A recording
+    /// Recording to play
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Leave the mouse to the terminal, to select text
@@ -134,11 +133,11 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<()> {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DemoArgs {
-    /// digits (this machine's devices), simulated (imn12 on 16 simulated GPUs) or tasks (variants of
-    /// digits that queries ask for by goals, on this machine's devices)
+    /// Subject: digits (on this machine), simulated (imn12 on 16 simulated GPUs) or tasks (digits
+    /// by goals, on this machine)
     #[arg(long, value_name = "STAGE", default_value = "digits")]
     on: DemoStage,
-    /// Go on by itself at the end of each scene, and begin again after the last
+    /// Play all scenes without keys, and start over after the last
     #[arg(long)]
     auto: bool,
     /// Leave the mouse to the terminal, to select text
@@ -150,8 +149,8 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
     if way(false)? == DisplayMode::Lines {
         bail!("the demonstration needs a terminal that can draw a screen");
     }
-    // The store of what is registered for it lasts as long as it does.
-    let store = tempfile::tempdir().context("a folder for what is registered")?;
+    // The store of registered tasks must outlive the demonstration.
+    let store = tempfile::tempdir().context("creating a folder for the registered task")?;
     let named = match args.on {
         DemoStage::Digits => NamedModels::of(&target("digits", Vec::new())),
         DemoStage::Simulated => NamedModels::of(&target("imn12", vec!["sim:v100*16".to_owned()])),
@@ -184,7 +183,7 @@ fn target(ensemble: &str, devices: Vec<String>) -> ServingTarget {
     }
 }
 
-/// Registers the sample ensemble in a store of its own, and names it as a task whose load has goals.
+/// Registers the built-in ensemble in a temporary store, as a task whose load has goals.
 fn registered(folder: &Path) -> Result<NamedModels> {
     let (target, store) = (target("digits", Vec::new()), StoreArgs::at(folder));
     register::sample("digits", &target, &store)?;

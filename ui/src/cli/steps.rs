@@ -1,22 +1,19 @@
-//! `divisi steps`: the kinds of steps that the host runs in pipelines.
+//! `divisi steps`: the kinds of host steps for pipelines.
 
 use anyhow::Result;
 use divisi_model::pipeline::{HostStep, HostStepKind};
 
-use super::args::OutputFormat;
-use super::output::{columns, print, print_json};
+use super::output::columns;
+use super::reporting::ReportOptions;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StepsArgs {
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 pub(crate) fn run(args: &StepsArgs) -> Result<()> {
-    match args.format {
-        OutputFormat::Json => print_json(&HostStep::KINDS),
-        OutputFormat::Text => print(&text()),
-    }
+    args.report.write(&HostStep::KINDS, &text())
 }
 
 fn text() -> String {

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use divisi_server::TaskStore;
 
-/// The place of the store of registered tasks.
+/// The location of the store of registered tasks.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// The file of registered tasks, instead of the user's own
+    /// File of registered tasks (default: the user's)
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
 }
 
 impl StoreArgs {
-    /// Returns the option of a store in a folder.
+    /// Returns the option for a store in a folder.
     pub(super) fn at(folder: &Path) -> Self {
         StoreArgs {
             store: Some(TaskStore::file_in(folder)),

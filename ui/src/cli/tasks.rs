@@ -1,4 +1,4 @@
-//! Tasks that a command line names, in place of an ensemble.
+//! Tasks on the command line, instead of an ensemble.
 
 use anyhow::{Result, bail};
 use divisi_modelless::policies::PolicyChoice;
@@ -9,15 +9,14 @@ use super::control::ControlArgs;
 use super::goals::LoadGoals;
 use super::store::StoreArgs;
 
-/// Tasks that are served in place of an ensemble.
+/// Tasks to serve instead of an ensemble.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TaskArgs {
-    /// Serve the variants of this registered task in place of an ensemble: requests name it, and how
-    /// accurate, how soon and how cheap its answers have to be; may be given several times
+    /// Serve this registered task instead of an ensemble; repeatable
     #[arg(long, value_name = "TASK", conflicts_with_all = ["ensemble", "shape", "precision"])]
     task: Vec<String>,
-    /// The policy by which variants are loaded as the load changes: static, individual, infaas,
-    /// infaas-code, accuracy or divisi; static keeps those that fit at the start (default: static)
+    /// Policy for loading variants: static, individual, infaas, infaas-code, accuracy or divisi
+    /// (default: static)
     #[arg(long, value_name = "POLICY", value_parser = parse_policy, requires = "task")]
     scaling: Option<PolicyChoice>,
     #[command(flatten)]
@@ -30,7 +29,7 @@ fn parse_policy(name: &str) -> Result<PolicyChoice, String> {
 }
 
 impl TaskArgs {
-    /// Names one task of a store.
+    /// Selects one task of a store.
     pub(super) fn of(task: &str, store: &StoreArgs) -> Self {
         TaskArgs {
             task: vec![task.to_owned()],
@@ -39,12 +38,12 @@ impl TaskArgs {
         }
     }
 
-    /// Whether a policy is named.
+    /// Returns whether a policy is given.
     pub(super) fn has_scaling(&self) -> bool {
         self.scaling.is_some()
     }
 
-    /// Whether tasks are named.
+    /// Returns whether tasks are given.
     pub(super) fn is_set(&self) -> bool {
         !self.task.is_empty()
     }
@@ -54,7 +53,7 @@ impl TaskArgs {
         self.task.join("+")
     }
 
-    /// Returns the tasks, to be served on the devices of a target.
+    /// Returns the tasks with the devices of a target.
     pub(super) fn selection(&self, target: &ServingTarget) -> TaskSelection {
         TaskSelection {
             names: self.task.clone(),
@@ -64,7 +63,7 @@ impl TaskArgs {
     }
 }
 
-/// Everything by which a command line names models.
+/// The options that select models.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NamedModels {
     #[command(flatten)]
@@ -80,7 +79,7 @@ pub(crate) struct NamedModels {
 }
 
 impl NamedModels {
-    /// Names what a target does, and nothing beside it.
+    /// Selects the models of a target only.
     pub(crate) fn of(target: &ServingTarget) -> Self {
         NamedModels {
             target: target.clone(),
@@ -95,17 +94,17 @@ impl NamedModels {
     pub(crate) fn read(&self) -> Result<SelectedModels> {
         match self.tasks.is_set() {
             true => self.read_tasks(),
-            // What is given beside an ensemble waives what clap requires.
+            // clap waives `requires` if an ensemble is given, so it is checked here.
             false if self.tasks.has_scaling() => {
-                bail!("--scaling: expected with --task, whose variants are loaded by it")
+                bail!("--scaling requires --task")
             }
             false if !self.goals.of_load().is_empty() => {
-                bail!("--goals: expected with --task, whose variants are asked by them")
+                bail!("--goals requires --task")
             }
             false => {
                 let is_chosen = self.control.is_set().then_some(ModelControl::Fixed);
                 let mut selection = self.target.selection(&self.more.more, is_chosen);
-                // An ensemble has no models to choose from, whatever the options are.
+                // An ensemble has no models to load and unload, whatever the options are.
                 selection.check_control()?;
                 selection.control = self.control.control()?;
                 Ok(SelectedModels::read(&selection)?)
@@ -115,13 +114,13 @@ impl NamedModels {
 
     fn read_tasks(&self) -> Result<SelectedModels> {
         if !self.more.more.is_empty() || self.control.is_set() {
-            bail!("--task: tasks are served alone; expected no other models beside them");
+            bail!("--task cannot be combined with an ensemble or other models");
         }
         let selection = self.tasks.selection(&self.target);
         Ok(SelectedModels::of_tasks(&selection)?)
     }
 
-    /// Returns how tasks are served.
+    /// Returns the options for serving tasks.
     pub(crate) fn task_options(&self) -> TaskOptions {
         let usual = TaskOptions::default();
         TaskOptions {

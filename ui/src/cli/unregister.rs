@@ -1,4 +1,4 @@
-//! `divisi unregister`: a task is forgotten.
+//! `divisi unregister`: removes a task.
 
 use anyhow::{Context, Result};
 use divisi_runtime::words::counted;
@@ -8,7 +8,7 @@ use super::store::StoreArgs;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct UnregisterArgs {
-    /// The task
+    /// Task name
     #[arg(value_name = "TASK")]
     task: String,
     #[command(flatten)]
@@ -17,7 +17,7 @@ pub(crate) struct UnregisterArgs {
 
 pub(crate) fn run(args: &UnregisterArgs) -> Result<()> {
     let context = || args.store.place().name();
-    // What is not there is not made to be told so.
+    // Reading first avoids the creation of a missing store.
     args.store
         .place()
         .read()?
@@ -30,13 +30,13 @@ pub(crate) fn run(args: &UnregisterArgs) -> Result<()> {
         .values()
         .filter(|job| job.end.is_none() && job.task == args.task);
     let models = counted(forgotten, "ensemble");
-    let mut text = format!("task `{}` is forgotten, with {models}", args.task);
+    let mut text = format!("task `{}` is removed, with {models}", args.task);
     match waiting.count() {
         0 => {}
         count => {
             let jobs = counted(count, "job");
             let wait = if count == 1 { "waits" } else { "wait" };
-            text += &format!("; {jobs} of it {wait} until it is registered and served again");
+            text += &format!("; its {jobs} {wait} until the task is registered and served again");
         }
     }
     print(&text)

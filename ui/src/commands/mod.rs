@@ -1,9 +1,10 @@
-//! The one table of commands: what each is called, its keys, its form as a line, and when
-//! it can be done.
+//! The one table of commands: what each is called, its keys, its form as a line, and when it can be
+//! done.
 //!
-//! Keys, palette, help, footer, linear mode, the check of a user's keys, `divisi keys`, the
-//! manual page and the demonstration read it. What a command does is said above this room,
-//! in `actions`, where the compiler holds that none is left out.
+//! Keys, palette, help, footer, linear mode, the check of a user's keys, `divisi keys`, the manual
+//! page and the demonstration read it. The effect of a command is in `actions`, above this module,
+//! where a missing effect does not compile. Files of users contain the names of commands: a new
+//! name breaks these files.
 
 mod conditions;
 mod keys;

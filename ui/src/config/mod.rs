@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::commands::Keymap;
-use crate::look::{Styles, TerminalLook, Theme};
+use crate::look::{ColorWhen, Styles, TerminalLook, Theme};
 
 pub use fields::{Config, Glyphs, HangUp, ReportFormat};
 pub use folder::ConfigFolder;
@@ -60,15 +60,17 @@ pub struct Settings {
 struct AskedConfig {
     folder: Option<PathBuf>,
     theme: Option<String>,
+    color: ColorWhen,
 }
 
 static ASKED: OnceLock<AskedConfig> = OnceLock::new();
 
 /// Sets the folder and the theme that the command line names, once a process.
-pub(crate) fn begin(folder: Option<&Path>, theme: Option<&str>) {
+pub(crate) fn begin(folder: Option<&Path>, theme: Option<&str>, color: ColorWhen) {
     let asked = AskedConfig {
         folder: folder.map(Path::to_owned),
         theme: theme.map(str::to_owned),
+        color,
     };
     // Only the first call counts.
     let _ = ASKED.set(asked);
@@ -78,6 +80,11 @@ pub(crate) fn begin(folder: Option<&Path>, theme: Option<&str>) {
 pub(crate) fn folder() -> Option<ConfigFolder> {
     let asked = ASKED.get().and_then(|a| a.folder.as_deref());
     ConfigFolder::choose(asked)
+}
+
+/// Returns the abilities of this process's terminal.
+pub(crate) fn terminal_look() -> TerminalLook {
+    TerminalLook::from_env(ASKED.get().map_or(ColorWhen::Auto, |a| a.color))
 }
 
 /// Reads the configuration for this process's terminal.
@@ -90,7 +97,7 @@ pub(crate) fn load() -> Result<Settings, ConfigError> {
     if let Some(name) = ASKED.get().and_then(|a| a.theme.as_deref()) {
         settings.choose(name)?;
     }
-    Ok(settings.seen_with(TerminalLook::from_env()))
+    Ok(settings.seen_with(terminal_look()))
 }
 
 impl Default for Settings {

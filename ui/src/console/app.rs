@@ -18,7 +18,6 @@ use super::native::Native;
 use super::pace::{Due, Pace};
 use super::terminal::TerminalScreen;
 use crate::config;
-use crate::look::TerminalLook;
 use crate::model::{ConsoleEvent, Effect, Options};
 
 /// Text that is pasted comes as keys that are less than this apart; nobody types so fast.
@@ -39,7 +38,7 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
         );
     }
     let settings = config::load()?;
-    let mut console = Console::new(session, &options, TerminalLook::from_env());
+    let mut console = Console::new(session, &options, config::terminal_look());
     let mouse = options.mouse && settings.config.mouse;
     console.configure(settings);
     let mut signals = HeardSignals::new()?;

@@ -1,4 +1,7 @@
-//! The dialogs, which lie over the panels, as one list and one trait. The one on top has all keys.
+//! The dialogs over the panels, as one list and one trait. The top dialog receives all keys.
+//!
+//! A dialog is confirmed with another key than the key that opened it, and only after it was drawn.
+//! So a repeated key confirms nothing.
 
 mod apply;
 mod choices;

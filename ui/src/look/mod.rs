@@ -10,12 +10,25 @@ mod painter;
 pub mod picture;
 mod theme;
 
+use clap::ValueEnum;
 pub(crate) use colour::looks;
 pub use colour::{Colour, Rgb, contrast};
 pub(crate) use painter::{Dots, EIGHTHS, Painter, bar};
 pub use theme::{Paint, Styles, Theme};
 
 use crate::text::Severity;
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    /// As NO_COLOR, COLORTERM and TERM say
+    #[default]
+    Auto,
+    /// Even if NO_COLOR is set
+    Always,
+    /// Never
+    Never,
+}
 
 /// How many colours the terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,10 +148,15 @@ fn speaks_unicode(all: &str, kind: &str, lang: &str) -> bool {
 
 impl TerminalLook {
     /// From `NO_COLOR`, `COLORTERM`, `TERM`, `DIVISI_ASCII` and the locale.
-    pub fn from_env() -> Self {
+    pub fn from_env(color: ColorWhen) -> Self {
         let set = |name: &str| std::env::var(name).unwrap_or_default();
+        let no_color = match color {
+            ColorWhen::Auto => set("NO_COLOR"),
+            ColorWhen::Always => String::new(),
+            ColorWhen::Never => "1".to_owned(),
+        };
         TerminalLook {
-            colours: colours(&set("NO_COLOR"), &set("COLORTERM"), &set("TERM")),
+            colours: colours(&no_color, &set("COLORTERM"), &set("TERM")),
             ascii: match set("DIVISI_ASCII").as_str() {
                 "" => !speaks_unicode(&set("LC_ALL"), &set("LC_CTYPE"), &set("LANG")),
                 "0" => false,

@@ -144,12 +144,12 @@ impl AccessLog {
         vec![
             gauge(
                 "divisi_access_log_left_out_total",
-                "Calls beyond the rate of the access log",
+                "Calls that the access log left out because of its rate limit",
                 &self.left_out,
             ),
             gauge(
                 "divisi_access_log_lost_total",
-                "Lines of the access log that could not be written in time",
+                "Access log lines that could not be written in time",
                 &self.lost,
             ),
         ]

@@ -111,12 +111,12 @@ impl TraceExporter {
         vec![
             gauge(
                 "divisi_traces_sent_total",
-                "Calls whose spans a collector took",
+                "Calls whose spans a collector accepted",
                 &self.counts.sent,
             ),
             gauge(
                 "divisi_traces_lost_total",
-                "Calls whose spans no collector took in time",
+                "Calls whose spans no collector accepted in time",
                 &self.counts.lost,
             ),
         ]
@@ -167,7 +167,7 @@ impl Exporter {
                 return;
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "it takes too long".to_owned(),
+            Err(_) => "timed out".to_owned(),
         };
         self.counts
             .lost

@@ -147,7 +147,9 @@ async fn over_grpc(
         status = status.or_else(|| body.trailers()?.get("grpc-status").cloned());
         match status {
             Some(status) if status == "0" => Ok(()),
-            status => Err(io::Error::other(format!("its status is {status:?}"))),
+            status => Err(io::Error::other(format!(
+                "the collector returned status {status:?}"
+            ))),
         }
     };
     while_connected(connection, answered).await
@@ -156,7 +158,10 @@ async fn over_grpc(
 fn refused_by_status(answer: &Response<Incoming>) -> io::Result<()> {
     match answer.status().is_success() {
         true => Ok(()),
-        false => Err(io::Error::other(format!("it answered {}", answer.status()))),
+        false => Err(io::Error::other(format!(
+            "the collector answered {}",
+            answer.status()
+        ))),
     }
 }
 

@@ -24,7 +24,7 @@ const MOST_FIELDS: usize = 8;
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum WireFault {
     /// It is none.
-    #[error("expected a message of Protocol Buffers, found bytes that are none")]
+    #[error("expected a Protocol Buffers message, found invalid bytes")]
     Malformed,
     /// A list has more entries than there may be.
     #[error("{name}: expected at most {most}")]

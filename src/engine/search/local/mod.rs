@@ -1,9 +1,9 @@
 //! Local search with the model: moves of one and two entries, from several starts.
 //!
-//! It climbs from worst-fit's matrix and from best-batch's. Equal scores are told apart by the
-//! throughput that the linear program allows in the long run (`Evaluator::steady`), so that a climb
-//! does not stop on a plateau. A neighbour costs one or two microseconds, since entries are numbers
-//! and memory is sums.
+//! It climbs from worst-fit's matrix and from best-batch's. For equal scores it compares the
+//! long-run throughput of the linear program (`Evaluator::steady`), so that a climb does not stop
+//! on a plateau. A neighbour costs one or two microseconds, because entries are numbers and memory
+//! is sums.
 
 mod moves;
 mod position;
@@ -26,49 +26,49 @@ use moves::{Move, pairs, promising, remove};
 
 pub use position::{EntryEdit, MemoryBudget, Position};
 
-/// Better by less than this is rounding.
+/// A smaller improvement is rounding.
 const BETTER: f64 = 1.0 + 1e-7;
-/// Worse by less than this is rounding.
+/// A smaller loss is rounding.
 const SAME: f64 = 1.0 - 1e-9;
-/// Entries drawn anew before a restart: from three, up to half of the matrix.
+/// The fewest entries drawn before a restart. The number grows up to half of the matrix.
 const LEAST_DRAWN: usize = 3;
-/// Between two publications: at hundreds of thousands of evaluations a second, telling
-/// each would take longer than the search.
+/// The time between two updates of the progress. At hundreds of thousands of evaluations per
+/// second, an update for each would take longer than the search.
 const PUBLISH_EVERY: Duration = Duration::from_millis(40);
-/// Steps of one climb at most: strictly better each time, so it ends before.
+/// The most steps of one climb. Never reached, because each step is strictly better.
 const MOST_STEPS: usize = 10_000;
 
-/// A search under way: what it counts, and who watches it.
+/// A search in progress, with its counters and its observer.
 ///
-/// Steepest ascent over [`Position`]s: by one entry while that is better, else by two;
-/// from the start, and again from places drawn around the best.
+/// Steepest ascent over [`Position`]s. It changes one entry while that improves the score,
+/// otherwise two. It climbs from the start, and again from positions drawn around the best.
 pub struct LocalSearch<'a> {
     control: &'a Control,
     frame: &'a Arc<Frame>,
-    /// Number of the largest batch size that may come in.
+    /// The number of the largest batch size allowed.
     largest: usize,
     /// Matrices scored.
     pub evaluations: usize,
     /// Steps taken.
     pub steps: usize,
-    /// Evaluations and steps of the searches before.
+    /// Evaluations and steps of the earlier searches.
     before: (usize, usize),
-    /// Moves of one entry that were scored from where the search is.
+    /// The scored moves of one entry from the current position.
     tried: Vec<Tried>,
     published: Instant,
 }
 
-/// The end of a climb.
+/// The result of a climb.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalOptimum {
-    /// The numbers of its entries' batch sizes.
+    /// The numbers of the entries' batch sizes.
     pub entries: Vec<Option<usize>>,
-    /// Its score.
+    /// The score.
     pub score: f64,
 }
 
 impl<'a> LocalSearch<'a> {
-    /// Nothing done yet; what happens shows in `control`.
+    /// Creates a search that reports progress in `control`.
     pub fn new(control: &'a Control, frame: &'a Arc<Frame>) -> Self {
         LocalSearch {
             control,
@@ -82,14 +82,13 @@ impl<'a> LocalSearch<'a> {
         }
     }
 
-    /// Only with batch sizes up to number `largest`.
+    /// Restricts the search to batch sizes up to number `largest`.
     #[must_use]
     pub fn up_to(self, largest: usize) -> Self {
         LocalSearch { largest, ..self }
     }
 
-    /// Climbs from `start` and from places around the best; every optimum, the best
-    /// first.
+    /// Climbs from `start` and from positions around the best. Returns all optima, the best first.
     ///
     /// # Errors
     /// The search was cancelled; `control` keeps the best.
@@ -121,7 +120,7 @@ impl<'a> LocalSearch<'a> {
         Ok(optima)
     }
 
-    /// Climbs until no step is better, then removes workers that contribute nothing: their
+    /// Climbs until no step is better, then removes workers that contribute nothing, because their
     /// memory may make room for others.
     ///
     /// # Errors
@@ -145,7 +144,7 @@ impl<'a> LocalSearch<'a> {
         Ok(())
     }
 
-    /// Removes one worker that contributes nothing, if there is one.
+    /// Removes one worker that contributes nothing. Returns `false` if there is none.
     fn dismiss(&mut self, position: &mut Position<'_>) -> bool {
         let workers = position.cells();
         let workers: Vec<_> = workers.filter(|c| position.get(*c).is_some()).collect();
@@ -173,8 +172,8 @@ impl<'a> LocalSearch<'a> {
             self.control.checkpoint()?;
             self.publish_if_due();
             let pairs = pairs(position, *edit);
-            // The first promising entry that finds room is good enough: looking at all
-            // of them costs most of the time and gains next to nothing.
+            // The first promising entry with room is good enough. Examining all of them takes most
+            // of the time and gains almost nothing.
             if let Some(step) = self.best_of(position, pairs) {
                 return Ok(Some(step));
             }
@@ -182,7 +181,7 @@ impl<'a> LocalSearch<'a> {
         Ok(None)
     }
 
-    /// The best change of one entry, all of which are noted.
+    /// Returns the best change of one entry, and records all of them.
     fn best_single(&mut self, position: &mut Position<'_>, edits: &[EntryEdit]) -> Option<Move> {
         let mut best = (position.score() * BETTER, None);
         for edit in edits {
@@ -248,7 +247,7 @@ impl<'a> LocalSearch<'a> {
         }
     }
 
-    /// Shows what was tried from here, and how much was done.
+    /// Reports the tried moves and the counters.
     fn publish(&mut self) {
         self.published = Instant::now();
         let evaluations = self.before.0 + self.evaluations;
@@ -266,7 +265,7 @@ fn optimum(position: &Position<'_>) -> LocalOptimum {
     }
 }
 
-/// Changes entries at random, as far as they fit: a few, or many.
+/// Changes a few or many entries at random, as far as they fit.
 fn perturb(position: &mut Position<'_>, restart: usize, random: &mut ChaCha8Rng) {
     let cells: Vec<_> = position.cells().collect();
     let most = (cells.len() / 2).max(LEAST_DRAWN);

@@ -1,16 +1,15 @@
-//! Steps from one matrix to another: one entry, as in the paper, or a worker with
+//! Steps from one matrix to another: a change of one entry, as in the paper, or of a worker and
 //! another one that makes room for it.
 //!
-//! In the linear program no worker that goes helps, and one that comes helps only where it
-//! gains at present prices: on devices that are not shared, most additions need not be
-//! solved.
+//! In the linear program, removing a worker never helps, and adding one helps only if it gains at
+//! the present prices. On devices that are not shared, most additions therefore need no solution.
 
 use divisi_model::allocation::Cell;
 use divisi_runtime::device::DeviceIndex;
 
 use super::position::{EntryEdit, Position};
 
-/// Entries changed in one step: one to four.
+/// The entries changed in one step: one to four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
     edits: [EntryEdit; 4],
@@ -18,7 +17,7 @@ pub(crate) struct Move {
 }
 
 impl Move {
-    /// A step of these entries, four at most.
+    /// Creates a step of at most four entries.
     pub(crate) fn of(edits: &[EntryEdit]) -> Self {
         let len = edits.len().min(4);
         let mut step = Move {
@@ -29,14 +28,14 @@ impl Move {
         step
     }
 
-    /// Returns the entries that change.
+    /// Returns the changed entries.
     pub(crate) fn edits(&self) -> &[EntryEdit] {
         &self.edits[..self.len]
     }
 }
 
-/// Entries that could help by themselves: more workers, other batch sizes, and slow
-/// workers gone.
+/// Returns the changes that could help by themselves: additional workers, other batch sizes, and
+/// the removal of slow workers.
 pub(crate) fn promising(position: &Position<'_>) -> Vec<EntryEdit> {
     let mut found = Vec::new();
     for cell in position.cells() {
@@ -53,9 +52,11 @@ pub(crate) fn promising(position: &Position<'_>) -> Vec<EntryEdit> {
     found
 }
 
-/// A promising entry with what makes room for it: a worker of the same member moves
-/// there from another device; a worker in the same memory goes, takes a smaller batch or
-/// moves to another device; two workers of different members swap their devices.
+/// Returns the steps that combine a promising change with one that makes room for it:
+///
+/// - A worker of the same member moves there from another device.
+/// - A worker in the same memory is removed, takes a smaller batch or moves to another device.
+/// - Two workers of different members swap their devices.
 pub(crate) fn pairs(position: &Position<'_>, edit: EntryEdit) -> Vec<Move> {
     let mut found = Vec::new();
     let workers = position.cells().filter(|cell| *cell != edit.cell);
@@ -78,7 +79,7 @@ pub(crate) fn pairs(position: &Position<'_>, edit: EntryEdit) -> Vec<Move> {
     found
 }
 
-/// The worker at `there`, which is in the way, goes to another device.
+/// Returns the steps that move the worker at `there`, which takes up the room, to another device.
 fn displacements(
     position: &Position<'_>,
     edit: EntryEdit,
@@ -91,7 +92,8 @@ fn displacements(
     free.map(move |to| Move::of(&[edit, remove(there), put(to, size)]))
 }
 
-/// The worker at `from` goes to `edit`, another one there goes where it was.
+/// Returns the steps that move the worker at `from` to `edit`, and another worker of that device to
+/// where `from` was.
 fn swaps(position: &Position<'_>, edit: EntryEdit, from: Cell) -> impl Iterator<Item = Move> {
     let there = position.cells();
     let there = there.filter(move |c| c.device == edit.cell.device && *c != edit.cell);
@@ -113,7 +115,7 @@ fn put(cell: Cell, size: usize) -> EntryEdit {
     }
 }
 
-/// No worker at `cell` any more.
+/// Removes the worker at `cell`.
 pub(crate) fn remove(cell: Cell) -> EntryEdit {
     EntryEdit { cell, to: None }
 }

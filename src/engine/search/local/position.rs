@@ -1,5 +1,5 @@
-//! A matrix on the way: its entries as numbers, what they book, whether changed ones fit in
-//! memory, and what a run of it comes to. Neighbours are scored from it without being made.
+//! A matrix under search: its entries as numbers, their memory bookings, and the predicted
+//! throughput of a run. Scores neighbours without creating them.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use crate::search::model::{Drain, LinearProgram, Rates, RunWorker, WorkerRate, s
 use divisi_model::allocation::{Cell, Footprints, Frame, InvalidMatrix, Matrix};
 use divisi_runtime::device::{DeviceIndex, Devices};
 
-/// One entry changed to batch size number `to`, or to no worker.
+/// A change of one entry to batch size number `to`, or to no worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryEdit {
     /// The entry.
     pub cell: Cell,
-    /// The number of its new batch size.
+    /// The number of the new batch size.
     pub to: Option<usize>,
 }
 
-/// A matrix under search, from which neighbours are scored without being made.
+/// A matrix under search that scores its neighbours without creating them.
 #[derive(Debug)]
 pub struct Position<'a> {
     rates: &'a Rates,
     budget: MemoryBudget,
     entries: Vec<Option<usize>>,
-    /// Number of each entry's worker in the linear program.
+    /// The number of each entry's worker in the linear program.
     numbers: Vec<usize>,
-    /// Workers of each member.
+    /// The number of workers of each member.
     counts: Vec<usize>,
     workers: Vec<RunWorker>,
     program: LinearProgram,
     score: f64,
-    /// Memory for neighbours.
+    /// A buffer for neighbours.
     changed: Vec<RunWorker>,
     gone: Vec<usize>,
     new: Vec<WorkerRate>,
@@ -38,7 +38,7 @@ pub struct Position<'a> {
 }
 
 impl<'a> Position<'a> {
-    /// At `matrix`, with a `budget` of which nothing is taken yet.
+    /// Creates a position at `matrix`, with a `budget` without bookings.
     pub fn new(rates: &'a Rates, budget: MemoryBudget, matrix: &Matrix) -> Self {
         let entries = rates.devices() * rates.members();
         let mut position = Position {
@@ -68,32 +68,32 @@ impl<'a> Position<'a> {
         position
     }
 
-    /// Samples a second of a run here.
+    /// Returns the samples per second of a run of this matrix.
     pub fn score(&self) -> f64 {
         self.score
     }
 
-    /// The rates that an entry may have.
+    /// Returns the rates of entries.
     pub fn rates(&self) -> &'a Rates {
         self.rates
     }
 
-    /// Returns the memory that is booked.
+    /// Returns the booked memory.
     pub fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
-    /// The batch size's number at `cell`.
+    /// Returns the number of the batch size at `cell`.
     pub fn get(&self, cell: Cell) -> Option<usize> {
         self.entries[self.index(cell)]
     }
 
-    /// Every entry's batch size's number, device by device.
+    /// Returns the numbers of all entries' batch sizes, device by device.
     pub fn entries(&self) -> &[Option<usize>] {
         &self.entries
     }
 
-    /// Goes back to entries that were once here.
+    /// Returns to the entries of an earlier position.
     pub fn go_to(&mut self, entries: &[Option<usize>]) {
         let cells = self.cells().zip(entries);
         let changed = cells.filter(|(cell, to)| self.get(*cell) != **to);
@@ -103,21 +103,22 @@ impl<'a> Position<'a> {
         self.go(&edits);
     }
 
-    /// Every place, device by device.
+    /// Returns every cell, device by device.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
         let (devices, members) = (self.rates.devices(), self.rates.members());
         Cell::all(devices, members)
     }
 
-    /// Whether a worker there could help. Where devices are not shared, one that could
-    /// not in the linear program only could by being quicker than one that is there.
+    /// Returns whether a worker in this cell could help. On devices that are not shared, a worker
+    /// without a gain in the linear program helps only if its batches are faster than those of the
+    /// existing worker.
     pub fn promises(&self, cell: Cell, size: usize) -> bool {
         self.rates.are_shared()
             || self.get(cell).is_some_and(|old| size < old)
             || self.program.gains_from(&self.rates.worker(cell, size))
     }
 
-    /// Whether the changed matrix would be valid and fit.
+    /// Returns whether the changed matrix is valid and fits.
     pub fn allows(&mut self, edits: &[EntryEdit]) -> bool {
         let entries = &self.entries;
         let members = self.rates.members();
@@ -135,7 +136,7 @@ impl<'a> Position<'a> {
         self.counts[edit.cell.member] as i64 + change.sum::<i64>() > 0
     }
 
-    /// Samples a second of a run of the changed matrix, which must be allowed.
+    /// Returns the samples per second of a run of the changed matrix, which must be allowed.
     pub fn score_with(&mut self, edits: &[EntryEdit]) -> f64 {
         self.gone.clear();
         self.new.clear();
@@ -198,10 +199,10 @@ impl<'a> Position<'a> {
         self.score = steady(self.rates, self.program.throughput(), &self.workers);
     }
 
-    /// The matrix itself.
+    /// Returns the matrix.
     ///
     /// # Errors
-    /// It was never valid.
+    /// The matrix is invalid.
     pub fn matrix(&self, frame: &Arc<Frame>) -> Result<Matrix, InvalidMatrix> {
         let size = |entry: &Option<usize>| entry.map(|size| self.rates.sizes()[size]);
         Matrix::new(Arc::clone(frame), self.entries.iter().map(size).collect())
@@ -212,25 +213,25 @@ impl<'a> Position<'a> {
     }
 }
 
-/// The memory of workers in each memory space, and the memory that is taken: the ledger's
-/// rules over numbers worked out once, since it is asked thousands of times a second.
+/// The memory of workers in each memory space, and the booked memory. It applies the ledger's rules
+/// to precomputed numbers, because it is queried thousands of times per second.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
     members: usize,
     sizes: usize,
     space_of: Vec<usize>,
     capacity: Vec<u64>,
-    /// Of each entry and batch size: weights and activations.
+    /// Weights and activations of each entry and batch size.
     needs: Vec<(u64, u64)>,
     /// The bytes of the sample pool in each space.
     pool: Vec<u64>,
     taken: Vec<u64>,
-    /// Workers that share a member's weights, by member and space.
+    /// The number of workers that share a member's weights, by member and space.
     sharers: Vec<usize>,
 }
 
 impl MemoryBudget {
-    /// Devices without workers.
+    /// Creates a budget of devices without workers.
     pub fn new(frame: &Frame, devices: &Devices, footprints: &Footprints) -> Self {
         let (members, spaces) = (frame.members.len(), devices.spaces().len());
         let capacity = devices.spaces().iter().map(|s| s.bytes);
@@ -257,14 +258,14 @@ impl MemoryBudget {
         }
     }
 
-    /// Whether a worker at `cell` fits were it alone beside the sample pool.
+    /// Returns whether a worker at `cell` would fit alone next to the sample pool.
     pub fn fits_alone(&self, cell: Cell, size: usize) -> bool {
         let (weights, activations) = self.need(cell, size);
         let space = self.space_of[cell.device];
         self.pool[space] + weights + activations <= self.capacity[space]
     }
 
-    /// Whether `edits` fit; `old` says what is at their cells now.
+    /// Returns whether `edits` fit. `old` returns the present entries of their cells.
     pub fn fits(&mut self, edits: &[EntryEdit], old: impl Fn(Cell) -> Option<usize>) -> bool {
         self.apply(edits, &old);
         let fits = edits.iter().all(|edit| self.holds(edit.cell.device));
@@ -274,20 +275,20 @@ impl MemoryBudget {
         fits
     }
 
-    /// Books `edits`, whether they fit or not.
+    /// Books `edits`, even if they do not fit.
     pub fn apply(&mut self, edits: &[EntryEdit], old: impl Fn(Cell) -> Option<usize>) {
         for edit in edits {
             self.change(edit.cell, old(edit.cell), edit.to);
         }
     }
 
-    /// Whether what is taken in a device's memory is there.
+    /// Returns whether the bookings of a device's memory fit in it.
     pub fn holds(&self, device: DeviceIndex) -> bool {
         let space = self.space_of[device];
         self.taken[space] <= self.capacity[space]
     }
 
-    /// Whether two devices use the same memory.
+    /// Returns whether two devices use the same memory.
     pub fn shared(&self, a: DeviceIndex, b: DeviceIndex) -> bool {
         self.space_of[a] == self.space_of[b]
     }

@@ -1,18 +1,17 @@
-//! How batches form, as far as it decides what a worker can do: the rows that they have
-//! and how many run at once; and what those of one member cost on one device that they
-//! have to themselves.
+//! The formation of batches, as far as it limits a worker: their rows and the number in execution
+//! at once. Also the costs of one member's batches on a device of their own.
 
 use crate::serving::{Setup, lane_sizes};
 use divisi_model::ensemble::{BatchSize, Ensemble, PolicyKind};
 use divisi_model::profile::{Alone, Costs};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
-/// A batching policy with the size of its segments.
+/// A batching policy with its segment size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
     /// The policy.
     pub policy: PolicyKind,
-    /// Samples of a segment.
+    /// The samples of a segment.
     pub segment: usize,
 }
 
@@ -34,18 +33,18 @@ impl Batching {
         }
     }
 
-    /// Whether samples are on the device before a batch begins.
+    /// Returns whether samples are on the device before a batch begins.
     pub(super) fn copies_ahead(&self, side_by_side: bool) -> bool {
         side_by_side && self.policy.copies_ahead()
     }
 
-    /// Whether a worker has several batches in execution.
+    /// Returns whether a worker has several batches in execution.
     pub(super) fn is_laned(&self, side_by_side: bool) -> bool {
         side_by_side && matches!(self.policy, PolicyKind::Elastic { .. })
     }
 
-    /// Rows of the batches that a worker runs at once while enough samples wait, the
-    /// largest first. Each lane runs one after another of them.
+    /// Returns the rows of the batches that a worker runs at once while enough samples wait, the
+    /// largest first. Each lane runs its batches one after another.
     pub(super) fn lanes(&self, size: BatchSize, side_by_side: bool) -> Vec<usize> {
         let mut room = self.most_alive();
         if !self.is_laned(side_by_side) {
@@ -61,8 +60,8 @@ impl Batching {
         lanes
     }
 
-    /// Rows of the batches that a lane of `rows` runs in turn while enough samples wait:
-    /// a segment ends with what is left of it.
+    /// Returns the rows of the batches that a lane of `rows` runs in turn while enough samples
+    /// wait. The last batch of a segment has the remaining rows.
     pub(super) fn turns(&self, rows: usize) -> Vec<usize> {
         let PolicyKind::Segment { .. } = self.policy else {
             return vec![rows];
@@ -73,7 +72,7 @@ impl Batching {
         turns.chain((rest > 0).then_some(rest)).collect()
     }
 
-    /// Rows that any batch of a worker may have, whatever waits, the fewest first.
+    /// Returns the possible rows of a worker's batches for any queue, the fewest first.
     pub(super) fn rows(&self, size: BatchSize, side_by_side: bool) -> Vec<usize> {
         if self.is_laned(side_by_side) {
             let lanes = lane_sizes(self.policy, size, side_by_side);
@@ -90,7 +89,7 @@ impl Batching {
         }
     }
 
-    /// Samples that one device may have in execution at most.
+    /// Returns the most samples in execution on one device.
     pub(super) fn most_alive(&self) -> usize {
         match self.policy {
             PolicyKind::Elastic { max_inf: Some(n) } => n.get() as usize,
@@ -99,10 +98,10 @@ impl Batching {
     }
 }
 
-/// Nothing is faster than this, in seconds a sample: costs of zero have no solution.
+/// The fewest seconds per sample. Costs of zero have no solution.
 pub(super) const LEAST: f64 = 1e-12;
 
-/// The costs of one member's batches on one device that they have to themselves.
+/// The costs of one member's batches on a device of their own.
 pub(super) struct EntryCosts<'a> {
     costs: &'a Costs,
     batching: Batching,
@@ -114,7 +113,7 @@ pub(super) struct EntryCosts<'a> {
 }
 
 impl<'a> EntryCosts<'a> {
-    /// A worker of `member` on `device`.
+    /// Creates the costs of a worker of `member` on `device`.
     pub(crate) fn new(
         costs: &'a Costs,
         batching: Batching,
@@ -130,7 +129,7 @@ impl<'a> EntryCosts<'a> {
         }
     }
 
-    /// A batch of `rows`.
+    /// Returns the costs of a batch of `rows`.
     pub(crate) fn batch(&self, rows: usize) -> Alone {
         match self.batching.copies_ahead(self.side_by_side) {
             true => self.costs.alone_copied(self.member, self.device, rows),
@@ -138,42 +137,42 @@ impl<'a> EntryCosts<'a> {
         }
     }
 
-    /// Seconds of the whole device that a sample takes in a lane of `rows`.
+    /// Returns the seconds of the whole device per sample in a lane of `rows`.
     pub(crate) fn seconds_of_turns(&self, rows: usize) -> f64 {
         let turns = self.turns(rows);
         let occupied = turns.iter().map(|&rows| self.batch(rows).occupied);
         occupied.sum::<f64>() / turns.iter().sum::<usize>() as f64
     }
 
-    /// Samples a second of batches of `rows`, one after another.
+    /// Returns the samples per second of consecutive batches of `rows`.
     pub(crate) fn pace(&self, rows: usize) -> f64 {
         let samples = rows as f64;
         samples / self.batch(rows).latency.max(LEAST * samples)
     }
 
-    /// As [`Batching::lanes`].
+    /// Returns [`Batching::lanes`] for this device.
     pub(crate) fn lanes(&self, size: BatchSize) -> Vec<usize> {
         self.batching.lanes(size, self.side_by_side)
     }
 
-    /// As [`Batching::turns`].
+    /// Returns [`Batching::turns`].
     pub(crate) fn turns(&self, rows: usize) -> Vec<usize> {
         self.batching.turns(rows)
     }
 
-    /// As [`Batching::rows`].
+    /// Returns [`Batching::rows`] for this device.
     pub(crate) fn rows(&self, size: BatchSize) -> Vec<usize> {
         self.batching.rows(size, self.side_by_side)
     }
 
-    /// Samples a second of all that a worker has in execution at once, at most.
+    /// Returns the most samples per second of all batches that a worker has in execution at once.
     pub(crate) fn fastest(&self, size: BatchSize) -> f64 {
         let rows = self.rows(size);
         if !self.batching.is_laned(self.side_by_side) {
             return rows.iter().map(|&rows| self.pace(rows)).fold(0.0, f64::max);
         }
-        // Where only so many samples may be alive, those of small lanes count most: their
-        // batches are over soonest.
+        // If the samples in execution are limited, small lanes use the limit best, because their
+        // batches finish first.
         let mut room = self.batching.most_alive();
         let paces = rows.iter().map(|&rows| {
             let alive = rows.min(room);
@@ -183,7 +182,7 @@ impl<'a> EntryCosts<'a> {
         paces.sum()
     }
 
-    /// Samples that the device may have in execution at most; infinite where it may any.
+    /// Returns the most samples in execution on the device, or infinity without a limit.
     pub(crate) fn most_alive(&self) -> f64 {
         match (self.side_by_side, self.batching.most_alive()) {
             (false, _) | (_, usize::MAX) => f64::INFINITY,

@@ -32,7 +32,7 @@ pub use batching::Batching;
 pub use program::{Bottlenecks, Limits, LinearProgram, WorkerRate};
 pub use rates::{EntryRate, RUN, Rates, RunWorker};
 
-/// Scores a matrix by its linear program and what keeps a run from it.
+/// Scores a matrix by its linear program and the losses of a run.
 pub struct ModelEvaluator {
     rates: Rates,
     devices: Devices,
@@ -42,7 +42,7 @@ pub struct ModelEvaluator {
 }
 
 impl ModelEvaluator {
-    /// Predicts from `costs`, which must be complete, of batches as `batching` forms them.
+    /// Creates an evaluator that predicts from complete `costs`, for batches formed by `batching`.
     ///
     /// # Errors
     /// A device of this machine was not measured.
@@ -60,7 +60,7 @@ impl ModelEvaluator {
         Ok(ModelEvaluator::by(rates, devices, footprints))
     }
 
-    /// Predicts from rates worked out before.
+    /// Creates an evaluator from existing rates.
     pub fn by(rates: Rates, devices: &Devices, footprints: Footprints) -> Self {
         ModelEvaluator {
             rates,
@@ -71,13 +71,13 @@ impl ModelEvaluator {
         }
     }
 
-    /// Samples a second of `matrix` in the long run, shared out as well as can be;
-    /// whether it fits or not.
+    /// Returns the samples per second of `matrix` in the long run with an optimal distribution of
+    /// work, even if the matrix does not fit.
     pub fn throughput(&mut self, matrix: &Matrix) -> f64 {
         self.solve(&self.rates.workers(matrix))
     }
 
-    /// Samples a second of a run of benchmark mode.
+    /// Returns the samples per second of a run in benchmark mode.
     pub fn run(&mut self, matrix: &Matrix) -> f64 {
         let workers = self.rates.workers(matrix);
         if self.rates.are_shared() {
@@ -87,7 +87,7 @@ impl ModelEvaluator {
         steady(&self.rates, throughput, &workers)
     }
 
-    /// Seconds of one batch with its device to itself.
+    /// Returns the seconds of one batch on a device of its own.
     pub fn latency(&self, cell: Cell, size: BatchSize) -> f64 {
         let number = self.rates.sizes().iter().position(|s| *s == size);
         number.map_or(0.0, |number| self.rates.at(cell, number).latency)
@@ -118,23 +118,22 @@ impl Evaluator for ModelEvaluator {
     }
 }
 
-/// Share of a worker's batch that is still to do, on average, when its queue is empty
-/// and everything else done. Half a batch is left on average; part of it goes on while
-/// others still work. Chosen by simulating 300 random matrices of one to twelve networks
-/// on four to twelve V100s: a quarter leaves no bias.
+/// The average part of a worker's batch that is left when its queue is empty and all other work is
+/// done. On average half a batch is left, and part of it runs while others still work. Chosen by
+/// simulating 300 random matrices of one to twelve networks on four to twelve V100s: a quarter
+/// leaves no bias.
 const LEFT: f64 = 0.25;
 
-/// A worker that runs fewer batches than this has so few that they can be counted.
+/// A worker with fewer batches in a run is slow: its batches are counted one by one.
 const SLOW: f64 = 4.0;
 
-/// Works runs out, in memory of its own.
+/// Computes runs, with its own buffers.
 ///
-/// The linear program shares work out as well as can be. Two things keep a run from
-/// that. Workers that run side by side on an accelerator share it without knowing which
-/// member is behind: each gets what it asks for, or its part of it where they ask for
-/// too much, until its queue is empty (processor sharing; Kleinrock, *Queueing Systems*,
-/// volume 2, chapter 4). And a run ends with its last batch: a slow worker may have just
-/// taken one.
+/// The linear program distributes work optimally. Two effects keep a run from that. First, workers
+/// on a shared accelerator do not know which member is behind. Each gets the time that it wants, or
+/// its share if they want too much, until its queue is empty (processor sharing; Kleinrock,
+/// *Queueing Systems*, volume 2, chapter 4). Second, a run ends with its last batch, and a slow
+/// worker may have just begun one.
 #[derive(Clone, Debug, Default)]
 pub struct Drain {
     samples: f64,
@@ -145,15 +144,15 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Samples a second of a run in which workers share accelerators. Every member has
-    /// a worker.
+    /// Returns the samples per second of a run in which workers share accelerators. Every member
+    /// must have a worker.
     pub fn shared(&mut self, rates: &Rates, workers: &[RunWorker]) -> f64 {
         let (members, devices) = (rates.members(), rates.devices());
         self.samples = rates.run() as f64;
         refill(&mut self.left, members, self.samples);
         refill(&mut self.ended, members, 0.0);
         let mut now = 0.0;
-        // With each turn at least one queue is empty.
+        // Each turn empties at least one queue.
         for _ in 0..members {
             self.turn(devices, workers);
             let ends = self.left.iter().zip(&self.speed);
@@ -170,7 +169,7 @@ impl Drain {
         self.samples / last_batch(workers, |member| self.ended[member])
     }
 
-    /// How fast each queue empties now.
+    /// Computes the rate at which each queue empties now.
     fn turn(&mut self, devices: usize, workers: &[RunWorker]) {
         refill(&mut self.asked, devices, 0.0);
         let members = self.left.len();
@@ -192,7 +191,7 @@ impl Drain {
                 continue;
             }
             *left -= speed * seconds;
-            // What rounding leaves.
+            // Ignores rounding errors.
             if *left < self.samples * 1e-9 {
                 *left = 0.0;
                 *ended = now;
@@ -201,15 +200,15 @@ impl Drain {
     }
 }
 
-/// Samples a second of a run at `throughput` while it lasts: on CPU partitions, which
-/// always take the oldest samples, work is shared out nearly as well as can be.
+/// Returns the samples per second of a run at a steady `throughput`. CPU partitions always take the
+/// oldest samples, so they distribute work almost optimally.
 pub fn steady(rates: &Rates, throughput: f64, workers: &[RunWorker]) -> f64 {
     let samples = rates.run() as f64;
     samples / last_batch(workers, |_| samples / throughput)
 }
 
-/// When the last batch ends. A slow worker takes one after another until its queue is
-/// empty, and ends the one it has.
+/// Returns the end of the last batch. A slow worker runs one batch after another until its queue is
+/// empty, and finishes the last one.
 fn last_batch(workers: &[RunWorker], empty: impl Fn(MemberIndex) -> f64) -> f64 {
     let ends = workers.iter().map(|worker| {
         let (empty, latency) = (empty(worker.rate.member), worker.latency);

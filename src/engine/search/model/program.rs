@@ -1,6 +1,6 @@
-//! The linear program of a matrix: the largest T such that every member gets T samples a
-//! second and no device is asked for more than its time. From it follow, whatever samples wait,
-//! bounds that no matrix exceeds.
+//! The linear program of a matrix: the largest T such that every member computes T samples per
+//! second and no device exceeds its time. It also yields bounds that hold for every matrix,
+//! whatever samples wait.
 
 use divisi_model::allocation::{Cell, Frame, Matrix};
 use divisi_model::ensemble::BatchSize;
@@ -13,39 +13,39 @@ use super::simplex::Simplex;
 /// The rate of one worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkerRate {
-    /// Its member.
+    /// The member.
     pub member: MemberIndex,
-    /// Its device.
+    /// The device.
     pub device: DeviceIndex,
-    /// Seconds of its whole device that a sample takes, above 0.
+    /// Seconds of the whole device per sample, above 0.
     pub seconds: f64,
-    /// Samples a second at most, were the device its own: it runs a batch at a time.
+    /// The most samples per second on a device of its own. A worker runs one batch at a time.
     pub most: f64,
 }
 
-/// A linear program and its solution, from which neighbours are solved in a few steps.
+/// A linear program with its solution. Neighbours are solved from it in a few steps.
 #[derive(Debug, Default)]
 pub struct LinearProgram {
     simplex: Simplex,
-    /// Samples a second that the solver calls 1, so that its tolerances mean the same
-    /// for any network; 0 where a member has no worker.
+    /// The samples per second that the solver treats as 1, so that its tolerances are equal for any
+    /// network. 0 if a member has no worker.
     unit: f64,
     workers: usize,
 }
 
-/// The prices of members and devices as shares of the throughput: one per cent more of
-/// something with price 1 brings one per cent more throughput.
+/// The prices of members and devices as shares of the throughput: an increase by one per cent of
+/// something with price 1 raises the throughput by one per cent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottlenecks {
-    /// By member; they sum up to 1. Cheaper answers of a member at 0 help nothing.
+    /// Prices by member, with sum 1. Cheaper answers of a member with price 0 do not help.
     pub members: Vec<f64>,
-    /// By device: more time of a device at 0 helps nothing. They sum up to 1 unless a
-    /// worker is as fast as it can be with its device to itself.
+    /// Prices by device. More time of a device with price 0 does not help. Their sum is 1 unless a
+    /// worker reaches its highest rate.
     pub devices: Vec<f64>,
 }
 
 impl LinearProgram {
-    /// Solves the linear program of `workers` from nothing.
+    /// Solves the linear program of `workers` from scratch.
     pub fn new(members: usize, devices: usize, workers: &[WorkerRate]) -> Self {
         let mut program = LinearProgram {
             unit: unit(members, workers),
@@ -56,7 +56,7 @@ impl LinearProgram {
         program
     }
 
-    /// The same, in the memory of an earlier one.
+    /// Solves the linear program of `workers` from scratch in existing buffers.
     pub fn renew(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
         self.unit = unit(members, workers);
         self.workers = workers.len();
@@ -74,7 +74,7 @@ impl LinearProgram {
         self.simplex.optimise();
     }
 
-    /// Returns the samples a second of the whole ensemble.
+    /// Returns the samples per second of the whole ensemble.
     pub fn throughput(&self) -> f64 {
         if self.unit == 0.0 {
             return 0.0;
@@ -82,7 +82,7 @@ impl LinearProgram {
         self.unit * self.simplex.throughput()
     }
 
-    /// Returns the samples a second of worker number `index` at that throughput.
+    /// Returns the samples per second of worker number `index` at that throughput.
     pub fn rate(&self, index: usize) -> f64 {
         if self.unit == 0.0 {
             return 0.0;
@@ -90,7 +90,7 @@ impl LinearProgram {
         self.unit * self.simplex.rate(index)
     }
 
-    /// Returns the members and devices that bound the throughput.
+    /// Returns the members and devices that limit the throughput.
     pub fn bottlenecks(&self) -> Bottlenecks {
         let (members, devices) = self.simplex.prices();
         let throughput = self.simplex.throughput().max(f64::MIN_POSITIVE);
@@ -100,14 +100,14 @@ impl LinearProgram {
         }
     }
 
-    /// Whether one more worker could raise the throughput. If none of the workers that a
-    /// change adds can, the change cannot either.
+    /// Returns whether one more worker could raise the throughput. A change helps only if one of
+    /// its added workers does.
     pub fn gains_from(&self, worker: &WorkerRate) -> bool {
         self.simplex.gain_of(&scaled(worker, self.unit)) > GAIN
     }
 
-    /// Throughput without the workers numbered `gone` and with those in `new`, worked
-    /// out in `scratch` from this solution. The members left bare must be none.
+    /// Returns the throughput without the workers numbered `gone` and with those in `new`, computed
+    /// in `scratch` from this solution. Every member must keep a worker.
     pub fn changed(&self, scratch: &mut Self, gone: &[usize], new: &[WorkerRate]) -> f64 {
         scratch.unit = self.unit;
         scratch.workers = self.workers + new.len();
@@ -123,10 +123,10 @@ impl LinearProgram {
     }
 }
 
-/// A worth below this is rounding.
+/// A smaller gain is rounding.
 const GAIN: f64 = 1e-10;
 
-/// The slowest member's throughput were all devices its own: T is that at most.
+/// Returns the slowest member's throughput if each worker had its own device, an upper bound of T.
 fn unit(members: usize, workers: &[WorkerRate]) -> f64 {
     let mut alone = vec![0.0; members];
     for worker in workers {
@@ -144,9 +144,8 @@ fn scaled(worker: &WorkerRate, unit: f64) -> WorkerRate {
     }
 }
 
-/// The least seconds and the highest rate of a worker at every entry and batch size.
-/// Both hold for any batches that the policy forms, full ones or not; a worker need not
-/// have both at once.
+/// The fewest seconds per sample and the highest rate of a worker at every entry and batch size.
+/// Both hold for any batches of the policy, full or not. A worker need not reach both at once.
 #[derive(Clone, Debug)]
 pub struct Limits {
     devices: usize,
@@ -157,7 +156,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits by `costs`, which are exact for simulated devices and as good as their
+    /// Computes limits from `costs`, which are exact for simulated devices and as good as the
     /// profiles for others.
     pub fn new(frame: &Frame, on: &Devices, costs: &Costs, batching: Batching) -> Self {
         let (devices, members) = (frame.devices.len(), frame.members.len());
@@ -168,7 +167,8 @@ impl Limits {
             let kind = &on.get(device).kind;
             let known = DeviceIndex::all(device.get()).find(|&d| on.get(d).kind.is_like(kind));
             if let Some(known) = known {
-                // Hundreds of batches were worked out for the first of its kind.
+                // Reuses the costs of the first device of this kind, because each entry takes
+                // hundreds of batches to compute.
                 let like = known.get() * a_device..(known.get() + 1) * a_device;
                 workers.extend_from_within(like);
                 let new = workers.iter_mut().skip(device.get() * a_device);
@@ -188,7 +188,8 @@ impl Limits {
         }
     }
 
-    /// Returns the limits in samples of a mix, of each of which a member runs so many rows.
+    /// Returns the limits in samples of a mix. `rows` are the rows that each member runs per
+    /// sample.
     #[must_use]
     pub fn demanding(mut self, rows: &[f64]) -> Self {
         for worker in &mut self.workers {
@@ -205,7 +206,7 @@ impl Limits {
         self.workers[entry * self.sizes.len() + size]
     }
 
-    /// Returns the samples a second that `matrix` does not exceed.
+    /// Returns an upper bound of the samples per second of `matrix`.
     pub fn throughput(&self, matrix: &Matrix) -> f64 {
         let number = |size: BatchSize| self.sizes.iter().position(|s| *s == size);
         let workers = matrix.workers();
@@ -213,14 +214,14 @@ impl Limits {
         self.solved(&workers.collect::<Vec<_>>())
     }
 
-    /// Samples a second that no matrix exceeds: every entry has a worker as cheap a
-    /// sample and as fast as at the best of the batch sizes that `fits` (alone), and
-    /// memory holds them all. 0 where a member fits nowhere.
+    /// Returns an upper bound of the samples per second of all matrices: every entry has a worker
+    /// with the best costs among the batch sizes that `fits` (alone), and memory is unlimited.
+    /// Returns 0 if a member fits nowhere.
     pub fn bound(&self, fits: impl Fn(Cell, usize) -> bool) -> f64 {
         self.solved(&self.best_workers(fits))
     }
 
-    /// At every entry the least seconds and the highest rate of any batch size that
+    /// Returns for every entry the fewest seconds and the highest rate of all batch sizes that
     /// `fits`.
     pub fn best_workers(&self, fits: impl Fn(Cell, usize) -> bool) -> Vec<WorkerRate> {
         let cells = Cell::all(self.devices, self.members);

@@ -1,4 +1,4 @@
-//! The rates of workers at each entry of a matrix, computed once for a search.
+//! The rates of workers at each entry of a matrix, computed once per search.
 
 use divisi_model::allocation::{Cell, Frame, Matrix};
 use divisi_model::ensemble::BatchSize;
@@ -8,28 +8,28 @@ use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 use super::batching::{Batching, EntryCosts, LEAST};
 use super::program::WorkerRate;
 
-/// Samples of a run: the paper measures over 1 024 (section IV.A). Evaluator `bench`
-/// sends them, evaluator `model` predicts such a run.
+/// The samples of a run: the paper measures over 1 024 (section IV.A). Evaluator `bench` sends
+/// them, and evaluator `model` predicts such a run.
 pub const RUN: usize = 1024;
 
-/// One entry at one batch size, while enough samples wait.
+/// The rate of one entry at one batch size, while enough samples wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EntryRate {
-    /// Seconds of the whole device that a sample takes.
+    /// Seconds of the whole device per sample.
     pub seconds: f64,
-    /// Samples a second with the device to itself.
+    /// Samples per second on a device of its own.
     pub most: f64,
-    /// Seconds of its largest batch with the device to itself.
+    /// Seconds of the largest batch on a device of its own.
     pub latency: f64,
 }
 
-/// Rates of every entry at every allowed batch size, under a batching policy.
+/// The rates of every entry at every allowed batch size, under a batching policy.
 #[derive(Clone, Debug)]
 pub struct Rates {
     devices: usize,
     members: usize,
     shared: bool,
-    /// Samples of a run.
+    /// The samples of a run.
     run: usize,
     sizes: Vec<BatchSize>,
     /// Device by device, member by member, size by size.
@@ -37,12 +37,13 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Rates by `costs` of batches as `batching` forms them.
+    /// Computes rates from `costs`, for batches formed by `batching`.
     pub fn new(frame: &Frame, devices: &Devices, costs: &Costs, batching: Batching) -> Self {
         Rates::slowed(frame, devices, costs, batching, &[])
     }
 
-    /// The same where a device takes `slowdown` times as long; 1 where it is not given.
+    /// Computes rates like [`Rates::new`] for devices that are slower by the factors in `slowdown`
+    /// (1 if missing).
     pub fn slowed(
         frame: &Frame,
         on: &Devices,
@@ -74,7 +75,7 @@ impl Rates {
         }
     }
 
-    /// Returns the rates in samples of a mix, of each of which a member runs so many rows.
+    /// Returns the rates in samples of a mix. `rows` are the rows that each member runs per sample.
     #[must_use]
     pub fn demanding(mut self, rows: &[f64]) -> Self {
         let sizes = self.sizes.len();
@@ -105,7 +106,7 @@ impl Rates {
         self.run
     }
 
-    /// Whether any device runs its workers side by side.
+    /// Returns whether any device runs its workers side by side.
     pub fn are_shared(&self) -> bool {
         self.shared
     }
@@ -160,7 +161,8 @@ impl Rates {
     }
 }
 
-/// All lanes of a worker together: each runs its batches one after another.
+/// Returns the rate of all lanes of a worker together. Each lane runs its batches one after
+/// another.
 fn rate(place: &EntryCosts<'_>, size: BatchSize, slower: f64) -> EntryRate {
     let lanes = place.lanes(size);
     let mut all = EntryRate {
@@ -175,7 +177,7 @@ fn rate(place: &EntryCosts<'_>, size: BatchSize, slower: f64) -> EntryRate {
         let latency = batches.clone().map(|b| b.latency).sum::<f64>() * slower;
         let occupied = batches.clone().map(|b| b.occupied).sum::<f64>() * slower;
         let rate = samples / latency.max(LEAST * samples);
-        // Weighed by its rate: so many seconds of the device a second.
+        // Weighted by the lane's rate: seconds of the device per second.
         all.seconds += rate * occupied / samples;
         all.most += rate;
         let longest = batches.map(|b| b.latency).fold(0.0, f64::max);
@@ -183,7 +185,7 @@ fn rate(place: &EntryCosts<'_>, size: BatchSize, slower: f64) -> EntryRate {
     }
     let alive = lanes.iter().sum::<usize>() as f64 / place.most_alive();
     all.seconds = match lanes.as_slice() {
-        // Exactly what its batches say: equal matrices are told apart by less than rounding.
+        // Uses the exact sum of the batches, so that equal matrices differ by less than rounding.
         [rows] if alive == 0.0 => place.seconds_of_turns(*rows) * slower,
         _ => all.seconds.max(alive) / all.most,
     };
@@ -196,6 +198,6 @@ fn rate(place: &EntryCosts<'_>, size: BatchSize, slower: f64) -> EntryRate {
 pub struct RunWorker {
     /// Its rate.
     pub rate: WorkerRate,
-    /// Seconds of one batch with the device to itself.
+    /// Seconds of one batch on a device of its own.
     pub latency: f64,
 }

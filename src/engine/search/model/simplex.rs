@@ -12,23 +12,23 @@
 
 use super::program::WorkerRate;
 
-/// Charged for each sample of a worker that goes. A sample is worth its member's price
-/// at most, and the members' prices sum up to 1.
+/// The charge for each sample of a removed worker. A sample is worth at most its member's price,
+/// and the members' prices sum up to 1.
 const CHARGE: f64 = 2.0;
 
-/// Variable number 0 is T, then come the devices' idle shares, then workers.
+/// Variable number 0 is T, followed by the devices' idle shares and the workers.
 const THROUGHPUT: usize = 0;
-/// In a member's row until it has its first worker.
+/// The entry of a member's row before its first worker.
 const NOBODY: usize = usize::MAX;
 
-/// Largest error left in a reduced cost, in units of T.
+/// The largest remaining error of a reduced cost, in units of T.
 const TOLERANCE: f64 = 1e-11;
-/// A pivot smaller than this is taken for zero.
+/// A smaller pivot counts as zero.
 const LEAST_PIVOT: f64 = 1e-9;
-/// Steps without progress before Bland's rule, which cannot cycle, chooses.
+/// Steps without progress before Bland's rule, which cannot cycle, takes over.
 const PATIENCE: usize = 30;
-/// Steps at most, times rows: never reached unless rounding breaks down, and then
-/// what there is can be done, if not proved best.
+/// The most steps per row. Reached only if rounding breaks down. The solution is then feasible, but
+/// not proved optimal.
 const MOST_STEPS: usize = 200;
 
 /// The state of a variable.
@@ -42,22 +42,22 @@ enum VariableState {
     Basic,
 }
 
-/// A linear program with a basis of it.
+/// A linear program with a basis.
 #[derive(Debug, Default)]
 pub(super) struct Simplex {
     members: usize,
     rows: usize,
     workers: Vec<WorkerRate>,
-    /// Of each variable.
+    /// The upper bound of each variable.
     most: Vec<f64>,
     worth: Vec<f64>,
     place: Vec<VariableState>,
-    /// Of each row: the basic variable and its value.
+    /// The basic variable of each row, and its value.
     basic: Vec<usize>,
     value: Vec<f64>,
-    /// The basis's inverse, column after column.
+    /// The inverse of the basis, column by column.
     inverse: Vec<f64>,
-    /// Price of each row: members, then devices.
+    /// The price of each row: members, then devices.
     prices: Vec<f64>,
     /// The entering variable's column in terms of the basis.
     direction: Vec<f64>,
@@ -70,7 +70,7 @@ impl Clone for Simplex {
         copy
     }
 
-    /// Without taking memory where there is enough.
+    /// Reuses the existing buffers.
     fn clone_from(&mut self, from: &Self) {
         self.members = from.members;
         self.rows = from.rows;
@@ -87,8 +87,8 @@ impl Clone for Simplex {
 }
 
 impl Simplex {
-    /// Makes it the linear program of `workers`, nothing running. Every member must have a
-    /// worker; rates are in units in which T is about 1.
+    /// Resets to the linear program of `workers` with all rates 0. Every member must have a worker.
+    /// Rates are in units in which T is about 1.
     pub(crate) fn begin(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
         let rows = members + devices;
         self.members = members;
@@ -122,7 +122,7 @@ impl Simplex {
         }
     }
 
-    /// Adds a worker at rate 0; a member's first one is basic.
+    /// Adds a worker at rate 0. A member's first worker becomes basic.
     pub(crate) fn add(&mut self, worker: WorkerRate) {
         let (member, rows) = (worker.member, self.rows);
         let variable = self.place.len();
@@ -139,7 +139,7 @@ impl Simplex {
         self.inverse[column + self.members + worker.device.get()] = worker.seconds;
     }
 
-    /// Worker number `index` has to go: it will have rate 0 if that is possible.
+    /// Charges worker number `index`, so that its rate becomes 0 if possible.
     pub(crate) fn charge(&mut self, index: usize) {
         let variable = self.variable(index);
         self.worth[variable] = -CHARGE;
@@ -148,7 +148,7 @@ impl Simplex {
         }
     }
 
-    /// The basic variable of `row` is worth so much more now.
+    /// Changes the worth of the basic variable of `row` by `change`.
     fn reprice(&mut self, row: usize, change: f64) {
         for (column, price) in self.prices.iter_mut().enumerate() {
             *price += change * self.inverse[column * self.rows + row];
@@ -159,7 +159,7 @@ impl Simplex {
         1 + self.rows - self.members + worker
     }
 
-    /// Returns the worth of one more sample a second of a worker, present or not.
+    /// Returns the worth of one more sample per second of a worker, present or not.
     pub(crate) fn gain_of(&self, worker: &WorkerRate) -> f64 {
         self.prices[worker.member]
             - worker.seconds * self.prices[self.members + worker.device.get()]
@@ -191,7 +191,7 @@ impl Simplex {
         self.prices.split_at(self.members)
     }
 
-    /// Steps until nothing is gained by another.
+    /// Steps until no step gains anything.
     pub(crate) fn optimise(&mut self) {
         let mut idle = 0;
         for _ in 0..MOST_STEPS * self.rows {
@@ -204,8 +204,8 @@ impl Simplex {
         }
     }
 
-    /// The variable whose change is worth most, and its worth: above zero to increase,
-    /// below to decrease. The first one where `careful`.
+    /// Returns the variable whose change is worth most, with its worth: above zero to increase,
+    /// below to decrease. If `careful`, returns the first variable with a gain.
     fn entering(&self, careful: bool) -> Option<(usize, f64)> {
         let mut best = (0, TOLERANCE);
         for variable in 0..self.place.len() {
@@ -266,13 +266,13 @@ impl Simplex {
         }
     }
 
-    /// Moves a variable as far as possible; whether anything moved.
+    /// Moves a variable as far as possible. Returns whether anything moved.
     fn enter(&mut self, variable: usize, gain: f64, careful: bool) -> bool {
         self.direct(variable);
         let sign = gain.signum();
         let (far, leaving) = self.furthest(variable, sign, careful);
         if !far.is_finite() {
-            // Only where a worker costs nothing; more than any device serves is enough.
+            // Happens only for a worker without costs; its rate then exceeds that of any device.
             return false;
         }
         for (value, along) in self.value.iter_mut().zip(&self.direction) {
@@ -301,9 +301,9 @@ impl Simplex {
         far > TOLERANCE
     }
 
-    /// How far a variable can move, and which row then leaves the basis to where; none
-    /// where its own bound comes first. Of rows that tie, the one with the largest
-    /// pivot, or the first variable where `careful`.
+    /// Returns how far a variable can move, and the row that then leaves the basis with its new
+    /// state, or `None` if the variable's own bound comes first. Among tied rows it takes the
+    /// largest pivot, or the first variable if `careful`.
     fn furthest(
         &self,
         variable: usize,
@@ -344,7 +344,7 @@ impl Simplex {
         (far, leaving)
     }
 
-    /// The entering variable takes over `row`; its gain becomes 0.
+    /// Lets the entering variable take over `row`; its gain becomes 0.
     fn pivot(&mut self, row: usize, gain: f64) {
         let pivot = self.direction[row];
         for column in 0..self.rows {

@@ -1,4 +1,4 @@
-//! The goal of a plan, the possible fleets, and the bounds that none of their matrices exceeds.
+//! The goal of a plan, the possible fleets, and upper bounds for their matrices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use divisi_model::profile::Costs;
 use divisi_runtime::device::simulated::DeviceProfile;
 use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 
-/// A kind of device that a fleet may consist of.
+/// A kind of device that a fleet may contain.
 #[derive(Clone, Debug)]
 pub struct FleetDevice {
-    /// A built-in profile's name, or a file.
+    /// The name of a built-in profile, or a file.
     pub name: String,
     /// Its profile.
     pub profile: Arc<DeviceProfile>,
@@ -23,31 +23,31 @@ pub struct FleetDevice {
 /// An order for a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOrder {
-    /// The ensemble to serve, or several with the shares in which they are asked.
+    /// The ensemble to serve, or several with their shares of the requests.
     pub demand: Demand,
-    /// The kinds of device that could be had.
+    /// The available kinds of device.
     pub kinds: Vec<FleetDevice>,
-    /// Devices at most, of all kinds together.
+    /// The most devices of all kinds together.
     pub most: usize,
-    /// Samples a second that have to be served.
+    /// The required samples per second.
     pub rate: f64,
-    /// The highest p99 that is allowed.
+    /// The highest allowed p99.
     pub p99: Option<Duration>,
     /// Bytes that must stay free in the memory of every device.
     pub spare_memory: u64,
     /// The seed of the search.
     pub seed: u64,
-    /// Whether to go on beyond the answer, for a longer list of offers.
+    /// Whether to continue after the answer, for a longer list of offers.
     pub wide: bool,
 }
 
-/// More fleets than this are too many to look at.
+/// The most fleets to examine.
 const MOST_FLEETS: u128 = 200_000;
-/// More devices than this are no fleet: as many as a list of devices may name.
+/// The most devices of a fleet, equal to the longest list of devices.
 const MOST_DEVICES: usize = Devices::MOST;
 
-/// How many fleets of up to `most` devices of so many kinds there are; `None` beyond
-/// what is looked at.
+/// Returns the number of fleets of up to `most` devices of `kinds` kinds, or `None` if it is too
+/// large.
 fn how_many(kinds: usize, most: usize) -> Option<u128> {
     let mut count = 1;
     for kind in 1..=kinds as u128 {
@@ -59,7 +59,7 @@ fn how_many(kinds: usize, most: usize) -> Option<u128> {
     (most <= MOST_DEVICES).then_some(count - 1)
 }
 
-/// Checks an order before its fleets are made.
+/// Checks an order before its fleets are created.
 fn check(order: &PlanOrder) -> Result<(), AskedError> {
     let (kinds, most) = (order.kinds.len(), order.most);
     if kinds == 0 || most == 0 {
@@ -81,7 +81,7 @@ fn check(order: &PlanOrder) -> Result<(), AskedError> {
     })
 }
 
-/// Returns the fleets as counts of each kind, cheapest first.
+/// Returns the fleets as counts of each kind, the cheapest first.
 pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, AskedError> {
     check(order)?;
     let mut fleets = vec![Vec::new()];
@@ -105,7 +105,7 @@ pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, AskedError> {
     Ok(fleets)
 }
 
-/// Returns the price of a fleet for an hour, if every kind's price is known.
+/// Returns the price of a fleet per hour, or `None` if a kind's price is unknown.
 pub(super) fn price(order: &PlanOrder, counts: &[usize]) -> Option<f64> {
     let kinds = order.kinds.iter().zip(counts);
     let prices = kinds.map(|(kind, &count)| Some(kind.profile.price? * count as f64));
@@ -126,7 +126,7 @@ pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, As
 }
 
 impl PlanOrder {
-    /// A fleet, so many of each kind, like `16 × v100 + 1 × cpu`.
+    /// Returns a fleet in words, such as `16 × v100 + 1 × cpu`.
     pub fn in_words(&self, counts: &[usize]) -> String {
         let kinds = self.kinds.iter().zip(counts).filter(|(_, n)| **n > 0);
         let parts: Vec<String> = kinds
@@ -138,22 +138,22 @@ impl PlanOrder {
 
 /// The bounds of one device of a kind.
 struct DeviceCeiling {
-    /// For each member, at any batch size.
+    /// The bounds for each member at any batch size.
     workers: Vec<WorkerRate>,
-    /// Seconds of one sample of each member.
+    /// The fewest seconds of one sample of each member.
     least: Vec<f64>,
 }
 
 /// The upper bounds of fleets.
 pub(super) struct Ceilings {
     members: usize,
-    /// The members that decide how long requests take.
+    /// The members that determine the latency of requests.
     waited_for: Vec<MemberIndex>,
     shares: Vec<DeviceCeiling>,
 }
 
 impl Ceilings {
-    /// Of fleets of an order's kinds.
+    /// Computes the bounds for an order's kinds.
     pub(crate) fn new(order: &PlanOrder) -> Self {
         let (models, rows) = (order.demand.models(), order.demand.by_member());
         let kinds = DeviceIndex::enumerate(&order.kinds);
@@ -182,13 +182,14 @@ impl Ceilings {
         }
     }
 
-    /// Whether no bound stands against a fleet.
+    /// Returns whether a fleet passes all bounds.
     pub(crate) fn allow(&self, order: &PlanOrder, counts: &[usize]) -> bool {
         order.p99.is_none_or(|most| self.quickest(counts) <= most)
             && self.throughput(counts) > order.rate
     }
 
-    /// Samples a second at most: like devices are one, so many times as fast.
+    /// Returns the most samples per second. Several devices of a kind count as one that is faster
+    /// by their number.
     fn throughput(&self, counts: &[usize]) -> f64 {
         let there = self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
         let workers = there.flat_map(|(share, &count)| {
@@ -202,7 +203,7 @@ impl Ceilings {
         LinearProgram::new(self.members, self.shares.len(), &workers).throughput()
     }
 
-    /// No request is answered in less: its slowest member on the quickest kind, alone.
+    /// Returns the shortest possible latency: of the slowest member, alone on the fastest kind.
     fn quickest(&self, counts: &[usize]) -> Duration {
         let there = || self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
         let least = |member: MemberIndex| {
@@ -214,22 +215,22 @@ impl Ceilings {
         Duration::try_from_secs_f64(slowest).unwrap_or(Duration::MAX)
     }
 
-    /// Fleets by falling bound on throughput, of equals the cheapest first.
+    /// Returns the fleets by falling bound of throughput. Of equal fleets the cheapest comes first.
     pub(crate) fn highest<'a>(&self, fleets: &'a [Vec<usize>]) -> Vec<&'a [usize]> {
         let bounds = fleets.iter().map(|f| (self.throughput(f), f.as_slice()));
         let mut bounds: Vec<_> = bounds.collect();
-        // Stable, so that of equals the cheapest comes first.
+        // A stable sort keeps the cheapest of equal fleets first.
         bounds.sort_by(|a, b| b.0.total_cmp(&a.0));
         bounds.into_iter().map(|(_, fleet)| fleet).collect()
     }
 
-    /// Returns the parts of an order that no fleet can reach, in words.
+    /// Returns the parts of an order that no fleet can meet, in words.
     pub(crate) fn lacks(&self, order: &PlanOrder, fleets: &[Vec<usize>]) -> Vec<String> {
         let mut lacks = Vec::new();
         let highest = self.highest(fleets).into_iter().next();
         if let Some(fleet) = highest.filter(|f| self.throughput(f) <= order.rate) {
             lacks.push(format!(
-                "{} give at most {:.0} samples/s where {} are asked",
+                "{} serve at most {:.0} samples/s; {} are required",
                 order.in_words(fleet),
                 self.throughput(fleet),
                 order.rate
@@ -241,7 +242,7 @@ impl Ceilings {
             let least = self.quickest(fleet);
             if least > most {
                 lacks.push(format!(
-                    "no request is answered in less than {:.3} ms ({}, one sample) where p99 ≤ {} ms is asked",
+                    "the fastest answer takes {:.3} ms ({}, one sample); p99 ≤ {} ms is required",
                     ms(least),
                     order.in_words(fleet),
                     ms(most)

@@ -1,6 +1,5 @@
-//! Which hardware a goal would need: fleets of simulated devices by rising cost, those
-//! that cannot do it ruled out by the linear program, the others searched and run
-//! under load in virtual time.
+//! The hardware for a goal: fleets of simulated devices by rising cost. The linear program rules
+//! out fleets that are too slow. The others are searched and run under load in virtual time.
 
 mod fleets;
 
@@ -27,40 +26,41 @@ use fleets::{Ceilings, devices, fleets, price};
 
 pub use fleets::{FleetDevice, PlanOrder};
 
-/// Fleets that are searched at most, the cheapest first.
+/// The most fleets to search, the cheapest first.
 const MOST_TRIED: usize = 32;
 /// The number of fleets searched beyond the answer, to show larger offers.
 const BEYOND: usize = 2;
-/// Fleets looked at for what comes closest where bounds rule out all, …
+/// Fleets to search for the closest offer if bounds rule out all, …
 const MOST_CLOSEST: usize = 4;
-/// … of so many devices at most: to search a larger one for nothing would take long.
+/// … each with at most this number of devices, because searching a larger one would take long for
+/// no result.
 const LARGEST_CLOSEST: usize = 64;
 
 /// The result of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Planned {
-    /// The cheapest offer that meets the goal, also under arrivals that it was not
-    /// chosen by: the fewest devices where a price is not known.
+    /// The cheapest offer that meets the goal, confirmed under arrivals that did not influence its
+    /// choice. If a price is unknown, the offer with the fewest devices.
     pub answer: Option<Offer>,
     /// The closest offer, if there is no answer.
     pub closest: Option<Offer>,
-    /// The parts of the goal that no fleet can reach by the bounds, in words.
+    /// The parts of the goal that no fleet can meet by the bounds, in words.
     pub lacks: Vec<String>,
-    /// The offers that no other one dominates in price, throughput and latency.
+    /// The offers on the Pareto front of price, throughput and latency.
     pub pareto: Vec<Offer>,
     /// The number of fleets searched.
     pub tried: usize,
     /// The number of fleets that the linear program or memory ruled out.
     pub ruled_out: usize,
-    /// Whether it was cancelled before its end.
+    /// Whether the plan was cancelled.
     pub cancelled: bool,
 }
 
-/// Finds the cheapest fleet for an order; what happens shows in `control`.
+/// Finds the cheapest fleet for an order and reports progress in `control`.
 ///
 /// # Errors
-/// There is no kind of device or there are too many fleets, or a simulation broke down.
-/// A plan that was cancelled is no error but says so.
+/// There is no kind of device, there are too many fleets, or a simulation failed. A cancelled plan
+/// is not an error; its result is marked as cancelled.
 pub fn plan(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchError> {
     let fleets = fleets(order)?;
     let ceilings = Ceilings::new(order);
@@ -73,7 +73,7 @@ pub fn plan(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, Search
         }
         if walked.is_ok() && seen.is_empty() {
             let cramped =
-                "no memory of these devices holds what serves, beside what is to stay free";
+                "the models do not fit on these devices with the requested memory reserve";
             planned.lacks.push(cramped.into());
         }
     }
@@ -88,7 +88,7 @@ pub fn plan(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, Search
     Ok(planned)
 }
 
-/// Searches the fleets that may do it, until there is an answer and a little beyond.
+/// Searches the fleets that pass the bounds, until there is an answer and a few larger offers.
 fn walk(
     order: &PlanOrder,
     fleets: &[Vec<usize>],
@@ -98,6 +98,9 @@ fn walk(
     control: &Arc<Control>,
 ) -> Result<(), SearchError> {
     let mut beyond = 0;
+    let allowed = fleets.iter().filter(|counts| ceilings.allow(order, counts));
+    let candidates = allowed.count().min(MOST_TRIED);
+    control.update(|p| p.fleets.candidates = candidates);
     for counts in fleets {
         control.checkpoint()?;
         let offers = match ceilings.allow(order, counts) {
@@ -115,8 +118,8 @@ fn walk(
         }
         seen.extend(offers);
         let enough = planned.answer.is_some() && !order.wide && beyond >= BEYOND;
-        let (tried, ruled_out) = (planned.tried, planned.ruled_out);
-        control.update(|p| p.fleets = (tried, ruled_out));
+        let tried = planned.tried;
+        control.update(|p| p.fleets.tried = tried);
         if planned.tried >= MOST_TRIED || enough {
             break;
         }
@@ -124,7 +127,7 @@ fn walk(
     Ok(())
 }
 
-/// Where no fleet may do it: what those do that come nearest by the bounds.
+/// Searches the fleets that come closest by the bounds, if none passes them.
 fn look_closest(
     order: &PlanOrder,
     fleets: &[Vec<usize>],
@@ -144,32 +147,33 @@ fn look_closest(
     Ok(())
 }
 
-/// Climbs after the first for one fleet.
+/// Climbs after the first for each fleet.
 const RESTARTS: usize = 1;
-/// The share by which figures must differ to count as different.
+/// Figures that differ by a smaller share count as equal.
 const ALIKE: f64 = 0.02;
 
-/// A fleet with its figures by one matrix.
+/// A fleet with a matrix and its figures.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The number of devices of each kind.
     pub counts: Vec<usize>,
     /// The devices.
     pub devices: Devices,
-    /// The price of an hour, if every kind's price is known.
+    /// The price per hour, or `None` if a kind's price is unknown.
     pub price: Option<f64>,
     /// The matrix.
     pub matrix: Matrix,
-    /// Samples a second in the long run.
+    /// Samples per second in the long run.
     pub throughput: f64,
-    /// The uncertainty of that.
+    /// The uncertainty of the throughput.
     pub doubt: Doubt,
-    /// The worst latency of several runs at the rate asked; `None` if it does not keep up.
+    /// The worst latency of several runs at the requested rate, or `None` if the offer does not
+    /// keep up.
     pub latency: Option<LoadedLatency>,
 }
 
 impl Offer {
-    /// Returns its price, or the number of devices if the price is not known.
+    /// Returns the price, or the number of devices if the price is unknown.
     fn cost(&self) -> f64 {
         self.price
             .unwrap_or(self.counts.iter().sum::<usize>() as f64)
@@ -183,12 +187,12 @@ impl Offer {
         self.latency.is_some() && order.p99.is_none_or(|most| self.p99() <= most)
     }
 
-    /// Returns the part of an order's goal that it does not reach, in words.
+    /// Returns the part of an order's goal that the offer does not reach, in words.
     pub fn lack(&self, order: &PlanOrder) -> Option<String> {
         shortfall(self.throughput, self.latency, &goal(order), order.rate)
     }
 
-    /// As good in everything and better in something.
+    /// Returns whether the offer is as good in everything and better in something.
     fn dominates(&self, other: &Offer) -> bool {
         let no_worse = self.cost() <= other.cost()
             && self.throughput >= other.throughput
@@ -213,8 +217,8 @@ impl Offer {
     }
 }
 
-/// Returns the offers of a fleet, the best for the goal first, or `None` if its memory does
-/// not suffice.
+/// Returns the offers of a fleet, the best for the goal first, or `None` if its memory is too
+/// small.
 fn offers(
     order: &PlanOrder,
     counts: &[usize],
@@ -242,7 +246,7 @@ fn offers(
         latency: candidate.latency,
     };
     let best = weighed.best.clone();
-    // Of the others only what long runs under fresh arrivals have confirmed.
+    // Of the other candidates, uses only those that long runs under fresh arrivals confirmed.
     let others = weighed.all.into_iter();
     let others = others.filter(|c| c.confirmed && c.matrix != best.matrix);
     Ok(Some(
@@ -260,7 +264,7 @@ fn job(order: &PlanOrder, devices: &Devices) -> SearchJob {
         demand: order.demand.clone(),
         devices: devices.clone(),
         measured_on: devices.clone(),
-        // Nothing real runs.
+        // No real workers run.
         factory: Arc::new(FakeFactory {
             classes: order.demand.models().answer_width(),
         }),
@@ -287,7 +291,8 @@ fn goal(order: &PlanOrder) -> Goal {
     }
 }
 
-/// Returns the offer with the lowest p99 of those that keep up, or the highest throughput.
+/// Returns the offer with the lowest p99 among those that keep up, or else the one with the highest
+/// throughput.
 fn nearest(seen: &[Offer]) -> Option<Offer> {
     let nearer = |a: &&Offer, b: &&Offer| match a.p99().cmp(&b.p99()) {
         Ordering::Equal => b.throughput.total_cmp(&a.throughput),
@@ -296,8 +301,8 @@ fn nearest(seen: &[Offer]) -> Option<Offer> {
     seen.iter().min_by(nearer).cloned()
 }
 
-/// The offers that keep up and that no other dominates, cheapest first; of those that
-/// are alike the first.
+/// Returns the offers on the Pareto front that keep up, the cheapest first. Of similar offers,
+/// returns the first.
 fn pareto<'a>(seen: impl Iterator<Item = &'a Offer>) -> Vec<Offer> {
     let seen: Vec<&Offer> = seen.filter(|o| o.latency.is_some()).collect();
     let mut kept: Vec<Offer> = Vec::new();

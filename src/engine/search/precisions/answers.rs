@@ -1,5 +1,5 @@
-//! Answers of members in several precisions, kept so that any choice of precisions is combined
-//! and counted without running a network again.
+//! The answers of members in several precisions. They are kept so that any choice of precisions can
+//! be combined and counted without running a network again.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use crate::serving::{Answer, Part};
 use divisi_model::ensemble::{CombinationRule, MemberPrecision};
 use divisi_runtime::device::MemberIndex;
 
-/// A member that is computed in one precision: what it answers, and how long it takes.
+/// A member in one precision: its answers and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberVariant {
     /// The precision.
     pub precision: MemberPrecision,
-    /// Its row for each labelled sample, one after another.
+    /// The row for each labelled sample, one after another.
     pub rows: Vec<f32>,
-    /// The seconds that a sample takes.
+    /// The seconds per sample.
     pub seconds: f64,
 }
 
-/// A choice of a variant of each member, by its number: 0 is float32.
+/// The chosen variant of each member, by its number. 0 is float32.
 pub type VariantChoice = Vec<usize>;
 
-/// The answers of all members in all their precisions to labelled samples.
+/// The answers of all members in all precisions to labelled samples.
 #[derive(Clone)]
 pub struct VariantAnswers {
     rule: Arc<dyn CombinationRule>,
@@ -32,13 +32,13 @@ pub struct VariantAnswers {
     members: Vec<Vec<MemberVariant>>,
 }
 
-/// Why answers cannot be counted together.
+/// The reason why answers cannot be counted together.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum UnevenAnswers {
-    /// A member has no variant, so none in float32.
+    /// A member has no variant, not even float32.
     #[error("member {0}: expected its answers in float32, found none")]
     NoVariant(MemberIndex),
-    /// A variant does not answer every sample with a score for each class.
+    /// A variant lacks a score for each class of every sample.
     #[error("member {member} in {precision}: expected {expected} numbers, found {found}")]
     Rows {
         /// The member.
@@ -47,13 +47,13 @@ pub enum UnevenAnswers {
         precision: MemberPrecision,
         /// Samples times classes.
         expected: usize,
-        /// The numbers of the variant.
+        /// The count of the variant's numbers.
         found: usize,
     },
 }
 
 impl VariantAnswers {
-    /// Takes the variants of each member, that in float32 first, with the classes of the samples.
+    /// Takes the variants of each member, float32 first, and the classes of the samples.
     ///
     /// # Errors
     /// A member has no variant, or one that does not answer every sample.
@@ -90,23 +90,23 @@ impl VariantAnswers {
         self.labels.len()
     }
 
-    /// Returns the variants of each member, that in float32 first.
+    /// Returns the variants of each member, float32 first.
     pub fn members(&self) -> &[Vec<MemberVariant>] {
         &self.members
     }
 
-    /// Returns the choice of float32 throughout.
+    /// Returns the choice with float32 for all members.
     pub fn float32(&self) -> VariantChoice {
         vec![0; self.members.len()]
     }
 
-    /// Returns the seconds that a sample takes in all members together.
+    /// Returns the seconds per sample of all members together.
     pub fn seconds(&self, choice: &[usize]) -> f64 {
         let chosen = self.members.iter().zip(choice);
         chosen.map(|(variants, at)| variants[*at].seconds).sum()
     }
 
-    /// Returns whether the ensemble answers the class of each sample, combined as serving does.
+    /// Returns for each sample whether the ensemble answers its class, combined as in serving.
     pub fn right(&self, choice: &[usize]) -> Vec<bool> {
         let rule = self.rule.as_ref();
         let part = Part::new(self.samples());

@@ -1,5 +1,5 @@
-//! The choice of precisions: from float32 throughout, one change after another, as long as the
-//! ensemble's accuracy stays within what may be lost.
+//! The choice of precisions: from float32 for all members, one change after another, while the
+//! ensemble's accuracy stays within the allowed loss.
 
 use std::cmp::Ordering;
 
@@ -12,89 +12,89 @@ use divisi_runtime::device::MemberIndex;
 use super::answers::{VariantAnswers, VariantChoice};
 
 ranged! {
-    /// Percentage points that the accuracy of an ensemble may fall below that of float32 throughout.
+    /// The allowed loss of an ensemble's accuracy relative to float32, in percentage points.
     AccuracyLoss(f64) = 0.0, 100.0, "{} to {} percentage points"
 }
 
-/// Samples of which half decide and half are counted after: with fewer, all decide.
+/// The fewest samples for a split into deciding and unseen halves. With fewer, all samples decide.
 pub const ENOUGH_SAMPLES: usize = 200;
 
-/// The share of the time of another variant below which one is faster: times that are measured
-/// differ by some hundredths from run to run.
+/// A variant counts as faster if its time is below this share of the other's. Measured times vary
+/// by a few hundredths from run to run.
 pub const FASTER: f64 = 0.95;
 
-/// Answers that are right, in float32 throughout and in a choice, of the same samples.
+/// The right answers of all members in float32, and of a choice, to the same samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RightAnswers {
-    /// The samples.
+    /// The number of samples.
     pub samples: usize,
-    /// Those answered right in float32 throughout.
+    /// The right answers with float32 for all members.
     pub float32: usize,
-    /// Those answered right in the choice.
+    /// The right answers of the choice.
     pub chosen: usize,
 }
 
 impl RightAnswers {
-    /// Returns the percentage points of accuracy that the choice loses, below 0 if it gains some.
+    /// Returns the accuracy that the choice loses in percentage points, negative if it gains.
     pub fn lost_points(&self) -> f64 {
         let lost = self.float32 as f64 - self.chosen as f64;
         100.0 * lost / self.samples.max(1) as f64
     }
 
-    /// Whether the choice loses no more than `most`.
+    /// Returns whether the choice loses at most `most`.
     pub fn is_within(&self, most: AccuracyLoss) -> bool {
         let lost = self.float32 as f64 - self.chosen as f64;
-        // 0.7 points of 1000 samples are 7 of them, however 0.7 is rounded.
+        // 0.7 points of 1000 samples are 7 samples, regardless of the rounding of 0.7.
         100.0 * lost <= most.get() * self.samples as f64 * (1.0 + 1e-12)
     }
 }
 
-/// The reason why a variant other than float32 was chosen or not.
+/// The reason why a variant other than float32 was or was not chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum VariantFate {
     /// It was chosen.
     Chosen,
-    /// It takes no less than [`FASTER`] of the time of what was chosen of this member.
+    /// Its time is not below [`FASTER`] times that of the member's chosen variant.
     NotFaster,
-    /// In place of what was chosen of this member it would lose more than allowed: so many
-    /// percentage points, on the samples that decided.
+    /// It would lose more accuracy than allowed in place of the chosen variant; holds the loss in
+    /// percentage points on the deciding samples.
     LosesTooMuch(f64),
-    /// The samples that decided allowed it, and all samples together did not.
+    /// The deciding samples allowed it, but all samples together did not.
     RefusedByAll,
 }
 
-/// A member in a precision other than float32: what it costs, and whether it was chosen.
+/// A member in a precision other than float32: its cost and its fate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantReport {
     /// The member.
     pub member: MemberIndex,
     /// The precision.
     pub precision: MemberPrecision,
-    /// The seconds that a sample takes the member in float32.
+    /// The member's seconds per sample in float32.
     pub float32_seconds: f64,
-    /// The seconds that it takes in this precision.
+    /// The member's seconds per sample in this precision.
     pub seconds: f64,
-    /// The ensemble's answers to all samples where this member alone is computed so.
+    /// The ensemble's answers to all samples with only this member in this precision.
     pub alone: RightAnswers,
-    /// Why it was chosen or not.
+    /// Whether it was chosen, with the reason.
     pub fate: VariantFate,
 }
 
-/// The precisions that were chosen, with what they cost.
+/// The chosen precisions and their cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PrecisionChoice {
     /// The precision of each member.
     pub precisions: Vec<MemberPrecision>,
-    /// The accuracy that might be lost.
+    /// The allowed loss of accuracy.
     pub allowed: AccuracyLoss,
-    /// The seconds that a sample takes in all members together, in float32 and as chosen.
+    /// The seconds per sample of all members together, in float32 and in the chosen precisions.
     pub seconds: (f64, f64),
     /// The ensemble's answers to all samples.
     pub all: RightAnswers,
-    /// Its answers to the samples that decided nothing; `None` where there are too few, or where
-    /// they had changes refused.
+    /// The answers to the unseen samples. `None` if there are too few samples, or if unseen samples
+    /// refused a change.
     pub unseen: Option<RightAnswers>,
-    /// The changes that the deciding samples allowed, and all samples together did not.
+    /// The number of changes that the deciding samples allowed and all samples together did not.
     pub refused_by_all: usize,
     /// Each member in each precision other than float32.
     pub variants: Vec<VariantReport>,
@@ -102,11 +102,13 @@ pub struct PrecisionChoice {
 
 /// Chooses the precision of each member.
 ///
-/// It begins with float32 throughout. Of all changes of one member to a faster variant that keep
-/// the ensemble's accuracy within `allowed`, it makes the one that saves the most time for each
-/// answer lost, until none is left. With [`ENOUGH_SAMPLES`] every other sample decides, and the
-/// others are counted once the choice is made. A change after which all samples together would
-/// lose more than `allowed` is refused; then no sample is left that decided nothing.
+/// Begins with float32 for all members. Of all changes of one member to a faster variant that keep
+/// the ensemble's accuracy within `allowed`, makes the change that saves most time per lost answer,
+/// until none is left.
+///
+/// With at least [`ENOUGH_SAMPLES`] samples, every other sample decides, and the remaining ones are
+/// counted after the choice. A change is refused if all samples together would lose more than
+/// `allowed`. After a refusal no sample counts as unseen.
 pub fn choose_precisions(answers: &VariantAnswers, allowed: AccuracyLoss) -> PrecisionChoice {
     let deciding = match answers.samples() >= ENOUGH_SAMPLES {
         true => EveryNth { first: 0, step: 2 },
@@ -126,7 +128,7 @@ pub fn choose_precisions(answers: &VariantAnswers, allowed: AccuracyLoss) -> Pre
     choosing.end()
 }
 
-/// Samples at equal distances.
+/// Every n-th sample.
 #[derive(Clone, Copy)]
 struct EveryNth {
     first: usize,
@@ -140,7 +142,7 @@ impl EveryNth {
         right.iter().skip(self.first).step_by(self.step).copied()
     }
 
-    /// Returns the number of those that are right.
+    /// Returns the number of right answers.
     fn count(self, right: &[bool]) -> usize {
         self.of(right).filter(|right| *right).count()
     }
@@ -150,14 +152,14 @@ impl EveryNth {
 struct VariantChange {
     member: usize,
     variant: usize,
-    /// Seconds a sample.
+    /// Saved seconds per sample.
     saved: f64,
-    /// Answers that are no longer right, below 0 if more are.
+    /// The number of right answers lost, negative for a gain.
     lost: f64,
 }
 
 impl VariantChange {
-    /// Compares the time saved for each answer lost. What loses none comes before what does.
+    /// Compares the saved time per lost answer. A change without losses comes first.
     fn cmp_worth(&self, other: &Self) -> Ordering {
         match (self.lost > 0.0, other.lost > 0.0) {
             (false, true) => Ordering::Greater,
@@ -176,10 +178,10 @@ struct Choosing<'a> {
     allowed: AccuracyLoss,
     /// The samples that decide.
     deciding: EveryNth,
-    /// Which answers are right in float32 throughout.
+    /// Whether each answer is right in float32.
     float32: Vec<bool>,
     choice: VariantChoice,
-    /// Members and variants of changes that all samples refused.
+    /// Members and variants of changes that all samples together refused.
     refused: Vec<(usize, usize)>,
 }
 
@@ -198,7 +200,7 @@ impl Choosing<'_> {
         }
     }
 
-    /// Returns the seconds of what is chosen of a member, and of another variant of it.
+    /// Returns the seconds of a member's chosen variant, and of another of its variants.
     fn seconds(&self, member: usize, variant: usize) -> (f64, f64) {
         let variants = &self.answers.members()[member];
         let now = self.choice[member];
@@ -210,13 +212,13 @@ impl Choosing<'_> {
         then < FASTER * now
     }
 
-    /// Returns the members and numbers of all variants but those in float32.
+    /// Returns the members and numbers of all variants except float32.
     fn variants(&self) -> impl Iterator<Item = (usize, usize)> + use<'_> {
         let members = self.answers.members().iter().enumerate();
         members.flat_map(|(member, variants)| (1..variants.len()).map(move |at| (member, at)))
     }
 
-    /// Returns the change that saves most for each answer lost, the first of equals.
+    /// Returns the change that saves most per lost answer, the first of equals.
     fn best_change(&self) -> Option<VariantChange> {
         let right = self.counted(&self.choice, self.deciding).chosen;
         let faster = self.variants().filter(|(m, v)| self.is_faster(*m, *v));

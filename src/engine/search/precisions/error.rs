@@ -1,4 +1,4 @@
-//! Why precisions cannot be chosen by the accuracy that they lose.
+//! The errors of a choice of precisions by accuracy loss.
 
 use thiserror::Error;
 
@@ -6,16 +6,16 @@ use divisi_model::codes::{Code, Coded};
 
 use super::answers::UnevenAnswers;
 
-/// Why precisions cannot be chosen by the accuracy that they lose.
+/// The errors of a choice of precisions by accuracy loss.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum AccuracyLossError {
-    /// Several models are served together, or a pipeline, which no rule combines.
+    /// There are several models, or a pipeline, which has no combination rule.
     #[error("expected one ensemble, found {0}")]
     NoEnsemble(&'static str),
     /// The ensemble does not answer classes.
     #[error("expected an ensemble of classes, found one of {0}")]
     NoClasses(&'static str),
-    /// The weights are made up.
+    /// The weights are synthetic.
     #[error("`{0}` has synthetic weights: accuracy would mean nothing")]
     Synthetic(String),
     /// The samples have no labels.
@@ -23,14 +23,14 @@ pub enum AccuracyLossError {
     NoLabels,
     /// A device is simulated.
     #[error(
-        "expected devices that compute, found `{0}`, which is simulated: it answers constants, \
-         and takes the same time in every precision"
+        "expected real devices, found `{0}`, which is simulated: it answers constants and takes \
+         the same time in every precision"
     )]
     Simulated(String),
-    /// Processors and GPUs are served on together.
+    /// The devices include both processors and GPUs.
     #[error(
-        "expected processors alone or GPUs alone, since they differ in their precisions and \
-         answers, found `{cores}` and `{gpu}`"
+        "expected only CPUs or only GPUs, because their precisions and answers differ; found \
+         `{cores}` and `{gpu}`"
     )]
     MixedDevices {
         /// A partition of processors.
@@ -38,7 +38,7 @@ pub enum AccuracyLossError {
         /// A GPU.
         gpu: String,
     },
-    /// The answers do not belong together.
+    /// The answers do not match.
     #[error(transparent)]
     Uneven(#[from] UnevenAnswers),
 }

@@ -1,6 +1,5 @@
-//! The choice of the precision of each member before a search: each member answers labelled
-//! samples once in each precision, and what is fastest is taken as long as the ensemble's
-//! accuracy holds.
+//! The choice of each member's precision before a search: each member answers labelled samples once
+//! in each precision, and the fastest precisions win that keep the ensemble's accuracy.
 
 mod answers;
 mod choice;

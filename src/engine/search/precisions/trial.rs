@@ -1,4 +1,4 @@
-//! The runs that a choice of precisions rests on: every member in every precision is profiled, and
+//! The measurements for a choice of precisions: every member is profiled in every precision and
 //! answers each labelled sample once.
 
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use super::answers::{MemberVariant, VariantAnswers};
 use super::choice::{AccuracyLoss, PrecisionChoice, choose_precisions};
 use super::error::AccuracyLossError;
 
-/// All that is tried before a choice of precisions.
+/// The inputs for a choice of precisions.
 pub struct PrecisionTrial<'a> {
     /// One ensemble of classes.
     pub demand: &'a Demand,
-    /// The devices: processors alone, or GPUs alone.
+    /// The devices: only processors, or only GPUs.
     pub devices: &'a Devices,
     /// The factory of workers.
     pub factory: Arc<dyn PredictorFactory>,
@@ -40,25 +40,24 @@ pub struct PrecisionTrial<'a> {
     pub control: &'a Control,
 }
 
-/// Every member in one precision: what its batches cost and take, and what it answers.
+/// Every member in one precision: costs, memory and answers.
 pub struct MeasuredMembers {
     /// The costs of batches on the devices.
     pub costs: Costs,
     /// The memory of workers.
     pub footprints: Footprints,
-    /// Of each member its row for each sample, one after another.
+    /// The rows of each member for all samples, one after another.
     pub rows: Vec<Vec<f32>>,
 }
 
-/// Of each member what it answers and how long it takes, in one precision.
+/// The variant of each member in one precision.
 type VariantsOfAll = Vec<MemberVariant>;
 
 impl PrecisionTrial<'_> {
-    /// Returns the ensemble, and float32 with the other precisions of the devices, where these
-    /// can be chosen by the accuracy that they lose.
+    /// Returns the ensemble, and all precisions of the devices with float32 first.
     ///
     /// # Errors
-    /// There is not one ensemble of classes, or the devices do not compute, or not alike.
+    /// The demand is not one ensemble of classes, or the devices are simulated or mixed.
     pub fn check<'a>(
         demand: &'a Demand,
         devices: &Devices,
@@ -77,12 +76,12 @@ impl PrecisionTrial<'_> {
         }
     }
 
-    /// Chooses the precision of each member so that the ensemble's accuracy on the samples falls
-    /// by no more than `allowed`.
+    /// Chooses the precision of each member so that the ensemble's accuracy on the samples falls by
+    /// at most `allowed`.
     ///
     /// # Errors
-    /// Accuracy cannot be counted, no device is large enough, a network does not run, or the
-    /// search was cancelled.
+    /// Accuracy cannot be counted, no device is large enough, a network does not run, or the search
+    /// was cancelled.
     pub fn choose(&self, allowed: AccuracyLoss) -> Result<PrecisionChoice, SearchError> {
         let (ensemble, precisions) = Self::check(self.demand, self.devices)?;
         let labels = self.labels()?;
@@ -100,7 +99,7 @@ impl PrecisionTrial<'_> {
     /// Returns the classes of the samples.
     ///
     /// # Errors
-    /// The samples have none.
+    /// The samples have no classes.
     pub fn labels(&self) -> Result<Vec<usize>, AccuracyLossError> {
         let targets = self.samples.targets().ok_or(AccuracyLossError::NoLabels)?;
         let labels = (0..self.samples.len()).map(|at| match targets.of(at) {
@@ -110,7 +109,7 @@ impl PrecisionTrial<'_> {
         labels.collect()
     }
 
-    /// Profiles every member in a precision, and runs every sample once.
+    /// Profiles every member in one precision, and runs every sample once.
     fn tried(&self, precision: MemberPrecision) -> Result<VariantsOfAll, SearchError> {
         let measured = self.measure(precision)?;
         let sizes = &self.demand.models().batch_sizes;
@@ -123,7 +122,7 @@ impl PrecisionTrial<'_> {
         Ok(variants.collect())
     }
 
-    /// Profiles every member in a precision where no profile is kept, and runs every sample once.
+    /// Profiles every member in one precision unless a profile is kept, and runs every sample once.
     ///
     /// # Errors
     /// No device is large enough, a network does not run, or the search was cancelled.
@@ -139,7 +138,7 @@ impl PrecisionTrial<'_> {
         })
     }
 
-    /// Returns the profile of a worker of every member in a precision, on the kind of a device.
+    /// Returns the profile of every member's worker in one precision, on the kind of a device.
     ///
     /// # Errors
     /// A network does not run, or the search was cancelled.
@@ -242,7 +241,7 @@ fn precisions(devices: &Devices) -> Result<Vec<MemberPrecision>, AccuracyLossErr
     }
 }
 
-/// Returns the precision of processors, where there are no GPUs.
+/// Returns a precision of processors, for devices without GPUs.
 fn of_cores(cores: CpuPrecision) -> MemberPrecision {
     MemberPrecision {
         cores,
@@ -250,7 +249,7 @@ fn of_cores(cores: CpuPrecision) -> MemberPrecision {
     }
 }
 
-/// Returns the precision of GPUs, where there is nothing else.
+/// Returns a precision of GPUs, for devices without processors.
 fn of_gpus(gpus: Precision) -> MemberPrecision {
     let named = gpus.name().parse::<MemberPrecision>();
     named.unwrap_or(MemberPrecision {
@@ -259,7 +258,7 @@ fn of_gpus(gpus: Precision) -> MemberPrecision {
     })
 }
 
-/// Returns the variants of each member from those of each precision.
+/// Regroups variants from one list per precision to one list per member.
 fn by_member(tried: Vec<VariantsOfAll>) -> Vec<Vec<MemberVariant>> {
     let mut members: Vec<Vec<MemberVariant>> = Vec::new();
     for of_all in tried {
@@ -270,8 +269,8 @@ fn by_member(tried: Vec<VariantsOfAll>) -> Vec<Vec<MemberVariant>> {
     members
 }
 
-/// Returns the seconds between two samples of a member where all devices compute it alone, each in
-/// the batches that suit it best.
+/// Returns the seconds per sample of a member that has all devices to itself, each with its best
+/// batch size.
 fn seconds(costs: &Costs, member: MemberIndex, devices: &Devices, sizes: &BatchSizes) -> f64 {
     let on = |device: DeviceIndex| {
         let rates = sizes.iter().map(|size| {

@@ -1,7 +1,7 @@
-//! Measuring batches: every partition of a kind runs the same batches at the same
-//! time, as they will while serving, so that what they take from each other (memory
-//! bandwidth, shared caches, a core's turbo) is in the figure. A GPU is measured by itself:
-//! a lane of the batch size, from samples in host memory to answers there.
+//! Measures batches. Every partition of a kind runs the same batches at the same time, as it will
+//! while serving, so that their contention (memory bandwidth, shared caches, a core's turbo) is
+//! part of the figures. A GPU is measured alone: a lane of the batch size, from samples in host
+//! memory to answers in host memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,19 +22,19 @@ use divisi_runtime::device::{
 
 use super::Profiler;
 
-/// Batches of one size are repeated until they took so long together: shorter runs
-/// measure the clock and the machine's interruptions.
+/// The least total time of batches of one size. Shorter measurements are dominated by the clock and
+/// by interruptions.
 const LEAST_TIME: Duration = Duration::from_millis(6);
-/// And at least so often where they are short, so that one interruption does not count.
+/// The fewest runs of short batches, so that one interruption does not count.
 const LEAST_RUNS: usize = 3;
-/// A size whose rows take so much longer than another's is measured again, and the less
-/// counts: it may be dearer, or something else may have had the core.
+/// A size whose time per row exceeds another's by this factor is measured again, and the lower time
+/// counts. The size may be slower, or another program may have used the core.
 const STANDS_OUT: f64 = 1.05;
-/// A batch longer than this is run once: it averages over interruptions by itself.
+/// A longer batch is run once, because it averages over interruptions by itself.
 const LONG: Duration = Duration::from_millis(8);
 
-/// `(rows, seconds)` of batches of `member` at each of `sizes`, largest first, with all
-/// of `devices` busy; the mean over them.
+/// Returns `(rows, seconds)` of batches of `member` at each of `sizes`, largest first, as the mean
+/// over all `devices`, which are busy at the same time.
 pub(super) fn measure(
     profiler: &Profiler<'_>,
     member: MemberIndex,
@@ -50,7 +50,8 @@ pub(super) fn measure(
     Ok(points.map(|(i, rows)| (*rows, mean(i))).collect())
 }
 
-/// Does the same on all of `devices` at the same time, in a thread for each: a worker pins its own.
+/// Runs `work` on all of `devices` at the same time, each in its own thread, because a worker pins
+/// its thread.
 pub(super) fn on_each<T: Send>(
     devices: &[DeviceIndex],
     work: impl Fn(DeviceIndex) -> Result<T, SearchError> + Sync,
@@ -69,7 +70,8 @@ pub(super) fn on_each<T: Send>(
     })
 }
 
-/// Seconds at each of `sizes` on one device; then keeps it busy until all are done.
+/// Returns the seconds at each of `sizes` on one device, then keeps the device busy until all are
+/// done.
 fn on_device(
     profiler: &Profiler<'_>,
     member: MemberIndex,
@@ -92,13 +94,13 @@ fn on_device(
     Ok(times)
 }
 
-/// A worker without an engine around it.
+/// A worker without an engine.
 pub(super) enum ProfiledWorker {
     Partition(Partition),
     Gpu(Box<GpuRunner>),
 }
 
-/// One on a CPU partition.
+/// A worker on a CPU partition.
 pub(super) struct Partition {
     predictor: Box<dyn Predictor>,
     input: Tensor,
@@ -134,12 +136,12 @@ impl ProfiledWorker {
     }
 
     fn times(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Vec<f64>, SearchError> {
-        // Not counted: it pays for cold memory and a sleeping core.
+        // Not counted, because it warms up the memory and wakes the core.
         self.run(sizes[sizes.len() - 1])?;
         let mut times = Vec::new();
         for &rows in sizes {
             if let ProfiledWorker::Gpu(_) = self {
-                // What suits a shape is looked for when it first comes.
+                // The first run of a shape also selects its kernels.
                 self.run(rows)?;
             }
             times.push(self.time(rows)?);
@@ -157,8 +159,8 @@ impl ProfiledWorker {
         Ok(times)
     }
 
-    /// Seconds of one batch: the median, since an interruption of one in three runs is
-    /// not one of every third batch while serving.
+    /// Returns the seconds of one batch: the median, so that an interruption in one of three runs
+    /// does not count.
     fn time(&mut self, rows: usize) -> Result<f64, SearchError> {
         let (mut times, mut total) = (Vec::new(), Duration::ZERO);
         loop {
@@ -191,8 +193,8 @@ fn on_gpu(
     Ok(runner)
 }
 
-/// Fills rows of a member's input. Named tensors are those of calibration samples, evenly taken of
-/// all, since a network cannot take any number as an id or a length, and its time depends on the
+/// Fills rows of a member's input. Named tensors come from evenly spaced calibration samples,
+/// because arbitrary numbers are not valid ids or lengths, and the time of a network depends on the
 /// lengths.
 fn fill(profiler: &Profiler<'_>, member: MemberIndex, rows: &mut [f32]) {
     let ensemble = profiler.holder(member);
@@ -208,7 +210,7 @@ fn fill(profiler: &Profiler<'_>, member: MemberIndex, rows: &mut [f32]) {
     }
 }
 
-/// Samples that are no two alike.
+/// Fills rows with samples that all differ.
 fn mix(rows: &mut [f32]) {
     let mixed = |i: usize| (i.wrapping_mul(2_654_435_761) >> 8) % 1000;
     let values = rows.iter_mut().enumerate();

@@ -1,5 +1,5 @@
-//! Profiles of this machine's devices: what a batch of each member takes on each kind
-//! of device, measured once and kept.
+//! Profiles of this machine's devices: the time of each member's batches on each kind of device,
+//! measured once and kept.
 
 mod measure;
 mod worker;
@@ -29,14 +29,13 @@ use worker::profile_worker;
 
 pub use worker::WorkerProfile;
 
-/// Everything that profiles are made from.
+/// The inputs for profiles.
 pub struct Profiler<'a> {
-    /// The models, with the samples of those that are asked for them.
+    /// The models, with the samples for measuring.
     pub catalogue: &'a Catalogue,
     /// The devices.
     pub devices: &'a Devices,
-    /// The memory of each worker: batches that do not fit in the memory that is left are not
-    /// measured.
+    /// The memory of each worker. Batches that do not fit in the remaining memory are not measured.
     pub footprints: &'a Footprints,
     /// The factory of workers.
     pub factory: &'a dyn PredictorFactory,
@@ -51,25 +50,25 @@ pub struct Profiler<'a> {
 pub struct Profiled {
     /// The costs.
     pub costs: Costs,
-    /// Members measured now, counted once a kind of device; the others were known.
+    /// Members measured now, counted once per kind of device. The others were known.
     pub measured: usize,
-    /// The time that it took.
+    /// The time taken.
     pub elapsed: Duration,
 }
 
-/// Partitions of as many threads are one kind, GPUs of one model another: what is measured
-/// on one holds for all.
+/// Devices of one kind, which share a profile: partitions with the same number of threads, or GPUs
+/// of one model.
 struct LikeDevices<'a> {
     like: &'a DeviceKind,
     devices: Vec<DeviceIndex>,
 }
 
-/// Seconds of a batch on a device that is lost.
+/// The seconds of a batch on a lost device.
 const NEVER: f64 = 1e6;
 
 impl LikeDevices<'_> {
-    /// Those that are busy while it is measured: what is of the host takes from each other,
-    /// GPUs do not.
+    /// Returns the devices that are busy during a measurement: all devices of the host, because
+    /// they contend with each other, or one GPU.
     fn busy(&self) -> &[DeviceIndex] {
         match self.like.is_of_host() {
             true => &self.devices,
@@ -77,7 +76,7 @@ impl LikeDevices<'_> {
         }
     }
 
-    /// Whether devices of the kind may be gone while the host goes on.
+    /// Returns whether devices of the kind may be lost while the host continues.
     fn may_be_lost(&self) -> bool {
         !self.like.is_of_host()
     }
@@ -88,17 +87,17 @@ impl Profiler<'_> {
         self.catalogue.models()
     }
 
-    /// Returns the ensemble whose samples a member is measured with.
+    /// Returns the ensemble whose samples are used to measure a member.
     fn holder(&self, column: MemberIndex) -> &Ensemble {
         let holder = self.catalogue.holder(column);
         holder.map_or(self.models(), |(entry, _)| entry.ensemble())
     }
 
-    /// Laws of simulated devices; profiles of the others, measured where none is kept.
+    /// Returns the laws of simulated devices, and profiles of the others, measured if none is kept.
     ///
     /// # Errors
-    /// A network does not run, a member fits on no device of a kind at any batch size,
-    /// or the search was cancelled.
+    /// A network does not run, a member fits on no device of a kind at any batch size, or the
+    /// search was cancelled.
     pub fn costs(&self) -> Result<Profiled, SearchError> {
         let started = Instant::now();
         let mut costs = Costs::of_laws(self.models(), self.devices);
@@ -124,7 +123,7 @@ impl Profiler<'_> {
         })
     }
 
-    /// The same from profiles that are kept alone; what there is none of is unknown.
+    /// Returns costs from laws and kept profiles only. The others are unknown.
     pub fn kept(&self) -> Costs {
         let mut costs = Costs::of_laws(self.models(), self.devices);
         for kind in self.kinds() {
@@ -144,13 +143,13 @@ impl Profiler<'_> {
         costs
     }
 
-    /// From what is `known`, and from profiles that are kept where that is not all.
+    /// Returns the costs in `known`, completed by kept profiles. Measures nothing.
     ///
     /// # Errors
-    /// Neither knows a member on a device.
+    /// The costs of a member on a device are unknown.
     pub fn without_measuring(&self, known: Option<&Costs>) -> Result<Profiled, SearchError> {
         let started = Instant::now();
-        // Whoever asks has predicted by it: the same matrix is not predicted twice.
+        // The caller has predicted with these costs, so the same matrix keeps its prediction.
         let whole = known.filter(|known| known.is_complete());
         let mut costs = whole.map_or_else(|| self.kept(), Clone::clone);
         if let Some(known) = known {
@@ -169,8 +168,8 @@ impl Profiler<'_> {
         })
     }
 
-    /// Returns how long a worker of a member takes to load and how its slowest batches differ from
-    /// the usual one, on the kind of a device: as it is kept, else measured.
+    /// Returns the loading time of a member's worker and the tail of its batch times on the kind of
+    /// a device: the kept profile, or a new measurement.
     ///
     /// # Errors
     /// The device is simulated, a network does not run, or the search was cancelled.
@@ -192,7 +191,7 @@ impl Profiler<'_> {
         }
         let found = profile_worker(self, member, kind.busy(), smallest)?;
         if let Some(path) = path {
-            // As for the times of batches.
+            // Ignores errors, as for the times of batches.
             let _ = write_checked(&path, &found);
         }
         Ok(found)
@@ -232,21 +231,21 @@ impl Profiler<'_> {
             }
         }
         for kind in &mut kinds {
-            // A lost one is asked last.
+            // Sorts lost devices last.
             kind.devices
                 .sort_by_key(|&device| self.devices.memory_bytes(device) == 0);
         }
         kinds
     }
 
-    /// Returns nearly endless times for GPUs that are all lost. No worker is placed there,
-    /// but their costs must be known.
+    /// Returns nearly infinite times if all GPUs of the kind are lost. No worker is placed there,
+    /// but the costs must be known.
     fn never(&self, kind: &LikeDevices<'_>) -> Option<BatchTimes> {
         let lost = self.devices.memory_bytes(kind.devices[0]) == 0;
         (kind.may_be_lost() && lost).then(|| BatchTimes::new(vec![(1, NEVER)]).ok())?
     }
 
-    /// The profile kept, or a new one; whether it is new.
+    /// Returns the kept or a new profile, and whether it is new.
     fn profile(
         &self,
         member: MemberIndex,
@@ -264,13 +263,13 @@ impl Profiler<'_> {
         let points = measure(self, member, kind.busy(), &sizes)?;
         let profile = BatchTimes::new(points)?;
         if let Some(path) = path {
-            // What cannot be kept is measured again next time; nothing else is lost.
+            // A profile that cannot be kept is only measured again next time.
             let _ = keep(&path, &profile);
         }
         Ok((Arc::new(profile), true))
     }
 
-    /// Batch sizes that fit on every device that is measured at once, largest first.
+    /// Returns the batch sizes that fit on all devices measured at once, the largest first.
     fn sizes(
         &self,
         member: MemberIndex,
@@ -282,7 +281,7 @@ impl Profiler<'_> {
         let free = self.devices.memory_bytes(device) / kind.busy().len() as u64;
         let fitting = sizes.iter().rev().filter(|&&size| needed(size) <= free);
         let fitting: Vec<usize> = fitting.map(|s| s.get()).collect();
-        // Where not all of them fit at once, the smallest may fit alone.
+        // If workers on all devices do not fit at once, the smallest may fit alone.
         if fitting.is_empty() {
             return Ok(vec![sizes[0].get()]);
         }
@@ -290,7 +289,7 @@ impl Profiler<'_> {
     }
 }
 
-/// Returns the lengths of the calibration samples, where these vary.
+/// Returns the lengths of the calibration samples if they vary.
 fn lengths(ensemble: &Ensemble) -> Vec<f32> {
     let samples = ensemble
         .calibration
@@ -300,7 +299,7 @@ fn lengths(ensemble: &Ensemble) -> Vec<f32> {
     rows.filter_map(|row| row.first().copied()).collect()
 }
 
-/// Names a profile: everything that could change a time goes in. Weights do not.
+/// Returns the key of a profile, derived from everything that can change a time. Weights do not.
 fn cpu_key(member: &Member, lengths: &[f32], threads: usize, partitions: usize) -> String {
     let mut hash = Sha256::new();
     let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
@@ -318,11 +317,11 @@ fn cpu_key(member: &Member, lengths: &[f32], threads: usize, partitions: usize) 
     hex(hash)
 }
 
-/// The same for a model of GPU that computes in `precision`.
+/// Returns the key for a model of GPU that computes in `precision`.
 fn gpu_key(member: &Member, gpu: &GpuInfo, precision: Precision) -> String {
     let mut hash = Sha256::new();
     let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
-    // Samples come from this machine's memory.
+    // The samples come from this machine's memory.
     hash.update(format!("profile {build:?} {}", processor()));
     let model = (&gpu.name, gpu.capability, gpu.multiprocessors, gpu.driver);
     let cudnn = cfg!(feature = "cudnn");
@@ -331,17 +330,16 @@ fn gpu_key(member: &Member, gpu: &GpuInfo, precision: Precision) -> String {
     hex(hash)
 }
 
-/// The beginnings of the names of files of kept times of batches, and of kept profiles of workers,
-/// before the size of their batches.
+/// The prefixes of the files of kept batch times and worker profiles.
 const BATCHES: &str = "profile";
 const WORKERS: &str = "worker";
 
-/// Where the profile called `key` is kept.
+/// Returns the path of the profile with key `key`.
 fn profile_path(folder: &Path, of: &str, key: &str) -> PathBuf {
     folder.join(format!("{of}-{}.json", &key[..32]))
 }
 
-/// A profile that was kept and has all of `sizes`.
+/// Returns a kept profile that contains all of `sizes`.
 fn load(path: &Path, sizes: &[usize]) -> Option<BatchTimes> {
     let profile: BatchTimes = read_checked(path)?;
     let points = Vec::from(profile.clone());

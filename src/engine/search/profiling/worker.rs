@@ -1,5 +1,5 @@
-//! The profile of a worker beside the times of its batches: how long it takes to load, and how far
-//! its slowest batches are from the usual one.
+//! The profile of a worker in addition to its batch times: its loading time, and the tail of its
+//! batch times.
 
 use std::time::{Duration, Instant};
 
@@ -12,27 +12,28 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use super::Profiler;
 use super::measure::{ProfiledWorker, on_each};
 
-/// Equal batches are repeated so often at most: in half of all runs of 69 the slowest one is within the 99th
+/// The most equal batches. In half of all runs of 69, the slowest batch is within the 99th
 /// percentile (0.99 to the power of 69 is 0.5).
 const MOST_BATCHES: usize = RUNS * 69;
-/// And for so long at most, but for one batch.
+/// The longest time for these batches, except for the last one.
 const MOST_TIME: Duration = Duration::from_millis(300);
-/// The runs into which all of them are parted. What disturbs the machine once is in one of them.
+/// The number of runs that the batches are divided into. A single disturbance affects only one of
+/// them.
 const RUNS: usize = 3;
 
-/// The profile of a member's worker beside the times of its batches.
+/// The profile of a member's worker in addition to its batch times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerProfile {
     /// Seconds from weights in memory to the answer to the first batch.
     pub loading: f64,
     /// The 99th percentile of the times of equal batches over their median: 1 or more.
     pub tail: f64,
-    /// The batches that this was found by; where there was no time for all, the slowest counts.
+    /// The number of measured batches. If there was no time for all, the slowest one counts.
     pub batches: usize,
 }
 
-/// Profiles a member's worker for batches of `size`, with all of `devices` busy: the longest loading
-/// and tail of them.
+/// Profiles a member's worker for batches of `size` with all of `devices` busy. Returns the longest
+/// loading time and tail of all.
 pub(super) fn profile_worker(
     profiler: &Profiler<'_>,
     member: MemberIndex,
@@ -73,7 +74,7 @@ fn on_one(
     })
 }
 
-/// Returns about the 99th percentile over the median, of times in the order in which they were found.
+/// Returns about the 99th percentile over the median, of times in measured order.
 fn tail(times: &[f64]) -> f64 {
     let runs = match times.len() < MOST_BATCHES {
         true => 1,

@@ -1,4 +1,4 @@
-//! Batches: from devices with room to finished requests.
+//! Batches, from free devices to finished requests.
 
 use std::time::Duration;
 
@@ -10,44 +10,44 @@ use super::latencies::{Stamps, split};
 use super::rest::DeviceRest;
 use super::{Core, Owed, latencies};
 
-/// The core's answer to a device with room.
+/// The core's answer to a device that is ready for work.
 #[derive(Clone, Debug)]
 pub enum Next<T> {
     /// Run this batch.
     Run(Batch<T>),
-    /// Copy these to the device's memory, in order; then tell [`Core::copied`]. It is
-    /// to be asked again at once.
+    /// Copy these parts to the device's memory in order and call [`Core::copied`] for each. Call
+    /// [`Core::next`] again at once.
     Copy(Vec<Transfer>),
-    /// Sleep until this time (none: until woken).
+    /// Sleep until this time, or until woken if `None`.
     Sleep(Option<Duration>),
 }
 
 /// A batch in execution.
 pub(super) struct RunningBatch {
-    /// The worker that runs it.
+    /// The worker of the batch.
     pub worker: WorkerId,
-    /// The index of the worker's device.
+    /// The worker's device.
     pub device: DeviceIndex,
-    /// The index of the worker's member.
+    /// The worker's member.
     pub member: MemberIndex,
-    /// Its samples.
+    /// The samples.
     pub ranges: Vec<Range>,
-    /// Whether its worker was given up: only its slots are still to be freed.
+    /// Whether the worker was given up, so that only the slots remain to be freed.
     pub given_up: bool,
-    /// Whether its answers are being folded: nobody else may run its samples any more.
+    /// Whether the answers are being folded, so that no other worker may run the samples.
     pub folding: bool,
-    /// Whether its device was lost meanwhile, with all that the device's memory held.
+    /// Whether the device was lost, with everything in its memory.
     pub lost: bool,
 }
 
 impl<T: Clone> Core<T> {
-    /// A device has room: one that runs a batch at a time is free, one that runs them
-    /// side by side asks until it is told to sleep. [`Core::wake_others`] is to be called
-    /// each time.
+    /// Returns the next work for a device that is ready: a device that runs one batch at a time is
+    /// free, and a device that runs batches side by side repeats the call until it is to sleep. The
+    /// driver has to call [`Core::wake_others`] each time.
     pub fn next(&mut self, now: Duration, device: DeviceIndex) -> Next<T> {
         self.rest[device] = DeviceRest::Awake;
         let pick = self.scheduler.next(now, device);
-        // Who copies ahead looks at what others have to do.
+        // Copying ahead depends on the work of other devices.
         self.held_back |= pick != Pick::Wait && self.policy().copies_ahead();
         match pick {
             Pick::Wait => Next::Sleep(self.lay_down(now, device)),
@@ -56,28 +56,27 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// A part was copied to a device's memory.
+    /// Records that a part was copied to a device's memory.
     pub fn copied(&mut self, now: Duration, device: DeviceIndex, part: PartKey) {
         if let Some(asked) = self.scheduler.copied(now, device, part) {
             self.copies[device].copied(now, asked);
         }
     }
 
-    /// Where a part's samples lie in the pool, and what is kept with its request, while that is
-    /// under way.
+    /// Returns the slots of a part's samples in the pool and the request's payload, or `None` if
+    /// the request is over.
     pub fn place_of(&self, part: PartKey) -> Option<(Slice, T)> {
         let entry = self.requests.get(&part.request)?;
         let slice = entry.parts.get(part.part).map(|p| p.slice)?;
         Some((slice, entry.payload.clone()))
     }
 
-    /// A driver holds the memory of the parts that are copied to a device: from now on it
-    /// is told which of them leave.
+    /// Begins recording the parts that leave a device, because its driver holds memory for them.
     pub fn record_departures(&mut self, device: DeviceIndex) {
         self.scheduler.record_departures(device);
     }
 
-    /// Parts that left a device since the last call: their memory is to be freed.
+    /// Returns the parts that left a device since the last call. The driver frees their memory.
     pub fn take_departed(&mut self, device: DeviceIndex) -> Vec<PartKey> {
         self.scheduler.take_departed(device)
     }
@@ -139,8 +138,8 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// A batch was run and is about to be folded; false where its device was lost
-    /// before, so that others run its samples and its answers must be dropped.
+    /// Begins folding the answers of a batch. Returns `false` if its device was lost earlier: other
+    /// devices run its samples, and its answers must be dropped.
     pub fn fold(&mut self, batch: &Batch<T>) -> bool {
         match self.running.get_mut(&batch.id) {
             Some(running) => {
@@ -151,8 +150,8 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Ends a batch that was run and folded. Returns the requests that are complete: none
-    /// where its device was lost meanwhile: others run its samples then.
+    /// Ends a batch that was run and folded. Returns the complete requests. They are empty if its
+    /// device was lost, because other devices run its samples then.
     pub fn finish(&mut self, now: Duration, batch: &Batch<T>, stamps: Stamps) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
         if !self.close_batch(now, batch) {
@@ -181,7 +180,7 @@ impl<T: Clone> Core<T> {
         owed
     }
 
-    /// Takes a batch out of execution; false where it was not in it any more.
+    /// Takes a batch out of execution. Returns `false` if it was no longer in execution.
     pub(super) fn close_batch(&mut self, now: Duration, batch: &Batch<T>) -> bool {
         let Some(running) = self.running.remove(&batch.id) else {
             return false;
@@ -198,7 +197,7 @@ impl<T: Clone> Core<T> {
         true
     }
 
-    /// Requests of the batches that a worker runs.
+    /// Returns the requests of a worker's running batches.
     pub(super) fn running_requests(&mut self, worker: WorkerId) -> Vec<RequestKey> {
         let mut requests: Vec<RequestKey> = Vec::new();
         for running in self.running.values_mut() {

@@ -1,28 +1,28 @@
-//! The samples of a pool by the time at which their requests are due.
+//! The samples of a pool by the due time of their requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Times are told apart by so many milliseconds.
+/// The resolution of due times, in milliseconds.
 const SLOT: u128 = 16;
 
-/// The turn that a request takes among those that its pool holds.
+/// The turn of a request among the requests of its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DueTurn {
-    /// First: it is of the most urgent level, and names no time by which it is to be answered.
+    /// First: a request of the most urgent level without a due time.
     First,
-    /// As it is due by that time, among those of the most urgent level.
+    /// By this due time, among requests of the most urgent level.
     Due(Duration),
-    /// Behind those of another level.
+    /// After the requests of another level.
     Behind,
 }
 
-/// The samples that a pool holds for requests of the most urgent level.
+/// The samples in a pool for requests of the most urgent level.
 #[derive(Debug, Default)]
 pub(super) struct DueSamples {
-    /// Those of requests that go first.
+    /// Samples of requests without a due time, which go first.
     first: usize,
-    /// Those of others, by the slot of the time by which they are due.
+    /// Samples of other requests, by the slot of their due time.
     slots: BTreeMap<u128, usize>,
 }
 
@@ -36,7 +36,7 @@ impl DueSamples {
         }
     }
 
-    /// Takes them off.
+    /// Removes samples of a request.
     pub(super) fn free(&mut self, turn: DueTurn, samples: usize) {
         match turn {
             DueTurn::First => self.first = self.first.saturating_sub(samples),
@@ -54,7 +54,7 @@ impl DueSamples {
         }
     }
 
-    /// Returns the samples that go before those of a request, or `None` where another level does.
+    /// Returns the samples that go before a request, or `None` if another level does.
     pub(super) fn before(&self, turn: DueTurn) -> Option<usize> {
         match turn {
             DueTurn::First => Some(0),

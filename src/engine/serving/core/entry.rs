@@ -1,4 +1,4 @@
-//! A request as the core keeps it.
+//! Requests in the core.
 
 use std::ops;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use super::due::DueTurn;
 use super::owed::Finished;
 use super::waiting::WaitingRequest;
 
-/// A request at the door.
+/// A request before admission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The pipeline that it asks.
+    /// The requested pipeline.
     pub pipeline: PipelineIndex,
-    /// Its samples.
+    /// The number of samples.
     pub samples: usize,
     /// The time after which it fails.
     pub deadline: Option<Duration>,
-    /// The steps whose results it asks for; `None` for all outputs.
+    /// The steps whose results are requested, or `None` for all outputs.
     pub outputs: Option<Vec<StepIndex>>,
-    /// Its priority, where its pipeline has some; 0 for the default.
+    /// The priority, if the pipeline has priorities. 0 is the default.
     pub priority: u64,
-    /// How long it waits for its first batch at most, where its pipeline lets it say so.
+    /// The longest wait for the first batch, if the pipeline allows the request to set one.
     pub patience: Option<Duration>,
-    /// When it is to be answered: of requests of one priority those run first that are due first, before
-    /// them those that name no time.
+    /// The due time of the answer. Requests of one priority run in the order of their due times,
+    /// after requests without one.
     pub due: Option<Duration>,
 }
 
 impl Arrival {
-    /// Asks the first pipeline for all outputs.
+    /// Creates an arrival at the first pipeline for all outputs.
     pub fn of(samples: usize) -> Self {
         Arrival {
             pipeline: PipelineIndex::default(),
@@ -46,42 +46,43 @@ impl Arrival {
         }
     }
 
-    /// The same, given up at `deadline`.
+    /// Sets the deadline.
     #[must_use]
     pub fn until(self, deadline: Option<Duration>) -> Self {
         Arrival { deadline, ..self }
     }
 }
 
-/// A request that was let in: where its samples go.
+/// An admitted request, with the slots for its samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
     /// The request's number.
     pub request: RequestKey,
-    /// Where its samples go, part by part.
+    /// The slots for its samples, part by part.
     pub parts: Vec<Slice>,
 }
 
-/// A step of the host's that is to be run for a part; then [`Core::made`] is to be told.
+/// A step on the host that is ready to run for a part. The driver reports its end by
+/// [`Core::made`].
 #[derive(Clone, Debug)]
 pub struct HostWork<T> {
     /// The request.
     pub request: RequestKey,
-    /// Number of the part in it.
+    /// The number of the part in the request.
     pub part: usize,
     /// The step.
     pub step: StepIndex,
-    /// The rows that it is to be run for.
+    /// The rows to run.
     pub rows: RowSet,
-    /// The steps whose results it may read, each with the rows that these exist for.
+    /// The steps whose results the step may read, each with its existing rows.
     pub held: Vec<(StepIndex, RowSet)>,
-    /// When it could be run.
+    /// The time at which the step could run.
     pub arrived: Duration,
-    /// When it was begun; the driver says so.
+    /// The time at which the step began, set by the driver.
     pub started: Duration,
-    /// Samples of the part.
+    /// The number of the part's samples.
     pub samples: usize,
-    /// Kept with the request by the driver.
+    /// The driver's data for the request.
     pub payload: T,
 }
 
@@ -92,13 +93,13 @@ pub(super) struct RequestEntry<T> {
     pub wanted: WantedSteps,
     pub parts: Vec<PartEntry>,
     pub samples: usize,
-    /// Parts that are not over.
+    /// The number of parts that are not over.
     pub open: usize,
-    /// Parts that hold their slots.
+    /// The number of parts that hold their slots.
     pub held: usize,
-    /// Places of its samples in the order in which samples run; none before they are queued.
+    /// The positions of its samples in the order of execution. Empty before they are queued.
     pub orders: ops::Range<SampleOrder>,
-    /// It waits for its first batch, where its pipeline bounds that.
+    /// Set while the request waits for its first batch, if the pipeline bounds that wait.
     pub waiting: Option<WaitingRequest>,
     pub submitted: Duration,
     pub due: Option<Duration>,
@@ -106,38 +107,38 @@ pub(super) struct RequestEntry<T> {
     pub deadline: Option<Duration>,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,
-    /// A batch of it has begun, or none will any more.
+    /// Whether one of its batches has begun, or none ever will.
     pub begun: bool,
-    /// It was answered or failed: only its slots are still to be freed.
+    /// Whether the request was answered or failed, so that only its slots remain to be freed.
     pub over: bool,
 }
 
-/// When a request has to be looked at, whatever happens.
+/// The timers of a request.
 #[derive(Clone, Copy)]
 pub(super) struct RequestTimers {
     pub pipeline: PipelineIndex,
     pub submitted: Duration,
     pub deadline: Option<Duration>,
     pub waiting: Option<WaitingRequest>,
-    /// No batch of it had begun.
+    /// Whether none of its batches had begun.
     pub waited: bool,
 }
 
-/// A part of such a request.
+/// A part of a request in the core.
 pub(super) struct PartEntry {
     pub slice: Slice,
-    /// Samples of steps that are queued or run, and steps of the host's that run.
+    /// Samples of queued or running steps, and running steps on the host.
     pub outstanding: usize,
-    /// `None` before it is queued.
+    /// The progress, or `None` before the part is queued.
     pub progress: Option<PartProgress>,
-    /// Place of its first sample in the order in which samples run.
+    /// The position of the first sample in the order of execution.
     pub order: SampleOrder,
-    /// Whether its slots are still to be freed.
+    /// Whether the slots are still to be freed.
     pub held: bool,
 }
 
 impl<T> RequestEntry<T> {
-    /// Takes what has to be looked at out: nobody waits for it any more.
+    /// Takes the timers, because no client waits for the request any more.
     pub(super) fn take_timers(&mut self) -> RequestTimers {
         RequestTimers {
             pipeline: self.pipeline,
@@ -148,7 +149,7 @@ impl<T> RequestEntry<T> {
         }
     }
 
-    /// Whether somebody still waits for the samples of a range that is queued or was run.
+    /// Returns whether the samples of a queued or finished range are still needed.
     pub(super) fn waits_for(&self, range: &Range) -> bool {
         let progress = self.parts[range.part].progress.as_ref();
         !self.over && progress.is_some_and(|p| p.is_running(range.step))
@@ -174,7 +175,7 @@ impl<T> RequestEntry<T> {
         }
     }
 
-    /// Notes steps that quorums did without.
+    /// Records steps that quorums did without.
     pub(super) fn note_late(&mut self, late: &[StepIndex]) {
         if !late.is_empty() {
             self.late.extend(late);
@@ -195,7 +196,7 @@ impl PartEntry {
         }
     }
 
-    /// The samples of the part as they wait for a step.
+    /// Returns the samples of the part as a range for a step.
     pub(super) fn range(
         &self,
         request: RequestKey,
@@ -217,12 +218,12 @@ impl PartEntry {
         }
     }
 
-    /// Places of its samples in the order in which samples run.
+    /// Returns the positions of the samples in the order of execution.
     pub(super) fn orders(&self) -> ops::Range<SampleOrder> {
         self.order..self.order.plus(self.slice.len)
     }
 
-    /// Hands those samples of `whole` to `submit` that its step runs. Returns how many they are.
+    /// Passes the samples of `whole` that its step runs to `submit`. Returns their number.
     pub(super) fn queue(&mut self, whole: Range, mut submit: impl FnMut(Range)) -> usize {
         let Some(progress) = &self.progress else {
             return 0;
@@ -242,7 +243,7 @@ impl PartEntry {
 }
 
 impl<T: Clone> RequestEntry<T> {
-    /// Returns the work of a step of the host's that is ready.
+    /// Returns the work of a step on the host that is ready.
     pub(super) fn host_work(
         &mut self,
         now: Duration,

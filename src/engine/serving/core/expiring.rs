@@ -1,4 +1,4 @@
-//! Requests whose first batch begins, and those that have waited too long for it.
+//! The wait of requests for their first batch, and its timeout.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use super::waiting::{LevelStats, WaitingRequest};
 use super::{Core, Owed};
 
 impl<T: Clone> Core<T> {
-    /// Returns how requests of a pipeline wait, level by level; nothing where it says nothing of it.
+    /// Returns the waiting requests of a pipeline, level by level. Empty if the pipeline does not
+    /// configure queueing.
     pub fn queue_of(&self, pipeline: PipelineIndex) -> Vec<LevelStats> {
         let queue = self.pipelines[pipeline.0].queue.as_ref();
         queue
@@ -19,13 +20,13 @@ impl<T: Clone> Core<T> {
             .unwrap_or_default()
     }
 
-    /// Returns how many requests of a pipeline wait for their first batch.
+    /// Returns the number of a pipeline's requests that wait for their first batch.
     pub fn waiting(&self, pipeline: PipelineIndex) -> usize {
         let served = self.pipelines.get(pipeline.0);
         served.map_or(0, |served| served.waiting)
     }
 
-    /// Samples of these ranges begin to run: their requests wait no longer.
+    /// Ends the wait of the requests of these ranges, because their first batch begins.
     pub(super) fn begin_requests(&mut self, ranges: &[Range]) {
         for range in ranges {
             let entry = self.requests.get_mut(&range.request);
@@ -36,7 +37,7 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// A request waits no longer.
+    /// Ends the wait of a request.
     pub(super) fn leave_queue(
         &mut self,
         request: RequestKey,
@@ -51,8 +52,8 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Deals with requests that have waited too long for their first batch: some go behind the
-    /// others. Returns those that fail.
+    /// Handles requests that have waited too long for their first batch. Some move behind the
+    /// others. Returns the failed ones.
     pub fn expire(&mut self, now: Duration) -> Owed<T> {
         let mut rejected = Vec::new();
         while let Some(&(at, request)) = self.expiries.first() {
@@ -79,13 +80,13 @@ impl<T: Clone> Core<T> {
         Some(expired.action)
     }
 
-    /// Puts what waits of a request behind all others of its urgency.
+    /// Moves the waiting samples of a request behind all others of its urgency.
     fn delay(&mut self, now: Duration, request: RequestKey) {
         let Some(entry) = self.requests.get_mut(&request) else {
             return;
         };
         if entry.orders.is_empty() {
-            // It is not in the queues yet.
+            // The request is not queued yet.
             return;
         }
         let taken = self

@@ -1,4 +1,4 @@
-//! Requests that are given up: cancelled, late, or their worker lost.
+//! Requests that fail: cancelled, late, or without a worker.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::Core;
 use super::owed::{Finished, Owed};
 
 impl<T: Clone> Core<T> {
-    /// Gives a request up: nothing of it is started any more. Nothing is owed where it is
-    /// already over.
+    /// Fails a request and starts nothing more of it. Returns nothing if the request is already
+    /// over.
     pub fn fail(&mut self, now: Duration, request: RequestKey) -> Owed<T> {
         self.fail_many(now, &[request])
     }
 
-    /// Gives requests up; what others wait for is not looked at.
+    /// Fails requests, regardless of the steps that wait for them.
     pub fn fail_many(&mut self, now: Duration, requests: &[RequestKey]) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
         for &request in requests {
@@ -26,8 +26,8 @@ impl<T: Clone> Core<T> {
         owed
     }
 
-    /// The work of a step on rows of a part has failed: these, counted in the part, will have no result.
-    /// It is to be told before that work is over. Whether the request's answer can do without them.
+    /// Records that a step failed for `rows` of a part, which will have no result. Call this before
+    /// the work ends. Returns whether the request can be answered without them.
     pub fn lacks(
         &mut self,
         (request, part): (RequestKey, usize),
@@ -45,14 +45,14 @@ impl<T: Clone> Core<T> {
         is_spared
     }
 
-    /// A quorum of a part is not met by what is left: the request fails.
+    /// Fails a request because a quorum of its part can no longer be met.
     pub(super) fn fail_unmet(
         &mut self,
         now: Duration,
         (request, part): (RequestKey, usize),
     ) -> Option<Finished<T>> {
         let finished = self.give_up_request(now, request);
-        // What was queued of it may have been the last that held it.
+        // Its queued samples may have been the last to hold the request.
         let entry = self.requests.get(&request);
         if entry.is_some_and(|entry| entry.parts[part].outstanding == 0) {
             self.free_part(request, part);
@@ -63,7 +63,7 @@ impl<T: Clone> Core<T> {
         })
     }
 
-    /// Gives a request up, unless it is over.
+    /// Fails a request unless it is over.
     fn give_up_request(&mut self, now: Duration, request: RequestKey) -> Option<Finished<T>> {
         let finished = self.mark_failed(now, request)?;
         let orders = self.orders_of(request);
@@ -73,8 +73,8 @@ impl<T: Clone> Core<T> {
         Some(finished)
     }
 
-    /// Lets time pass. Returns the requests past their deadline. Whether anything can start
-    /// is for [`Core::wake`] to tell.
+    /// Advances the time and returns the requests past their deadline. [`Core::wake`] determines
+    /// whether anything can start.
     pub fn tick(&mut self, now: Duration) -> Owed<T> {
         self.scheduler.tick(now);
         let mut late = Vec::new();
@@ -88,7 +88,7 @@ impl<T: Clone> Core<T> {
         self.fail_many(now, &late)
     }
 
-    /// Gives up every request that is not over, and returns them.
+    /// Fails every request that is not over, and returns them.
     pub fn fail_all(&mut self, now: Duration) -> Owed<T> {
         let mut keys: Vec<RequestKey> = self.requests.keys().copied().collect();
         keys.sort_unstable();

@@ -1,4 +1,4 @@
-//! The steps that follow from an event of a part: queued, handed to the host, or dropped.
+//! The steps after an event of a part: queued, passed to the host, or dropped.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use divisi_model::dataflow::{Dataflow, StepReport, StepWork};
 use super::entry::{HostWork, RequestEntry};
 use super::steps::StepTally;
 
-/// Where steps go that may run now.
+/// The destinations of steps that are ready.
 pub(super) struct Following<'a, T> {
     pub now: Duration,
     pub flow: &'a Dataflow,
     pub scheduler: &'a mut Scheduler,
     pub host_work: &'a mut Vec<HostWork<T>>,
-    /// Of the steps of the request's pipeline.
+    /// The tallies of the steps of the request's pipeline.
     pub tallies: &'a mut [StepTally],
 }
 
 impl<T: Clone> Following<'_, T> {
-    /// Does what an event of a part reports.
+    /// Carries out the report of an event of a part.
     pub(super) fn follow(
         &mut self,
         entry: &mut RequestEntry<T>,

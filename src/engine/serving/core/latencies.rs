@@ -1,6 +1,6 @@
-//! Where time went: when a batch did what, and what follows of it: the spans that are drawn, the
-//! latency of a request from its last batch, and that of samples until a member's answer, kept for
-//! each worker and each member.
+//! The timing of batches, and the figures derived from it: the drawn spans, the latency of a
+//! request from its last batch, and the latency of samples until a member's answer, by worker and
+//! by member.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use crate::serving::batch::{Batch, Placed, Transfer};
 use divisi_model::metrics::{LatencySplit, LatencyTally};
 use divisi_model::trace::{Span, SpanKind, StepPlace};
 
-/// When a batch did what; the driver's clock.
+/// The times of a batch's phases, by the driver's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
-    /// It left the queue.
+    /// When the batch left the queue.
     pub started: Duration,
-    /// Its samples were where it computes, and it began to.
+    /// When its samples were on the device and computing began.
     pub copied: Duration,
-    /// It was done computing.
+    /// When computing ended.
     pub computed: Duration,
-    /// Its answers were back in host memory.
+    /// When its answers were back in host memory.
     pub returned: Duration,
-    /// Time of the whole device that it took.
+    /// The time of the whole device that the batch took.
     pub busy: Duration,
-    /// How long computing takes undisturbed, where a profile says so.
+    /// The expected undisturbed computing time, or `None` without a profile.
     pub expected: Option<Duration>,
 }
 
-/// Returns the spans of a batch until it was folded, at `end`; steps that took no time are left out.
+/// Returns the spans of a batch until it was folded, at `end`. Omits phases without duration.
 pub fn batch_spans<T>(
     batch: &Batch<T>,
     stamps: &Stamps,
@@ -62,7 +62,7 @@ pub fn batch_spans<T>(
     .filter(|span| span.end > span.start)
 }
 
-/// The request of the first sample, and how many there are; ranges of one request are
+/// Returns the request of the first sample, and the number of requests. Ranges of one request are
 /// neighbours.
 fn requests<T>(batch: &Batch<T>) -> (u64, u32) {
     let keys = || batch.ranges.iter().map(|r| r.range.request.0);
@@ -74,7 +74,7 @@ fn requests<T>(batch: &Batch<T>) -> (u64, u32) {
     )
 }
 
-/// Returns the span of a copy engine: from when a copy ahead was asked for to when it was there.
+/// Returns the span of a copy engine, from the request for a copy to its end.
 pub fn transfer_span(transfer: &Transfer, asked: Duration, there: Duration) -> Span {
     Span {
         device: transfer.device,
@@ -92,8 +92,8 @@ pub fn transfer_span(transfer: &Transfer, asked: Duration, there: Duration) -> S
     }
 }
 
-/// Records a batch that ended at `now`. A batch may have many ranges, so each costs a
-/// subtraction and a counter; where the time went is worked out once, for their mean.
+/// Records a batch that ended at `now`. A batch may have many ranges, so each costs only a
+/// subtraction and a counter. The split of the latency is computed once, for their mean.
 pub(super) fn record<T>(
     now: Duration,
     batch: &Batch<T>,
@@ -129,8 +129,8 @@ pub(super) fn record<T>(
     member.record_split(split, samples);
 }
 
-/// Where the time of a sample went that waited as long as the batch's did on average,
-/// from its arrival in the queue: what went before is the request's.
+/// Returns the split of the time of an average sample of the batch, from its arrival in the queue.
+/// Earlier time belongs to the request.
 fn split_of_batch<T>(
     now: Duration,
     batch: &Batch<T>,
@@ -157,13 +157,13 @@ fn split_of_batch<T>(
     }
 }
 
-/// Cheaper than [`Duration::as_micros`], which counts in 128 bits.
+/// Faster than [`Duration::as_micros`], which computes in 128 bits.
 fn micros(time: Duration) -> u64 {
     time.as_secs() * 1_000_000 + u64::from(time.subsec_micros())
 }
 
-/// Where the time of the samples of `placed` went, from when they were queued to `now`, when `batch`
-/// ended.
+/// Returns the split of the time of the samples of `placed` from their queueing to `now`, the end
+/// of `batch`.
 pub(super) fn split<T>(
     now: Duration,
     batch: &Batch<T>,

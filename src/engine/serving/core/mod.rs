@@ -1,7 +1,7 @@
-//! The heart of serving as one state machine: door, pool, queues, workers, requests.
+//! The core of serving as a state machine: door, pool, queues, workers, requests.
 //!
-//! Every method is an event with the time it happens at; what it returns is what
-//! the driver has to do. There is no clock, lock or thread inside.
+//! Every method is an event with its time, and returns the actions for the driver. The core has no
+//! clock, lock or thread.
 
 mod batches;
 mod due;
@@ -50,38 +50,39 @@ use waiting::EntryQueue;
 pub use waiting::LevelStats;
 pub use workers::{PanicWatch, Verdict};
 
-/// The devices, members and pipelines that a core decides for.
+/// The devices, members and pipelines of a core.
 #[derive(Clone, Debug)]
 pub struct CoreConfig {
-    /// How each device runs batches.
+    /// The discipline of each device: how it runs batches.
     pub devices: Vec<Discipline>,
-    /// How many members there are.
+    /// The number of members.
     pub members: usize,
     /// The pipelines over them.
     pub pipelines: Vec<PipelineConfig>,
-    /// Samples in a segment at most, at first.
+    /// The initial size of a segment, in samples.
     pub segment: usize,
-    /// The policy, at first.
+    /// The initial policy.
     pub policy: PolicyKind,
-    /// The members' own policies, in force beside that one; empty where none has its own.
+    /// The members' own policies, in force in addition to the common one. Empty if no member has
+    /// its own.
     pub own_policies: Vec<Option<MemberPolicy>>,
 }
 
-/// A pipeline as a core serves it.
+/// A pipeline in a core.
 #[derive(Clone, Debug)]
 pub struct PipelineConfig {
-    /// Its steps.
+    /// The steps of the pipeline.
     pub flow: Arc<Dataflow>,
-    /// Extents of its pool.
+    /// The number of extents of its pool.
     pub extents: usize,
-    /// Slots of each extent.
+    /// The number of slots of each extent.
     pub slots: usize,
-    /// How its requests wait, if they do not just wait in the order of arrival.
+    /// The queueing of its requests, or `None` for the order of arrival.
     pub queueing: Option<Arc<Queueing>>,
 }
 
 impl CoreConfig {
-    /// Creates the configuration of one ensemble; `planes` are the numbers of its members' inputs.
+    /// Creates the configuration of one ensemble. `planes` are the numbers of its members' inputs.
     pub fn ensemble(
         devices: Vec<Discipline>,
         planes: &[usize],
@@ -109,10 +110,11 @@ impl CoreConfig {
 struct ServedPipeline {
     flow: Arc<Dataflow>,
     pool: PoolIndex,
-    /// Why it takes no requests, if it takes none: a member has no worker.
+    /// The reason why the pipeline takes no requests, a member without a worker, or `None` if it is
+    /// open.
     closed: Option<String>,
     queue: Option<EntryQueue>,
-    /// Requests of which no batch has begun.
+    /// The number of requests without a begun batch.
     waiting: usize,
     due: DueSamples,
 }
@@ -129,7 +131,7 @@ impl ServedPipeline {
         }
     }
 
-    /// Returns the turn that a request would take.
+    /// Returns the turn that a request would get.
     fn turn(&self, arrival: &Arrival) -> DueTurn {
         let queue = self.queue.as_ref();
         match arrival.due {
@@ -139,8 +141,8 @@ impl ServedPipeline {
         }
     }
 
-    /// Returns the part of the pool that is held by samples which go before those of a request: all of it,
-    /// where it is of a level that others go before.
+    /// Returns the share of the pool held by samples that go before a request. Returns 1 if other
+    /// levels go before its level.
     fn ahead(&self, turn: DueTurn) -> f64 {
         let before = self.due.before(turn);
         before.map_or(1.0, |before| before as f64 / self.pool.capacity() as f64)
@@ -153,7 +155,7 @@ impl ServedPipeline {
     }
 }
 
-/// See the module's text. `T` is what a driver keeps with each request.
+/// The state of serving. `T` is the driver's data for each request.
 pub struct Core<T> {
     members: usize,
     door: Door,
@@ -161,46 +163,46 @@ pub struct Core<T> {
     scheduler: Scheduler,
     requests: KeyMap<RequestKey, RequestEntry<T>>,
     deadlines: BTreeSet<(Duration, RequestKey)>,
-    /// When requests do without steps that are late.
+    /// The times at which requests stop waiting for late steps.
     patience: BTreeSet<(Duration, RequestKey)>,
-    /// When requests have waited too long for their first batch.
+    /// The times at which the wait for the first batch expires.
     expiries: BTreeSet<(Duration, RequestKey)>,
-    /// Any pipeline bounds how its requests wait.
+    /// Whether any pipeline configures queueing.
     has_queues: bool,
     host_work: Vec<HostWork<T>>,
-    /// Of each pipeline, its steps.
+    /// The tallies of each pipeline's steps.
     steps: Vec<Vec<StepTally>>,
-    /// Of the event that is looked at; it keeps its memory.
+    /// The report of the current event, whose buffers are reused.
     report: StepReport,
     running: KeyMap<BatchId, RunningBatch>,
     tallies: KeyMap<WorkerId, WorkerTally>,
     watches: HashMap<(DeviceIndex, MemberIndex), PanicWatch>,
     restarts: HashMap<(DeviceIndex, MemberIndex), u32>,
     rest: Vec<DeviceRest>,
-    /// A device sleeps because another is about to do what it could do too.
+    /// Whether a device sleeps because another one is about to do the work that it could do too.
     held_back: bool,
-    /// Steps were queued since that devices which sleep may have to run.
+    /// Whether steps were queued that sleeping devices may have to run.
     followed: bool,
-    /// Requests that were over and dropped instead of answered.
+    /// The number of finished requests that were dropped instead of answered.
     dropped: Arc<AtomicU64>,
     member_done: Vec<Done>,
     copies: Vec<CopyEngine>,
     next_request: u64,
-    /// No request before this one is under way.
+    /// No earlier request is under way.
     oldest: u64,
     next_worker: u64,
     next_order: u64,
     live: usize,
     /// Members without a worker whose pipelines are closed.
     orphans: BTreeSet<MemberIndex>,
-    /// The door is closed because no pipeline is open.
+    /// Whether the door is closed because no pipeline is open.
     shut: bool,
-    /// Members may be without a worker for a moment.
+    /// Whether members may briefly be without a worker.
     reloading: bool,
 }
 
 impl<T: Clone> Core<T> {
-    /// Nobody works yet and the door is not open.
+    /// Creates a core without workers and with a closed door.
     pub fn new(config: CoreConfig) -> Self {
         let pipelines = config.pipelines.iter();
         let steps = pipelines.map(|p| steps::tallies(p.flow.steps().len()));
@@ -250,49 +252,51 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// The door, to open, close and ask.
+    /// Returns the door.
     pub fn door(&mut self) -> &mut Door {
         &mut self.door
     }
 
-    /// Slots of a pipeline's pool.
+    /// Returns the number of slots of a pipeline's pool.
     pub fn capacity(&self, pipeline: PipelineIndex) -> usize {
         let served = self.pipelines.get(pipeline.0);
         served.map_or(0, |served| served.pool.capacity())
     }
 
-    /// Slots of a pipeline's pool that a request could have now.
+    /// Returns the number of slots of a pipeline's pool that a request could get now.
     pub fn free(&self, pipeline: PipelineIndex) -> usize {
         self.pipelines[pipeline.0].pool.available()
     }
 
-    /// Samples that hold a slot of a pool.
+    /// Returns the number of samples that hold a slot of a pool.
     pub fn pooled(&self) -> usize {
         self.pipelines.iter().map(|p| p.pool.live()).sum()
     }
 
-    /// Requests admitted and not yet over.
+    /// Returns the number of admitted requests that are not over.
     pub fn in_flight(&self) -> usize {
         self.live
     }
 
-    /// Requests that were over and that a driver dropped instead of answering them: a
-    /// fault, wherever there are any.
+    /// Returns the number of finished requests that a driver dropped instead of answering. Any such
+    /// request is a bug.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Places looked at so far for samples of requests that were given up.
+    /// Returns the number of queue places examined for samples of failed requests.
     pub fn looked_at(&self) -> u64 {
         self.scheduler.looked_at()
     }
 
-    /// Samples copied ahead, or on their way, in the memory of a device.
+    /// Returns the number of samples in a device's memory that were copied ahead, or are being
+    /// copied.
     pub fn copied_ahead(&self, device: DeviceIndex) -> usize {
         self.scheduler.copied_ahead(device)
     }
 
-    /// When [`Core::tick`], [`Core::expire`] or [`Core::lose_patience`] is due.
+    /// Returns the time at which [`Core::tick`], [`Core::expire`] or [`Core::lose_patience`] is
+    /// due.
     pub fn next_timer(&self) -> Option<Duration> {
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         let patience = self.patience.first().map(|(at, _)| *at);
@@ -301,33 +305,33 @@ impl<T: Clone> Core<T> {
         timers.into_iter().flatten().min()
     }
 
-    /// The policy in force.
+    /// Returns the policy in force.
     pub fn policy(&self) -> PolicyKind {
         self.scheduler.policy()
     }
 
-    /// Whether some members have policies of their own beside it.
+    /// Returns whether some members have their own policies.
     pub fn has_own_policies(&self) -> bool {
         self.scheduler.has_own_policies()
     }
 
-    /// Another policy from now on.
+    /// Changes the policy.
     pub fn set_policy(&mut self, now: Duration, policy: PolicyKind) {
         self.scheduler.set_policy(now, policy);
     }
 
-    /// Samples in a segment at most, under `segment`.
+    /// Returns the most samples of a segment under the `segment` policy.
     pub fn segment(&self) -> usize {
         self.scheduler.segment()
     }
 
-    /// Segments of so many samples from now on. The pool's extents keep their size: a
-    /// segment may span several, or less than one.
+    /// Changes the segment size. The extents of the pool keep their size, so a segment may cover
+    /// several extents or less than one.
     pub fn set_segment(&mut self, size: usize) {
         self.scheduler.set_segment(size);
     }
 
-    /// Closes the door for good.
+    /// Closes the door permanently.
     pub fn close(&mut self, reason: &str) {
         self.shut = false;
         self.door.set(DoorState::Closed(reason.to_owned()));

@@ -1,5 +1,5 @@
-//! Members without workers: the pipelines that use them take no requests until a reload brings one;
-//! others go on.
+//! Members without workers. Pipelines that use them take no requests until a reload brings a
+//! worker. Other pipelines continue.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use divisi_runtime::device::MemberIndex;
 use super::{Core, Owed};
 
 impl<T: Clone> Core<T> {
-    /// Returns a member without a worker whose pipelines take requests still, if there is one. While
-    /// a reload is under way there is none: its workers are coming.
+    /// Returns a member without a worker whose pipelines still take requests, or `None`. Returns
+    /// `None` during a reload, because its workers are about to start.
     pub fn new_orphan(&self) -> Option<MemberIndex> {
         let mut members = MemberIndex::all(self.members);
         members.find(|member| self.is_orphaned(*member) && !self.orphans.contains(member))
@@ -21,8 +21,8 @@ impl<T: Clone> Core<T> {
         !self.reloading && !self.scheduler.staying().any(|w| w.member == member)
     }
 
-    /// Closes the pipelines of a member that has no worker left, and the door where none is left;
-    /// what waits for them fails.
+    /// Closes the pipelines of a member without workers, and the door if no pipeline is left. Fails
+    /// their waiting requests.
     pub fn close_orphaned(&mut self, now: Duration, member: MemberIndex, reason: &str) -> Owed<T> {
         self.orphans.insert(member);
         for served in &mut self.pipelines {
@@ -43,7 +43,7 @@ impl<T: Clone> Core<T> {
         self.fail_many(now, &keys)
     }
 
-    /// Opens what was closed for want of workers, once there are some.
+    /// Reopens closed pipelines that have workers again.
     pub fn reopen_if_served(&mut self) {
         let known = std::mem::take(&mut self.orphans);
         let left = known.into_iter().filter(|member| self.is_orphaned(*member));
@@ -61,7 +61,7 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Returns why a pipeline takes no requests, if it takes none although the door is open.
+    /// Returns the reason why a pipeline takes no requests while the door is open, or `None`.
     pub fn closed(&self, pipeline: PipelineIndex) -> Option<&str> {
         self.pipelines[pipeline.0].closed.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Requests that are over and not yet answered: who gets them owes their clients an answer.
+//! Requests that are over but not yet answered. The owner of such a list has to answer the clients.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,23 +14,22 @@ use divisi_model::metrics::LatencySplit;
 pub struct Finished<T> {
     /// The request's number.
     pub request: RequestKey,
-    /// Kept with it by the driver.
+    /// The driver's data for the request.
     pub payload: T,
-    /// Its samples.
+    /// The number of samples.
     pub samples: usize,
-    /// From submission until it was over.
+    /// The time from submission to the end.
     pub latency: Duration,
-    /// Where the latency went; zeros for a request that failed.
+    /// The parts of the latency; zeros for a failed request.
     pub split: LatencySplit,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,
-    /// Whether it fails because too many steps that a quorum of it reads have failed.
+    /// Whether the request fails because too many steps of one of its quorums failed.
     pub unmet: bool,
 }
 
-/// Requests that are over. [`Owed::pay`] is the only way to get at them; those that are
-/// dropped instead are counted ([`super::Core::dropped`]), and a payload that knows its
-/// client answers it when it is dropped.
+/// Requests that are over. Only [`Owed::pay`] takes them out. Dropped requests are counted
+/// ([`super::Core::dropped`]), and a payload with a client answers it when it is dropped.
 #[derive(Debug)]
 #[must_use = "the clients of these requests wait for an answer"]
 pub struct Owed<T> {
@@ -39,7 +38,7 @@ pub struct Owed<T> {
 }
 
 impl<T> Owed<T> {
-    /// Nothing yet; what is dropped later counts in `dropped`.
+    /// Creates an empty list that counts dropped requests in `dropped`.
     pub(super) fn new(dropped: &Arc<AtomicU64>) -> Self {
         Owed {
             list: Vec::new(),
@@ -52,12 +51,12 @@ impl<T> Owed<T> {
         self.list.push(finished);
     }
 
-    /// Takes those of `other` too.
+    /// Appends the requests of `other`.
     pub fn join(&mut self, mut other: Self) {
         self.list.append(&mut other.list);
     }
 
-    /// Those that `is` true of, and the others.
+    /// Splits the requests into those that match `is`, and the others.
     pub fn split(mut self, is: impl FnMut(&Finished<T>) -> bool) -> (Self, Self) {
         let (those, others) = std::mem::take(&mut self.list).into_iter().partition(is);
         let of = |list| Owed {
@@ -67,22 +66,22 @@ impl<T> Owed<T> {
         (of(those), of(others))
     }
 
-    /// Hands each to `answer`, in the order in which they were over.
+    /// Passes each request to `answer`, in the order of their ends.
     pub fn pay(mut self, answer: impl FnMut(Finished<T>)) {
         std::mem::take(&mut self.list).into_iter().for_each(answer);
     }
 
-    /// Looks at each.
+    /// Iterates over the requests.
     pub fn iter(&self) -> impl Iterator<Item = &Finished<T>> {
         self.list.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether nobody waits for an answer.
+    /// Returns whether there are no requests.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

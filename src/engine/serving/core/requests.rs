@@ -1,4 +1,4 @@
-//! Requests under way: admitted, queued step by step, over once every output is there.
+//! Requests under way: admitted, queued step by step, and over when every output is complete.
 
 use std::ops;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use super::owed::{Finished, Owed};
 use super::steps::{self, StepEnd};
 
 impl<T: Clone> Core<T> {
-    /// A request knocks. Its samples are to be written where the admission says, then
-    /// [`Core::enqueue`] is to be called.
+    /// Admits a request. The caller writes its samples into the slots of the admission, then calls
+    /// [`Core::enqueue`].
     ///
     /// # Errors
-    /// [`Refused`], at once.
+    /// Returns [`Refused`] if the request is not admitted.
     pub fn admit(
         &mut self,
         now: Duration,
@@ -82,17 +82,18 @@ impl<T: Clone> Core<T> {
         Ok(Admission { request, parts })
     }
 
-    /// The samples are written: the first steps may run.
+    /// Queues the first steps of a request whose samples are written.
     pub fn enqueue(&mut self, now: Duration, request: RequestKey) {
         let Some(entry) = self.requests.get_mut(&request) else {
             return;
         };
         if entry.over {
-            // Given up while its samples were being written: nobody will read them.
+            // The request failed while its samples were being written, so nothing will read them.
             drop(self.abandon(request));
             return;
         }
-        // It waits still, where its pipeline bounds that: no batch of it can have begun.
+        // The request is still waiting if its pipeline bounds the wait, because no batch of it can
+        // have begun.
         let (urgency, delayed) = entry
             .waiting
             .map_or((0, false), |waiting| (waiting.urgency, waiting.delayed));
@@ -124,8 +125,8 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Samples of a range were run, from `started` on for `computed`; `split` is where their time
-    /// went since they were queued.
+    /// Records that the samples of a range ran from `started` on for `computed`. `split` holds the
+    /// parts of their time since they were queued.
     pub(super) fn ran(
         &mut self,
         now: Duration,
@@ -147,7 +148,8 @@ impl<T: Clone> Core<T> {
         })
     }
 
-    /// The host has made the result of a step for `rows`. Returns the request, if it is complete.
+    /// Records that the host has made the result of a step for `rows`. Returns the request if it is
+    /// complete.
     pub fn made<P>(&mut self, now: Duration, work: &HostWork<P>, rows: RowSet) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
         let place = (work.request, work.part);
@@ -166,13 +168,13 @@ impl<T: Clone> Core<T> {
         owed
     }
 
-    /// Steps of the host's that are to be run now, in the order in which they became ready.
+    /// Takes the steps on the host that are ready, in the order in which they became ready.
     pub fn take_host_work(&mut self) -> Vec<HostWork<T>> {
         std::mem::take(&mut self.host_work)
     }
 
-    /// Lets quorums that waited long enough do without the steps that are late. Returns the
-    /// requests that are complete by it.
+    /// Lets quorums that waited long enough continue without the late steps. Returns the requests
+    /// that this completes.
     pub fn lose_patience(&mut self, now: Duration) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
         while let Some(&(at, request)) = self.patience.first() {
@@ -192,8 +194,8 @@ impl<T: Clone> Core<T> {
         owed
     }
 
-    /// Lets a part go on by an event, which ended some work, and does what follows. Returns the
-    /// request, if it is complete by it.
+    /// Advances a part by an event that ended some work, and carries out the consequences. Returns
+    /// the request if this completes it.
     fn advance(
         &mut self,
         now: Duration,
@@ -209,7 +211,7 @@ impl<T: Clone> Core<T> {
             place.outstanding -= end.outstanding;
             let lacking = place.progress.as_ref().map(|part| part.lacking(end.step));
             if entry.over || lacking.is_some_and(|lacking| lacking > 0) {
-                // What failed does not tell how many rows a step lets through.
+                // A failed step does not determine the number of rows that it passes on.
                 end.made = end.rows;
             }
             tallies[end.step.get()].ended(now, &end);
@@ -252,7 +254,7 @@ impl<T: Clone> Core<T> {
         complete
     }
 
-    /// Counts samples of a request that nobody waits for as gone.
+    /// Removes samples of a finished request from the counters.
     pub(super) fn discard(&mut self, range: &Range) {
         if let Some(entry) = self.requests.get_mut(&range.request) {
             entry.parts[range.part].outstanding -= range.len;
@@ -261,8 +263,7 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Frees a part's slots once nobody reads or writes them any more, and forgets the request
-    /// with its last part.
+    /// Frees a part's slots after their last use, and forgets the request with its last part.
     pub(super) fn free_part(&mut self, request: RequestKey, part: usize) {
         let Some(entry) = self.requests.get_mut(&request) else {
             return;
@@ -302,14 +303,14 @@ impl<T: Clone> Core<T> {
         Some(finished)
     }
 
-    /// Places of a request's samples in the order in which samples run.
+    /// Returns the positions of a request's samples in the order of execution.
     pub(super) fn orders_of(&self, request: RequestKey) -> ops::Range<SampleOrder> {
         let entry = self.requests.get(&request);
         entry.map(|e| e.orders.clone()).unwrap_or_default()
     }
 
-    /// Takes back a request whose samples were never queued; its payload, unless it was
-    /// answered before.
+    /// Withdraws a request whose samples were never queued. Returns its payload unless it was
+    /// already answered.
     pub fn abandon(&mut self, request: RequestKey) -> Option<T> {
         let mut entry = self.requests.remove(&request)?;
         self.live -= usize::from(!entry.over);
@@ -321,7 +322,7 @@ impl<T: Clone> Core<T> {
         (!entry.over).then_some(entry.payload)
     }
 
-    /// Nobody waits for a request any more, nor for its quorums.
+    /// Forgets the timers of a request and its quorums, because no client waits any more.
     fn forget_timers(&mut self, request: RequestKey, timers: RequestTimers) {
         if let Some(at) = timers.deadline {
             self.deadlines.remove(&(at, request));

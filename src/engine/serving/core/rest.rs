@@ -1,9 +1,9 @@
-//! Devices asleep: who is woken for what.
+//! Sleeping devices, and which of them to wake.
 //!
-//! A device that was woken and has not asked yet counts as taking what it was woken for,
-//! and one alarm a member is enough, so that one sample wakes one device. Who stayed asleep
-//! for that is looked at again whenever a device asks: no sample waits while a device that
-//! could run it sleeps.
+//! A woken device that has not asked for work yet counts as taking the work that it was woken for,
+//! and one alarm per member is enough. So one sample wakes one device. Devices that stay asleep for
+//! this reason are checked again whenever another device asks, so no sample waits while a device
+//! that could run it sleeps.
 
 use std::time::Duration;
 
@@ -13,37 +13,39 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::Core;
 
-/// Whether a device's driver sleeps, as far as the core knows.
+/// The core's knowledge of whether a device's driver sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeviceRest {
-    /// It was never asked, or has something to do and asks again after it.
+    /// The driver has never asked for work, or has work and will ask again after it.
     Awake,
-    /// It was woken and has not asked yet.
+    /// The driver was woken and has not asked for work yet.
     Woken {
-        /// Samples of a member's queue that it will take at most.
+        /// The most samples of a member's queue that it will take.
         takes: Option<(MemberIndex, usize)>,
-        /// It will set an alarm for a member.
+        /// The alarm that it will set for a member.
         watches: Option<QueueAlarm>,
     },
-    /// It sleeps until its alarm, or until it is woken.
+    /// The driver sleeps until its alarm, or until it is woken.
     Asleep {
         until: Option<Duration>,
         alarm: Option<QueueAlarm>,
     },
 }
 
-/// When somebody looks at a member's queue again: its policy lets nothing run before.
+/// The next time at which a device checks a member's queue, because the policy runs nothing
+/// earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QueueAlarm {
     member: MemberIndex,
     at: Duration,
 }
 
-/// The work that devices asleep need not be woken for.
+/// The work that other devices already cover.
 struct RestCover {
-    /// Samples of each member's queue that nobody is about to take.
+    /// The samples of each member's queue that no device is about to take.
     left: Vec<usize>,
-    /// When somebody looks at each member's queue: at once who was woken for it.
+    /// The next time at which a device checks each member's queue. A device that was woken for it
+    /// checks at once.
     watched: Vec<Option<Duration>>,
 }
 
@@ -71,16 +73,16 @@ impl RestCover {
     }
 }
 
-/// The work that a device would do if it were asked now.
+/// The work that a device would do now.
 #[derive(Default)]
 struct Look {
-    /// Something that is for nobody else.
+    /// Whether there is work that only this device can do.
     own: bool,
-    /// The oldest of what it could take: order, member, samples.
+    /// The oldest work that it could take: order, member, samples.
     takes: Option<(SampleOrder, MemberIndex, usize)>,
-    /// The soonest time at which it could do something, and for whom.
+    /// The earliest time at which it could do something, and the member.
     soonest: Option<(Duration, Option<QueueAlarm>)>,
-    /// Somebody else is about to do what it could do too.
+    /// Whether another device is about to do work that this device could also do.
     covered: bool,
 }
 
@@ -111,8 +113,9 @@ impl Look {
 }
 
 impl<T: Clone> Core<T> {
-    /// Devices asleep that have something to do now, or sooner than they know: no more than
-    /// can take what waits. The driver wakes them; they ask [`Core::next`].
+    /// Returns the sleeping devices that have work now, or earlier than they know. Wakes only as
+    /// many devices as the waiting samples need. The driver wakes them, and they call
+    /// [`Core::next`].
     pub fn wake(&mut self, now: Duration) -> Vec<DeviceIndex> {
         let mut cover = self.cover(None);
         (self.held_back, self.followed) = (false, false);
@@ -123,14 +126,14 @@ impl<T: Clone> Core<T> {
             };
             let look = self.look(now, device, &cover);
             let sooner = look.soonest.filter(|(at, _)| until.is_none_or(|u| *at < u));
-            // What it slept for may have gone to somebody else: it looks again.
+            // Another device may have taken the work that it slept for, so it checks again.
             let due = until.is_some_and(|at| at <= now);
             if !(look.own || due || look.takes.is_some() || sooner.is_some()) {
                 self.held_back |= look.covered;
                 continue;
             }
             self.rest[device] = DeviceRest::Woken {
-                // It may do what only it can do first.
+                // It may first do the work that only it can do.
                 takes: look.takes.filter(|_| !look.own).map(|(_, m, s)| (m, s)),
                 watches: sooner.and_then(|(_, alarm)| alarm),
             };
@@ -140,8 +143,8 @@ impl<T: Clone> Core<T> {
         woken
     }
 
-    /// Devices to wake after one was asked: it may leave something for those that stayed
-    /// asleep for its sake.
+    /// Returns the devices to wake after a device has asked for work. It may leave work for devices
+    /// that stayed asleep because of it.
     pub fn wake_others(&mut self, now: Duration) -> Vec<DeviceIndex> {
         match self.held_back {
             true => self.wake(now),
@@ -149,7 +152,8 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Devices to wake after a batch ended: steps may follow that others run.
+    /// Returns the devices to wake after a batch ended, because other devices may run the next
+    /// steps.
     pub fn wake_followers(&mut self, now: Duration) -> Vec<DeviceIndex> {
         match self.followed {
             true => self.wake(now),
@@ -157,18 +161,18 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Whether a device would do something if it were asked now, whoever else was woken
-    /// for that: once all who were woken have asked, nobody sleeps who could.
+    /// Returns whether a device would have work now, regardless of the devices woken for it. After
+    /// all woken devices have asked, no device sleeps that could act.
     pub fn could_act(&self, now: Duration, device: DeviceIndex) -> bool {
         self.scheduler.could_act(now, device)
     }
 
-    /// Whether a device was not asked yet, or was woken since it slept.
+    /// Returns whether a device has not asked for work yet, or was woken since it slept.
     pub fn is_awake(&self, device: DeviceIndex) -> bool {
         !matches!(self.rest[device], DeviceRest::Asleep { .. })
     }
 
-    /// When the next sleeping device wakes by itself.
+    /// Returns the next time at which a sleeping device wakes by itself.
     pub fn next_wake(&self) -> Option<Duration> {
         let until = |rest: &DeviceRest| match rest {
             DeviceRest::Asleep { until, .. } => *until,
@@ -177,8 +181,8 @@ impl<T: Clone> Core<T> {
         self.rest.iter().filter_map(until).min()
     }
 
-    /// A device has nothing to do now: until when it sleeps if nothing happens. Somebody
-    /// else's alarm is enough for what both could do.
+    /// Puts a device without work to sleep. Returns the time until which it sleeps if nothing
+    /// happens. Another device's alarm covers work that both could do.
     pub(super) fn lay_down(&mut self, now: Duration, device: DeviceIndex) -> Option<Duration> {
         let cover = self.cover(Some(device));
         let look = self.look(now, device, &cover);

@@ -1,4 +1,4 @@
-//! How workers, devices and members do lately, and what is not answered yet.
+//! Recent figures of workers, devices and members, and the requests without an answer.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -14,58 +14,58 @@ use super::{Core, Stamps};
 /// A worker's counters.
 #[derive(Clone, Debug)]
 pub struct WorkerStats {
-    /// Which worker.
+    /// The worker.
     pub spec: WorkerSpec,
-    /// Batches that it finished.
+    /// Finished batches.
     pub batches: u64,
-    /// Samples of those batches.
+    /// Samples of the finished batches.
     pub samples: u64,
-    /// Seconds of its device that its batches took so far.
+    /// Total seconds of its device that its batches took.
     pub seconds: f64,
-    /// Mean share of their lanes that its batches filled, lately; 0 of none.
+    /// Recent mean share of their lanes that its batches filled, or 0 without batches.
     pub fill: f64,
-    /// Seconds of its device a second, lately.
+    /// Recent seconds of its device per second.
     pub load: f64,
     /// Samples of its batches in execution.
     pub alive: usize,
-    /// Time its batches took over what a profile says they take alone, lately; none
-    /// where there is no profile.
+    /// Recent time of its batches relative to the profiled time on an idle device, or `None`
+    /// without a profile.
     pub slowdown: Option<f64>,
     /// Samples that it has taken and not started.
     pub waiting: usize,
-    /// Seconds spent copying over seconds spent computing, lately.
+    /// Recent seconds of copying relative to seconds of computing.
     pub copying: f64,
-    /// Seconds it copied a second, lately.
+    /// Recent seconds of copying per second.
     pub copied: f64,
 }
 
-/// How one device does, lately.
+/// Recent figures of one device.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DeviceStats {
-    /// Share of the time it ran batches.
+    /// Share of the time in which it ran batches.
     pub busy: f64,
-    /// Share of the time it copied.
+    /// Share of the time in which it copied.
     pub copying: f64,
     /// Samples in execution.
     pub alive: usize,
-    /// The bound that was set for it.
+    /// The bound set for the device.
     pub max_inf: Option<NonZeroU32>,
 }
 
-/// How one member does, lately.
+/// Recent figures of one member.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemberStats {
-    /// Samples that wait in its queue.
+    /// Samples waiting in its queue.
     pub queued: usize,
-    /// Samples a second, lately.
+    /// Recent samples per second.
     pub samples_per_s: f64,
-    /// Samples a second in each [`MOMENT`], oldest first.
+    /// Samples per second in each [`MOMENT`], oldest first.
     pub series: Vec<f32>,
     /// Seconds of devices that it took since the start.
     pub device_s: f64,
 }
 
-/// Latencies of what a core serves, by worker and by member.
+/// The latencies of a core, by worker and by member.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     /// By worker.
@@ -74,26 +74,26 @@ pub struct Latencies {
     pub members: Vec<LatencyView>,
 }
 
-/// Width of a moment of the throughput series.
+/// The width of a moment of the throughput series.
 pub(crate) const MOMENT: Duration = Duration::from_millis(250);
-/// How many moments are kept.
+/// The number of moments kept.
 pub(crate) const MOMENTS: usize = 480;
 
-/// Counters of one worker.
+/// The counters of one worker.
 pub(super) struct WorkerTally {
-    /// Batches finished.
+    /// Finished batches.
     pub batches: u64,
-    /// Samples of those batches.
+    /// Samples of the finished batches.
     pub samples: u64,
     /// Seconds spent on those batches.
     pub seconds: f64,
     /// Recent seconds spent on batches.
     pub busy: RateRing,
-    /// Seconds that computing took, and would have taken undisturbed.
+    /// Seconds of computing, and the seconds that it would have taken undisturbed.
     computed: RateRing,
     expected: RateRing,
     copying: RateRing,
-    /// Samples of its batches, and as many as there was room for.
+    /// Samples of its batches, and the room for samples in them.
     filled: RateRing,
     room: RateRing,
     /// Latencies of its batches.
@@ -101,7 +101,7 @@ pub(super) struct WorkerTally {
 }
 
 impl WorkerTally {
-    /// Nothing done yet.
+    /// Creates counters at zero.
     pub(super) fn new() -> Self {
         WorkerTally {
             batches: 0,
@@ -133,7 +133,8 @@ impl WorkerTally {
         }
     }
 
-    /// Seconds copying over seconds computing, lately; and the former a second.
+    /// Returns the recent seconds of copying relative to seconds of computing, and the former per
+    /// second.
     fn copying(&mut self, now: Duration) -> (f64, f64) {
         let copied = self.copying.rate(now, LATELY);
         let computed = self.computed.rate(now, LATELY);
@@ -167,7 +168,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Nothing yet.
+    /// Creates counters at zero.
     pub(super) fn new() -> Self {
         Done {
             samples: RateRing::new(MOMENT, MOMENTS),
@@ -185,7 +186,7 @@ pub(super) struct CopyEngine {
 }
 
 impl CopyEngine {
-    /// It has copied nothing.
+    /// Creates an engine without copies.
     pub(super) fn new() -> Self {
         CopyEngine {
             busy: rates(),
@@ -193,7 +194,7 @@ impl CopyEngine {
         }
     }
 
-    /// A copy was there at `now` that was `asked` for.
+    /// Records a copy that was requested at `asked` and ended at `now`.
     pub(super) fn copied(&mut self, now: Duration, asked: Duration) {
         let from = asked.max(self.until);
         self.busy.add(now, now.saturating_sub(from).as_secs_f64());
@@ -201,7 +202,7 @@ impl CopyEngine {
     }
 }
 
-/// Rates are kept in buckets of this width, and shown over [`LATELY`].
+/// The width of the buckets of rates, which are shown over [`LATELY`].
 const BUCKET: Duration = Duration::from_millis(200);
 const BUCKETS: usize = 8;
 pub(super) const LATELY: Duration = Duration::from_secs(1);
@@ -216,7 +217,7 @@ pub(super) fn rates() -> RateRing {
 }
 
 impl<T: Clone> Core<T> {
-    /// Workers with what they did; draining ones are left out.
+    /// Returns the workers with their figures, without draining ones.
     pub fn worker_stats(&mut self, now: Duration) -> Vec<WorkerStats> {
         let staying: Vec<Duty> = self.scheduler.duties().collect();
         let stats = staying.into_iter().filter_map(|at| {
@@ -239,7 +240,7 @@ impl<T: Clone> Core<T> {
         stats.collect()
     }
 
-    /// How busy each device was lately, where its workers did what `workers` say.
+    /// Returns the recent load of each device, with the figures of its workers in `workers`.
     pub fn device_stats(&mut self, now: Duration, workers: &[WorkerStats]) -> Vec<DeviceStats> {
         let mut devices = vec![DeviceStats::default(); self.rest.len()];
         for stats in workers {
@@ -255,7 +256,7 @@ impl<T: Clone> Core<T> {
         devices
     }
 
-    /// Returns how each member does, lately.
+    /// Returns the recent figures of each member.
     pub fn member_stats(&mut self, now: Duration) -> Vec<MemberStats> {
         let queues = MemberIndex::all(self.members).map(|m| self.scheduler.queued(m));
         let queued: Vec<usize> = queues.collect();
@@ -272,8 +273,8 @@ impl<T: Clone> Core<T> {
             .collect()
     }
 
-    /// From arrival to a member's answer, by worker and by member; and the share that
-    /// took longer than `limit`.
+    /// Returns the latencies from arrival to a member's answer, by worker and by member, and the
+    /// share above `limit`.
     pub fn latencies(&mut self, now: Duration, limit: Option<Duration>) -> Latencies {
         let workers = self.tallies.iter_mut();
         let members = self.member_done.iter_mut();
@@ -287,7 +288,7 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Forgets latencies so far.
+    /// Clears the latencies.
     pub fn clear_latencies(&mut self) {
         for tally in self.tallies.values_mut() {
             tally.latencies = LatencyTally::default();
@@ -297,16 +298,15 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Restarts of the worker at each place (device, member) where there were any.
+    /// Returns the restarts of workers by place (device, member). Omits places without restarts.
     pub fn restarts(&self) -> &HashMap<(DeviceIndex, MemberIndex), u32> {
         &self.restarts
     }
 }
 
 impl<T: Clone> Core<T> {
-    /// How long the oldest request that is not over has waited for its answer; none where
-    /// nothing is under way. Requests are passed over once each, so asking often costs
-    /// nothing.
+    /// Returns the waiting time of the oldest request that is not over, or `None` without requests
+    /// under way. Each call skips finished requests for good, so frequent calls are cheap.
     pub fn oldest_waiting(&mut self, now: Duration) -> Option<Duration> {
         while self.oldest < self.next_request {
             let request = self.requests.get(&RequestKey(self.oldest));

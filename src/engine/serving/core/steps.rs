@@ -1,5 +1,5 @@
-//! How the steps of pipelines do: their rows, where the time went, and which of them requests
-//! waited for.
+//! The figures of pipelines' steps: their rows, their times, and the steps that requests waited
+//! for.
 
 use std::time::Duration;
 
@@ -13,51 +13,51 @@ use divisi_model::metrics::RateRing;
 use super::Core;
 use super::stats::{LATELY, rates};
 
-/// How a step of a pipeline does. Counters are those since the start.
+/// The figures of a step of a pipeline. Counters start at the engine's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepStats {
-    /// Rows that it was run for.
+    /// Rows that entered the step.
     pub rows: u64,
-    /// Rows that have a result: fewer than it was run for where it is a condition.
+    /// Rows with a result. Conditions let only some of their rows pass.
     pub made: u64,
-    /// Rows that it was not run for, because a condition did not hold.
+    /// Rows that skipped the step because a condition did not hold.
     pub skipped: u64,
-    /// Parts of requests that it was run for. Most requests are of one part.
+    /// Parts of requests that entered the step. Most requests have one part.
     pub parts: u64,
-    /// Parts whose quorum went on without it.
+    /// Parts whose quorum continued without the step.
     pub late: u64,
-    /// Requests whose longest chain of steps it was on.
+    /// Requests with the step on their longest chain.
     pub critical: u64,
-    /// Requests that were over once it was.
+    /// Requests that the step completed.
     pub last: u64,
-    /// The time that its rows waited until it began, summed over rows.
+    /// The waiting time of its rows, summed over rows.
     pub waited: Duration,
-    /// The time that it computed, summed over rows: each took as long as its batch.
+    /// The computing time, summed over rows. Each row counts the whole time of its batch.
     pub computed: Duration,
-    /// Rows a second, lately.
+    /// Recent rows per second.
     pub rows_per_s: f64,
-    /// Rows that wait for it now.
+    /// Rows waiting now.
     pub queued: usize,
 }
 
 impl StepStats {
-    /// Returns the share of the rows that reach it that it is run for, or `None` if none did.
+    /// Returns the share of arriving rows that the step ran for, or `None` if none arrived.
     pub fn share(&self) -> Option<f64> {
         let reached = self.rows + self.skipped;
         (reached > 0).then(|| self.rows as f64 / reached as f64)
     }
 
-    /// Returns its rows as shares.
+    /// Returns the rows as shares.
     pub fn shares(&self) -> StepShare {
         StepShare::of_rows(self.rows, self.skipped, self.made)
     }
 
-    /// Returns how long a row waited for it on average.
+    /// Returns the mean waiting time of a row.
     pub fn mean_wait(&self) -> Duration {
         mean(self.waited, self.rows)
     }
 
-    /// Returns how long it computed for a row on average, as long as its batch took.
+    /// Returns the mean computing time of a row. Each row counts the whole time of its batch.
     pub fn mean_compute(&self) -> Duration {
         mean(self.computed, self.rows)
     }
@@ -67,10 +67,10 @@ fn mean(sum: Duration, rows: u64) -> Duration {
     sum.div_f64(rows.max(1) as f64)
 }
 
-/// The end of work that a step did for rows of a part.
+/// The end of a step's work for rows of a part.
 pub(super) struct StepEnd {
     pub step: StepIndex,
-    /// The work that the part waited for: samples of a model, or one step of the host's.
+    /// The awaited work of the part: samples of a model, or 1 for a step on the host.
     pub outstanding: usize,
     pub rows: usize,
     pub made: usize,
@@ -78,13 +78,13 @@ pub(super) struct StepEnd {
     pub computed: Duration,
 }
 
-/// Counters of one step.
+/// The counters of one step.
 pub(super) struct StepTally {
     stats: StepStats,
     waited_ns: u64,
     computed_ns: u64,
     recent: RateRing,
-    /// Rows that wait or are run.
+    /// Rows that are waiting or running.
     open: usize,
 }
 
@@ -99,13 +99,13 @@ impl StepTally {
         }
     }
 
-    /// It may run for so many rows of a part.
+    /// Records that the step can run for rows of a part.
     pub(super) fn is_ready(&mut self, rows: usize) {
         self.stats.parts += 1;
         self.open += rows;
     }
 
-    /// It was run.
+    /// Records the end of a run.
     pub(super) fn ended(&mut self, now: Duration, end: &StepEnd) {
         let rows = end.rows as u64;
         self.open = self.open.saturating_sub(end.rows);
@@ -116,7 +116,7 @@ impl StepTally {
         self.recent.add(now, end.rows as f64);
     }
 
-    /// It folded so many rows as they came.
+    /// Records that the step folded rows as they arrived.
     pub(super) fn folded(&mut self, now: Duration, rows: usize) {
         self.is_ready(0);
         self.stats.rows += rows as u64;
@@ -124,22 +124,22 @@ impl StepTally {
         self.recent.add(now, rows as f64);
     }
 
-    /// Rows were taken out before it was run for them.
+    /// Records rows that were removed before the step ran for them.
     pub(super) fn gave_up(&mut self, rows: usize) {
         self.open = self.open.saturating_sub(rows);
     }
 
-    /// It is not run for so many rows of a part.
+    /// Records rows of a part that skip the step.
     pub(super) fn skipped(&mut self, rows: usize) {
         self.stats.skipped += rows as u64;
     }
 
-    /// A quorum went on without it.
+    /// Records that a quorum continued without the step.
     pub(super) fn was_late(&mut self) {
         self.stats.late += 1;
     }
 
-    /// Returns the counters, where so many rows are being run.
+    /// Returns the counters. `running` is the number of rows in execution.
     fn stats(&mut self, now: Duration, running: usize) -> StepStats {
         StepStats {
             waited: Duration::from_nanos(self.waited_ns),
@@ -151,17 +151,17 @@ impl StepTally {
     }
 }
 
-/// Cheaper than [`Duration::as_nanos`], which counts in 128 bits.
+/// Faster than [`Duration::as_nanos`], which computes in 128 bits.
 fn nanos(time: Duration) -> u64 {
     time.as_secs() * 1_000_000_000 + u64::from(time.subsec_nanos())
 }
 
-/// Returns counters for so many steps.
+/// Returns counters for `steps` steps.
 pub(super) fn tallies(steps: usize) -> Vec<StepTally> {
     (0..steps).map(|_| StepTally::new()).collect()
 }
 
-/// A request is over with a part: counts the steps that it waited for.
+/// Counts the steps on the chain of a part that completed its request.
 pub(super) fn count_chain(tallies: &mut [StepTally], part: &PartProgress) {
     for (nth, step) in part.longest_chain().enumerate() {
         let stats = &mut tallies[step.get()].stats;
@@ -171,7 +171,7 @@ pub(super) fn count_chain(tallies: &mut [StepTally], part: &PartProgress) {
 }
 
 impl<T: Clone> Core<T> {
-    /// Returns how each step of a pipeline does.
+    /// Returns the figures of each step of a pipeline.
     pub fn step_stats(&mut self, now: Duration, pipeline: PipelineIndex) -> Vec<StepStats> {
         let mut running = vec![0; self.steps[pipeline.0].len()];
         for range in self.running.values().flat_map(|batch| &batch.ranges) {

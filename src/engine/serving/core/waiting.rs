@@ -1,8 +1,8 @@
-//! Requests that wait for their first batch, where a pipeline says in which order, how many and for
-//! how long.
+//! Requests waiting for their first batch, for pipelines that configure the order, the number and
+//! the time.
 //!
-//! A request is counted from its admission until the first batch that has samples of it begins. The
-//! order itself is a matter of the places that its samples have in the members' queues.
+//! A request counts from its admission until its first batch begins. The order itself results from
+//! the positions of its samples in the members' queues.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,33 +10,33 @@ use std::time::Duration;
 use crate::serving::door::Refused;
 use divisi_model::ensemble::{QueueLevel, Queueing, TimeoutAction};
 
-/// How requests of one level wait, and what became of others since the start.
+/// The waiting requests of one level, and the outcomes of others since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelStats {
-    /// Requests that wait for their first batch.
+    /// Requests waiting for their first batch.
     pub waiting: usize,
-    /// Requests that were refused because as many waited as may.
+    /// Requests refused because the level was full.
     pub refused: u64,
     /// Requests that waited too long and failed.
     pub expired: u64,
-    /// Requests that waited too long and went behind the others.
+    /// Requests that waited too long and moved behind the others.
     pub delayed: u64,
 }
 
-/// The requests of a pipeline that wait.
+/// The waiting requests of a pipeline.
 pub(super) struct EntryQueue {
     queueing: Arc<Queueing>,
     levels: Vec<LevelStats>,
 }
 
-/// A request that waits for its first batch.
+/// A request waiting for its first batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitingRequest {
     pub level: QueueLevel,
     pub urgency: i16,
-    /// When it has waited too long.
+    /// The time at which its wait expires.
     pub until: Option<Duration>,
-    /// It has waited too long, and went behind the others.
+    /// Whether its wait expired and it moved behind the others.
     pub delayed: bool,
     pub action: TimeoutAction,
 }
@@ -53,15 +53,15 @@ impl EntryQueue {
         &mut self.levels[level.position()]
     }
 
-    /// Whether no level goes before that of a priority.
+    /// Returns whether no level goes before this priority's level.
     pub(super) fn goes_first(&self, priority: u64) -> bool {
         self.queueing.level_of(priority).position() == 0
     }
 
-    /// Lets a request wait, as far as the queue is concerned.
+    /// Admits a request if its level has room.
     ///
     /// # Errors
-    /// As many of its level wait as may.
+    /// The level is full.
     pub(super) fn admit(&mut self, priority: u64) -> Result<(), Refused> {
         let level = self.queueing.level_of(priority);
         let most = self.queueing.policy(level).most;
@@ -78,7 +78,7 @@ impl EntryQueue {
         }
     }
 
-    /// A request that was let in waits from now on.
+    /// Begins the wait of an admitted request.
     pub(super) fn enter(
         &mut self,
         now: Duration,
@@ -98,17 +98,17 @@ impl EntryQueue {
         }
     }
 
-    /// Returns how requests wait, level by level.
+    /// Returns the figures of the waiting requests, level by level.
     pub(super) fn levels(&self) -> &[LevelStats] {
         &self.levels
     }
 
-    /// A request waits no longer.
+    /// Ends the wait of a request.
     pub(super) fn leave(&mut self, waiting: WaitingRequest) {
         self.stats(waiting.level).waiting -= 1;
     }
 
-    /// A request waited too long.
+    /// Records a request that waited too long.
     pub(super) fn expired(&mut self, waiting: WaitingRequest) {
         let stats = self.stats(waiting.level);
         match waiting.action {

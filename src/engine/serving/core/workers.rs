@@ -1,10 +1,11 @@
-//! Workers come, drain, panic, are rebuilt and go; devices disappear and come back.
+//! The life of workers: start, drain, panic, restart and removal. Also the loss and return of
+//! devices.
 //!
-//! The requests of a batch whose network panicked fail at once. The worker keeps its place while
-//! it is built again, so that neither a reload nor the check for members without workers takes the
-//! gap for an absence; a worker that was leaving anyway is not built again. The third panic within
-//! a minute retires it. A member without workers closes the pipelines that use it until a
-//! reload brings one. Applying any matrix starts retired entries again.
+//! After a panic of a network, the requests of its batch fail at once. The worker keeps its place
+//! while it is rebuilt, so that neither a reload nor the check for members without workers treats
+//! the gap as an absence. A worker that was leaving anyway is not rebuilt. The third panic within a
+//! minute retires the worker. A member without workers closes the pipelines that use it until a
+//! reload brings a worker. Applying any matrix starts retired entries again.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -20,41 +21,41 @@ use super::stats::WorkerTally;
 use super::{Core, Owed};
 
 impl<T: Clone> Core<T> {
-    /// A number for a worker about to be built.
+    /// Returns the number for a new worker.
     pub fn new_worker(&mut self) -> WorkerId {
         self.next_worker += 1;
         WorkerId(self.next_worker)
     }
 
-    /// A worker is ready.
+    /// Adds a worker that is ready.
     pub fn add_worker(&mut self, now: Duration, spec: WorkerSpec) {
         self.tallies.insert(spec.id, WorkerTally::new());
         self.scheduler.add(now, spec);
     }
 
-    /// Workers that are to stay.
+    /// Returns the workers that are not leaving.
     pub fn staying(&self) -> impl Iterator<Item = WorkerSpec> + '_ {
         self.scheduler.staying()
     }
 
-    /// Returns what a worker is, or `None` if there is no such worker.
+    /// Returns the specification of a worker, or `None` if it does not exist.
     pub fn spec(&self, id: WorkerId) -> Option<WorkerSpec> {
         self.scheduler.spec(id)
     }
 
-    /// A worker starts nothing new.
+    /// Stops a worker from starting new batches.
     pub fn drain_worker(&mut self, id: WorkerId) {
         self.scheduler.drain(id);
     }
 
-    /// Whether a draining worker runs nothing and has nothing left.
+    /// Returns whether a draining worker has nothing left to run.
     pub fn is_drained(&self, id: WorkerId) -> bool {
         let mut running = self.running.values();
         let idle = running.all(|r| r.worker != id || r.given_up);
         idle && self.scheduler.is_drained(id)
     }
 
-    /// Removes a worker. Returns the requests of batches that it still runs: they fail.
+    /// Removes a worker. Returns the requests of its running batches, which fail.
     pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Owed<T> {
         let stuck = self.running_requests(id);
         self.scheduler.remove(id);
@@ -62,9 +63,9 @@ impl<T: Clone> Core<T> {
         self.fail_many(now, &stuck)
     }
 
-    /// A network panicked: its batch's requests fail, except those that can do without it, and where
-    /// the worker goes those of its other batches too. What becomes of the worker: one that was leaving or gone
-    /// anyway is not built again.
+    /// Handles a panic of a network. Fails the requests of its batch, except those that can do
+    /// without it, and of the worker's other batches if the worker is removed. Returns the fate of
+    /// the worker. A worker that was leaving or removed is not rebuilt.
     pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Owed<T>) {
         let Some(mut failed) = self.give_up(now, batch) else {
             return (Verdict::Gone, Owed::new(&self.dropped));
@@ -84,15 +85,15 @@ impl<T: Clone> Core<T> {
         (verdict, failed)
     }
 
-    /// A batch was run and its answers cannot be folded: its requests fail, except
-    /// those that can do without it; its worker is as good as before.
+    /// Handles a batch whose answers cannot be folded. Fails its requests, except those that can do
+    /// without it. The worker stays.
     pub fn spoiled(&mut self, now: Duration, batch: &Batch<T>) -> Owed<T> {
         let failed = self.give_up(now, batch);
         failed.unwrap_or_else(|| Owed::new(&self.dropped))
     }
 
-    /// Ends a batch and fails its requests, except those that can do without it; none where it was
-    /// not in execution any more.
+    /// Ends a batch and fails its requests, except those that can do without it. Returns `None` if
+    /// it was no longer in execution.
     fn give_up(&mut self, now: Duration, batch: &Batch<T>) -> Option<Owed<T>> {
         if !self.close_batch(now, batch) {
             return None;
@@ -112,21 +113,21 @@ impl<T: Clone> Core<T> {
         Some(failed)
     }
 
-    /// A worker that panicked was built again. False where it had to go meanwhile,
-    /// and what was built is to be dropped.
+    /// Records that a worker was rebuilt after a panic. Returns `false` if it had to leave in the
+    /// meantime, so that the caller drops the new one.
     pub fn rebuilt(&mut self, id: WorkerId) -> bool {
         self.scheduler.rebuilt(id)
     }
 
-    /// A reload begins, or is over.
+    /// Marks the beginning or the end of a reload.
     pub fn set_reloading(&mut self, reloading: bool) {
         self.reloading = reloading;
     }
 }
 
 impl<T: Clone> Core<T> {
-    /// A device is gone with everything on it. Batches it was running go back to
-    /// their queues, since nothing of them was answered: no request is lost by it.
+    /// Loses a device with everything on it. Its running batches return to their queues, because
+    /// none of their samples were answered. No request is lost.
     pub fn lose_device(&mut self, device: DeviceIndex) {
         let left = self.leave_folding(device);
         let here = self.running.iter();
@@ -141,7 +142,7 @@ impl<T: Clone> Core<T> {
             for range in running.ranges {
                 match self.requests.get(&range.request) {
                     Some(entry) if entry.waits_for(&range) => again.push((running.member, range)),
-                    // Given up meanwhile: nobody waits for it.
+                    // The request has ended in the meantime.
                     _ => self.discard(&range),
                 }
             }
@@ -152,7 +153,7 @@ impl<T: Clone> Core<T> {
         self.rest[device] = DeviceRest::Awake;
     }
 
-    /// Batches of a device that are being folded end still, though it is gone.
+    /// Marks the batches of a lost device that are being folded, which still end.
     fn leave_folding(&mut self, device: DeviceIndex) -> Left {
         let mut left = Left::default();
         let here = self.running.values_mut();
@@ -164,28 +165,29 @@ impl<T: Clone> Core<T> {
         left
     }
 
-    /// A device is there again; it has no workers yet.
+    /// Marks a lost device as available again, without workers.
     pub fn regain_device(&mut self, device: DeviceIndex) {
         self.scheduler.regain(device);
     }
 
-    /// Whether a device is gone.
+    /// Returns whether a device is lost.
     pub fn is_lost(&self, device: DeviceIndex) -> bool {
         self.scheduler.is_lost(device)
     }
 
-    /// Returns the bound that was set for a device by [`Core::set_max_inf`].
+    /// Returns the bound set by [`Core::set_max_inf`] for a device.
     pub fn max_inf(&self, device: DeviceIndex) -> Option<NonZeroU32> {
         self.scheduler.max_inf(device)
     }
 
-    /// At most so many samples alive on a device under `elastic`; none: the policy's.
+    /// Sets the most samples in execution on a device under `elastic`. `None` uses the policy's
+    /// bound.
     pub fn set_max_inf(&mut self, device: DeviceIndex, most: Option<NonZeroU32>) {
         self.scheduler.set_max_inf(device, most);
     }
 }
 
-/// Panics of one entry of the matrix.
+/// The recent panics of one entry of the matrix.
 #[derive(Clone, Debug, Default)]
 pub struct PanicWatch {
     panics: VecDeque<Duration>,
@@ -194,15 +196,15 @@ pub struct PanicWatch {
 /// The fate of a worker after a panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Build it anew.
+    /// Rebuild it.
     Restart,
     /// Leave its place empty.
     Retire,
-    /// It was leaving, or gone, anyway.
+    /// It was already leaving or removed.
     Gone,
 }
 
-/// This many panics within [`WINDOW`] retire a worker.
+/// The number of panics within [`WINDOW`] that retires a worker.
 const MOST: usize = 3;
 const WINDOW: Duration = Duration::from_secs(60);
 

@@ -1,5 +1,5 @@
-//! Answers on their way to clients: of requests that are complete, of those that failed,
-//! and of those with rows that are not what they should be.
+//! The delivery of answers to clients: for complete requests, failed requests, and requests with
+//! flawed rows.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ impl EngineState {
         if finished.is_empty() {
             return;
         }
-        // Before they are counted: a rule may panic at the last moment.
+        // Computed before counting, because a rule may panic at the last moment.
         let outcomes: Vec<_> = finished.iter().map(outcome).collect();
         let answered = finished.iter().zip(&outcomes);
         self.count_answered(answered.filter_map(|(done, outcome)| outcome.is_ok().then_some(done)));
@@ -49,7 +49,7 @@ impl EngineState {
         });
     }
 
-    /// Counts requests that are answered now.
+    /// Counts requests that are being answered.
     fn count_answered<'a>(&self, finished: impl Iterator<Item = &'a LiveFinished>) {
         let mut finished = finished.peekable();
         if finished.peek().is_none() {
@@ -77,7 +77,7 @@ impl EngineState {
         self.keep_reading(now);
     }
 
-    /// Counts a request that failed although its members had run, and says so.
+    /// Counts and reports a request that failed although its members had run.
     fn note_failed(&self, data: &RequestData, why: &Failure) {
         self.counters.failed.fetch_add(1, Ordering::Relaxed);
         data.served.failed();
@@ -85,7 +85,7 @@ impl EngineState {
         self.emit(EngineEvent::RequestFailed { reason });
     }
 
-    /// Frees what devices keep for requests that are over.
+    /// Frees the device memory of finished requests.
     fn sweep(&self) {
         for driver in &self.drivers {
             driver.sweep(self);
@@ -133,7 +133,7 @@ impl EngineState {
         }
     }
 
-    /// A batch was run and its answers cannot be folded.
+    /// Fails the requests of a batch whose answers cannot be folded.
     pub(super) fn spoil(&self, batch: &LiveBatch, why: &RulePanicked) {
         let failure = Failure::RulePanicked(why.to_string());
         for placed in &batch.ranges {
@@ -153,15 +153,14 @@ impl EngineState {
         self.run_host_steps();
     }
 
-    /// A device that is gone, and what its driver said.
+    /// Returns a lost device and the reason that its driver reported.
     fn loss(&self) -> Option<String> {
         let mut drivers = DeviceIndex::enumerate(&self.drivers);
         let (device, why) = drivers.find_map(|(d, driver)| Some((d, driver.loss()?)))?;
         Some(format!("`{}`: {why}", self.devices.get(device).name))
     }
 
-    /// Closes what a member is part of that has nobody left to serve it, and fails what waits
-    /// for it.
+    /// Closes the pipelines of members without workers, and fails their waiting requests.
     pub(super) fn close_if_orphaned(&self) {
         while self.close_one_orphaned() {}
     }
@@ -189,8 +188,8 @@ impl EngineState {
         true
     }
 
-    /// Counts and names what is wrong with complete requests, and fails those that are
-    /// spoilt by it. Returns the others.
+    /// Counts and reports the flaws of complete requests, and fails those that are spoilt. Returns
+    /// the others.
     fn without_spoilt(&self, finished: LiveOwed) -> LiveOwed {
         for done in finished.iter().filter(|done| done.payload.is_flawed()) {
             for (member, found) in flaws(&done.payload) {
@@ -214,9 +213,9 @@ impl EngineState {
         sound
     }
 
-    /// Why a complete request must fail, if it must.
+    /// Returns the reason why a complete request must fail, or `None`.
     pub(super) fn spoilt(&self, data: &RequestData) -> Option<Failure> {
-        // In a pipeline others compute with the rows: none of them can be marked.
+        // In a pipeline other steps compute with the rows, so none can be marked.
         let is_marked = data.detail != Detail::Scores && data.graph.is_none();
         if !data.is_flawed() || is_marked {
             return None;
@@ -229,7 +228,7 @@ impl EngineState {
             return None;
         }
         match &data.graph {
-            // A quorum does without the others.
+            // A quorum does without the other members.
             Some(graph) => {
                 let spoilt = graph.spoilt_by();
                 not_finite(data, |member| spoilt.contains(&member))
@@ -238,7 +237,7 @@ impl EngineState {
         }
     }
 
-    /// Counts what was found of a member, and says so now and then.
+    /// Counts the flaws of a member, and reports them from time to time.
     fn tell_flaws(&self, member: MemberIndex, found: Flaws) {
         if !self.counters.flaws.add(member, found) {
             return;
@@ -250,7 +249,7 @@ impl EngineState {
     }
 }
 
-/// Why a request fails for which members that count have answered NaN or infinities, if some have.
+/// Returns the failure of a request if members that match `counts` answered NaN or infinities.
 fn not_finite(data: &RequestData, counts: impl Fn(MemberIndex) -> bool) -> Option<Failure> {
     let of_members = flaws(data);
     let counted = of_members.iter().filter(|(member, _)| counts(**member));
@@ -266,14 +265,14 @@ fn not_finite(data: &RequestData, counts: impl Fn(MemberIndex) -> bool) -> Optio
     (!named.is_empty()).then_some(Failure::NotFinite(named))
 }
 
-/// Why a request fails for which too many steps that a quorum reads have failed.
+/// Returns the failure of a request with too many failed steps for a quorum.
 fn unmet(data: &RequestData) -> Failure {
     let fault = data.fault().cloned();
     let fault = fault.or_else(|| not_finite(data, |_| true));
     fault.unwrap_or(Failure::Dropped)
 }
 
-/// Returns the names of the steps that a member does, or none where the only one is called as it is.
+/// Returns the names of a member's steps. Empty if its only step has the member's name.
 fn other_steps(ensemble: &Ensemble, member: MemberIndex) -> Vec<String> {
     let pipeline = ensemble.pipeline.iter();
     let steps = pipeline.flat_map(|pipeline| pipeline.steps());
@@ -301,21 +300,20 @@ fn outcome(done: &LiveFinished) -> Outcome {
     Ok(answer.timed(done.split).made_by(runs.unwrap_or_default()))
 }
 
-/// Weighs the members by a request that is answered. Those of a rule that it does not know it leaves
-/// alone.
+/// Weighs the members by an answered request. Ignores members that the rule does not know.
 fn weigh(data: &RequestData) {
     if let Some(member_sample) = &data.member_sample {
         data.served.sampler.weigh(member_sample, &data.rule);
     }
 }
 
-/// Why a complete request of a pipeline that answers boxes must fail, if it must.
+/// Returns the reason why a complete request of a pipeline that answers boxes must fail, or `None`.
 fn no_boxes(data: &RequestData) -> Option<Failure> {
     let (step, reason) = data.box_fault()?;
     Some(Failure::Step { step, reason })
 }
 
-/// Returns the faults of a request's rows, by member.
+/// Returns the flaws of a request's rows, by member.
 fn flaws(data: &RequestData) -> BTreeMap<MemberIndex, Flaws> {
     let mut of_members: BTreeMap<MemberIndex, Flaws> = BTreeMap::new();
     for flaw in data.parts.iter().flat_map(|part| part.flaws()) {

@@ -1,4 +1,8 @@
 //! Plans and applies setups, while serving goes on.
+//!
+//! A plan checks the whole setup before anything changes. Applying it replaces workers first, since
+//! only this step can fail; on failure the old setup keeps running. A member in another precision
+//! gets new workers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,11 +26,11 @@ use super::drivers::DeviceFault;
 use super::engine::Engine;
 use super::promise::Failure;
 
-/// Takes the steps of a change as they are made.
+/// Called with each step of a change.
 type Watch<'a> = &'a mut dyn FnMut(ApplyStep);
 
 impl Engine {
-    /// Returns what runs.
+    /// Returns the running setup.
     pub fn setup(&self) -> Setup {
         let settings = self.settings();
         let (matrix, precisions) = {
@@ -42,10 +46,10 @@ impl Engine {
         }
     }
 
-    /// Works out what applying a setup would change, and moves nothing.
+    /// Returns the plan for applying a setup, without changing anything.
     ///
     /// # Errors
-    /// It cannot be applied: it does not fit, or belongs to something else.
+    /// The setup does not fit, or belongs to other models or devices.
     pub fn plan(&self, to: &Setup) -> Result<Plan, PlanError> {
         self.state.counters.plans.fetch_add(1, Ordering::Relaxed);
         let limits = PlanLimits {
@@ -71,11 +75,11 @@ impl Engine {
         }
     }
 
-    /// Applies a plan while serving: the workers first, since only they can fail, then the
-    /// settings. Tells `watch` each step and returns the plan.
+    /// Applies a plan while serving: first the workers, because only they can fail, then the
+    /// settings. Calls `watch` with each step and returns the plan.
     ///
     /// # Errors
-    /// It is stale, or a worker does not start; what ran before serves.
+    /// The plan is stale, or a worker does not start. The previous setup serves.
     pub fn apply(&self, plan: Plan, watch: Watch<'_>) -> Result<Plan, ApplyError> {
         let _one_at_a_time = self.applying.lock();
         if !plan.is_of(&self.plan_basis()) {
@@ -84,31 +88,31 @@ impl Engine {
         self.carry_out(plan, watch)
     }
 
-    /// Plans and applies a setup with no other change in between.
+    /// Plans and applies a setup without another change in between.
     ///
     /// # Errors
-    /// It cannot be applied, or a worker does not start; what ran before serves.
+    /// The setup cannot be applied, or a worker does not start. The previous setup serves.
     pub fn apply_setup(&self, to: &Setup, watch: Watch<'_>) -> Result<Plan, ApplyError> {
         let _one_at_a_time = self.applying.lock();
         self.carry_out(self.plan(to)?, watch)
     }
 
-    /// Sets the settings of a plan at once and leaves the workers as they are. It does not
-    /// wait for a change under way.
+    /// Applies the settings of a plan at once and keeps the workers. Does not wait for a change
+    /// under way.
     pub fn adjust(&self, plan: &Plan) {
         for change in plan.settings() {
             self.set(change);
         }
     }
 
-    /// Lets a simulated device or a GPU disappear with everything on it, and moves to the
-    /// matrix that `fallback` returns for the one that ran. Batches it was running are
-    /// run by others; no request is lost by it, unless there is no fallback. Of a GPU that
-    /// was lost by itself ([`DeviceFaults::on_loss`]) only the workers are moved.
+    /// Makes a simulated device or a GPU disappear with everything on it, and moves to the matrix
+    /// that `fallback` returns for the running one. Other devices run the device's batches, so no
+    /// request is lost unless there is no fallback. For a GPU that was already lost
+    /// ([`DeviceFaults::on_loss`]) only moves the workers.
     ///
     /// # Errors
-    /// The device is a CPU partition or gone already, or there is no fallback: members that
-    /// had no other worker then have none, and the door is closed.
+    /// The device is a CPU partition or already lost, or there is no fallback. Without a fallback,
+    /// members that had no other worker have none, and the door is closed.
     pub fn evacuate(
         &self,
         device: DeviceIndex,
@@ -117,12 +121,12 @@ impl Engine {
     ) -> Result<Plan, ApplyError> {
         let _one_at_a_time = self.applying.lock();
         let awaited = self.faults().begin_loss(device)?;
-        // Until the fallback is reached members may be without a worker.
+        // Until the fallback is reached, members may be without a worker.
         let _open = OpenDoor::hold(self);
         if !awaited {
             self.faults().inject(device, DeviceFault::Lost)?;
         }
-        // Its workers may need the memory that somebody measures in.
+        // The new workers may need the memory lent to a measurement.
         self.reserve.take_back(self.options.drain_limit);
         let running = self.setup();
         let matrix = fallback(&running.matrix)?;
@@ -144,7 +148,7 @@ impl Engine {
         match change {
             SettingChange::Policy(_, policy) => self.follow_policy(*policy),
             SettingChange::Combination(_, new) => self.state.combine_by(Combination::clone(new)),
-            // Workers compute so already.
+            // The workers already compute in this precision.
             SettingChange::Precision(..) => {}
             SettingChange::Segment(_, size) => {
                 self.state.core().set_segment(*size);
@@ -176,7 +180,7 @@ impl Engine {
 
     fn reload(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
         let (before, after) = (&plan.from().precisions, &plan.to().precisions);
-        // What drains early may share weights with what is then built.
+        // Drained workers may share weights with workers that are built afterwards.
         let starts = plan.reload().starts.iter().map(|(cell, _)| ComputedMember {
             member: cell.member,
             precision: after[cell.member],
@@ -253,7 +257,7 @@ impl Engine {
         self.state.wake();
     }
 
-    /// Drains the workers at a cell that were not built by this reload.
+    /// Drains the workers of a cell that this reload did not build.
     fn drain(&self, cell: Cell, built: &[WorkerSpec]) {
         let old: Vec<WorkerId> = {
             let mut core = self.state.core();
@@ -268,7 +272,7 @@ impl Engine {
             }
             old
         };
-        // What they had taken but not started is for others now.
+        // Other workers can now run the samples that these had taken but not started.
         self.state.wake();
         for id in old {
             self.await_drained(id);
@@ -295,12 +299,12 @@ impl Engine {
     }
 }
 
-/// Counts the beginning of a change of members' numbers and, when it is dropped, its end: between
-/// both requests are answered in either.
+/// Counts the beginning of a change of precisions and, when it is dropped, its end. In between,
+/// requests are answered in either precision.
 struct Recomputed<'a>(&'a Engine);
 
 impl<'a> Recomputed<'a> {
-    /// Begins, if a plan changes any.
+    /// Begins a change if a plan changes any precision.
     fn begin(engine: &'a Engine, plan: &Plan) -> Option<Self> {
         let changes = plan.from().precisions != plan.to().precisions;
         changes.then(|| {
@@ -322,7 +326,8 @@ impl Drop for Recomputed<'_> {
     }
 }
 
-/// Keeps the door open while members may be without a worker. Dropping it looks who serves.
+/// Keeps the door open while members may be without a worker. Dropping it closes the pipelines
+/// without workers.
 struct OpenDoor<'a>(&'a Engine);
 
 impl<'a> OpenDoor<'a> {
@@ -335,10 +340,10 @@ impl<'a> OpenDoor<'a> {
 impl Drop for OpenDoor<'_> {
     fn drop(&mut self) {
         let state = &self.0.state;
-        // A GPU may have been lost meanwhile whose workers are still to be moved.
+        // A lost GPU may still have workers to move.
         let awaited = state.losses.are_awaited();
         state.core().set_reloading(awaited);
-        // Where even an old worker did not start again, its member has nobody left.
+        // If even an old worker did not restart, its member has none left.
         state.close_if_orphaned();
         state.core().reopen_if_served();
     }

@@ -1,12 +1,11 @@
-//! The columns that run: where, in which numbers, and how much memory they take.
+//! The running columns: their places, precisions and memory.
 
 use std::sync::Arc;
 
 use divisi_model::allocation::{Footprints, Matrix};
 use divisi_model::ensemble::MemberPrecision;
 
-/// The matrix that runs, with the numbers that each column is computed in and the memory that its
-/// workers book.
+/// The running matrix, with the precision of each column and the memory booked by its workers.
 pub(super) struct RunningColumns {
     pub matrix: Matrix,
     pub precisions: Vec<MemberPrecision>,

@@ -1,5 +1,4 @@
-//! The counters outside the core, and checkpoints of them, which later readings are
-//! compared with.
+//! The counters outside the core, and checkpoints of them for later comparison.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,27 +14,27 @@ use divisi_runtime::lock::Ranked;
 use super::locks::{AnsweredRank, CheckpointsRank, LatencyRank, LatencyTallyRank, Leaf};
 use super::promise::Failure;
 
-/// Everything that is counted outside the core.
+/// All counters outside the core.
 pub(crate) struct EngineCounters {
-    /// Since the last reload or clearing, to three digits.
+    /// Latencies since the last reload or clearing, to three digits.
     pub latency: Ranked<LatencyRank, Latency>,
-    /// Lately and since then, and where the time went.
+    /// Recent latencies and those since then, with their parts.
     pub tally: Ranked<LatencyTallyRank, LatencyTally>,
     pub answered: Ranked<AnsweredRank, (RateRing, RateRing)>,
     pub failed: AtomicU64,
-    /// Why the last one failed.
+    /// The last failure.
     pub failure: Leaf<Option<Failure>>,
     pub cancelled: AtomicU64,
     pub restarts: AtomicU64,
-    /// Plans of other setups.
+    /// The number of plans of other setups.
     pub plans: AtomicU64,
-    /// Beginnings and ends of changes of the numbers that members are computed in.
+    /// Beginnings and ends of changes of precisions.
     pub recomputed: AtomicU64,
-    /// Events that nobody has taken yet, with their times.
+    /// Events that have not been taken yet, with their times.
     pub events: Leaf<Vec<(Duration, EngineEvent)>>,
     pub checkpoints: Ranked<CheckpointsRank, Checkpoints>,
     pub graded: Arc<Graded>,
-    /// Rows that were not what they should be.
+    /// Flawed rows.
     pub flaws: FlawTally,
 }
 
@@ -44,7 +43,7 @@ pub(crate) struct EngineCounters {
 pub(crate) struct EntryTally {
     /// Requests that failed.
     pub failed: u64,
-    /// Requests that were not let in.
+    /// Requests that were refused.
     pub refused: u64,
     requests: RateRing,
     samples: RateRing,
@@ -70,20 +69,20 @@ pub struct EntryStats {
     pub answered: u64,
     /// Samples answered since the start.
     pub samples: u64,
-    /// Requests that were let in and failed.
+    /// Admitted requests that failed.
     pub failed: u64,
-    /// Requests that were not let in, be it by the engine or by whoever reads them for it.
+    /// Requests refused by the engine or by its front end.
     pub refused: u64,
-    /// Requests answered a second, over the last second.
+    /// Requests answered per second, over the last second.
     pub requests_per_s: f64,
-    /// Samples answered a second, over the last second.
+    /// Samples answered per second, over the last second.
     pub samples_per_s: f64,
-    /// Of requests, from submission to answer.
+    /// Latencies of requests, from submission to answer.
     pub latency: LatencyView,
 }
 
 impl EntryTally {
-    /// A request of `samples` was answered.
+    /// Counts an answered request of `samples`.
     pub(super) fn answered(&mut self, now: Duration, latency: Duration, samples: usize) {
         self.requests.add(now, 1.0);
         self.samples.add(now, samples as f64);
@@ -106,7 +105,7 @@ impl EntryTally {
     }
 }
 
-/// Answers whose label was known, by whoever sent their requests.
+/// Answers to samples whose senders know the labels.
 #[derive(Debug, Default)]
 pub struct Graded {
     labelled: AtomicU64,
@@ -114,13 +113,13 @@ pub struct Graded {
 }
 
 impl Graded {
-    /// Counts samples, and those of them that were answered rightly.
+    /// Counts samples, and those with the right answer.
     pub fn count(&self, labelled: usize, right: usize) {
         self.labelled.fetch_add(labelled as u64, Ordering::Relaxed);
         self.right.fetch_add(right as u64, Ordering::Relaxed);
     }
 
-    /// Samples so far, and those answered rightly.
+    /// Returns the number of samples, and of those with the right answer.
     pub fn so_far(&self) -> (u64, u64) {
         let right = self.right.load(Ordering::Relaxed);
         (self.labelled.load(Ordering::Relaxed), right)
@@ -153,31 +152,32 @@ impl EngineCounters {
         if events.len() < MOST_EVENTS {
             events.push((at, event));
         } else if let Some((_, last)) = events.last_mut() {
-            // The first ones tell most; the last says that there were more.
+            // The first events are the most informative. The last one reports that others were
+            // dropped.
             *last = EngineEvent::EventsDropped;
         }
     }
 }
 
-/// The most events that are kept for whoever takes them.
+/// The most events kept until they are taken.
 const MOST_EVENTS: usize = 256;
 
-/// Counters of answers since the start, and how they stood every few seconds.
+/// Counters of answers since the start, and their values every few seconds.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoints {
-    /// Counters that answers add to; the rest is filled in when it is read.
+    /// Counters of answers. The other fields are set on reading.
     answers: Reading,
-    /// Number of the last moment in which anything was answered.
+    /// The number of the last moment with answers.
     moment: Option<u128>,
     kept: VecDeque<Reading>,
 }
 
-/// Kept so often while anything is answered, and so many: ten minutes.
+/// The interval of readings while requests are answered, and the number kept: ten minutes.
 const READINGS_APART: Duration = Duration::from_secs(5);
 const MOST_READINGS: usize = 120;
 
 impl Checkpoints {
-    /// A request of `samples` was answered.
+    /// Counts an answered request of `samples`.
     pub(super) fn answered(&mut self, now: Duration, latency: Duration, samples: usize) {
         let moment = now.as_nanos() / MOMENT.as_nanos();
         if self.moment.replace(moment) != Some(moment) {
@@ -188,19 +188,19 @@ impl Checkpoints {
         self.answers.latency.record(latency.as_micros() as u64, 1);
     }
 
-    /// Answers so far.
+    /// Returns the answers so far.
     pub(super) fn answers(&self) -> Reading {
         self.answers.clone()
     }
 
-    /// Whether a reading is to be kept now.
+    /// Returns whether a reading is due.
     pub(super) fn is_due(&self, now: Duration) -> bool {
         self.kept
             .back()
             .is_none_or(|last| now >= last.at + READINGS_APART)
     }
 
-    /// Keeps a reading; the oldest makes room.
+    /// Keeps a reading, and drops the oldest one if there are too many.
     pub(super) fn keep(&mut self, reading: Reading) {
         if self.kept.len() >= MOST_READINGS {
             self.kept.pop_front();
@@ -208,13 +208,13 @@ impl Checkpoints {
         self.kept.push_back(reading);
     }
 
-    /// Those taken after `from` and before `until`, oldest first.
+    /// Returns the readings after `from` and before `until`, oldest first.
     pub(super) fn between(&self, from: Duration, until: Duration) -> Vec<Reading> {
         let within = |reading: &&Reading| from < reading.at && reading.at < until;
         self.kept.iter().filter(within).cloned().collect()
     }
 
-    /// The newest reading that was taken at `at` or before.
+    /// Returns the newest reading at or before `at`.
     pub(super) fn before(&self, at: Duration) -> Option<&Reading> {
         self.kept.iter().rev().find(|reading| reading.at <= at)
     }

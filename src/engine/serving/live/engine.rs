@@ -280,7 +280,7 @@ impl Engine {
     /// [`Engine::shutdown`].
     pub fn retire(&self, hurried: &AtomicBool) {
         self.end_requests(self.options.retire_limits, hurried);
-        self.stop("its model was replaced, and it was not answered in the time for that");
+        self.stop("its model was replaced, and the time to answer it ran out");
     }
 
     fn end_requests(&self, limits: DrainLimits, hurried: &AtomicBool) {

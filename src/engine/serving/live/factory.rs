@@ -48,7 +48,7 @@ pub enum BuildError {
     #[error("its thread ended")]
     ThreadEnded,
     /// The factory builds nothing for GPUs.
-    #[error("there is nothing to run for member {member} on {gpu}")]
+    #[error("there is no program for member {member} on {gpu}")]
     NoProgram {
         /// The member's number.
         member: MemberIndex,

@@ -1,4 +1,7 @@
 //! Devices that disappear and come back; simulated ones that grow slow.
+//!
+//! A lost device returns its batches to the queues. No row of them was folded, so no request gets
+//! two answers.
 
 use std::sync::Arc;
 
@@ -19,10 +22,10 @@ pub enum FaultError {
     #[error("`{0}` is gone")]
     Lost(String),
     /// It is not lost.
-    #[error("`{0}` is there")]
+    #[error("`{0}` is not lost")]
     NotLost(String),
     /// It is a device of this machine.
-    #[error("`{0}` is a device of this machine; only simulated ones disappear or grow slow")]
+    #[error("`{0}` is a real device; only simulated devices can be lost or slowed")]
     NotSimulated(String),
     /// A GPU could not be opened again; names it and says why.
     #[error("a new worker did not start: {0}")]

@@ -1,4 +1,8 @@
-//! The steps of a pipeline that the host runs: by the thread that made the last of what they read.
+//! Runs the host steps of a pipeline, without a lock, on the thread that made the last input of the
+//! step.
+//!
+//! That is the thread of a device, the timer thread when a quorum stops waiting, or the submitting
+//! thread.
 
 use crate::serving::core::HostWork;
 use divisi_model::codes::Coded;

@@ -25,24 +25,24 @@ macro_rules! ranks {
 
 ranks! {
     // 3 is the door's: `src/server/door.rs`.
-    5 DeploymentRank "a change of the models that are served"
+    5 DeploymentRank "a change of the served models"
     // 10 is the built-in load's: `src/session/live/load.rs`.
-    20 ApplyingRank "a change of what runs"
+    20 ApplyingRank "a change of the running setup"
     30 MachineRank "the machine of changes"
-    40 ReservationRank "memory that is lent"
-    50 GpuDrivingRank "whoever starts batches on a GPU"
+    40 ReservationRank "the lent memory"
+    50 GpuDrivingRank "the start of batches on a GPU"
     55 GpuWorkersRank "the workers on a GPU"
     56 GpuLanesRank "the lanes of a worker on a GPU"
     57 GpuCopierRank "the copier of a GPU"
-    60 GpuMakingRank "whoever makes lanes on a GPU"
-    62 NetworksRank "networks that are lowered"
+    60 GpuMakingRank "the creation of lanes on a GPU"
+    62 NetworksRank "the lowered networks"
     70 CpuWorkerRank "a worker on a CPU partition"
     80 CoreRank "the core"
     85 GpuSamplesRank "the samples in a GPU's memory"
     91 LatencyRank "the latencies"
     92 LatencyTallyRank "the latencies by time"
     93 AnsweredRank "the rates of answers"
-    94 CheckpointsRank "the readings that are kept"
+    94 CheckpointsRank "the kept readings"
     97 EvaluationRank "the evaluation of members"
     98 SampleRowsRank "the members' answers to a request"
 }

@@ -1,4 +1,9 @@
-//! The core driven live: a driver a device, one thread for timers, the callers' for the rest.
+//! Drives the core with threads: one driver for each device, one thread for timers, and the
+//! callers' threads.
+//!
+//! One mutex guards the core. No thread holds it while it computes, copies or answers. A thread
+//! without work spins for at most 20 µs, then sleeps until it is woken. One sample wakes one
+//! device.
 
 mod answers;
 mod apply;

@@ -181,7 +181,7 @@ impl EngineState {
     fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let served = self.served(request.pipeline);
         let served =
-            served.ok_or_else(|| Refused::Closed("nothing of that number is served".into()))?;
+            served.ok_or_else(|| Refused::Closed("no model with this number is served".into()))?;
         let staged = self.stage_for(served, request, reply);
         staged.inspect_err(|_| served.refused())
     }

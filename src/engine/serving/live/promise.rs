@@ -23,7 +23,7 @@ pub enum Failure {
     #[error("the deadline passed")]
     Deadline,
     /// It waited longer than requests may wait for their first batch.
-    #[error("it waited in the queue longer than its model lets requests wait")]
+    #[error("it exceeded its model's queue timeout")]
     QueueTimeout,
     /// Its caller gave it up.
     #[error("cancelled by its caller")]
@@ -48,8 +48,8 @@ pub enum Failure {
     /// A model made integers that float32, in which it computes, need not hold exactly, or NaN in
     /// their place.
     #[error(
-        "step `{step}`: tensor `{output}` has integers of {MOST_EXACT} and more, or NaN among them, \
-         which are not exact here"
+        "step `{step}`: tensor `{output}` has NaN or integers of {MOST_EXACT} and more, which are \
+         not exact in float32"
     )]
     Inexact {
         /// The step that the model does; of a model alone its name.
@@ -58,7 +58,7 @@ pub enum Failure {
         output: String,
     },
     /// The request was dropped by a fault of the system's own.
-    #[error("the system dropped the request; this is a fault of the system")]
+    #[error("internal error: the request was dropped")]
     Dropped,
     /// Members that vote answered NaN or infinities.
     #[error("{}", not_finite(.0))]

@@ -21,7 +21,7 @@ pub enum ReserveError {
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
     /// Somebody else has reserved it.
-    #[error("somebody else measures in the rest of the memory")]
+    #[error("another measurement is using the remaining memory")]
     Reserved,
     /// A change is under way.
     #[error("a reload is under way")]

@@ -1,4 +1,8 @@
 //! Where the samples of a request lie: in the pool, or where they were received.
+//!
+//! Samples of 64 KiB or more that arrived over the network stay in the received buffer, and the
+//! pool only counts their slots. They are copied to the pool if a GPU reads from the pool or if
+//! they must be resized.
 
 use std::sync::Arc;
 

@@ -91,7 +91,7 @@ impl DataSeed<'_, '_> {
             ElementFault::Type(data_type) => {
                 let at = self.sink.count();
                 E::custom(format_args!(
-                    "value {at} is {found}, which is no {data_type}"
+                    "value {at}: expected {data_type}, found {found}"
                 ))
             }
             ElementFault::Range { value, data_type } => {
@@ -166,7 +166,7 @@ impl<'de> Visitor<'de> for DataSeed<'_, '_> {
         if self.depth >= self.reading.limits.depth {
             let most = self.reading.limits.depth;
             return Err(A::Error::custom(format_args!(
-                "expected at most {most} lists within each other"
+                "expected at most {most} nested lists"
             )));
         }
         let mut length = 0;

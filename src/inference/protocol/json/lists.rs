@@ -31,8 +31,8 @@ impl ListLengths {
         let lengths: Vec<usize> = self.lengths.iter().copied().flatten().collect();
         if self.is_uneven || self.depth.is_some_and(|depth| depth != lengths.len()) {
             return Err(format!(
-                "lists that are not alike for the shape {dims:?}; expected one list, or one for each \
-                 dimension"
+                "uneven lists for the shape {dims:?}; expected one list, or nested lists with one level \
+                 for each dimension"
             ));
         }
         // What is empty has no lists within it.
@@ -41,7 +41,7 @@ impl ListLengths {
         match lengths.len() < 2 || lengths == own {
             true => Ok(()),
             false => Err(format!(
-                "lists of the lengths {lengths:?} for the shape {dims:?}"
+                "lists of lengths {lengths:?} for the shape {dims:?}"
             )),
         }
     }

@@ -77,8 +77,8 @@ fn read_once(head: &[u8], reading: JsonReading<'_>) -> Result<(JsonCall, bool), 
     match read.and_then(|call| json.end().map(|()| call)) {
         Ok(call) if reading.took_all_words() => Ok((call, reading.untyped.get())),
         Ok(_) => Err(ServiceError::bad(
-            "the request's JSON: expected `NaN`, `Infinity` and `-Infinity` as values of tensors of \
-             floats alone",
+            "the request's JSON: expected `NaN`, `Infinity` and `-Infinity` only as values of \
+             floating-point tensors",
         )),
         Err(error) => {
             let error = unmarked(&error.to_string());
@@ -118,8 +118,8 @@ fn input(tensor: JsonTensor, tail: &mut BinaryTail) -> Result<CallInput, Service
             (Some(size), None) => tail.take(size, of),
             (None, Some(data)) => values(data, &shape, of),
             (None, None) => Err(ServiceError::bad(format!(
-                "{of}: expected `data`, or the parameter `binary_data_size`, or one of shared \
-                 memory"
+                "{of}: expected `data`, or the parameter `binary_data_size` or \
+                 `shared_memory_region`"
             ))),
             (Some(_), Some(_)) => Err(ServiceError::bad(format!(
                 "{of}: expected `data` or the parameter `binary_data_size`, found both"
@@ -136,7 +136,7 @@ fn values(data: JsonData, shape: &[usize], of: &str) -> Result<ByteRope, Service
     let expected = shape.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
     if expected != Some(data.count) {
         let count = data.count;
-        let why = format!("{of}: {count} values for the shape {shape:?}");
+        let why = format!("{of}: found {count} values for the shape {shape:?}");
         return Err(ServiceError::bad(why));
     }
     let lists = data.lists.check(shape);
@@ -152,7 +152,7 @@ impl BinaryTail {
         let left = self.0.len();
         if size > left {
             return Err(ServiceError::bad(format!(
-                "{of}: `binary_data_size` is {size}, and {left} bytes are left of the body"
+                "{of}: `binary_data_size` is {size}, but only {left} bytes of the body are left"
             )));
         }
         Ok(self.0.split_to(size))

@@ -33,7 +33,7 @@ pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
     let mut head = GrowingBytes::default();
     let mut json = serde_json::Serializer::with_formatter(&mut head, words);
     WrittenReply(reply).serialize(&mut json).map_err(|e| {
-        let message = format!("the answer cannot be written as JSON ({e}); ask for binary data");
+        let message = format!("the answer cannot be written as JSON ({e}); request binary data");
         ServiceError::new(ErrorKind::BadInput, message)
     })?;
     let binary = reply

@@ -36,7 +36,7 @@ pub enum SamplesError {
         error: Box<SamplesError>,
     },
     /// There are too many samples.
-    #[error("expected at most {most} samples of this shape, found {found}")]
+    #[error("expected at most {most} samples with this shape, found {found}")]
     Many {
         /// The most samples that fit in memory.
         most: usize,
@@ -44,7 +44,7 @@ pub enum SamplesError {
         found: usize,
     },
     /// The memory of the samples cannot be had.
-    #[error("no memory for {samples} samples")]
+    #[error("not enough memory for {samples} samples")]
     Memory {
         /// The number of samples.
         samples: usize,
@@ -69,19 +69,19 @@ pub enum SamplesError {
     Tensor(#[from] WrittenTensorError),
     /// Samples of several tensors are in another kind of file.
     #[error(
-        "expected a .json or .jsonl file with named tensors under `inputs`, or an .npz file with an \
-         array for each: {}; a file of another kind, such as .npy, holds one array without a name",
+        "expected a .json or .jsonl file with named tensors under `inputs`, or an .npz file with \
+         one array for each of {}; other files, such as .npy, hold one unnamed array",
         .0.join(", ")
     )]
     Named(Vec<String>),
     /// Texts are in another kind of file.
     #[error(
-        "expected texts: a .txt with one a line, a .csv with a column `text`, .json or .jsonl with \
-         fields `text`"
+        "expected texts: a .txt file with one text per line, a .csv file with a column `text`, or \
+         a .json or .jsonl file with fields `text`"
     )]
     TextKind,
     /// The samples are no texts.
-    #[error("expected samples that are numbers: the ensemble's input is no text ([input.text])")]
+    #[error("expected samples of numbers, found texts; the ensemble has no [input.text]")]
     NoTextInput,
     /// A table has no column of texts.
     #[error("expected a header with a column `text`, found {0}")]
@@ -104,7 +104,7 @@ pub enum SamplesError {
     #[error(transparent)]
     Sample(#[from] SampleFault),
     /// There are not as many lengths as samples.
-    #[error("`lengths`: expected the length of each of {expected} samples, found {found}")]
+    #[error("`lengths`: expected {expected} lengths, one per sample, found {found}")]
     Lengths {
         /// The number of samples.
         expected: usize,
@@ -139,7 +139,7 @@ pub enum SamplesError {
         error: ClassError,
     },
     /// The samples have another number of values.
-    #[error("expected {expected} values a sample, found {found}")]
+    #[error("expected {expected} values per sample, found {found}")]
     Width {
         /// Values of a sample of the ensemble.
         expected: usize,
@@ -156,8 +156,8 @@ pub enum SamplesError {
     },
     /// A file of targets has other columns.
     #[error(
-        "expected {expected} columns that have the names of the values or labels or begin with \
-         `target` (or, for labels, one called `labels`), found {found} columns"
+        "expected {expected} columns with the names of the values or labels or with names that \
+         begin with `target` (or, for labels, one column `labels`), found {found} columns"
     )]
     TargetColumns {
         /// The number of values or labels.
@@ -207,7 +207,7 @@ pub enum SamplesError {
         found: u16,
     },
     /// Lists of labels would take too much memory as rows.
-    #[error("expected at most {0} lists of that many labels")]
+    #[error("expected at most {0} lists with this number of labels")]
     TargetLists(usize),
     /// An `.npy` file cannot be read.
     #[error("not a readable .npy file: {0}")]
@@ -224,10 +224,10 @@ pub enum SamplesError {
     #[error("line 1: expected a header that names the columns, found numbers")]
     NoHeader,
     /// Labels are given for samples that have them already.
-    #[error("the samples have labels of their own")]
+    #[error("the samples already have labels")]
     LabelledTwice,
     /// Targets are given for samples that have them already.
-    #[error("the samples have targets of their own")]
+    #[error("the samples already have targets")]
     TargetedTwice,
 }
 
@@ -268,7 +268,7 @@ pub enum FolderError {
     #[error("expected images (.png, .jpg, .jpeg, .webp) or folders of them, found an empty folder")]
     Empty,
     /// It holds files beside folders.
-    #[error("expected images alone, or a folder for each class, found `{file}` beside `{folder}`")]
+    #[error("expected only images, or one folder per class, found both `{file}` and `{folder}`")]
     Mixed {
         /// The first file.
         file: String,
@@ -287,10 +287,10 @@ pub enum FolderError {
         error: ClassError,
     },
     /// The answers are no classes, which folders could name.
-    #[error("`{0}`: expected images alone, since the answers are no classes, found a folder")]
+    #[error("`{0}`: expected only images, since the answers are not classes, found a folder")]
     NoClasses(String),
     /// The folder of a class holds a folder.
-    #[error("`{0}`: expected images in the folder of a class, found a folder")]
+    #[error("`{0}`: expected only images in a class's folder, found a folder")]
     Nested(String),
     /// A file is no image by its name.
     #[error("`{0}`: expected a .png, .jpg, .jpeg or .webp image")]
@@ -310,9 +310,7 @@ pub enum FolderError {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BoxError {
     /// It is another kind of file.
-    #[error(
-        "expected boxes in a .json file, as COCO's or a list for each sample, or a .jsonl file"
-    )]
+    #[error("expected boxes in a .json file (COCO or one list per sample) or a .jsonl file")]
     Kind,
     /// It is no JSON, or has another structure.
     #[error(
@@ -330,7 +328,7 @@ pub enum BoxError {
     #[error("expected the image `{0}` under `images`, with a width and a height")]
     NoImage(String),
     /// No category is a class.
-    #[error("expected `categories` that are called as classes are, found `{0}`")]
+    #[error("expected `categories` with the names of classes, found `{0}`")]
     NoClass(String),
 }
 
@@ -367,8 +365,8 @@ pub enum ClassError {
     },
     /// It is the name of one class and the number of another.
     #[error(
-        "`{text}` is the name of class {name} and the number of class {number}; give \
-         numbers in an .npy of integers, or names that are no numbers"
+        "`{text}` is the name of class {name} and the number of class {number}; write numbers to \
+         an .npy file of integers, or use names that are not numbers"
     )]
     Ambiguous {
         /// The label.

@@ -309,7 +309,7 @@ impl Classes<'_> {
 
     fn expected(&self, found: &str) -> ClassError {
         let found = found.escape_debug().to_string();
-        let mut expected = format!("a class below {}", self.count);
+        let mut expected = format!("a class number below {}", self.count);
         if let Some(names) = self.names {
             let shown = names.iter().take(MOST_NAMES).map(|n| format!("`{n}`"));
             let shown = shown.collect::<Vec<_>>().join(", ");

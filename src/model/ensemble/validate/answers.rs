@@ -34,8 +34,8 @@ pub(super) fn answers(
         }
         (None, Some(answers)) => {
             if let Some(labels) = &manifest.labels {
-                let why = "labels: belongs to `classes`; in `answers` a list of names stands in \
-                           place of the number";
+                let why = "labels: only valid with `classes`; in `answers`, write a list of names \
+                           in place of the number";
                 return Err(source.wrong(labels.span().start, why));
             }
             of_table(source, answers)
@@ -153,7 +153,7 @@ fn of_masks(
 ) -> Result<NamedAnswers, EnsembleError> {
     let (count, names) = counted(source, "answers.masks", masks)?;
     let Some(size) = size else {
-        let why = "answers.size: expected [height, width] beside `masks`, found nothing";
+        let why = "answers.size: expected [height, width] with `masks`, found none";
         return Err(source.wrong(masks.span().start, why));
     };
     let side = |side: i64| {
@@ -182,7 +182,7 @@ fn of_tokens(
 ) -> Result<NamedAnswers, EnsembleError> {
     let (count, names) = counted(source, "answers.tokens", tokens)?;
     let Some(length) = length else {
-        let why = "answers.length: expected a number of tokens beside `tokens`, found nothing";
+        let why = "answers.length: expected a number of tokens with `tokens`, found none";
         return Err(source.wrong(tokens.span().start, why));
     };
     let most = TokenCount::MOST.get();
@@ -222,7 +222,7 @@ fn belongs<T>(
 ) -> Result<(), EnsembleError> {
     match written {
         Some(written) if !is_there => {
-            let why = format!("answers.{field}: belongs to `{other}`");
+            let why = format!("answers.{field}: only valid with `{other}`");
             Err(source.wrong(written.span().start, why))
         }
         _ => Ok(()),
@@ -286,7 +286,7 @@ fn labels(
     let (at, names) = (labels.span().start, labels.get_ref());
     let (expected, found) = (classes.get(), names.len());
     if found != expected as usize {
-        let why = format!("labels: expected one a class ({expected}), found {found}");
+        let why = format!("labels: expected one per class ({expected}), found {found}");
         return Err(source.wrong(at, why));
     }
     check_names(source, at, "labels", names)?;
@@ -314,7 +314,8 @@ fn check_names(
             _ => "class",
         };
         Some(format!(
-            "{field}: `{name}` names {what} {other} and {what} {number}; expected a name for each"
+            "{field}: `{name}` names both {what} {other} and {what} {number}; expected different \
+             names"
         ))
     });
     match repeated {

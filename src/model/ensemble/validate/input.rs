@@ -187,7 +187,8 @@ pub(super) fn model(
 ) -> Result<Input, EnsembleError> {
     let fields = [&table.scale, &table.shift, &table.mean, &table.std];
     if let Some(written) = fields.into_iter().flatten().next() {
-        let why = "members.input: a pipeline normalises by a step `normalise`";
+        let why = "members.input: scale, shift, mean and std are not valid in a pipeline; add a \
+                   step `normalise`";
         return Err(source.wrong(written.span().start, why));
     }
     let Some(written) = &table.shape else {
@@ -293,7 +294,7 @@ fn per_channel(
             Shape::Vector { .. } | Shape::Tensor(_) => "feature",
         };
         return wrong(format!(
-            "expected one number, or a list of {expected} (one a {what}), found {found}"
+            "expected one number, or a list of {expected} (one per {what}), found {found}"
         ));
     }
     if let Some(number) = numbers.iter().find(|n| !(**n as f32).is_finite()) {
@@ -319,13 +320,16 @@ fn not_convertible(sample: Shape, own: Shape) -> Option<String> {
         _ if sample == own => None,
         (Shape::Image { channels, .. }, Shape::Image { channels: c, .. }) if channels == c => None,
         (Shape::Image { channels, .. }, _) => Some(format!(
-            "expected an image of {channels} channels, as the ensemble's input ({sample}) has, found {own}"
+            "expected an image of {channels} channels, as in the ensemble's input ({sample}), \
+             found {own}"
         )),
         (Shape::Vector { .. }, _) => Some(format!(
-            "expected {sample}, the ensemble's input: a vector cannot be resized, found {own}"
+            "expected {sample}, as in the ensemble's input, since a vector cannot be resized, \
+             found {own}"
         )),
         (Shape::Tensor(_), _) => Some(format!(
-            "expected {sample}, the ensemble's input: a tensor cannot be resized, found {own}"
+            "expected {sample}, as in the ensemble's input, since a tensor cannot be resized, \
+             found {own}"
         )),
     }
 }

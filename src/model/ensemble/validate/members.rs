@@ -125,7 +125,8 @@ fn build_model(
         ("temperature", table.temperature.as_ref().map(Spanned::span)),
     ];
     if let Some((field, at)) = unused.into_iter().find_map(|(f, at)| Some((f, at?.start))) {
-        let why = format!("members.{field}: the steps of a pipeline say what becomes of answers");
+        let why =
+            format!("members.{field}: not valid in a pipeline; its steps process the answers");
         return Err(source.wrong(at, why));
     }
     let (network, signature) = MemberNetwork::alone(source, table, sample, answers)?;
@@ -278,9 +279,12 @@ fn temperature(
     let at = written.span().start;
     if values {
         let why = match outputs {
-            OutputKind::Boxes(_) => "members.temperature: expected none, since boxes have none",
+            OutputKind::Boxes(_) => {
+                "members.temperature: expected none, since boxes have no \
+                                     temperature"
+            }
             _ => {
-                "members.temperature: expected none, since `outputs = \"values\"` are no \
+                "members.temperature: expected none, since `outputs = \"values\"` are not \
                  probabilities"
             }
         };
@@ -339,7 +343,7 @@ fn naming(source: &ManifestSource<'_>, table: &MemberTable) -> Result<Naming, En
     let mut written = spans.into_iter().filter_map(|(f, s)| Some((f, s?)));
     match (&table.weights, written.next()) {
         (None, Some((field, span))) => {
-            let why = format!("members.{field}: belongs to `weights`, a file; there is none");
+            let why = format!("members.{field}: only valid with `weights`");
             Err(source.wrong(span.start, why))
         }
         _ => Ok(Naming {
@@ -356,7 +360,7 @@ fn prefix(
 ) -> Result<Option<String>, EnsembleError> {
     match written {
         Some(w) if w.get_ref().is_empty() => {
-            let why = "members.prefix: expected what names begin with, found nothing";
+            let why = "members.prefix: expected the first characters of names, found an empty text";
             Err(source.wrong(w.span().start, why))
         }
         written => Ok(written.map(|w| w.get_ref().clone())),
@@ -375,7 +379,8 @@ fn rename(
         .iter()
         .any(|(from, to)| from.is_empty() || to.is_empty())
     {
-        let why = "members.rename: expected names, from the file's to the network's, found nothing";
+        let why = "members.rename: expected pairs of names (the file's and the network's), found \
+                   none";
         return Err(source.wrong(written.span().start, why));
     }
     Ok(names.clone())
@@ -389,7 +394,7 @@ fn ignore(
         return Ok(Vec::new());
     };
     if written.get_ref().iter().any(String::is_empty) {
-        let why = "members.ignore: expected names (`*` stands for anything), found nothing";
+        let why = "members.ignore: expected names (`*` matches anything), found none";
         return Err(source.wrong(written.span().start, why));
     }
     Ok(written.get_ref().iter().map(Pattern::new).collect())

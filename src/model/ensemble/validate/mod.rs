@@ -138,12 +138,12 @@ fn check_width(
                 }
             ) =>
         {
-            let why = "answers.normalise: belongs to the combination of an ensemble";
+            let why = "answers.normalise: not valid in a pipeline";
             Err(source.wrong(at, why))
         }
         Some(found) if found != answers.width() => Err(source.wrong(
             at,
-            format!("outputs: {found} values per sample where the pipeline has {answers}"),
+            format!("outputs: expected {answers} per sample, found {found} values"),
         )),
         _ => Ok(()),
     }
@@ -212,7 +212,10 @@ fn with_max_inf(
         (PolicyKind::Elastic { .. }, None) => Err(wrong(format!(
             "policy.max_inf: expected a number of samples above 0, found {found}"
         ))),
-        _ => Err(wrong(format!("policy.max_inf: `{}` has none", kind.name()))),
+        _ => Err(wrong(format!(
+            "policy.max_inf: not valid for policy `{}`",
+            kind.name()
+        ))),
     }
 }
 
@@ -233,16 +236,17 @@ fn calibration(
     let samples = match (&table.file, &table.synthetic) {
         (Some(file), None) => read_samples(source, table, file, form)?,
         (None, Some(_)) if table.skip.is_some() => {
-            return wrong(".skip: belongs to `file`; made-up samples have nothing to leave out");
+            return wrong(".skip: only valid with `file`, not with synthetic samples");
         }
         (None, Some(_)) if table.labels.is_some() => {
-            return wrong(".labels: belongs to `file`; made-up samples have no labels");
+            return wrong(".labels: only valid with `file`; synthetic samples have no labels");
         }
         (None, Some(rows)) => made_up(source, rows, form)?,
         (Some(_), Some(_)) => return wrong(": expected `file` or `synthetic`, found both"),
         (None, None) => {
             return wrong(
-                ": expected `file` (samples) or `synthetic` (how many to make up), found neither",
+                ": expected `file` (samples) or `synthetic` (the number to generate), found \
+                 neither",
             );
         }
     };

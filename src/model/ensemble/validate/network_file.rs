@@ -31,11 +31,13 @@ impl<'a> NetworkFile<'a> {
             .find(|key| !["file", "output"].contains(&key.as_str()))
         {
             return Err(format!(
-                "expected `file` and `output` alone, found `{other}`"
+                "expected only `file` and `output`, found `{other}`"
             ));
         }
         match output.is_some() && !name.ends_with(".onnx") {
-            true => Err("`output` names one of a file of ONNX, a file of layers has one".into()),
+            true => Err(
+                "`output` is only valid for an .onnx file; a file of layers has one output".into(),
+            ),
             false => Ok(Some(NetworkFile { name, output })),
         }
     }

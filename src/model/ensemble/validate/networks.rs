@@ -42,7 +42,7 @@ impl MemberNetwork {
             (Some(file), _) => from_file(source.files, file, input, named.as_ref())?,
             (None, Some(_)) => return Err(fail(tensors::NO_BUILDER.into())),
             (None, None) if matches!(answers, AnswerKind::Boxes { .. }) => {
-                let why = "expected a file of layers or of ONNX, since the answers are boxes";
+                let why = "expected a file of layers or an .onnx file, since the answers are boxes";
                 return Err(fail(why.into()));
             }
             (None, None) => built(spec, input, answers.width()).map_err(fail)?,
@@ -55,7 +55,7 @@ impl MemberNetwork {
         };
         let graph = graph.answers(width).map_err(|e| match e {
             GraphError::Classes { found, .. } => fail(format!(
-                "the network answers {found} per sample where the ensemble has {answers}"
+                "the network returns {found} per sample, but the ensemble expects {answers}"
             )),
             other => fail(other.to_string()),
         })?;
@@ -162,7 +162,8 @@ fn from_file(
     };
     if !file.is_onnx() {
         if tensors.is_some() {
-            let why = "a file of layers takes one tensor; the ensemble's input has named ones";
+            let why = "a file of layers takes one unnamed tensor, but the ensemble's input has \
+                       named tensors";
             return Err(wrong(why.into()));
         }
         return Ok(MemberNetwork {
@@ -211,7 +212,8 @@ fn of_one_tensor(model: &OnnxModel, shape: Shape) -> Result<OnnxNetwork, String>
     match inputs.len() == 1 && network.graph.input().elements() == shape.elements() {
         true => Ok(network),
         false => Err(format!(
-            "it takes {}, the ensemble's input is one tensor of {shape}; name the tensors by `[[input.tensors]]`",
+            "the network takes {}, but the ensemble's input is one tensor of {shape}; name the \
+             tensors with `[[input.tensors]]`",
             listed(&inputs)
         )),
     }

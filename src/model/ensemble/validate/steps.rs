@@ -31,13 +31,13 @@ pub(super) fn pipeline(
         return match &manifest.outputs {
             None => Ok(None),
             Some(outputs) => {
-                let why = "outputs: expected `steps` that make them, found none";
+                let why = "outputs: only valid with `steps`";
                 Err(source.wrong(outputs.span().start, why))
             }
         };
     };
     let Some(outputs) = &manifest.outputs else {
-        let why = "outputs: expected the names of the tensors that are answered, found none";
+        let why = "outputs: expected the names of the pipeline's output tensors, found none";
         return Err(source.wrong(steps.span().start, why));
     };
     let unused = [
@@ -48,13 +48,14 @@ pub(super) fn pipeline(
         ),
     ];
     if let Some((field, at)) = unused.into_iter().find_map(|(f, at)| Some((f, at?.start))) {
-        let why = format!("{field}: the steps of a pipeline say what becomes of answers");
+        let why = format!("{field}: not valid in a pipeline; its steps process the answers");
         return Err(source.wrong(at, why));
     }
     let table = &manifest.input;
     let fields = [&table.scale, &table.shift, &table.mean, &table.std];
     if let Some(written) = fields.into_iter().flatten().next() {
-        let why = "input: the samples of a pipeline are normalised by a step `normalise`";
+        let why = "input: scale, shift, mean and std are not valid in a pipeline; add a step \
+                   `normalise`";
         return Err(source.wrong(written.span().start, why));
     }
     let specs = steps
@@ -134,7 +135,7 @@ fn model_step(
         ));
     };
     if let Some(field) = table.own_fields().first() {
-        let why = format!("steps.{}: a step of a model has none", field.name);
+        let why = format!("steps.{}: not valid for a step with `model`", field.name);
         return Err(source.wrong(field.at, why));
     }
     let named = |side: &str, names: &Option<TensorNames>, own: &[TensorSpec]| match names {
@@ -190,7 +191,7 @@ fn host_step(
     };
     let mut fields = table.own_fields().into_iter();
     if let Some(field) = fields.find(|field| !known.fields.contains(&field.name)) {
-        let why = format!("steps.{}: `{}` has none", field.name, known.name);
+        let why = format!("steps.{}: not valid for `{}`", field.name, known.name);
         return Err(source.wrong(field.at, why));
     }
     let listed = |side: &str, names: &Option<TensorNames>| match names {
@@ -348,7 +349,7 @@ fn quorum(
         ))),
         None if table.wait_ms.is_some() => {
             let at = table.wait_ms.as_ref().map_or(0, |w| w.span().start);
-            Err(source.wrong(at, "steps.wait_ms: belongs to `quorum`"))
+            Err(source.wrong(at, "steps.wait_ms: only valid with `quorum`"))
         }
         None => Ok(None),
     }

@@ -30,10 +30,7 @@ pub(super) fn shape(
     let wrong = |why: String| Err(source.wrong(at, format!("input.tensors: {why}")));
     let steps = [&table.scale, &table.shift, &table.mean, &table.std];
     if steps.iter().any(|step| step.is_some()) {
-        return wrong(
-            "values of several tensors are taken as they are; leave out scale, shift, mean and std"
-                .into(),
-        );
+        return wrong("named tensors are not normalised; remove scale, shift, mean and std".into());
     }
     let lengths = lengths(source, table, written.get_ref(), texts)?;
     let most = lengths.as_ref().map_or(0, Lengths::most);
@@ -42,17 +39,17 @@ pub(super) fn shape(
     for spec in written.get_ref() {
         source.check_name(at, "input.tensors.name", &spec.name)?;
         if !names.insert(&spec.name) {
-            return wrong(format!("two are named `{}`", spec.name));
+            return wrong(format!("two tensors are named `{}`", spec.name));
         }
         if spec.data_type.size().is_none() {
             return wrong(format!(
-                "`{}`: no network takes {}",
+                "`{}`: no network takes type {}",
                 spec.name, spec.data_type
             ));
         }
         let Some(size) = spec.elements_at(most).filter(|size| *size > 0) else {
             let lengths = match spec.varies() {
-                true => ", or `lengths` beside the tensors",
+                true => ", or `input.lengths`",
                 false => "",
             };
             return wrong(format!(
@@ -134,7 +131,7 @@ fn lengths(
     match texts.filter(|texts| texts.most != lengths.most()) {
         None => Ok(Some(lengths)),
         Some(texts) => Err(wrong(format!(
-            "expected the largest to be {}, the length of texts, found {}",
+            "expected {} as the largest (the length of texts), found {}",
             texts.most,
             lengths.most()
         ))),
@@ -144,7 +141,7 @@ fn lengths(
 fn written_lengths(written: &LengthsTable, mask: Option<String>) -> Result<Lengths, String> {
     let lengths = match (written, mask) {
         (LengthsTable::UpTo { most, step: None }, None) => Lengths::exact(*most),
-        (_, None) => return Err("samples are padded only where `mask` names a tensor".into()),
+        (_, None) => return Err("padding requires `mask`, the name of a tensor".into()),
         (LengthsTable::Buckets(buckets), Some(mask)) => Lengths::padded(buckets.clone(), mask),
         (LengthsTable::UpTo { most, step: None }, Some(mask)) => {
             Lengths::padded(Lengths::usual_buckets(*most), mask)
@@ -304,7 +301,7 @@ fn run(sample: &Signature, wanted: &TensorSpec) -> Result<Range<usize>, String> 
             return match is_taken(spec, sample.most(), wanted) {
                 true => Ok(first..end),
                 false => Err(format!(
-                    "input `{}` is {wanted}, the ensemble's is {spec}",
+                    "input `{}`: the network takes {wanted}, but the ensemble has {spec}",
                     spec.name
                 )),
             };
@@ -313,7 +310,7 @@ fn run(sample: &Signature, wanted: &TensorSpec) -> Result<Range<usize>, String> 
     }
     let known: Vec<&str> = tensors.iter().map(|spec| spec.name.as_str()).collect();
     Err(format!(
-        "it takes `{}`, the ensemble's input has {}",
+        "the network takes `{}`, but the ensemble's input has {}",
         wanted.name,
         known.join(", ")
     ))

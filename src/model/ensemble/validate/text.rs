@@ -171,8 +171,8 @@ fn kind(
     let Some((_, kind)) = found else {
         let known = names.map(|(name, _)| format!("`{name}`")).join(", ");
         return Err(format!(
-            "a tokenizer fills {known}, the input has `{}`; `ids`, `mask`, `types` and \
-             `positions` name tensors that are called otherwise",
+            "a tokenizer fills {known}, but the input has `{}`; set `ids`, `mask`, `types` or \
+             `positions` to tensors with other names",
             spec.name
         ));
     };
@@ -274,28 +274,29 @@ fn too_short(
         TokenTensor::Ids if !within(tokenizer.highest()) => {
             let highest = tokenizer.highest();
             let why = format!(
-                "tokenizer: a tokenizer of another vocabulary: its ids go up to {highest}, there are \
-                 {rows} in the table"
+                "tokenizer: the vocabulary differs: its ids go up to {highest}, but there are \
+                 only {rows} in the table"
             );
             Some((of_file, why))
         }
         TokenTensor::Ids if !within(tokenizer.padding()) => {
             let (most, found) = (rows.saturating_sub(1), tokenizer.padding());
-            let why = format!(
-                "padding_id: expected an id of the member's table, 0 to {most}, found {found}"
-            );
+            let why =
+                format!("padding_id: found {found}, expected 0 to {most}, the ids in the table");
             Some((of_padding.unwrap_or(of_file), why))
         }
         TokenTensor::Types if !within(tokenizer.highest_type()) => {
             let most = tokenizer.highest_type();
-            let why =
-                format!("tokenizer: it makes types up to {most}, there are {rows} in the table");
+            let why = format!(
+                "tokenizer: its types go up to {most}, but there are only {rows} in the \
+                         table"
+            );
             Some((of_file, why))
         }
         TokenTensor::Positions if tokenizer.length() > rows => {
             let found = tokenizer.length();
             let why = format!(
-                "length: expected at most {rows}, found {found}: there are no more positions in the \
+                "length: found {found}, expected at most {rows}, the number of positions in the \
                  table"
             );
             Some((of_length, why))

@@ -12,7 +12,7 @@ pub enum CalibrationError {
     #[error("expected a convolution or a fully connected layer, found none")]
     NoWeights,
     /// Samples vary in length.
-    #[error("expected samples of one length; ranges for samples whose length varies are not found")]
+    #[error("expected samples of one length; samples of varying length cannot be calibrated")]
     Lengths,
     /// A sample has a number that is not finite.
     #[error("row {row}: expected finite numbers, found NaN or an infinity at position {at}")]
@@ -32,7 +32,7 @@ pub enum CalibrationError {
     },
     /// A layer that should be kept in float32 has no weights, or is not there.
     #[error(
-        "expected names of convolutions and fully connected layers, found `{name}`; there are {}",
+        "expected names of convolutions and fully connected layers, found `{name}`; the network has {}",
         some_of(known)
     )]
     Kept {

@@ -58,15 +58,15 @@ struct WrittenCorrection {
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum CalibrationFileError {
     /// The text is no JSON, or a field is missing, unknown or of another type.
-    #[error("expected a calibration, as `divisi quantize` writes it: {0}")]
+    #[error("expected a calibration file of `divisi quantize`: {0}")]
     Json(String),
     /// The format is another one.
-    #[error("version: expected {VERSION}, found {0}; `divisi quantize` writes the file anew")]
+    #[error("version: expected {VERSION}, found {0}; run `divisi quantize` again")]
     Version(u32),
     /// The calibration belongs to a network of another graph or of other weights.
     #[error(
-        "network: expected {expected}, found {found}: the calibration is that of another graph or \
-         of other weights; `divisi quantize` writes it anew"
+        "network: expected {expected}, found {found}: the calibration belongs to another graph \
+         or other weights; run `divisi quantize` again"
     )]
     Network {
         /// The network's digest.

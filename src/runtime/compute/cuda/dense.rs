@@ -150,7 +150,7 @@ impl Dense<'_> {
         // For other rows there may be fewer: then the last one there is.
         let gemm = found.into_iter().take(rank + 1).last();
         gemm.map(QueuedWork::Product)
-            .ok_or_else(|| GpuError::Other("cuBLASLt proposes no algorithm".into()).into())
+            .ok_or_else(|| GpuError::Other("cuBLASLt returned no algorithm".into()).into())
     }
 
     fn product(&self, rank: usize) -> Result<Vec<QueuedWork>, ComputeError> {
@@ -203,7 +203,7 @@ impl Dense<'_> {
         let bare = step.residual.is_none() && step.activation.is_none();
         let bare = bare && self.arrays.bias.is_none();
         if fused && (bare || !self.is_known() || self.arrays.narrow_bias.is_none()) {
-            return Err(GpuError::Other("nothing that cuDNN fuses".into()).into());
+            return Err(GpuError::Other("cuDNN cannot fuse this step".into()).into());
         }
         let ends = FusedEnds {
             bias: self.memory.array(self.arrays.narrow_bias),

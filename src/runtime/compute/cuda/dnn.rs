@@ -116,7 +116,7 @@ impl DnnConvolution {
         made.workspace = made.asked(dnn)?;
         match made.workspace <= workspace {
             true => Ok(made),
-            false => Err(GpuError::Other("cuDNN wants too large a workspace".into()).into()),
+            false => Err(GpuError::Other("cuDNN needs too large a workspace".into()).into()),
         }
     }
 

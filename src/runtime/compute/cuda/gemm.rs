@@ -142,7 +142,7 @@ impl Gemm {
         workspace: usize,
     ) -> Result<Gemm, ComputeError> {
         let found = Gemm::candidates(blas, product, workspace, 1)?;
-        let none = || GpuError::Other("cuBLASLt proposes no algorithm".into()).into();
+        let none = || GpuError::Other("cuBLASLt returned no algorithm".into()).into();
         found.into_iter().next().ok_or_else(none)
     }
 

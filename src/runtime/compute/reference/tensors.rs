@@ -186,7 +186,7 @@ fn take(x: &Tensor, axis: usize, at: &Tensor) -> Result<Tensor> {
     let from_start = |v: f32| if v < 0.0 { v + size as f32 } else { v };
     let positions = listed.into_iter().map(|v| match from_start(v) {
         v if v >= 0.0 && v < size as f32 => Ok(v as u32),
-        _ => candle_core::bail!("there is no position {v} among {size}"),
+        _ => candle_core::bail!("position {v} is outside of {size} values"),
     });
     let positions = Tensor::new(positions.collect::<Result<Vec<u32>>>()?, x.device())?;
     let taken = x.contiguous()?.index_select(&positions, axis)?;

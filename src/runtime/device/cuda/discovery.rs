@@ -49,7 +49,7 @@ fn driver_version() -> Result<(u32, u32), GpuError> {
 }
 
 /// # Errors
-/// There is no GPU of that number.
+/// No GPU has this number.
 pub(super) fn check_number(index: usize) -> Result<(), GpuError> {
     let count = count()?;
     match index < count {
@@ -59,7 +59,7 @@ pub(super) fn check_number(index: usize) -> Result<(), GpuError> {
 }
 
 /// # Errors
-/// It is too old, or the driver does not say.
+/// The GPU is too old, or the driver does not report its properties.
 pub(super) fn describe(index: usize, context: &Arc<CudaContext>) -> Result<GpuInfo, GpuError> {
     let number = |attribute| {
         let value = context.attribute(attribute).map_err(gpu_error)?;

@@ -13,7 +13,7 @@ pub(crate) fn gpu_error(error: DriverError) -> GpuError {
     let text = describe(error);
     match error.0 {
         CUresult::CUDA_ERROR_STUB_LIBRARY => {
-            GpuError::NoDriver("libcuda.so.1 was not found, or is a stand-in".into())
+            GpuError::NoDriver("libcuda.so.1 was not found or is a stub".into())
         }
         CUresult::CUDA_ERROR_NO_DEVICE => GpuError::Absent { index: 0, count: 0 },
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => GpuError::OutOfMemory(0),
@@ -27,8 +27,8 @@ pub(crate) fn gpu_error(error: DriverError) -> GpuError {
     }
 }
 
-/// Whether every later call will fail too, since the context or the device is broken, by the
-/// documentation of `CUresult`.
+/// Returns whether every later call will fail too, because the context or the device is broken
+/// (documentation of `CUresult`).
 fn is_sticky(code: CUresult) -> bool {
     use CUresult as C;
     matches!(

@@ -21,10 +21,10 @@ use super::stream::GpuStream;
 
 /// A GPU over the CUDA driver, in its primary context.
 ///
-/// The context is the one that Candle uses too. Its own tracking of reads and writes is
-/// turned off: it costs two events an allocation and two calls an argument, is not allowed
-/// while a graph is captured, and does not see what kernels read through tables of
-/// addresses. Streams are ordered by the events of [`Stream`] alone.
+/// Candle uses the same context. The bindings' own tracking of reads and writes is turned off: it
+/// costs two events for each allocation and two calls for each argument, is not allowed during the
+/// capture of a graph, and does not see reads of kernels through tables of addresses. Only the
+/// events of [`Stream`] order streams.
 pub struct CudaGpu {
     info: GpuInfo,
     context: Arc<CudaContext>,
@@ -34,8 +34,8 @@ pub struct CudaGpu {
     shared: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
-/// The open GPUs. They stay open, so that choices and kernels are kept; and a primary context
-/// that is released while other threads are bound to it breaks these.
+/// The open GPUs. They stay open to keep their choices and kernels. Releasing a primary context
+/// would also break the threads that are bound to it.
 static OPEN: Mutex<Vec<(usize, Arc<CudaGpu>)>> = Mutex::new(Vec::new());
 
 /// Returns the GPUs of the driver, and the reasons why some cannot be used.
@@ -55,16 +55,15 @@ pub fn find() -> Result<FoundGpus, GpuError> {
 }
 
 fn look_at(index: usize) -> Result<GpuInfo, GpuError> {
-    // A context is made, since only it knows how much memory is free; the same one is
-    // used when the GPU is opened.
+    // Free memory can only be read in a context. Opening the GPU reuses the same context.
     let gpu = open(index)?;
     Ok(gpu.info().clone())
 }
 
-/// Opens GPU number `index`. The same one is returned every time, unless it was lost.
+/// Opens GPU number `index`. Returns the same GPU every time, unless it was lost.
 ///
 /// # Errors
-/// The GPU is not there or cannot be used.
+/// The GPU does not exist or cannot be used.
 pub fn open(index: usize) -> Result<Arc<dyn Gpu>, GpuError> {
     Ok(opened(index)?)
 }
@@ -87,8 +86,8 @@ pub fn opened(index: usize) -> Result<Arc<CudaGpu>, GpuError> {
     Ok(gpu)
 }
 
-/// Destroys a broken context, unless handles of it are left: these must not be used after the
-/// context is gone, not even to be released. The GPU can be opened again once they are
+/// Destroys a broken context, unless handles of it remain. Handles must not be used after the
+/// context is destroyed, not even to release them. The GPU can be opened again once they are
 /// dropped.
 fn close(lost: Arc<CudaGpu>) {
     let context = Arc::clone(&lost.context);
@@ -117,8 +116,8 @@ impl CudaGpu {
         })
     }
 
-    /// Whether the context takes work. The bindings report an earlier error once, so the
-    /// context is asked twice.
+    /// Returns whether the context accepts work. The bindings report an earlier error once, so this
+    /// checks twice.
     fn works(&self) -> bool {
         let asked = || self.context.mem_get_info();
         asked().or_else(|_| asked()).is_ok()
@@ -132,16 +131,16 @@ impl CudaGpu {
     /// Creates a stream, and returns its own type.
     ///
     /// # Errors
-    /// The driver refuses.
+    /// The driver reports an error.
     pub fn gpu_stream(&self) -> Result<Arc<GpuStream>, GpuError> {
         let stream = self.context.new_stream().map_err(gpu_error)?;
         Ok(Arc::new(GpuStream::new(stream, Arc::clone(&self.clock))))
     }
 
-    /// Returns the only `T` of this GPU, made by `make` at the first call.
+    /// Returns the only `T` of this GPU. The first call makes it with `make`.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Returns the errors of `make`.
     pub fn shared<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E>
     where
         T: Send + Sync + 'static,
@@ -158,11 +157,11 @@ impl CudaGpu {
     }
 }
 
-/// Creates the memory pool and the clock. Their streams are created before any work is queued,
-/// since creating the first one of a context waits for all work.
+/// Creates the memory pool and the clock. Both need a stream. Creating the first stream of a
+/// context waits for all work, so the streams are created before any work is queued.
 fn insides(context: &Arc<CudaContext>) -> Result<(MemoryPool, GpuClock), DriverError> {
-    // SAFETY: nothing relies on the tracking: memory is never the bindings' own, and every
-    // order between streams is made by events.
+    // SAFETY: nothing relies on the tracking: memory is never the bindings' own, and events order
+    // all streams.
     unsafe { context.disable_event_tracking() };
     context.set_flags(CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC)?;
     let memory = MemoryPool::new(Arc::clone(context), context.new_stream()?)?;

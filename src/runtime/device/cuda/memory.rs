@@ -31,8 +31,8 @@ unsafe impl Send for DriverPool {}
 unsafe impl Sync for DriverPool {}
 
 impl MemoryPool {
-    /// Sets the pool to keep freed memory mapped, which by default is released at every
-    /// synchronisation, and never to let one stream wait for another to reuse a block.
+    /// Configures the pool to keep freed memory mapped, and never to make one stream wait for
+    /// another to reuse a block. By default every synchronisation releases freed memory.
     pub(super) fn new(
         context: Arc<CudaContext>,
         stream: Arc<CudaStream>,
@@ -93,7 +93,7 @@ fn set<T>(pool: sys::CUmemoryPool, attribute: Attribute, mut value: T) -> Result
 
 fn read(pool: sys::CUmemoryPool, attribute: Attribute) -> Result<u64, DriverError> {
     let mut value = 0u64;
-    // SAFETY: the attributes asked for are of 64 bits.
+    // SAFETY: the requested attributes have 64 bits.
     unsafe { result::mem_pool::get_attribute(pool, attribute, (&raw mut value).cast()) }?;
     Ok(value)
 }
@@ -122,10 +122,10 @@ impl fmt::Debug for PoolAllocation {
 
 impl Drop for PoolAllocation {
     fn drop(&mut self) {
-        // Where the GPU is lost its memory is gone already, and the error has been reported.
+        // If the GPU is lost, its memory is gone already and the error has been reported.
         let _ = self.pool.context.bind_to_thread();
-        // SAFETY: it was allocated by this pool and is freed once; who held it has waited
-        // for the work that uses it.
+        // SAFETY: this pool allocated the memory, and it is freed once. Its holder has waited for
+        // the work that uses it.
         let _ = unsafe { result::free_async(self.address, self.pool.stream.cu_stream()) };
     }
 }
@@ -133,12 +133,11 @@ impl Drop for PoolAllocation {
 /// Allocates zeros in page-locked memory, for every GPU.
 ///
 /// # Errors
-/// The driver cannot lock so much.
+/// The driver cannot lock this many bytes.
 pub(super) fn pinned(context: &Arc<CudaContext>, floats: usize) -> Result<PinnedBlock, GpuError> {
     context.bind_to_thread().map_err(gpu_error)?;
     let bytes = (floats * size_of::<f32>()).max(1);
-    // Not write-combined, since the processor reads it too.
-    // SAFETY: the pointer is freed by `Locked`.
+    // Not write-combined, because the processor reads it too. SAFETY: `Locked` frees the pointer.
     let pointer = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) };
     let pointer = pointer.map_err(|error| match gpu_error(error) {
         GpuError::OutOfMemory(_) => GpuError::Other(format!(
@@ -147,7 +146,7 @@ pub(super) fn pinned(context: &Arc<CudaContext>, floats: usize) -> Result<Pinned
         )),
         other => other,
     })?;
-    // SAFETY: the allocation has so many bytes.
+    // SAFETY: the allocation has `bytes` bytes.
     unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
     Ok(PinnedBlock::new(Arc::new(Locked {
         context: Arc::clone(context),
@@ -163,7 +162,7 @@ struct Locked {
     floats: usize,
 }
 
-// SAFETY: plain memory; who reads and writes it is `PinnedBlock`'s affair.
+// SAFETY: plain memory; `PinnedBlock` controls reads and writes.
 unsafe impl Send for Locked {}
 // SAFETY: as above.
 unsafe impl Sync for Locked {}

@@ -1,8 +1,8 @@
-//! The gauges of GPUs, by the management library (NVML).
+//! The gauges of GPUs, from the management library (NVML).
 //!
-//! The library is opened at the first use. If it is missing, or does not know a GPU, the GPU's
-//! gauges are unknown. It finds a GPU by its place on the bus, since it numbers GPUs in another
-//! order than the driver, and ignores `CUDA_VISIBLE_DEVICES`.
+//! The library is opened at the first use. If it is missing or does not know a GPU, the GPU's
+//! gauges are unknown. A GPU is found by its bus address, because the library numbers GPUs in
+//! another order than the driver and ignores `CUDA_VISIBLE_DEVICES`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,7 +15,7 @@ use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use crate::device::gpu::{Gauges, Sampler, others_bytes};
 use crate::lock::lock;
 
-/// The samplers of all GPUs so far, so that a GPU that is opened again keeps its thread.
+/// The samplers of all GPUs opened so far. A GPU that is opened again keeps its thread.
 static SAMPLERS: Mutex<Option<HashMap<String, Arc<Sampler>>>> = Mutex::new(None);
 
 static LIBRARY: OnceLock<Option<Nvml>> = OnceLock::new();
@@ -37,7 +37,7 @@ fn sampler(bus_id: &str) -> Arc<Sampler> {
     Arc::clone(sampler)
 }
 
-/// Reads the gauges, or returns `None` if there is no library or it does not know the GPU.
+/// Reads the gauges, or returns `None` if the library is missing or does not know the GPU.
 fn read(bus_id: &str) -> Option<Gauges> {
     let library = LIBRARY.get_or_init(|| Nvml::init().ok()).as_ref()?;
     let gpu = library.device_by_pci_bus_id(bus_id).ok()?;

@@ -1,8 +1,8 @@
 //! Streams and events.
 //!
-//! The bindings' own tracking of reads and writes is not relied on, since it does not see what
-//! other streams do with an address. Callers that use memory across streams order that by
-//! events, and hold the memory until the work is done.
+//! The bindings' own tracking of reads and writes is not used, because it does not see how other
+//! streams use an address. Callers that use memory across streams order the uses by events, and
+//! hold the memory until the work is done.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -62,7 +62,7 @@ impl GpuStream {
             return Ok(());
         }
         Err(GpuError::Other(format!(
-            "a copy of {} bytes where {} were expected",
+            "a copy of {} bytes, expected {}",
             host.bytes(),
             device.bytes
         )))
@@ -74,7 +74,7 @@ impl GpuStream {
         Ok(Arc::new(event))
     }
 
-    /// Lets go of the memory of copies before `event` once that has happened.
+    /// Releases the memory of copies queued before `event` once `event` has happened.
     fn mark(&self, event: &Arc<CudaEvent>) {
         let mut held = lock(&self.held);
         if !held.unmarked.is_empty() {
@@ -86,7 +86,7 @@ impl GpuStream {
 }
 
 impl Held {
-    /// Lets go of the memory of copies that are done.
+    /// Releases the memory of finished copies.
     fn release(&mut self) {
         while self.marked.front().is_some_and(|(e, _)| e.is_complete()) {
             self.marked.pop_front();
@@ -165,8 +165,8 @@ impl fmt::Debug for GpuStream {
 
 impl Drop for GpuStream {
     fn drop(&mut self) {
-        // Copies under way read and write what is held. Where the GPU is lost there are
-        // none any more, and the error has been reported.
+        // Running copies use the held memory. If the GPU is lost, no copies run and the error has
+        // been reported.
         let _ = self.stream.synchronize();
     }
 }
@@ -181,7 +181,7 @@ struct GpuEvent {
 }
 
 impl GpuEvent {
-    /// Lets go of the memory of copies before this event, which has happened.
+    /// Releases the memory of copies queued before this event, which has happened.
     fn let_go(&self) {
         if let Some(held) = self.held.upgrade() {
             lock(&held).release();
@@ -189,8 +189,8 @@ impl GpuEvent {
     }
 }
 
-/// The time for which a thread polls an event before it waits in the driver, which puts it to
-/// sleep; waking it takes some tens of microseconds.
+/// How long a thread polls an event before it waits in the driver. The driver puts the thread to
+/// sleep, and waking it takes some tens of microseconds.
 const WORTH_LOOKING: Duration = Duration::from_micros(40);
 
 impl Event for GpuEvent {

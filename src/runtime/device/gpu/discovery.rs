@@ -1,4 +1,4 @@
-//! Finds and opens GPUs; builds without support for GPUs say so.
+//! Finds and opens GPUs. Builds without support for GPUs return an error.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ pub fn find_gpus() -> Result<FoundGpus, GpuError> {
     Err(GpuError::NotBuilt)
 }
 
-/// Returns GPU number `index` alone, without touching any other.
+/// Returns only GPU number `index`, without touching other GPUs.
 ///
 /// # Errors
-/// The GPU is not there, there is no driver, it is too old, or this build has no support for
+/// The GPU does not exist, there is no driver, it is too old, or this build has no support for
 /// GPUs.
 pub fn look_at(index: usize) -> Result<FoundGpus, GpuError> {
     let gpu = open(index)?;
@@ -30,10 +30,10 @@ pub fn look_at(index: usize) -> Result<FoundGpus, GpuError> {
     })
 }
 
-/// Opens GPU number `index`. While it is open, the same one is returned every time.
+/// Opens GPU number `index`. Returns the same GPU every time while it is open.
 ///
 /// # Errors
-/// The GPU is not there, cannot be used, or this build has no support for GPUs.
+/// The GPU does not exist, cannot be used, or this build has no support for GPUs.
 pub fn open(index: usize) -> Result<Arc<dyn Gpu>, GpuError> {
     #[cfg(feature = "cuda")]
     return crate::device::cuda::open(index);

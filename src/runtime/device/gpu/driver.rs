@@ -24,7 +24,7 @@ pub trait Gpu: Send + Sync + Debug {
     /// Creates a stream.
     ///
     /// # Errors
-    /// The driver refuses.
+    /// The driver reports an error.
     fn stream(&self) -> Result<Arc<dyn Stream>, GpuError>;
 
     /// Allocates memory that every stream may use as soon as this returns.
@@ -33,11 +33,11 @@ pub trait Gpu: Send + Sync + Debug {
     /// [`GpuError::OutOfMemory`], or the driver refuses.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn DeviceMemory>, GpuError>;
 
-    /// Allocates `floats` zeros in page-locked memory of the host, which copies read and write
-    /// directly.
+    /// Allocates `floats` zeros in page-locked memory of the host. Copies read and write this
+    /// memory directly.
     ///
     /// # Errors
-    /// The host has not enough memory that can be locked.
+    /// The host cannot lock enough memory.
     fn pinned(&self, floats: usize) -> Result<PinnedBlock, GpuError>;
 
     /// Returns the use of the GPU's memory.
@@ -158,7 +158,7 @@ pub trait Event: Send + Sync + Debug {
     /// Work queued before it failed, mostly with [`GpuError::Lost`].
     fn wait(&self) -> Result<(), GpuError>;
 
-    /// Whether the event has happened.
+    /// Returns whether the event has happened.
     ///
     /// # Errors
     /// As for [`Event::wait`].

@@ -10,12 +10,12 @@ pub enum GpuError {
     /// This build has no support for GPUs.
     #[error("this build has no support for NVIDIA GPUs: build it with `--features cuda`")]
     NotBuilt,
-    /// There is no driver: the driver's or the loader's words.
+    /// There is no driver; holds the message of the driver or the loader.
     #[error("no NVIDIA driver: {0}")]
     NoDriver(String),
     /// The driver is older than the version that this build needs.
     #[error(
-        "the NVIDIA driver speaks CUDA {}.{}, expected {}.{} or newer: update the driver",
+        "the NVIDIA driver supports CUDA {}.{}, expected {}.{} or newer: update the driver",
         .found.0, .found.1, .expected.0, .expected.1
     )]
     OldDriver {
@@ -24,8 +24,8 @@ pub enum GpuError {
         /// The oldest version that suffices.
         expected: (u32, u32),
     },
-    /// There is no GPU of a number.
-    #[error("there is no GPU number {index}; expected {}", among(*.count))]
+    /// No GPU has this number.
+    #[error("GPU {index} does not exist; {}", among(*.count))]
     Absent {
         /// The number.
         index: usize,
@@ -33,7 +33,7 @@ pub enum GpuError {
         count: usize,
     },
     /// A GPU is older than the kernels of this build.
-    #[error("GPU {index} is of compute capability {}.{}, expected {}.{} or newer", .found.0, .found.1, .expected.0, .expected.1)]
+    #[error("GPU {index} has compute capability {}.{}, expected {}.{} or newer", .found.0, .found.1, .expected.0, .expected.1)]
     TooOld {
         /// Number of the GPU.
         index: usize,
@@ -43,9 +43,9 @@ pub enum GpuError {
         expected: (u32, u32),
     },
     /// Another process uses the GPU exclusively: the driver's words.
-    #[error("the GPU is taken: {0}")]
+    #[error("the GPU is in use: {0}")]
     Busy(String),
-    /// The GPU has not so many bytes free.
+    /// The GPU has fewer free bytes than requested.
     #[error("not enough memory on the GPU: {} could not be allocated", format_bytes(*.0))]
     OutOfMemory(u64),
     /// Every later call fails too, and all memory on the GPU is gone: the driver's words.
@@ -57,7 +57,7 @@ pub enum GpuError {
 }
 
 impl GpuError {
-    /// Whether every later call on the GPU fails too.
+    /// Returns whether every later call on the GPU fails too.
     pub fn is_lost(&self) -> bool {
         matches!(self, GpuError::Lost(_))
     }
@@ -65,8 +65,8 @@ impl GpuError {
 
 fn among(count: usize) -> String {
     match count {
-        0 => "none, since none was found".into(),
-        1 => "0".into(),
-        _ => format!("0 to {}", count - 1),
+        0 => "no GPU was found".into(),
+        1 => "expected 0".into(),
+        _ => format!("expected 0 to {}", count - 1),
     }
 }

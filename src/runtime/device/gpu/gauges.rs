@@ -1,6 +1,5 @@
-//! The gauges of a GPU, read in a thread of its own at most once a second and only while they
-//! are asked for, so that a management library that is slow or hangs holds up neither serving
-//! nor a screen.
+//! The gauges of a GPU. A separate thread reads them at most once a second, and only while a reader
+//! requests them. So a slow or hanging management library delays neither serving nor a screen.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -47,7 +46,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The longest that the first caller waits for the first reading.
 const FIRST: Duration = Duration::from_millis(300);
 
-/// Reads gauges at most once a second, and only while they are asked for.
+/// Reads gauges at most once a second, and only while a reader requests them.
 #[derive(Debug)]
 pub struct Sampler {
     shared: Arc<SamplerShared>,
@@ -64,14 +63,14 @@ struct SamplerState {
     /// The latest reading, and its time.
     value: Gauges,
     read_at: Option<Instant>,
-    /// Whether gauges were asked for since.
+    /// Whether a reader has requested the gauges since the last read.
     wanted: bool,
     over: bool,
 }
 
 impl Sampler {
-    /// Creates a sampler that reads by `read`, for the first time when gauges are asked for.
-    /// If no thread can be started, the gauges stay unknown.
+    /// Creates a sampler that calls `read`, for the first time at the first request. If no thread
+    /// can be started, the gauges stay unknown.
     pub fn new(read: impl FnMut() -> Gauges + Send + 'static) -> Self {
         let shared = Arc::<SamplerShared>::default();
         let inner = Arc::clone(&shared);

@@ -24,7 +24,7 @@ pub struct GpuInfo {
 }
 
 impl GpuInfo {
-    /// Whether both GPUs are of one model, so that a batch takes as long on both.
+    /// Returns whether both GPUs are the same model, so that a batch takes the same time on both.
     pub fn is_like(&self, other: &GpuInfo) -> bool {
         let model = |i: &GpuInfo| (i.name.clone(), i.capability, i.multiprocessors);
         model(self) == model(other)

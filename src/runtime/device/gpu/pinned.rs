@@ -1,5 +1,5 @@
-//! Host memory for samples: ordinary, or page-locked, so that the copy engines of a GPU read
-//! it directly while the processor goes on.
+//! Host memory for samples: ordinary, or page-locked. The copy engines of a GPU read page-locked
+//! memory directly while the processor continues.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub trait PinnedMemory: Send + Sync + fmt::Debug {
     /// Returns the address of the first value, aligned for `f32`.
     fn pointer(&self) -> *mut f32;
-    /// Returns the number of values, all of which are initialised.
+    /// Returns the number of values; all are initialised.
     fn floats(&self) -> usize;
 }
 
@@ -28,9 +28,9 @@ impl PinnedBlock {
     /// Returns the values.
     #[allow(unsafe_code, reason = "memory of a driver")]
     pub fn values(&self) -> &[f32] {
-        // SAFETY: the memory is valid and initialised for as long as it lives, and only
-        // its one owner lends references to it. A copy engine that writes to what is
-        // being read is the caller's mistake and shows as wrong values.
+        // SAFETY: the memory is valid and initialised for its lifetime, and only its single owner
+        // lends references to it. A copy engine that writes to borrowed memory is a bug of the
+        // caller and produces wrong values.
         unsafe { std::slice::from_raw_parts(self.memory.pointer(), self.memory.floats()) }
     }
 

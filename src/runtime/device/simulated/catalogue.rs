@@ -1,13 +1,13 @@
-//! Profiles that come with the program, and those in files: the law's numbers, each with
-//! where it comes from.
+//! Built-in profiles, and profiles in files. A profile holds the numbers of the law, each with its
+//! source.
 //!
 //! ```toml
 //! name = "v100"
-//! class = "gpu"            # its workers run beside each other; "cpu": one at a time
+//! class = "gpu"            # its workers run concurrently; "cpu": one at a time
 //! [memory]
 //! value = "16GiB"
-//! from = "assumed"         # datasheet, paper, fitted (the note says to what), assumed
-//! note = "the paper does not say which"
+//! from = "assumed"         # datasheet, paper, fitted (the note names the measurements), assumed
+//! note = "the paper does not give a size"
 //! ```
 
 use std::path::Path;
@@ -35,7 +35,7 @@ pub fn built_in_profiles() -> [&'static str; 4] {
 /// Returns the built-in profile called `name`, or the profile in the file of that name.
 ///
 /// # Errors
-/// There is no such profile, its file cannot be read, or a field of it is wrong.
+/// The profile does not exist, its file cannot be read, or a field of it is wrong.
 pub fn find_profile(name: &str) -> Result<Arc<DeviceProfile>, FindProfileError> {
     let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
     let parsed = match built_in {
@@ -63,7 +63,7 @@ fn read(name: &str) -> Result<String, FindProfileError> {
     })
 }
 
-/// The reason why there is no profile of a name.
+/// The reason why no profile of a name is found.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FindProfileError {
     /// The name is neither a built-in profile's nor a file's.
@@ -80,7 +80,7 @@ pub enum FindProfileError {
         /// The system's words.
         why: String,
     },
-    /// The text is no profile.
+    /// The text is not a valid profile.
     #[error("{name}: {error}")]
     Invalid {
         /// The profile's name, or its file's.
@@ -213,7 +213,7 @@ impl Numbers {
     }
 
     fn positive(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {
-        self.within(field, n, 1e6, 1e18, "a number a second, 1e6 to 1e18")
+        self.within(field, n, 1e6, 1e18, "a rate per second, 1e6 to 1e18")
     }
 
     fn seconds(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {

@@ -1,10 +1,9 @@
-//! A simulated device at work, as a state machine: jobs go in, events come out at their
-//! times.
+//! A simulated device as a state machine: it takes jobs, and returns events with their times.
 //!
-//! A job is copied in, computes its operations one after another, and is copied out. Each
-//! direction has one copy engine, which serves jobs in order. Operations of different jobs
-//! run side by side while units are free; a later one gets the units that earlier ones leave,
-//! and none is pre-empted.
+//! A job is copied in, computes its operations one after another, and is copied out. Each direction
+//! has one copy engine, which serves jobs in order. Operations of different jobs run concurrently
+//! while units are free. A later operation gets the units that earlier ones leave, and no operation
+//! is pre-empted.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -240,9 +239,9 @@ fn nanos(time: Duration) -> u64 {
 /// The number of a job, chosen by its submitter.
 pub type JobId = u64;
 
-/// The units of a device, shared by operations in the order of their start: an earlier
-/// operation has all the units that it asks for, as far as there are any; later ones get the
-/// rest, and more as units become free.
+/// The units of a device. Operations share them in the order of their start: an earlier operation
+/// gets the units it needs if enough are free. Later operations get the rest, and more as units
+/// become free.
 #[derive(Clone, Debug)]
 struct Units {
     units: u32,

@@ -28,7 +28,7 @@ pub struct DeviceProfile {
     pub about: String,
     /// Bytes of the device's memory.
     pub memory_bytes: u64,
-    /// Bytes that every worker takes beside its network.
+    /// Bytes that every worker takes in addition to its network.
     pub worker_bytes: u64,
     /// The law by which operations and copies take time.
     pub law: Law,
@@ -87,10 +87,10 @@ impl OriginKind {
     }
 }
 
-/// The reason why a text is no profile.
+/// The reason why a text is not a valid profile.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProfileError {
-    /// The text is no TOML, or its fields are not those of a profile.
+    /// The text is not TOML, or has other fields than a profile.
     #[error("line {line}: {message}")]
     Syntax {
         /// The line, from 1.
@@ -109,7 +109,7 @@ pub enum ProfileError {
         found: String,
     },
     /// A fitted number without a note on the measurements.
-    #[error("{field}.note: a fitted number says what it was fitted to")]
+    #[error("{field}.note is missing: a fitted number needs a note on its measurements")]
     NoNote {
         /// Name of the field.
         field: &'static str,
@@ -132,7 +132,7 @@ pub struct OpWork {
 /// One operation of a batch on a device: the time and the units that it takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kernel {
-    /// Seconds with all the units that it asks for.
+    /// Seconds if the operation gets all the units it needs.
     pub seconds: f64,
     /// Units that it fills, at least one.
     pub units: u32,
@@ -145,10 +145,9 @@ pub struct Law {
     pub units: u32,
     /// FLOP/s of all units.
     pub rate: f64,
-    /// Whether batch norms, sums and activations are fused into the operation before.
+    /// Whether batch norms, sums and activations are fused into the previous operation.
     pub fuses: bool,
-    /// Bytes/s at which activations pass through an operation, with all that the
-    /// framework does beside it.
+    /// Bytes/s at which activations pass through an operation, including the framework's overhead.
     pub activation_bandwidth: f64,
     /// Bytes/s at which weights are read.
     pub weight_bandwidth: f64,

@@ -25,11 +25,11 @@ pub(super) const NETWORKS: [PublishedRow; 11] = [
 /// Blocks of one shape in sequence.
 #[derive(Clone, Copy)]
 struct Stage {
-    /// Whether one dense convolution widens and filters ("Fused-MBConv", figure 2).
+    /// Whether one dense convolution replaces widening and filtering ("Fused-MBConv", figure 2).
     fused: bool,
     expansion: usize,
     kernel: usize,
-    /// Of the first block.
+    /// The stride of the first block.
     stride: usize,
     channels: usize,
     blocks: usize,

@@ -1,7 +1,7 @@
 //! GoogLeNet with batch norms and without its auxiliary heads (Szegedy et al., "Going deeper with
-//! convolutions", table 1 and figure 2(b)), with torchvision's names, which has 3×3 convolutions
-//! in place of the 5×5 ones. As for Inception v3, a manifest asks for `transform_input` with
-//! torchvision's trained weights.
+//! convolutions", table 1 and figure 2(b)), with torchvision's names. As in torchvision, 3×3
+//! convolutions replace the 5×5 ones. A manifest with torchvision's trained weights sets
+//! `transform_input`, as for Inception v3.
 
 use super::inception::{chain, fork, plain, same, strided};
 use super::plain::classify;

@@ -1,10 +1,10 @@
 //! Inception v3 without its auxiliary head (Szegedy et al., "Rethinking the Inception
-//! architecture", table 1 and figures 5 to 7), with torchvision's names and made for 299×299;
-//! and the units and branches that all Inception networks are made of.
+//! architecture", table 1 and figures 5 to 7), with torchvision's names, for 299×299 images; and
+//! the units and branches of all Inception networks.
 //!
-//! torchvision's trained weights were TensorFlow's, which takes values of −1 to 1; its
-//! model turns ImageNet's normalisation into that first. A manifest asks for it with
-//! `transform_input`.
+//! torchvision's trained weights come from TensorFlow, where inputs range from −1 to 1.
+//! torchvision's model therefore converts ImageNet's normalisation first. A manifest enables this
+//! conversion with `transform_input`.
 
 use super::plain::classify;
 use super::row::{PublishedRow, row};

@@ -1,15 +1,15 @@
 //! Inverted bottlenecks (Sandler et al., "MobileNetV2", figure 4(d)) with squeeze and excitation
-//! (Hu et al., "Squeeze-and-excitation networks", figure 2), of which several families consist.
+//! (Hu et al., "Squeeze-and-excitation networks", figure 2), shared by several families.
 
 use super::plain::linear;
 use crate::network::{
     Activation, Conv2d, GraphBuilder, GraphError, NodeId, Norm, Op, ParameterOrigin,
 };
 
-/// Widen, filter each channel, weight channels, narrow without an activation; beside a shortcut
-/// where the shapes are the same.
+/// Widen, filter each channel, weight channels, narrow without an activation; with a shortcut if
+/// the shapes are equal.
 pub(super) struct InvertedBottleneck {
-    /// Channels of the filter; where the input has as many, nothing is widened.
+    /// Channels of the filter. If the input has the same number, nothing is widened.
     pub hidden: usize,
     pub outputs: usize,
     pub kernel: usize,
@@ -56,7 +56,7 @@ impl InvertedBottleneck {
     }
 }
 
-/// Adds the input to `x` where their shapes are the same.
+/// Adds the input to `x` if their shapes are equal.
 pub(super) fn shortcut(
     b: &mut GraphBuilder,
     name: &str,
@@ -115,8 +115,8 @@ fn pointwise(
 /// Channels are multiples of this.
 const DIVISOR: usize = 8;
 
-/// Returns the multiple of 8 nearest to `channels`, or the one above where that is less than nine
-/// tenths of them, as the code of MobileNet v3 rounds widths.
+/// Returns the multiple of 8 nearest to `channels`, or the next higher one if the nearest is less
+/// than nine tenths of `channels`, as the code of MobileNet v3 rounds widths.
 pub(super) fn divisible(channels: f64) -> usize {
     let nearest = (channels / DIVISOR as f64 + 0.5) as usize * DIVISOR;
     let nearest = nearest.max(DIVISOR);

@@ -1,7 +1,7 @@
-//! MobileNet (Howard et al., "MobileNets", table 1) with ReLU6, as it was released, named as
-//! timm's `mobilenetv1_100`; with torchvision's names MobileNet v2 (Sandler et al.,
-//! "MobileNetV2", table 2), MobileNet v3 (Howard et al., "Searching for MobileNetV3", tables 1
-//! and 2) and MNASNet (Tan et al., "MnasNet", figure 7), which differ in their tables alone.
+//! MobileNet (Howard et al., "MobileNets", table 1) with ReLU6 as in its release, named as timm's
+//! `mobilenetv1_100`; and, with torchvision's names, MobileNet v2 (Sandler et al., "MobileNetV2",
+//! table 2), MobileNet v3 (Howard et al., "Searching for MobileNetV3", tables 1 and 2) and MNASNet
+//! (Tan et al., "MnasNet", figure 7), which differ only in their tables.
 
 use super::inverted::{InvertedBottleneck, SqueezeExcite, divisible};
 use super::plain::{classify, linear};

@@ -54,7 +54,7 @@ pub enum BuilderError {
     /// The table does not say which builder.
     #[error("builder: expected the name of a builder")]
     NoName,
-    /// There is no builder of this name.
+    /// No builder has this name.
     #[error("builder: unknown variant `{name}`, expected {}", known())]
     Unknown {
         /// The name that was given.
@@ -64,7 +64,7 @@ pub enum BuilderError {
     #[error("{0}")]
     Parameters(String),
     /// A published network was given a parameter.
-    #[error("unknown field `{field}`: `{network}` is as it was published and takes no parameters")]
+    #[error("unknown field `{field}`: `{network}` is a published network without parameters")]
     NoParameters {
         /// The network's name.
         network: String,
@@ -83,10 +83,10 @@ const FAMILIES: [&str; 5] = [
 ];
 
 impl Builder {
-    /// Reads a builder from a table of a manifest, whose field `builder` is its name.
+    /// Reads a builder from a table of a manifest. The field `builder` holds its name.
     ///
     /// # Errors
-    /// There is no such builder, or a parameter is wrong.
+    /// The builder does not exist, or a parameter is wrong.
     pub fn from_table(table: &toml::Table) -> Result<Self, BuilderError> {
         let mut rest = table.clone();
         let name = match rest.remove("builder") {

@@ -44,8 +44,8 @@ impl Published {
         FAMILIES.into_iter().flatten().map(Published)
     }
 
-    /// Returns the network of this name, or `None` if there is none. Underscores, as in
-    /// torchvision, may stand for hyphens.
+    /// Returns the network called `name`, or `None` if it does not exist. Underscores, as in
+    /// torchvision, may replace hyphens.
     pub fn named(name: &str) -> Option<Self> {
         let name = name.replace('_', "-");
         Self::all().find(|network| network.name() == name)

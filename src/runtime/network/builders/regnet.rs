@@ -40,7 +40,7 @@ struct Regnet {
     blocks: [usize; 4],
     widths: [usize; 4],
     group: usize,
-    /// Whether channels are weighted, which is the difference of Y to X.
+    /// Whether channels are weighted, as in RegNetY but not in RegNetX.
     weighted: bool,
 }
 
@@ -106,8 +106,8 @@ impl Regnet {
     }
 }
 
-/// Returns the weighting of channels in a block of so many inputs: a quarter of these inside,
-/// halves to the even number.
+/// Returns the weighting of channels for a block of `inputs` channels. Its inner width is a quarter
+/// of `inputs`, with halves rounded to even.
 fn squeeze(inputs: usize) -> SqueezeExcite {
     SqueezeExcite {
         inner: (inputs as f64 / 4.0).round_ties_even() as usize,

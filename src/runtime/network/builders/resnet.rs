@@ -113,7 +113,8 @@ impl ResnetSkeleton {
         }
     }
 
-    /// Returns the blocks of each stage: two layers a block, beside the stem and the classifier.
+    /// Returns the blocks of each stage: two layers a block, in addition to the stem and the
+    /// classifier.
     fn blocks(&self) -> [usize; 4] {
         let all = (self.depth - 2) / 2;
         let until = |sixteenths: usize| (all * sixteenths + 8) / 16;
@@ -137,7 +138,7 @@ fn imagenet_stem(b: &mut GraphBuilder, filters: usize) -> Result<NodeId, GraphEr
     b.add("maxpool", Op::MaxPool(Pool::new(3, 2).padded(1)), &[x])
 }
 
-/// Adds two 3×3 convolutions beside a shortcut; the first has `stride`.
+/// Adds two 3×3 convolutions with a shortcut; the first has `stride`.
 fn basic_block(
     b: &mut GraphBuilder,
     name: &str,
@@ -161,8 +162,8 @@ struct Bottleneck {
     pub outer: usize,
 }
 
-/// Adds 1×1, 3×3 and 1×1 convolutions beside a shortcut. The 3×3 one has `stride`, as in
-/// torchvision; the paper has it in the first.
+/// Adds 1×1, 3×3 and 1×1 convolutions with a shortcut. The 3×3 convolution has `stride`, as in
+/// torchvision; in the paper the first one has it.
 fn bottleneck(
     b: &mut GraphBuilder,
     name: &str,

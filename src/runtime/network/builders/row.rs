@@ -7,7 +7,7 @@ pub(super) struct PublishedRow {
     pub name: &'static str,
     /// The side of the images that it was made for.
     pub side: usize,
-    /// Adds its layers for so many classes.
+    /// Adds the layers for a number of classes.
     pub build: fn(GraphBuilder, usize) -> Result<Graph, GraphError>,
 }
 

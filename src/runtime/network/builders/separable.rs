@@ -30,8 +30,8 @@ fn xception(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
     classify(b, "fc", x, classes)
 }
 
-/// Separable convolutions of `widths` with a ReLU before each (before the first only
-/// where `active`), a max pool where `stride` is 2, and a shortcut.
+/// Adds separable convolutions of `widths`, each after a ReLU (the first only if `active`), a max
+/// pool if `stride` is 2, and a shortcut.
 fn block(
     b: &mut GraphBuilder,
     name: &str,

@@ -20,7 +20,7 @@ pub(super) const NETWORKS: [PublishedRow; 4] = [
     }),
 ];
 
-/// Units of each stage, of which the first halves the image.
+/// Units of each stage. The first unit halves the image.
 const UNITS: [usize; 3] = [4, 8, 4];
 
 fn shufflenet(
@@ -60,7 +60,7 @@ fn halving(
     mixed(b, name, [x, other])
 }
 
-/// Figure 3(c): one half of the channels goes through the branch.
+/// Figure 3(c): half of the channels passes through the branch.
 fn keeping(
     b: &mut GraphBuilder,
     name: &str,

@@ -80,7 +80,7 @@ fn merged(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphEr
     let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
     let apart = tensor(&[rows, 2, columns, 2, features])?;
     let x = viewed(b, &part("apart"), &apart, x)?;
-    // Of the four the lower left one is the second.
+    // The lower left token comes second.
     let order = tensor(&[0, 2, 3, 1, 4])?;
     let x = b.add(
         part("turned"),

@@ -30,8 +30,8 @@ pub(super) struct ScoreMask {
     pub origin: ParameterOrigin,
 }
 
-/// Adds attention among the tokens of `x`, `[…, tokens, width]`, each of whose leading positions
-/// is by itself. `masks` are added to scores `[…, heads, tokens, tokens]`.
+/// Adds attention among the tokens of `x`, `[…, tokens, width]`. Each leading position is
+/// independent. `masks` are added to scores `[…, heads, tokens, tokens]`.
 pub(super) fn attention(
     b: &mut GraphBuilder,
     name: &str,

@@ -120,7 +120,7 @@ impl Vit {
         for layer in 0..self.layers {
             x = self.layer(&mut b, &format!("{}{layer}", names.layer), names, x)?;
         }
-        // The norm and the head read the class's token alone.
+        // The norm and the head read only the class token.
         let first = TensorOp::Slice {
             axis: 0,
             start: 0,

@@ -83,8 +83,8 @@ impl GraphBuilder {
         GraphBuilder { graph, names }
     }
 
-    /// Returns the value of the layer called `name`, or of the sample for `input`; `None` if
-    /// there is no such layer.
+    /// Returns the value of the layer called `name`, or of the sample for `input`, or `None` if no
+    /// layer has the name.
     pub fn find(&self, name: &str) -> Option<NodeId> {
         if name == "input" {
             return Some(NodeId::INPUT);
@@ -92,7 +92,7 @@ impl GraphBuilder {
         self.names.get(name).copied()
     }
 
-    /// Returns the value that was added last, or the input if there is none yet.
+    /// Returns the value that was added last, or the input if the network has no layers yet.
     pub fn last(&self) -> NodeId {
         NodeId(self.graph.nodes.len())
     }
@@ -168,8 +168,8 @@ impl GraphBuilder {
         self.graph.roundings.insert(value.0, of.0);
     }
 
-    /// Returns where a layer of operation `op` finds the tensors of the layer called `name`, by the
-    /// last parts of their names; nowhere if that one is of another operation.
+    /// Returns where the layer called `name` finds its tensors, by the last parts of their names.
+    /// Empty if that layer's operation is not `op`.
     pub(crate) fn origins_in(&self, name: &str, op: Op) -> Vec<(&'static str, ParameterOrigin)> {
         let number = self.find(name).and_then(|id| id.0.checked_sub(1));
         let alike = number.filter(|&index| self.graph.nodes[index].op == op);
@@ -200,7 +200,8 @@ impl GraphBuilder {
     /// Returns the finished graph, whose samples and answers consist of named tensors.
     ///
     /// # Errors
-    /// There is no layer, or the tensors are not as many values as a sample or an answer.
+    /// The network has no layers, or the tensors do not have the number of values of a sample or an
+    /// answer.
     pub fn build_with(self, signature: Signature) -> Result<Graph, GraphError> {
         self.build()?.with_signature(signature)
     }
@@ -208,7 +209,7 @@ impl GraphBuilder {
     /// Returns the finished graph.
     ///
     /// # Errors
-    /// [`GraphError::Empty`] if there is no layer.
+    /// [`GraphError::Empty`] if the network has no layers.
     pub fn build(self) -> Result<Graph, GraphError> {
         if self.graph.nodes.is_empty() {
             return Err(GraphError::Empty);

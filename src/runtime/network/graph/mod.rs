@@ -1,4 +1,4 @@
-//! Graphs of operations, and the builder that makes valid ones alone.
+//! Graphs of operations, and the builder, which makes only valid graphs.
 
 mod builder;
 
@@ -38,15 +38,15 @@ pub struct Node {
     pub inputs: Vec<NodeId>,
     /// Shape of the answer.
     pub shape: Shape,
-    /// Where those parameters come from that are no tensors called after the node, by the last
+    /// The origins of parameters that are not stored in tensors named after the node, by the last
     /// parts of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<(&'static str, ParameterOrigin)>,
 }
 
 impl Node {
-    /// Returns where parameter `suffix` comes from; `None` for the tensor called after the node
-    /// and it.
+    /// Returns the origin of parameter `suffix`, or `None` if it is the tensor named after the node
+    /// and the suffix.
     pub fn origin(&self, suffix: &str) -> Option<&ParameterOrigin> {
         let mut origins = self.origins.iter();
         origins.find(|(of, _)| *of == suffix).map(|(_, o)| o)
@@ -61,7 +61,7 @@ impl Node {
 pub struct Graph {
     input: Shape,
     nodes: Vec<Node>,
-    /// The tensors in a sample and in an answer; `None` where each is a single one.
+    /// The tensors in a sample and in an answer; `None` if each is a single one.
     signature: Option<Signature>,
     /// The nodes whose weights are whole multiples of a step in each output channel, 127 at most, as
     /// a quantiser left them.
@@ -84,8 +84,8 @@ impl Graph {
         self.nodes.last().map_or(self.input, |node| node.shape)
     }
 
-    /// Returns the tensors that a sample and an answer consist of: `input` and `output` in float32
-    /// where nothing else was said.
+    /// Returns the tensors of a sample and an answer. The default is `input` and `output` in
+    /// float32.
     pub fn signature(&self) -> Signature {
         let single = |name: &str, shape: Shape| {
             let dims: Vec<usize> = shape.into();
@@ -98,11 +98,11 @@ impl Graph {
         })
     }
 
-    /// Returns the network whose samples and answers consist of named tensors. Where their lengths
-    /// vary, it is that for the largest, and the length is the first value of a sample.
+    /// Returns the network with samples and answers of named tensors. If lengths vary, the network
+    /// is the one for the largest length, and the first value of a sample is its length.
     ///
     /// # Errors
-    /// The tensors are not as many values as a sample or an answer.
+    /// The tensors do not have the number of values of a sample or an answer.
     pub fn with_signature(self, signature: Signature) -> Result<Graph, GraphError> {
         let most = signature.most();
         let ends = [
@@ -128,8 +128,8 @@ impl Graph {
         })
     }
 
-    /// Whether the weights of a node are whole multiples of a step in each output channel, 127 at
-    /// most, as a quantiser left them.
+    /// Returns whether the weights of a node are whole multiples of a step in each output channel,
+    /// at most 127, as a quantiser left them.
     pub fn has_stepped_weights(&self, node: usize) -> bool {
         self.stepped.contains(&node)
     }
@@ -141,19 +141,19 @@ impl Graph {
         self.roundings.iter().map(|(value, of)| (*value, *of))
     }
 
-    /// Returns the network with this said of the weights of these nodes.
+    /// Returns the network with these nodes marked as having stepped weights.
     pub(crate) fn with_stepped_weights(self, stepped: BTreeSet<usize>) -> Graph {
         Graph { stepped, ..self }
     }
 
-    /// Returns the network with other specifications of its inputs, which differ in the ids that
-    /// they take alone.
+    /// Returns the network with other specifications of its inputs, which differ only in their ids.
     pub(super) fn with_inputs(self, inputs: Vec<TensorSpec>) -> Graph {
         let signature = self.signature.map(|known| Signature { inputs, ..known });
         Graph { signature, ..self }
     }
 
-    /// Returns the lengths of samples, where they vary; the network is that for the largest.
+    /// Returns the lengths of samples, or `None` if they do not vary. The network is the one for
+    /// the largest length.
     pub fn lengths(&self) -> Option<&Lengths> {
         self.signature.as_ref()?.lengths.as_ref()
     }

@@ -34,7 +34,7 @@ impl TensorOp {
             })
     }
 
-    /// Returns the dimensions of the answer, or `None` where the inputs do not fit.
+    /// Returns the dimensions of the answer, or `None` if the inputs do not fit.
     fn dims(&self, inputs: &[Dims]) -> Option<Dims> {
         let first = inputs[0];
         match *self {
@@ -85,7 +85,7 @@ impl TensorOp {
     }
 }
 
-/// Returns the dimensions of what is no image.
+/// Returns the dimensions of a shape that is not an image.
 fn tensor(shape: Shape) -> Result<Dims, OpError> {
     match shape {
         Shape::Image { .. } => Err(OpError::NotATensor { found: shape }),

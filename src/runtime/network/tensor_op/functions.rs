@@ -28,7 +28,7 @@ pub enum Binary {
     And,
     Or,
     Xor,
-    /// Of the bits of whole numbers, negative ones in two's complement.
+    /// Bitwise on whole numbers, with negative numbers in two's complement.
     BitAnd,
     BitOr,
     BitXor,
@@ -62,7 +62,7 @@ impl Binary {
     }
 }
 
-/// A function of one number that is no [`Activation`](super::Activation).
+/// A function of one number that is not an [`Activation`](super::Activation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]

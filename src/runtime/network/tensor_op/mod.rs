@@ -1,8 +1,8 @@
-//! Operations on tensors of any rank, as ONNX files hold them.
+//! Operations on tensors of any rank, as in ONNX files.
 //!
-//! Axes and dimensions are those in which values are held: an image is first seen as a tensor
-//! `[height, width, channels]` by a view, which costs nothing. The batch is no dimension.
-//! Integers and booleans are held as float32, exact up to 2²⁴; false is 0.
+//! Axes and dimensions are those of the stored values. An image becomes a tensor `[height, width,
+//! channels]` through a view, which costs nothing. The batch is not a dimension. Integers and
+//! booleans are held as float32, exact up to 2²⁴; false is 0.
 
 mod answer;
 mod functions;
@@ -50,7 +50,7 @@ pub enum TensorOp {
         /// The function of them.
         kind: Binary,
     },
-    /// The same with the parameter `value` as one of the operands.
+    /// Like `Binary`, with the parameter `value` as one of the operands.
     With {
         /// The function of them.
         kind: Binary,
@@ -64,7 +64,7 @@ pub enum TensorOp {
         /// The function of it.
         kind: Unary,
     },
-    /// The second input where the first is not 0, else the third; repeated as in NumPy.
+    /// The second input if the first is not 0, else the third; repeated as in NumPy.
     Where,
     /// Products of matrices `[…, m, k]` and `[…, k, n]`, repeated along the axes before.
     MatMul,
@@ -74,7 +74,7 @@ pub enum TensorOp {
         kind: Reduction,
         /// The axes, ascending.
         axes: Dims,
-        /// Whether the axes stay, with the size 1.
+        /// Whether the reduced axes remain, with size 1.
         keep: bool,
     },
     /// Every `step`-th position along an axis.
@@ -99,7 +99,7 @@ pub enum TensorOp {
         /// The axis.
         axis: usize,
     },
-    /// The same with the parameter `indices`.
+    /// Like `Gather`, with the parameter `indices`.
     Take {
         /// The axis.
         axis: usize,
@@ -132,16 +132,16 @@ pub enum TensorOp {
     TopK {
         /// Values of each row.
         count: usize,
-        /// Whether the largest ones are taken.
+        /// Whether the largest values are taken, instead of the smallest.
         largest: bool,
-        /// Whether their positions are the answer, not the values.
+        /// Whether the answer is the positions instead of the values.
         positions: bool,
     },
     /// Sums of all values up to each one along an axis.
     CumSum {
         /// The axis.
         axis: usize,
-        /// Whether a value is no part of its own sum.
+        /// Whether a value is excluded from its own sum.
         exclusive: bool,
         /// Whether sums begin at the end.
         reverse: bool,
@@ -150,7 +150,7 @@ pub enum TensorOp {
     CumProd {
         /// The axis.
         axis: usize,
-        /// Whether a value is no part of its own product.
+        /// Whether a value is excluded from its own product.
         exclusive: bool,
         /// Whether products begin at the end.
         reverse: bool,
@@ -184,8 +184,8 @@ impl TensorOp {
         }
     }
 
-    /// Returns how many inputs the operation takes: `(least, most)`. A constant reads the
-    /// sample, of which it takes the size of the batch alone.
+    /// Returns how many inputs the operation takes: `(least, most)`. A constant reads the sample
+    /// only for the size of the batch.
     pub const fn arity(&self) -> (usize, usize) {
         match self {
             TensorOp::Binary { .. } | TensorOp::MatMul | TensorOp::Gather { .. } => (2, 2),
@@ -195,7 +195,7 @@ impl TensorOp {
         }
     }
 
-    /// Whether the answer is some of the values of the only input, in any order.
+    /// Returns whether the answer consists of values of the only input, in any order.
     pub const fn moves_values(&self) -> bool {
         matches!(
             self,

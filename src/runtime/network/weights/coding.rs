@@ -21,7 +21,7 @@ pub(crate) struct IntegerScales {
     is_signed: bool,
     /// Values from one scale to the next.
     inner: usize,
-    /// Scales and zero points, which are begun anew behind the last one.
+    /// Scales and zero points. After the last one, the first one is used again.
     steps: Vec<IntegerStep>,
 }
 
@@ -46,8 +46,8 @@ impl IntegerStep {
 }
 
 impl IntegerScales {
-    /// Creates the scales of integers, of which `inner` have the first one, and so on. Returns `None`
-    /// where there are none.
+    /// Creates the scales of integers: the first one holds for `inner` integers, and so on. Returns
+    /// `None` if there are no scales.
     pub(crate) fn new(is_signed: bool, inner: usize, steps: Vec<IntegerStep>) -> Option<Self> {
         (inner > 0 && !steps.is_empty()).then_some(IntegerScales {
             is_signed,
@@ -64,15 +64,16 @@ impl IntegerScales {
         }
     }
 
-    /// Whether all integers stand for finite numbers.
+    /// Returns whether all integers stand for finite numbers.
     fn are_finite(&self) -> bool {
         let (least, most) = self.bounds();
         let mut steps = self.steps.iter();
         steps.all(|step| step.number(least).is_finite() && step.number(most).is_finite())
     }
 
-    /// Whether rows of `each` values are whole multiples of one step each, 127 at most, as the integers
-    /// alone say. Where a matrix of lines of so many `columns` was turned, its columns are the rows.
+    /// Returns whether rows of `each` values are whole multiples of one step each, at most 127,
+    /// judging by the integers alone. If a matrix with lines of `columns` values was transposed,
+    /// its columns are the rows.
     fn are_stepped(&self, bytes: &[u8], each: usize, columns: Option<usize>) -> bool {
         let is_of_rows = match columns {
             None => each > 0 && self.inner.is_multiple_of(each),
@@ -104,7 +105,7 @@ impl IntegerScales {
         ends[0].max(ends[1])
     }
 
-    /// Decodes bytes, the first of which is value number `first`, to as many floats.
+    /// Decodes bytes to the same number of floats. The first byte is value number `first`.
     fn decode(&self, bytes: &[u8], first: usize, to: &mut [f32]) {
         match self.is_signed {
             true => self.decode_by(bytes, first, to, |byte| f32::from(byte.cast_signed())),
@@ -146,7 +147,7 @@ impl IntegerScales {
 }
 
 impl PartialEq for IntegerScales {
-    /// Whether both have the same bits.
+    /// Returns whether both have the same bits.
     fn eq(&self, other: &Self) -> bool {
         (self.is_signed, self.inner) == (other.is_signed, other.inner)
             && self.bits().eq(other.bits())
@@ -178,7 +179,7 @@ impl ValueCoding {
         }
     }
 
-    /// Decodes as many values as `to` has, the first of which is number `first` of `bytes`.
+    /// Decodes bytes until `to` is full. The first value is number `first` of `bytes`.
     pub(super) fn decode(&self, bytes: &[u8], first: usize, to: &mut [f32]) {
         let bytes = bytes.get(first * self.size()..).unwrap_or_default();
         match self {
@@ -191,9 +192,9 @@ impl ValueCoding {
         }
     }
 
-    /// Whether it is clear without decoding that rows of `each` values are whole multiples of one step
-    /// each, 127 at most. Where a matrix of lines of so many `columns` was turned, its columns are the
-    /// rows.
+    /// Returns whether rows of `each` values are certain, without decoding, to be whole multiples
+    /// of one step each, at most 127. If a matrix with lines of `columns` values was transposed,
+    /// its columns are the rows.
     pub(super) fn are_stepped(&self, bytes: &[u8], each: usize, columns: Option<usize>) -> bool {
         match self {
             ValueCoding::Floats => false,
@@ -201,7 +202,7 @@ impl ValueCoding {
         }
     }
 
-    /// Whether values are finite whatever their bytes.
+    /// Returns whether values are finite whatever their bytes.
     pub(super) fn are_finite(&self) -> bool {
         match self {
             ValueCoding::Floats => false,

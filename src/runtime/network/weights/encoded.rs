@@ -9,7 +9,7 @@ use prost::bytes::Bytes;
 
 use super::coding::{IntegerScales, ValueCoding};
 
-/// Where values lie in a file that is open, and how.
+/// The place of values in an open file, and their coding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EncodedPlace {
     address: usize,
@@ -26,7 +26,7 @@ pub(crate) struct EncodedValues {
     /// The values of a line, if the parameter is the transpose of the file's matrix.
     columns: Option<usize>,
     decoded: OnceLock<Vec<f32>>,
-    /// Whether all are finite, once it was asked.
+    /// Whether all values are finite; computed at the first call.
     finite: OnceLock<bool>,
 }
 
@@ -59,13 +59,13 @@ impl EncodedValues {
         }
     }
 
-    /// Whether these are the same values of one file.
+    /// Returns whether these are the same values of one file.
     pub(super) fn is_at_place_of(&self, other: &EncodedValues) -> bool {
         self.place() == other.place()
     }
 
-    /// Returns where the values lie, and whether they are turned: equal for the same values of one
-    /// file.
+    /// Returns the place of the values, and whether they are transposed: equal for the same values
+    /// of one file.
     pub(crate) fn place(&self) -> EncodedPlace {
         EncodedPlace {
             address: self.bytes.as_ptr().addr(),
@@ -106,8 +106,8 @@ impl EncodedValues {
         }
     }
 
-    /// Decodes the values to `to`, without another copy of them where they are not turned. `read` is
-    /// told after each piece of the file.
+    /// Decodes the values to `to`, without another copy of them unless they are transposed. `read`
+    /// is called after each piece of the file.
     pub(super) fn decode_to(&self, to: &mut [f32], read: impl Fn()) {
         if self.columns.is_some() || self.decoded.get().is_some() {
             return copy(&self.read(), to);
@@ -135,13 +135,13 @@ impl EncodedValues {
         to
     }
 
-    /// Whether it is clear without decoding that rows of `each` values are whole multiples of one step
-    /// each, 127 at most.
+    /// Returns whether rows of `each` values are certain, without decoding, to be whole multiples
+    /// of one step each, at most 127.
     pub(super) fn are_stepped(&self, each: usize) -> bool {
         self.coding.are_stepped(&self.bytes, each, self.columns)
     }
 
-    /// Whether all values are finite.
+    /// Returns whether all values are finite.
     pub(crate) fn are_finite(&self) -> bool {
         *self.finite.get_or_init(|| self.looks_finite())
     }
@@ -162,7 +162,7 @@ impl EncodedValues {
         self.decoded.get_or_init(|| self.decode())
     }
 
-    /// Returns the values, which are read anew unless they are kept.
+    /// Returns the values. They are read again each time unless they are kept.
     pub(super) fn read(&self) -> Cow<'_, [f32]> {
         match self.decoded.get() {
             Some(values) => Cow::Borrowed(values),
@@ -197,7 +197,8 @@ pub(crate) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
     to
 }
 
-/// Writes some lines of a matrix, from line `first` of `lines` on, to where its transpose has them.
+/// Writes lines of a matrix, beginning with line `first` of `lines`, to their places in the
+/// transpose.
 fn turn_block(some: &[f32], columns: usize, to: &mut [f32], (lines, first): (usize, usize)) {
     let count = some.len() / columns.max(1);
     for start in (0..columns).step_by(BLOCK) {

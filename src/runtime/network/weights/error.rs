@@ -32,7 +32,7 @@ pub enum WeightsError {
     /// The file is meant to be safetensors and is not whole.
     #[error("not a readable safetensors file: {0}")]
     Unreadable(HeaderError),
-    /// The file is meant to be an index of shards and is none.
+    /// The file should be an index of shards but is not.
     #[error("not a readable index of shards: {0}")]
     Index(IndexError),
     /// A file that an index names cannot be used.
@@ -65,13 +65,13 @@ pub enum HeaderError {
     #[error("expected 8 bytes with the header's length, the file is shorter")]
     NoLength,
     /// The header claims to be longer than the format allows.
-    #[error("a header has {MAX_HEADER} bytes at most, found {claimed}")]
+    #[error("expected a header of at most {MAX_HEADER} bytes, found {claimed}")]
     TooLong {
         /// Bytes that it claims to have.
         claimed: u64,
     },
     /// The file ends within its header.
-    #[error("a header of {length} bytes, the file ends before that")]
+    #[error("the file ends within its header of {length} bytes")]
     CutShort {
         /// Bytes of the header.
         length: usize,
@@ -89,15 +89,15 @@ pub enum HeaderError {
         /// Bytes of the file behind the header.
         data: usize,
     },
-    /// A tensor does not begin where the one before it ends.
+    /// A tensor does not begin at the end of the previous one.
     #[error(
-        "tensor {}: expected to begin at byte {expected}, where the one before ends, found {found}",
+        "tensor {}: expected to begin at byte {expected}, the end of the one before, found {found}",
         quoted(.name)
     )]
     Gap {
         /// The tensor.
         name: String,
-        /// The byte at which the one before it ends.
+        /// The byte at which the previous tensor ends.
         expected: usize,
         /// The byte at which it begins.
         found: usize,
@@ -120,7 +120,7 @@ pub enum HeaderError {
     },
     /// A tensor has more or fewer bytes than its type and shape need.
     #[error(
-        "tensor {}: its type and shape take {needed} bytes, its place is {found:?}",
+        "tensor {}: its type and shape need {needed} bytes, its offsets are {found:?}",
         quoted(.name)
     )]
     Place {
@@ -131,7 +131,7 @@ pub enum HeaderError {
         /// Its first byte and the byte behind its last.
         found: (usize, usize),
     },
-    /// The file goes on behind its last tensor.
+    /// The file continues after its last tensor.
     #[error("the tensors end at byte {end}, the file has {data}")]
     Trailing {
         /// The byte at which the last tensor ends.
@@ -140,7 +140,7 @@ pub enum HeaderError {
         data: usize,
     },
     /// A shard lacks a tensor.
-    #[error("tensor {} is missing, which the index says is here", quoted(.name))]
+    #[error("tensor {} is missing; the index lists it in this file", quoted(.name))]
     NotInShard {
         /// The tensor.
         name: String,
@@ -158,16 +158,16 @@ pub enum IndexError {
     #[error("{}", cut(&.0.to_string()))]
     Json(serde_json::Error),
     /// It names more tensors than a network has.
-    #[error("expected {MAX_TENSORS} tensors at most")]
+    #[error("expected at most {MAX_TENSORS} tensors")]
     TooManyTensors,
     /// It names more files than are taken for one network's.
-    #[error("expected {MAX_SHARDS} files at most, found {found}")]
+    #[error("expected at most {MAX_SHARDS} files, found {found}")]
     TooManyFiles {
         /// Files that it names.
         found: usize,
     },
-    /// It names a file that does not lie beside it.
-    #[error("expected files beside the index, found {}", quoted(.file))]
+    /// The index names a file outside of its own folder.
+    #[error("expected files in the index's folder, found {}", quoted(.file))]
     NotBeside {
         /// The file's name.
         file: String,
@@ -178,7 +178,7 @@ pub enum IndexError {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NamingError {
     /// No name has the prefix.
-    #[error("prefix: no tensor's name begins with {}, there are {there}", quoted(.prefix))]
+    #[error("prefix: no tensor's name begins with {}; the file has {there}", quoted(.prefix))]
     Prefix {
         /// The prefix.
         prefix: String,
@@ -186,7 +186,7 @@ pub enum NamingError {
         there: Handful,
     },
     /// Two tensors become one parameter.
-    #[error("tensors {} and {} are both {}", quoted(.first), quoted(.second), quoted(.parameter))]
+    #[error("tensors {} and {} both become {}", quoted(.first), quoted(.second), quoted(.parameter))]
     Twice {
         /// One tensor.
         first: String,
@@ -196,13 +196,13 @@ pub enum NamingError {
         parameter: String,
     },
     /// A renaming that no name needs.
-    #[error("rename: no tensor is called {}", quoted(.name))]
+    #[error("rename: no tensor is named {}", quoted(.name))]
     Rename {
         /// The name that is in no file.
         name: String,
     },
     /// A pattern that no name matches.
-    #[error("ignore: no tensor is called {}", quoted(.pattern))]
+    #[error("ignore: no tensor is named {}", quoted(.pattern))]
     Ignore {
         /// The pattern's text.
         pattern: String,

@@ -1,5 +1,5 @@
-//! The weights of a layer, which may be read some outputs at a time: a large matrix is not decoded
-//! whole only to be laid out anew.
+//! The weights of a layer. They can be read a few outputs at a time, so a large matrix is not
+//! decoded as a whole only to be laid out again.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::network::origin::ParameterOrigin;
 pub(crate) enum FilterValues<'a> {
     /// Values in memory.
     Held(Cow<'a, [f32]>),
-    /// Values in a file, and all of them once they were asked for together.
+    /// Values in a file, and all of them after the first request for all.
     InFile(&'a EncodedValues, OnceLock<Cow<'a, [f32]>>),
 }
 
@@ -36,8 +36,8 @@ impl FilterValues<'_> {
         }
     }
 
-    /// Whether it is clear without decoding that the weights of each output, `each` of them, are whole
-    /// multiples of a step, 127 at most.
+    /// Returns whether the weights of each output, `each` of them, are certain to be whole
+    /// multiples of a step, at most 127, without decoding.
     pub(super) fn are_stepped(&self, each: usize) -> bool {
         match self {
             FilterValues::Held(_) => false,
@@ -45,7 +45,8 @@ impl FilterValues<'_> {
         }
     }
 
-    /// Returns those of some outputs, `each` of every one. Those of a file are decoded anew.
+    /// Returns the weights of some outputs, `each` for every output. Weights of a file are decoded
+    /// each time.
     pub(crate) fn of(&self, outputs: Range<usize>, each: usize) -> Cow<'_, [f32]> {
         match self {
             FilterValues::Held(values) => {
@@ -57,8 +58,8 @@ impl FilterValues<'_> {
 }
 
 impl Graph {
-    /// Returns the weights of node number `index`, which are read some outputs at a time where
-    /// they lie in a file.
+    /// Returns the weights of node number `index`. Weights in a file are read a few outputs at a
+    /// time.
     pub(crate) fn filters_of<'a>(&self, index: usize, weights: &'a Weights) -> FilterValues<'a> {
         let node = &self.nodes()[index];
         let encoded = match node.origin("weight") {

@@ -23,7 +23,7 @@ pub(super) struct Fitted {
     pub notes: Vec<WeightsNote>,
 }
 
-/// Returns the values of every parameter of `graph`, in place where they can be read there.
+/// Returns the values of every parameter of `graph`, read in place if possible.
 pub(super) fn fit(
     sources: &[ByteSource<'_>],
     tensors: &BTreeMap<String, FileTensor>,
@@ -105,7 +105,7 @@ impl Fitting<'_> {
     }
 }
 
-/// Returns a hint at the prefix behind which most missing tensors are, or `None` if there is
+/// Returns a hint at the prefix that most missing tensors have in the file, or `None` if there is
 /// no such prefix.
 fn hint(resolved: &Resolved<'_>, wanted: &BTreeSet<&str>) -> Option<String> {
     let mut hits: BTreeMap<&str, usize> = BTreeMap::new();
@@ -119,7 +119,7 @@ fn hint(resolved: &Resolved<'_>, wanted: &BTreeSet<&str>) -> Option<String> {
     let (prefix, count) = hits.into_iter().max_by_key(|(_, n)| *n)?;
     let prefix = quoted(prefix);
     Some(format!(
-        "{count} of those missing are there behind the prefix {prefix}"
+        "{count} of the missing tensors have the prefix {prefix} in the file"
     ))
 }
 
@@ -185,10 +185,10 @@ fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + Clone
     chunks.iter().copied()
 }
 
-/// Returns the values of a tensor of type `kind`, in place where they can be read there.
+/// Returns the values of a tensor of type `kind`, read in place if possible.
 ///
 /// # Errors
-/// Values are not finite in float32, or variances below 0.
+/// Values are not finite in float32, or variances are below 0.
 fn read(
     (file, source): (usize, ByteSource<'_>),
     entry: &TensorEntry,
@@ -243,9 +243,9 @@ enum ValueFault {
 
 /// Counts values that cannot be those of a parameter.
 struct Faults {
-    /// Whether values below 0 are faults too.
+    /// Whether values below 0 are also faults.
     variance: bool,
-    /// Whether infinities are none.
+    /// Whether infinities are allowed.
     infinities: bool,
     seen: usize,
     not_finite: FaultCount,

@@ -31,7 +31,7 @@ pub enum Foreign {
     WebPage,
     /// Text of no format in particular.
     Text,
-    /// An index of shards, where the folder of the shards is not known.
+    /// An index of shards, if the folder of the shards is not known.
     Index,
 }
 
@@ -39,7 +39,7 @@ pub enum Foreign {
 const TAIL: usize = 1 << 16;
 
 impl Foreign {
-    /// Returns the format of `file` by its first bytes, or `None` if none is recognised.
+    /// Returns the format of `file` by its first bytes, or `None` if the format is unknown.
     pub(super) fn recognise(file: &[u8]) -> Option<Self> {
         let starts = |with: &[u8]| file.starts_with(with);
         let pickle = matches!(file, [0x80, 2..=5, ..]);
@@ -82,8 +82,8 @@ fn zip(file: &[u8]) -> Foreign {
     }
 }
 
-/// Whether a file begins with a member of PyTorch's tar, which may lack the mark of later
-/// tars.
+/// Returns whether a file begins with a member of PyTorch's tar, which may lack the magic number of
+/// later tars.
 fn is_old_tar(file: &[u8]) -> bool {
     let names: [&[u8]; 4] = [b"sys_info\0", b"pickle\0", b"storages\0", b"tensors\0"];
     file.len() >= 512 && names.iter().any(|name| file.starts_with(name))
@@ -98,8 +98,8 @@ fn is_page(file: &[u8]) -> bool {
 /// Bytes in which text is looked for.
 const LETTERS: usize = 256;
 
-/// Whether a file is UTF-8 without control characters. JSON is left out, since it may be an
-/// index.
+/// Returns whether a file is UTF-8 without control characters. JSON is excluded, because it may be
+/// an index.
 fn is_text(file: &[u8]) -> bool {
     let start = &file[..file.len().min(LETTERS)];
     let text = match str::from_utf8(start) {
@@ -114,8 +114,8 @@ fn is_text(file: &[u8]) -> bool {
     !text.trim().is_empty() && !text.trim_start().starts_with('{') && text.chars().all(plain)
 }
 
-/// Whether a file is a protocol buffer that begins with the version of ONNX's format and one of
-/// the fields that may follow: the producer, its version, the graph.
+/// Returns whether a file is a protocol buffer that begins with the version of ONNX's format and
+/// one of the fields that may follow: the producer, its version, the graph.
 fn is_onnx(file: &[u8]) -> bool {
     matches!(file, [0x08, 1..=0x20, 0x12 | 0x1a | 0x22 | 0x3a | 0x42, ..])
 }
@@ -128,7 +128,7 @@ impl fmt::Display for Foreign {
                  `from safetensors.torch import save_file; \
                  state = torch.load(FILE, map_location=\"cpu\", weights_only={weights_only}); \
                  save_file({{k: v.contiguous() for k, v in state.items()}}, \"weights.safetensors\")`, \
-                 with `state[\"state_dict\"]` or the like where it holds more than tensors"
+                 with `state[\"state_dict\"]` or similar if it holds more than tensors"
             )
         };
         let numpy = |arrays: &str| {
@@ -142,7 +142,7 @@ impl fmt::Display for Foreign {
             Foreign::TorchPickle => torch("pickle", "True"),
             Foreign::TorchTar => torch("tar", "False"),
             Foreign::Onnx => format!(
-                "an ONNX model; {}, named as PyTorch named them",
+                "an ONNX model; {}, with PyTorch's names",
                 numpy(
                     "{t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(FILE).graph.initializer}"
                 )
@@ -150,15 +150,15 @@ impl fmt::Display for Foreign {
             Foreign::Npz => {
                 format!("NumPy's arrays (.npz); {}", numpy("dict(numpy.load(FILE))"))
             }
-            Foreign::Npy => "one NumPy array (.npy), without names; write all tensors as safetensors by their names".into(),
-            Foreign::Gguf => "a GGUF file; take the safetensors that it was made from".into(),
+            Foreign::Npy => "one NumPy array (.npy), without names; write all tensors as safetensors with their names".into(),
+            Foreign::Gguf => "a GGUF file; use the safetensors file it was converted from".into(),
             Foreign::Hdf5 => "an HDF5 file (Keras?); write its tensors as safetensors, with PyTorch's names and order of dimensions".into(),
-            Foreign::Zip => "a zip; unpack it, or write what is in it as safetensors".into(),
-            Foreign::Gzip => "a file packed by gzip; unpack it first".into(),
+            Foreign::Zip => "a zip; unpack it, or write its contents as safetensors".into(),
+            Foreign::Gzip => "a gzip file; unpack it first".into(),
             Foreign::Text => "text: is this the right file?".into(),
-            Foreign::LfsPointer => "a pointer of Git LFS in place of the file; `git lfs pull` fetches it".into(),
-            Foreign::WebPage => "a web page in place of the file; download it again".into(),
-            Foreign::Index => "an index of shards, whose files are not at hand here; write them as one in Python: `tensors = {}; [tensors.update(safetensors.torch.load_file(s)) for s in SHARDS]; safetensors.torch.save_file(tensors, \"weights.safetensors\")`".into(),
+            Foreign::LfsPointer => "a Git LFS pointer instead of the file; run `git lfs pull`".into(),
+            Foreign::WebPage => "a web page instead of the file; download it again".into(),
+            Foreign::Index => "an index of shards; merge the shards into one file in Python: `tensors = {}; [tensors.update(safetensors.torch.load_file(s)) for s in SHARDS]; safetensors.torch.save_file(tensors, \"weights.safetensors\")`".into(),
         };
         write!(f, "expected safetensors, found {said}")
     }

@@ -140,8 +140,8 @@ impl Weights {
         Self::with_encoded(shared.collect(), BTreeMap::new(), Vec::new(), graph)
     }
 
-    /// Creates weights of values that other networks may have, too, and of some that stay in the
-    /// files `maps`, which are looked at no more until a network is lowered.
+    /// Creates weights from values that other networks may share, and from values that stay in the
+    /// files `maps`. Those files are not read before a network is lowered.
     ///
     /// # Errors
     /// As for [`Weights::from_values`].
@@ -195,7 +195,7 @@ impl Weights {
         }
     }
 
-    /// Whether the values were made up from a seed; no accuracy may be reported for them.
+    /// Returns whether the values were generated from a seed. No accuracy may be reported for them.
     pub fn is_synthetic(&self) -> bool {
         self.synthetic.is_some()
     }
@@ -210,7 +210,8 @@ impl Weights {
         self.synthetic.as_ref().map(SyntheticRecipe::seed)
     }
 
-    /// Returns the values of one parameter; none if the network has no parameter of the name.
+    /// Returns the values of one parameter, or an empty slice if the network has no parameter of
+    /// the name.
     pub fn get(&self, name: &str) -> &[f32] {
         self.all().get(name).map_or(&[], |v| self.values(v))
     }
@@ -223,7 +224,7 @@ impl Weights {
         }
     }
 
-    /// Whether both have one parameter of that name, in one place of memory or of a file.
+    /// Returns whether both weights hold the parameter `name` in one place of memory or of a file.
     pub fn share(&self, other: &Weights, name: &str) -> bool {
         if let (Some(ParameterValues::Encoded(own)), Some(ParameterValues::Encoded(other))) =
             (self.all().get(name), other.all().get(name))

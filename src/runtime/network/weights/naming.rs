@@ -8,8 +8,8 @@ use super::error::{NamingError, WeightsError};
 use super::notes::{Handful, Ignored, WeightsNote, quoted};
 use super::tensors::TensorEntry;
 
-/// How a file's names become the network's. By default they are the same, but for wrappers
-/// that are recognised.
+/// How a file's names become the network's. By default names stay the same, except that recognised
+/// wrappers are removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Naming {
     /// The beginning of the names to read; tensors of other names are ignored.
@@ -35,8 +35,8 @@ impl Naming {
         })
     }
 
-    /// Returns the longest key of [`Naming::rename`] that a name begins with, and the new name;
-    /// `None` if there is no such key.
+    /// Returns the longest key of [`Naming::rename`] that the name begins with, and the new name,
+    /// or `None` if no key fits.
     fn renamed(&self, name: &str) -> Option<(&str, String)> {
         if self.rename.is_empty() {
             return None;
@@ -67,7 +67,7 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether the pattern matches all of `name`.
+    /// Returns whether the pattern matches all of `name`.
     pub fn matches(&self, name: &str) -> bool {
         let Some((first, rest)) = self.0.split_once('*') else {
             return self.0 == name;
@@ -137,9 +137,9 @@ fn ends(name: &str) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(parts.take(DEPTH))
 }
 
-/// Returns a name without wrappers inside it, since a part of a network may be compiled or
-/// made parallel by itself, and with torchvision's present names of DenseNets; `None` if that
-/// is the name already.
+/// Returns a name without wrappers inside it, and with torchvision's current names of DenseNets, or
+/// `None` if the name does not change. Wrappers occur inside a name if a part of a network was
+/// compiled or made parallel.
 fn rewritten(name: &str) -> Option<String> {
     let parts = name.split('.');
     let kept: Vec<&str> = parts.filter(|p| !INSIDE.contains(p)).collect();
@@ -157,7 +157,7 @@ fn rewritten(name: &str) -> Option<String> {
     (new != name).then_some(new)
 }
 
-/// Whether a tensor counts steps of training, as batch norms and averaged models do.
+/// Returns whether a tensor counts steps of training, as batch norms and averaged models do.
 fn is_counter(name: &str, entry: &TensorEntry) -> bool {
     let whole = matches!(
         entry.dtype.as_str(),
@@ -167,12 +167,13 @@ fn is_counter(name: &str, entry: &TensorEntry) -> bool {
     last == "num_batches_tracked" || whole && entry.shape.iter().product::<usize>() == 1
 }
 
-/// Whether a tensor lists the relative positions within a window, which follow from its side.
+/// Returns whether a tensor lists the relative positions within a window, which follow from its
+/// side.
 fn is_position_index(name: &str) -> bool {
     name.rsplit('.').next() == Some("relative_position_index")
 }
 
-/// Whether a tensor belongs to an auxiliary head, which only training needs: `AuxLogits.…`,
+/// Returns whether a tensor belongs to an auxiliary head, which only training needs: `AuxLogits.…`,
 /// `aux1.…`, `aux_classifier.…`.
 fn is_auxiliary(name: &str) -> bool {
     let (head, rest) = name.split_once('.').unwrap_or((name, ""));
@@ -243,7 +244,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         group.push(|| quoted(name));
     }
 
-    /// Whether the manifest asks to ignore a tensor; notes it if so.
+    /// Returns whether the manifest ignores a tensor, and notes it if so.
     fn is_asked(&mut self, name: &str) -> bool {
         let patterns = self.naming.ignore.iter().enumerate();
         let matching = patterns.filter(|(_, p)| p.matches(name));

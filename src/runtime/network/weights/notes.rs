@@ -47,7 +47,7 @@ pub enum Ignored {
     AuxiliaryHead,
     /// Their names do not begin with the manifest's prefix.
     OtherPrefix,
-    /// The manifest says so.
+    /// The manifest ignores them.
     Asked,
 }
 
@@ -86,7 +86,7 @@ impl Ignored {
             Ignored::PositionIndex => ("list", "of relative positions"),
             Ignored::AuxiliaryHead => ("tensor", "of an auxiliary head"),
             Ignored::OtherPrefix => ("tensor", "without the prefix"),
-            Ignored::Asked => ("tensor", "as asked"),
+            Ignored::Asked => ("tensor", "matched by `ignore`"),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Handful {
         &self.shown
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

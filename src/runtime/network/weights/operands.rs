@@ -7,9 +7,9 @@ use crate::network::graph::Graph;
 use crate::network::origin::ParameterOrigin;
 
 impl Graph {
-    /// Returns the values of parameter `suffix` of node number `index`, in the order in which its
-    /// operation takes them; empty if there is no such parameter. Those that lie in a file are
-    /// read anew each time: nobody needs them beside the operation's own.
+    /// Returns the values of parameter `suffix` of node number `index` in the order of its
+    /// operation, or an empty slice if the parameter does not exist. Values in a file are read each
+    /// time, because only the operation itself needs them.
     pub fn values_of<'a>(
         &self,
         index: usize,

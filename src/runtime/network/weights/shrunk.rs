@@ -1,8 +1,9 @@
-//! Mapped files that become shorter than they were when they were mapped.
+//! Mapped files that became shorter after they were mapped.
 //!
-//! Pages behind the new end are gone, and who reads them gets the signal `SIGBUS`, which ends the
-//! process. Here such a page is replaced by zeros, so that reading goes on: the file's length is
-//! another one then, and [`Map::check`](super::source::Map::check) refuses what was read.
+//! Pages behind the new end no longer exist. Reading them raises the signal `SIGBUS`, which would
+//! end the process. The handler replaces such a page by zeros, so that reading continues. The
+//! file's length has then changed, and [`Map::check`](super::source::Map::check) refuses the
+//! values.
 
 #![allow(
     unsafe_code,
@@ -25,7 +26,7 @@ struct MappedRange {
 const FREE: usize = 0;
 const TAKEN: usize = 1;
 
-/// The most files whose mappings are known; others end the process as before.
+/// The largest number of guarded files. Others still end the process if they shrink.
 const MOST_FILES: usize = 1024;
 
 static RANGES: [MappedRange; MOST_FILES] = [const {
@@ -35,7 +36,7 @@ static RANGES: [MappedRange; MOST_FILES] = [const {
     }
 }; MOST_FILES];
 
-/// The handler before this one, and the size of a page.
+/// The previous handler, and the size of a page.
 static BEFORE: OnceLock<(libc::sigaction, usize)> = OnceLock::new();
 
 /// A mapping whose pages are replaced by zeros once the file no longer has them, until this is dropped.
@@ -74,7 +75,7 @@ impl Drop for ShrinkGuard {
     }
 }
 
-/// Whether an address lies in a mapping that is guarded.
+/// Returns whether an address lies in a guarded mapping.
 fn is_guarded(address: usize) -> bool {
     RANGES.iter().any(|range| {
         let start = range.start.load(Ordering::Acquire);
@@ -83,9 +84,9 @@ fn is_guarded(address: usize) -> bool {
 }
 
 fn install() {
-    // SAFETY: the actions are whole structures, zero where they are not set; the handler does
-    // nothing but what may be done while a signal is handled: it reads atomics, and calls `mmap`,
-    // `sigaction` and the handler before it.
+    // SAFETY: the actions are whole structures, zero in unset fields. The handler does only what is
+    // allowed while a signal is handled: it reads atomics, and calls `mmap`, `sigaction` and the
+    // previous handler.
     unsafe {
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
         if libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) != 0 {
@@ -121,10 +122,10 @@ unsafe extern "C" fn handle(signal: c_int, facts: *mut siginfo_t, context: *mut 
     unsafe { hand_on(before, (signal, facts, context)) }
 }
 
-/// Replaces a page by zeros, and returns whether that was done.
+/// Replaces a page by zeros, and returns whether this succeeded.
 ///
 /// # Safety
-/// The page is mapped, and nobody depends on its bytes.
+/// The page is mapped, and nothing depends on its bytes.
 unsafe fn zeros(page: usize, size: usize) -> bool {
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let at = ptr::with_exposed_provenance_mut(page);
@@ -133,7 +134,7 @@ unsafe fn zeros(page: usize, size: usize) -> bool {
     made != libc::MAP_FAILED
 }
 
-/// Has the handler before this one take a signal; without one the process ends by it.
+/// Passes a signal to the previous handler. Without one, the signal ends the process.
 ///
 /// # Safety
 /// The arguments are those that the system called a handler with.

@@ -1,14 +1,14 @@
 //! The bytes of files of weights: in memory, or mapped and read in place, page by page.
 //!
-//! Mapped pages belong to the system's cache of the file. They count as this process's
-//! memory while they are mapped, so they are let go after a number of bytes was read, and
-//! when a network has been lowered; reading again brings them back.
+//! Mapped pages belong to the system's cache of the file. They count as this process's memory while
+//! they are mapped. So they are released after a number of read bytes, and after a network has been
+//! lowered; reading maps them again.
 //!
-//! A mapping keeps the bytes of a file that is replaced by another of its name. It does not
-//! keep those of a file that is overwritten or truncated in place, so users of the weights
-//! call [`Map::check`] before and after; what a truncated file no longer has is read as zeros
-//! until then ([`ShrinkGuard`]). One case remains: a file that is overwritten with as many bytes
-//! within one tick of the file system's clock goes unnoticed.
+//! A mapping keeps the bytes of a file that is replaced by another of its name. It does not keep
+//! the bytes of a file that is overwritten or truncated in place. So users of the weights call
+//! [`Map::check`] before and after; until then the missing bytes of a truncated file are read as
+//! zeros ([`ShrinkGuard`]). One case remains undetected: a file overwritten with the same number of
+//! bytes within one tick of the file system's clock.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +32,7 @@ pub(crate) struct Map {
     file: File,
     path: PathBuf,
     was: FileState,
-    /// Bytes read since pages were let go.
+    /// Bytes read since pages were released.
     looked_at: AtomicUsize,
 }
 
@@ -43,7 +43,7 @@ struct FileState {
     modified: Option<SystemTime>,
 }
 
-/// Bytes that may be read before pages are let go.
+/// Bytes that may be read before pages are released.
 const KEPT: usize = 16 << 20;
 
 impl Map {
@@ -55,10 +55,10 @@ impl Map {
     pub(crate) fn open(path: &Path) -> Result<Self, WeightsError> {
         let file = reading::open(path)?;
         let was = FileState::of(&file)?;
-        // SAFETY: the mapping is shared and read-only, and lives as long as `self`. That
-        // the bytes stay as they are cannot be promised of a file; nothing but the sizes
-        // checked against the graph depends on what they say, and the module's text says
-        // what is done and what remains.
+        // SAFETY: the mapping is shared and read-only, and lives as long as `self`. A file cannot
+        // promise that its bytes stay unchanged. Only the sizes, which are checked against the
+        // graph, depend on the bytes. The module documentation describes the measures and the
+        // remaining case.
         let map = unsafe { Mmap::map(&file) }?;
         let path = path.to_owned();
         let looked_at = AtomicUsize::new(0);
@@ -87,7 +87,7 @@ impl Map {
         self.map.get(range).unwrap_or_default()
     }
 
-    /// Notes that so many bytes were read, which are not needed soon again.
+    /// Counts `bytes` as read and not needed again soon.
     pub(crate) fn count_read(&self, bytes: usize) {
         let before = self.looked_at.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > KEPT {
@@ -110,11 +110,10 @@ impl Map {
     )]
     pub(super) fn release(&self) {
         self.looked_at.store(0, Ordering::Relaxed);
-        // SAFETY: the mapping is a shared one of a file and never written, so its pages
-        // come back with the file's bytes: what is borrowed stays what it was, as far as
-        // a file's bytes do.
+        // SAFETY: the mapping is a shared one of a file and never written, so released pages are
+        // read again from the file. Borrowed values stay the same, as far as the file's bytes do.
         let done = unsafe { self.map.unchecked_advise(UncheckedAdvice::DontNeed) };
-        // Where the system does not take the advice, the pages stay until it needs them.
+        // If the system ignores the advice, the pages stay until it needs them.
         drop(done);
     }
 }
@@ -136,8 +135,8 @@ pub(super) enum ByteSource<'a> {
     Mapped(&'a Map),
 }
 
-/// Bytes that are read at once, before their pages may be let go: a whole number of values
-/// of any type.
+/// Bytes that are read at once, before their pages may be released: a whole number of values of any
+/// type.
 const PIECE: usize = 4 << 20;
 
 impl<'a> ByteSource<'a> {
@@ -155,8 +154,8 @@ impl<'a> ByteSource<'a> {
         }
     }
 
-    /// Whether values of float32 can be read in place. A mapping begins at a page, so a range
-    /// in it is as aligned as its offset.
+    /// Returns whether values of float32 can be read in place. A mapping begins at a page, so a
+    /// range in it is as aligned as its offset.
     pub(super) fn is_readable_in_place(self, place: &Range<usize>) -> bool {
         let aligned = place.start.is_multiple_of(align_of::<f32>());
         matches!(self, ByteSource::Mapped(_)) && cfg!(target_endian = "little") && aligned

@@ -10,15 +10,15 @@ const MOST_APART: u32 = 255;
 /// How far from a whole number a multiple may be: those of numbers in float32 are off by some 2⁻¹⁷.
 const OFF: f32 = 1e-4;
 
-/// Returns the largest step of which all of these weights are whole multiples, 127 at most, or `None`
-/// if there is none. That of zeros alone is 1.
+/// Returns the largest step of which all weights are whole multiples, at most 127, or `None` if
+/// there is no such step. The step of only zeros is 1.
 pub(crate) fn weight_step(weights: &[f32]) -> Option<f32> {
     step_up_to(MOST, weights)
 }
 
-/// Returns the largest step of which all of these weights are whole multiples, `most` at most and as far
-/// apart as 255 at most, or `None` if there is none. That of zeros alone is 1. Multiples of the largest
-/// one are the smallest, for which the fastest kernels are exact.
+/// Returns the largest step of which all weights are whole multiples, at most `most` and at most
+/// 255 apart, or `None` if there is no such step. The step of only zeros is 1. The largest step
+/// gives the smallest multiples, for which the fastest kernels are exact.
 fn step_up_to(most: u32, weights: &[f32]) -> Option<f32> {
     let [low, high] = range(weights);
     let largest = high.max(-low);
@@ -77,8 +77,8 @@ impl ByteWeights {
     }
 }
 
-/// Returns the scale of an output channel's weights, each of which has a factor: bytes from -127 to 127
-/// stand for them, without a zero point. NaN if one is not finite.
+/// Returns the scale of an output channel's weights, each of which has a factor. Bytes from -127 to
+/// 127 represent the weights, without a zero point. NaN if a weight is not finite.
 pub(crate) fn weight_scale(weights: &[f32], factor: f32) -> f32 {
     let kept = weight_step(weights).map(|step| (step * factor).abs());
     if let Some(scale) = kept.filter(|scale| scale.is_normal() && scale.recip().is_normal()) {

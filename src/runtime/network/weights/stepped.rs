@@ -8,12 +8,13 @@ use crate::network::activation::Activation;
 use crate::network::graph::Graph;
 use crate::network::op::Op;
 
-/// Output channels whose weights are looked at together.
+/// Output channels whose weights are examined together.
 const CHANNELS: usize = 64;
 
 impl Graph {
-    /// Returns the network with it said which layers have weights that are whole multiples of a step in
-    /// each output channel, if the network rounds values: without these it makes no difference.
+    /// Returns the network with layers marked whose weights are whole multiples of a step in each
+    /// output channel. Networks that round no values are returned unchanged, because the mark has
+    /// no effect there.
     pub fn with_steps_of(self, weights: &Weights) -> Graph {
         let rounds = |op: &Op| matches!(op, Op::Activation(Activation::FakeQuantise { .. }));
         if !self.nodes().iter().any(|node| rounds(&node.op)) {

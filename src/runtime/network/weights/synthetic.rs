@@ -1,12 +1,11 @@
-//! Weights made up from a seed, by a counter: any value can be computed alone, in any
+//! Weights generated from a seed by a counter: any value can be computed on its own, in any
 //! language.
 //!
-//! They are made when they are first used, after the ledger has been asked, and stay in host
+//! They are generated at their first use, after the ledger has booked them, and stay in host
 //! memory.
 //!
-//! The batch norms of such weights have the variances that their inputs would have, as if they
-//! had been trained. Otherwise every residual block would double the values that pass through
-//! it.
+//! The batch norms of such weights have the variances that their inputs would have after training.
+//! Otherwise every residual block would double the values that pass through it.
 
 use std::collections::BTreeMap;
 use std::f32::consts::PI;
@@ -17,11 +16,11 @@ use crate::network::op::Op;
 use crate::network::parameters::{Parameter, ParameterRole};
 use crate::network::shape::Shape;
 
-/// The values that one parameter is filled with.
+/// The values of one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Filling {
-    /// Value `i` is `(2·u − 1)·bound` in float32, where u is the upper 24 bits of
-    /// SplitMix64's output for the counter `key + i`, over 2²⁴.
+    /// Value `i` is `(2·u − 1)·bound` in float32, where u is the upper 24 bits of SplitMix64's
+    /// output for the counter `key + i`, over 2²⁴.
     Uniform {
         /// The counter of the first value.
         key: u64,

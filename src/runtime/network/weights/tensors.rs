@@ -1,8 +1,8 @@
-//! The tensors of one file of safetensors, or of several with an index that says which tensor
-//! is in which (`model.safetensors.index.json`); headers are checked against their files.
+//! The tensors of one file of safetensors, or of several files with an index that assigns tensors
+//! to files (`model.safetensors.index.json`). Headers are checked against their files.
 //!
-//! The format has eight bytes with the header's length, the header as JSON, and the tensors'
-//! bytes one after another (<https://huggingface.co/docs/safetensors>).
+//! The format has eight bytes with the header's length, the header as JSON, and the tensors' bytes
+//! one after another (<https://huggingface.co/docs/safetensors>).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,8 +32,8 @@ pub(super) struct Shards {
     pub tensors: BTreeMap<String, FileTensor>,
 }
 
-/// Whether a file could be an index: an object of JSON. Safetensors with a header of 123 bytes
-/// begin with the same byte, but have zeros behind it.
+/// Returns whether a file could be an index: an object of JSON. Safetensors with a header of 123
+/// bytes begin with the same byte, but continue with zeros.
 pub(super) fn is_index(file: &[u8]) -> bool {
     let json = file.trim_ascii_start().starts_with(b"{");
     json && !file.iter().take(8).any(|byte| *byte == 0)
@@ -42,7 +42,7 @@ pub(super) fn is_index(file: &[u8]) -> bool {
 /// Opens the files that the index in `folder` names.
 ///
 /// # Errors
-/// It is no index, or a file cannot be read or lacks a tensor that the index says is there.
+/// It is not an index, or a file cannot be read or lacks a tensor that the index lists.
 pub(super) fn open_shards(folder: &Path, index: &[u8]) -> Result<Shards, WeightsError> {
     let index = parse(index)?;
     let mut shards: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -78,10 +78,10 @@ fn parse(index: &[u8]) -> Result<Index, WeightsError> {
     }
 }
 
-/// Returns the path of a file beside the index.
+/// Returns the path of a file in the index's folder.
 ///
 /// # Errors
-/// The name leads elsewhere.
+/// The name leads to another folder.
 fn plain(file: &str) -> Result<&Path, WeightsError> {
     let path = Path::new(file);
     let mut parts = path.components();
@@ -93,7 +93,7 @@ fn plain(file: &str) -> Result<&Path, WeightsError> {
     }
 }
 
-/// Returns the tensors of a file that the index says are in it.
+/// Returns the tensors that the index lists for a file.
 fn pick(
     file: usize,
     mut entries: BTreeMap<String, TensorEntry>,
@@ -174,15 +174,15 @@ fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, HeaderError> {
     Ok(entries.collect())
 }
 
-/// Whether a file is meant to be safetensors: it begins with a possible length and the first
+/// Returns whether a file seems to be safetensors: it begins with a possible length and the first
 /// byte of a header.
 fn is_meant(file: &[u8]) -> bool {
     let length = file.first_chunk::<8>().map(|l| u64::from_le_bytes(*l));
     length.is_some_and(|n| n <= MAX_HEADER as u64) && file.get(8) == Some(&b'{')
 }
 
-/// Checks that the first tensor begins at 0, each other where the one before it ends, and that
-/// the last one ends with the file.
+/// Checks that the first tensor begins at 0, that each other tensor begins at the end of the
+/// previous one, and that the last one ends with the file.
 fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<(), HeaderError> {
     let mut all: Vec<_> = listed.iter().collect();
     all.sort_by_key(|(_, tensor)| tensor.data_offsets);
@@ -243,8 +243,8 @@ impl HeaderTensor {
         Ok(end)
     }
 
-    /// Bytes of the tensor where a value has `bits`, or `None` if they are too many or not
-    /// whole.
+    /// Returns the bytes of the tensor for values of `bits`, or `None` if the number is too large
+    /// or not whole.
     fn bytes(&self, bits: usize) -> Option<usize> {
         let mut dims = self.shape.0.iter();
         let values = dims.try_fold(1usize, |n, &d| n.checked_mul(d))?;
@@ -292,7 +292,7 @@ impl<'de> Visitor<'de> for ListedVisitor {
                 continue;
             }
             if tensors.len() == MAX_TENSORS {
-                let why = format!("expected {MAX_TENSORS} tensors at most");
+                let why = format!("expected at most {MAX_TENSORS} tensors");
                 return Err(A::Error::custom(why));
             }
             let tensor = map.next_value()?;

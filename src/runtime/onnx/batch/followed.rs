@@ -172,7 +172,7 @@ impl<'v> Followed<'v, '_> {
         let longest = (place.outer * place.inner).saturating_mul(self.batch);
         match longest <= LONGEST {
             true => Ok(()),
-            false => Err(BatchFault::Mixes("too many rows to follow".into())),
+            false => Err(BatchFault::Mixes("too many rows to analyse".into())),
         }
     }
 
@@ -194,5 +194,5 @@ impl<'v> Followed<'v, '_> {
 }
 
 pub(super) fn depends() -> BatchFault {
-    BatchFault::Mixes("its values depend on the size of the batch".into())
+    BatchFault::Mixes("its values depend on the batch size".into())
 }

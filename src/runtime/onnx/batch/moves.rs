@@ -33,7 +33,7 @@ pub(super) fn answers(operator: &str, of: &Followed<'_, '_>) -> Option<FollowedA
 }
 
 fn apart<T>() -> Result<T, BatchFault> {
-    let why = "it does not keep the samples of a batch apart";
+    let why = "it mixes the samples of a batch";
     Err(BatchFault::Mixes(why.into()))
 }
 

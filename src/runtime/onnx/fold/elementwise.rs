@@ -46,7 +46,7 @@ fn aligned(a: &Constant, b: &Constant) -> Result<(Constant, Constant), NodeFault
 }
 
 fn different() -> NodeFault {
-    NodeFault::Shapes("its inputs are of different types".into())
+    NodeFault::Shapes("its inputs have different types".into())
 }
 
 fn binary(kind: Binary, a: &Constant, b: &Constant) -> FoldedConstant {
@@ -129,13 +129,13 @@ fn integers(kind: Binary, a: &[i64], b: &[i64]) -> Result<Values, NodeFault> {
         return Err(by_zero());
     }
     let values: Option<Integers> = each.collect();
-    let overflow = || NodeFault::Shapes("its integers leave their range".into());
+    let overflow = || NodeFault::Shapes("an integer overflows".into());
     Ok(Values::Integers(values.ok_or_else(overflow)?))
 }
 
 /// The fault of integers that are divided by 0.
 pub(in crate::onnx) fn by_zero() -> NodeFault {
-    NodeFault::Shapes("its integers are divided by 0".into())
+    NodeFault::Shapes("an integer is divided by 0".into())
 }
 
 fn booleans(kind: Binary, a: &[bool], b: &[bool]) -> Result<Values, NodeFault> {
@@ -245,7 +245,7 @@ pub(in crate::onnx) fn cast(constant: &Constant, to: i64) -> FoldedConstant {
         (to, _) => {
             return Err(NodeFault::Attribute {
                 name: "to",
-                expected: format!("a type of numbers, found {to}"),
+                expected: format!("a numeric type, found {to}"),
             });
         }
     };

@@ -38,11 +38,11 @@ pub(super) fn range(inputs: &[Option<&Constant>]) -> FoldedConstant {
     let (start, limit, delta) = (start?, limit?, delta?);
     let whole = |c: &Constant| c.as_integers().and_then(|v| v.first().copied());
     let number = |c: &Constant| {
-        let why = || NodeFault::Shapes("its bounds and its step are no single numbers".into());
+        let why = || NodeFault::Shapes("its bounds and its step are not single numbers".into());
         c.as_scalar().ok_or_else(why)
     };
     if delta.as_scalar() == Some(0.0) {
-        return Err(NodeFault::Shapes("a range in steps of 0".into()));
+        return Err(NodeFault::Shapes("its step is 0".into()));
     }
     let count = |steps: f64| {
         let count = steps.ceil().max(0.0);
@@ -104,7 +104,7 @@ pub(super) fn one_hot(node: Node<'_>, inputs: &[Option<&Constant>]) -> FoldedCon
     let mut dims = which.dims.clone();
     dims.insert(along, depth);
     if off_on.values.len() != 2 {
-        return Err(NodeFault::Shapes("its values are not two".into()));
+        return Err(NodeFault::Shapes("expected two values".into()));
     }
     let at: Vec<usize> = (0..which.values.len() * depth).map(hot).collect();
     Ok(picked(off_on, dims, &at))
@@ -164,7 +164,7 @@ pub(in crate::onnx) fn eye(
     is_like_integers: bool,
 ) -> FoldedConstant {
     let &[rows, columns] = dims else {
-        return Err(NodeFault::Shapes(format!("{dims:?} is no matrix")));
+        return Err(NodeFault::Shapes(format!("{dims:?} is not a matrix")));
     };
     bounded(rows, columns)?;
     let shift = node.integer("k").unwrap_or(0);

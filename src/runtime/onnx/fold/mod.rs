@@ -181,7 +181,7 @@ fn scattered(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<FoldedConst
             _ => indices::elements(&data.dims, which, node.integer("axis"))?,
         };
         if at.0 != updates.dims {
-            let why = format!("updates of {:?} for {:?}", updates.dims, at.0);
+            let why = format!("updates of {:?} do not fit {:?}", updates.dims, at.0);
             return Err(NodeFault::Shapes(why));
         }
         let both = joined(&[Some(&flattened(data)), Some(&flattened(updates))], 0)?;

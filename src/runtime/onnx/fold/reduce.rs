@@ -37,7 +37,7 @@ pub(super) fn reduced(
         Values::Floats(v) => Values::Floats(of_floats(kind, v, &to, count).into()),
         Values::Integers(v) => Values::Integers(of_integers(kind, v, &to, count)?.into()),
         Values::Booleans(_) => {
-            return Err(NodeFault::Shapes("its input is of booleans".into()));
+            return Err(NodeFault::Shapes("its input is boolean".into()));
         }
     };
     let kept = Constant { dims: kept, values };
@@ -67,7 +67,7 @@ fn unreduced(kind: Reduction, x: &Constant) -> FoldedConstant {
 }
 
 fn overflow() -> NodeFault {
-    NodeFault::Shapes("its integers leave their range".into())
+    NodeFault::Shapes("an integer overflows".into())
 }
 
 /// Returns a reduction without its axes if the node does not keep them.
@@ -213,7 +213,7 @@ pub(super) fn running(x: &Constant, along: &Constant, node: Node<'_>) -> FoldedC
             false => run!(v, 0i64, i64::saturating_add).into(),
         }),
         Values::Booleans(_) => {
-            return Err(NodeFault::Shapes("its input is of booleans".into()));
+            return Err(NodeFault::Shapes("its input is boolean".into()));
         }
     };
     let dims = x.dims.clone();

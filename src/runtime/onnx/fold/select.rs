@@ -199,7 +199,7 @@ fn slice(size: usize, start: i64, end: i64, step: i64) -> Result<Vec<usize>, Nod
             let by = step.unsigned_abs() as usize;
             (to + 1..=from).rev().step_by(by).collect()
         }
-        0 => return Err(NodeFault::Shapes("a step of 0".into())),
+        0 => return Err(NodeFault::Shapes("its step is 0".into())),
     };
     Ok(positions.into_iter().map(|p| p as usize).collect())
 }
@@ -222,9 +222,7 @@ pub(super) fn joined(inputs: &[Option<&Constant>], along: i64) -> Result<Constan
         ($kind:path) => {{
             let slices = parts.iter().map(|p| match &p.values {
                 $kind(v) => Ok((&v[..], run(p))),
-                _ => Err(NodeFault::Shapes(
-                    "its inputs are of different types".into(),
-                )),
+                _ => Err(NodeFault::Shapes("its inputs have different types".into())),
             });
             let slices = slices.collect::<Result<Vec<_>, _>>()?;
             let rows =

@@ -45,7 +45,7 @@ pub(super) fn activation<'a>(
     let x = network.input(node, inputs, 0)?;
     match function(node) {
         Some(function) => network.each(node, Op::from(function), &x),
-        None => unsupported("an attribute that is not known"),
+        None => unsupported("unknown attribute value"),
     }
 }
 

@@ -89,7 +89,7 @@ impl<'a> PartialNetwork<'a> {
                 let mut integers = c.as_integers().into_iter().flatten();
                 match integers.find(|n| n.unsigned_abs() >= MOST_EXACT.into()) {
                     None => Ok(value.clone()),
-                    Some(n) => unsupported(format!("{n}, an integer of more than 24 bits")),
+                    Some(n) => unsupported(format!("integer {n} has more than 24 bits")),
                 }
             }
             other => Ok(other.clone()),
@@ -348,7 +348,7 @@ pub(super) fn many<'a>(
 ) -> Added {
     let operator = node.operator().unwrap_or_default();
     let Some(kind) = binary(operator) else {
-        return unsupported("the operator is not known");
+        return unsupported("unknown operator");
     };
     if operator == "Mod" && node.integer("fmod") == Some(1) {
         return remainder(network, node, inputs);

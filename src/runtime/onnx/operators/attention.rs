@@ -19,14 +19,14 @@ pub(super) fn heads<'a>(
     let &[batch, tokens, width] = x.dims() else {
         return match x.dims().len() {
             4 => Ok(x.clone()),
-            _ => unsupported(format!("heads of {:?}", x.dims())),
+            _ => unsupported(format!("its heads are {:?}", x.dims())),
         };
     };
     let count = node.integer(name).and_then(|n| usize::try_from(n).ok());
     let count = count.filter(|n| *n > 0 && width.is_multiple_of(*n));
     let count = count.ok_or(NodeFault::Attribute {
         name,
-        expected: format!("a part of {width}"),
+        expected: format!("a divisor of {width}"),
     })?;
     let x = network.reshaped(node, x, &[batch, tokens, count, width / count])?;
     Ok(x.transposed(&[0, 2, 1, 3]))
@@ -40,7 +40,7 @@ fn shared<'a>(
     count: usize,
 ) -> Result<Activation, Refusal> {
     let &[batch, own, tokens, width] = x.dims() else {
-        return unsupported("heads of another rank");
+        return unsupported("its heads have another rank");
     };
     if own == count || own == 0 || !count.is_multiple_of(own) {
         return Ok(x.clone());
@@ -60,7 +60,7 @@ fn masked<'a>(
     let mut mask = network.operand(node, mask)?;
     // A mask of fewer keys leaves the others out.
     let (Some(&seen), Some(&all)) = (mask.dims().last(), scores.dims().last()) else {
-        return unsupported("a mask without an axis");
+        return unsupported("its mask has no axis");
     };
     if seen > 1 && seen < all {
         let mut pads = vec![(0, 0); mask.dims().len()];
@@ -151,7 +151,7 @@ impl Sight {
 fn lengths<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
     let lengths = network.input(node, inputs, 6)?;
     let &[batch] = lengths.dims() else {
-        return unsupported(format!("lengths of {:?}", lengths.dims()));
+        return unsupported(format!("its lengths are {:?}", lengths.dims()));
     };
     network.reshaped(node, &lengths, &[batch, 1, 1, 1])
 }
@@ -195,7 +195,7 @@ pub(super) fn attention<'a>(
     }
     let present = [k.clone(), v.clone()];
     let (&[_, count, tokens, width], &[_, _, all, _]) = (q.dims(), k.dims()) else {
-        return unsupported("heads of another rank");
+        return unsupported("its heads have another rank");
     };
     let (k, v) = (
         shared(network, node, &k, count)?,
@@ -235,7 +235,7 @@ pub(super) fn attention<'a>(
     let mut made = network.product(node, &shares, &v)?;
     if rank == 3 {
         let &[batch, count, tokens, width] = made.dims() else {
-            return unsupported("heads of another rank");
+            return unsupported("its heads have another rank");
         };
         made = made.transposed(&[0, 2, 1, 3]);
         made = network.reshaped(node, &made, &[batch, tokens, count * width])?;
@@ -245,6 +245,6 @@ pub(super) fn attention<'a>(
     let stage = usize::try_from(mode).ok().and_then(|mode| stages.get(mode));
     match stage {
         Some(stage) => Ok(vec![made, keys, values, stage.clone()]),
-        None => unsupported("scores of a stage that is not known"),
+        None => unsupported("unknown qk_matmul_output_mode"),
     }
 }

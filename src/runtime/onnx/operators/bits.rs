@@ -24,7 +24,7 @@ pub(super) fn inverted<'a>(
     let name = node.inputs().first();
     let own = name.and_then(|name| network.element_type(name));
     if own.is_some_and(|own| WIDE_UNSIGNED.contains(&own)) {
-        return unsupported("integers without a sign of more than 16 bits");
+        return unsupported("unsigned integers of more than 16 bits");
     }
     let x = network.input(node, inputs, 0)?;
     let x = network.unary(node, Unary::Neg, &x)?;
@@ -50,6 +50,6 @@ pub(super) fn shifted<'a>(
             network.wrapped(node, &made, bits)
         }
         Some(b"RIGHT") => network.pair(node, Binary::Div, &x, &power),
-        _ => unsupported("a direction that is not known"),
+        _ => unsupported("unknown direction"),
     }
 }

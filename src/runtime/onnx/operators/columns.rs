@@ -24,7 +24,7 @@ pub(super) fn image<'a>(
     let taps: usize = columns.window.iter().product();
     let [height, width] = columns.size;
     let wrong = || {
-        let why = format!("columns of {:?} for {columns:?}", x.dims());
+        let why = format!("columns of {:?} do not fit {columns:?}", x.dims());
         Refusal::Fault(NodeFault::Shapes(why))
     };
     let &[1, rows, windows] = x.dims() else {
@@ -69,7 +69,7 @@ fn pair(inputs: &Inputs<'_>, n: usize) -> Result<[usize; 2], Refusal> {
         [height, width] if [height, width].iter().all(|s| (1..1 << 24).contains(s)) => {
             Ok([height, width])
         }
-        _ => unsupported(format!("sizes of {given:?}, not a height and a width")),
+        _ => unsupported(format!("expected a height and a width, found {given:?}")),
     }
 }
 

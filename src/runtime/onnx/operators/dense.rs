@@ -66,7 +66,7 @@ impl Dense {
             .checked_sub(1)
             .filter(|&last| dims[last] == inputs)
         else {
-            let why = format!("{dims:?} meets a matrix for {inputs}");
+            let why = format!("{dims:?} does not fit a matrix for {inputs}");
             return Err(NodeFault::Shapes(why).into());
         };
         if features.checked_mul(inputs) != Some(values.len()) {
@@ -134,7 +134,7 @@ pub(super) fn gemm<'a>(
     let turned = |name| node.integer(name).unwrap_or(0) != 0;
     let (a, b) = (inputs.value(0)?, inputs.value(1)?);
     if [a, b].iter().any(|v| v.dims().is_none_or(|d| d.len() != 2)) {
-        return Err(NodeFault::Shapes("its inputs are no matrices".into()).into());
+        return Err(NodeFault::Shapes("its inputs are not matrices".into()).into());
     }
     let alpha = node.float("alpha").unwrap_or(1.0);
     let beta = node.float("beta").unwrap_or(1.0);
@@ -274,7 +274,7 @@ impl<'a> PartialNetwork<'a> {
     pub(super) fn product(&mut self, node: Node<'a>, a: &Activation, b: &Activation) -> Added {
         let (row, column) = (a.dims().len() == 1, b.dims().len() == 1);
         let matrix = |x: &Activation, dims: Vec<usize>| match x.dims().len() {
-            0 => unsupported("a product with a single number"),
+            0 => unsupported("one of its inputs is a single number"),
             1 => Ok(x.under(Layout::row_major(dims))),
             _ => Ok(x.clone()),
         };
@@ -296,10 +296,10 @@ impl<'a> PartialNetwork<'a> {
         let many = broadcast_dims(&a.dims()[..before], &b.dims()[..after])?;
         let rank = many.len() + 2;
         let (&[m, k], &[l, n]) = (&a.dims()[before..], &b.dims()[after..]) else {
-            return unsupported("a product of no matrices");
+            return unsupported("its inputs are not matrices");
         };
         if k != l {
-            let why = format!("a product of {:?} and {:?}", a.dims(), b.dims());
+            let why = format!("{:?} and {:?} cannot be multiplied", a.dims(), b.dims());
             return Err(NodeFault::Shapes(why).into());
         }
         let mut axes: Vec<usize> = (0..many.len()).filter(|&axis| many[axis] > 1).collect();

@@ -61,7 +61,7 @@ pub(super) fn einsum<'a>(
 /// Returns a letter for each of `rank` axes. Those of an ellipsis are digits, counted from the
 /// last one.
 fn spelled(letters: &str, rank: usize) -> Result<Vec<char>, NodeFault> {
-    let wrong = || NodeFault::Shapes(format!("`{letters}` for {rank} axes"));
+    let wrong = || NodeFault::Shapes(format!("`{letters}` does not fit {rank} axes"));
     let all: Vec<char> = match letters.split_once("...") {
         None => letters.chars().collect(),
         Some((before, behind)) => {
@@ -185,6 +185,6 @@ fn ordered(made: &Term, answer: &[char]) -> Added {
     let axes: Option<Vec<usize>> = answer.iter().map(place).collect();
     match axes {
         Some(axes) if axes.len() == made.letters.len() => Ok(made.x.transposed(&axes)),
-        _ => unsupported("an equation whose answer is not of its inputs' letters"),
+        _ => unsupported("its equation has answer letters that no input has"),
     }
 }

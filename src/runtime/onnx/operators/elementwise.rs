@@ -44,7 +44,7 @@ pub(super) fn unary<'a>(
     inputs: &Inputs<'_>,
 ) -> Added {
     let Some(kind) = kinds::unary(node.operator().unwrap_or_default()) else {
-        return unsupported("the operator is not known");
+        return unsupported("unknown operator");
     };
     let x = network.input(node, inputs, 0)?;
     let made = network.unary(node, kind, &x)?;
@@ -101,7 +101,7 @@ pub(super) fn dropout<'a>(
         false => false,
     };
     let x = match trains {
-        true => return unsupported("a dropout while training"),
+        true => return unsupported("dropout in training mode"),
         false => network.input(node, inputs, 0)?,
     };
     if !node

@@ -84,7 +84,7 @@ pub(super) fn tile<'a>(
     let x = network.input(node, inputs, 0)?;
     let repeats = sizes(inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?)?;
     if repeats.len() != x.dims().len() {
-        let why = format!("{repeats:?} times {:?}", x.dims());
+        let why = format!("repeats of {repeats:?} do not fit {:?}", x.dims());
         return Err(NodeFault::Shapes(why).into());
     }
     let pairs = || x.dims().iter().zip(&repeats);
@@ -117,7 +117,7 @@ pub(super) fn pad<'a>(
         None => (0..rank).collect(),
     };
     if written.len() != 2 * axes.len() {
-        let why = format!("pads of {written:?} for {} axes", axes.len());
+        let why = format!("pads of {written:?} do not fit {} axes", axes.len());
         return Err(NodeFault::Shapes(why).into());
     }
     let value = node.float("value").or(match inputs.has(2) {
@@ -128,7 +128,7 @@ pub(super) fn pad<'a>(
         b"constant" => Border::Constant(value.unwrap_or(0.0)),
         b"edge" => Border::Edge,
         b"reflect" => Border::Reflect,
-        other => return unsupported(format!("a border by {}", String::from_utf8_lossy(other))),
+        other => return unsupported(format!("border mode {}", String::from_utf8_lossy(other))),
     };
     let (before, after) = written.split_at(axes.len());
     let mut pads = vec![(0, 0); rank];

@@ -29,7 +29,9 @@ pub(super) fn transform<'a>(
     };
     let is_onesided = node.integer("onesided") == Some(1);
     if length != inputs_along || (is_onesided && is_inverse) {
-        return unsupported(format!("{length} frequencies of {inputs_along} values"));
+        return unsupported(format!(
+            "a transform of length {length} over {inputs_along} values"
+        ));
     }
     let frequencies = if is_onesided { length / 2 + 1 } else { length };
     let matrix = FourierMatrix {

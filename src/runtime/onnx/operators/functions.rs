@@ -149,7 +149,7 @@ pub(super) fn activation<'a>(
             let both = f.of(Unary::Log, &both)?;
             f.by(&both, Binary::Mul, 0.5)
         }
-        _ => unsupported("the operator is not known"),
+        _ => unsupported("unknown operator"),
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn gathered<'a>(
     along: usize,
 ) -> Added {
     if along >= x.dims().len() {
-        return Err(NodeFault::Shapes(format!("no axis {along} of {:?}", x.dims())).into());
+        return Err(NodeFault::Shapes(format!("axis {along} is outside of {:?}", x.dims())).into());
     }
     let axes = x.layout.axes_with(&[along]);
     let order = which.layout.order().to_vec();
@@ -261,7 +261,7 @@ pub(super) fn one_hot<'a>(
         .spend(usize::try_from(depth).unwrap_or(usize::MAX))?;
     let values = inputs.constant(2)?.ok_or(NodeFault::NoInput(2))?;
     let Ok([off, on]) = <[f32; 2]>::try_from(values.to_floats()) else {
-        return unsupported("values that are not two");
+        return unsupported("expected two values");
     };
     let numbers = (&values.values).into();
     let along = axis(node.integer("axis").unwrap_or(-1), which.dims().len() + 1)?;

@@ -22,10 +22,14 @@ pub(super) fn sample<'a>(
     let grid = network.input(node, inputs, 1)?;
     let (&[n, channels, height, width], &[same, lines, columns, 2]) = (x.dims(), grid.dims())
     else {
-        return unsupported(format!("places of {:?} in {:?}", grid.dims(), x.dims()));
+        return unsupported(format!(
+            "places of {:?} do not fit {:?}",
+            grid.dims(),
+            x.dims()
+        ));
     };
     if n != same {
-        let why = format!("places of {:?} in {:?}", grid.dims(), x.dims());
+        let why = format!("places of {:?} do not fit {:?}", grid.dims(), x.dims());
         return Err(NodeFault::Shapes(why).into());
     }
     exact_positions(n.saturating_mul(height).saturating_mul(width))?;
@@ -129,7 +133,7 @@ impl Sampling {
             b"nearest" => false,
             other => {
                 let other = String::from_utf8_lossy(other);
-                return unsupported(format!("values between pixels by {other}"));
+                return unsupported(format!("interpolation mode {other}"));
             }
         };
         let by_border = match text("padding_mode", b"zeros") {
@@ -137,7 +141,7 @@ impl Sampling {
             b"border" => true,
             other => {
                 let other = String::from_utf8_lossy(other);
-                return unsupported(format!("values outside of the image by {other}"));
+                return unsupported(format!("padding mode {other}"));
             }
         };
         Ok(Sampling {

@@ -39,7 +39,7 @@ impl Inputs<'_> {
     pub(super) fn constant(&self, n: usize) -> Result<Option<&Constant>, Refusal> {
         match self.0.get(n).and_then(Option::as_ref) {
             Some(Value::Constant(constant)) => Ok(Some(constant)),
-            Some(_) => unsupported(format!("input {n} is no constant")),
+            Some(_) => unsupported(format!("input {n} is not a constant")),
             None => Ok(None),
         }
     }
@@ -50,7 +50,7 @@ impl Inputs<'_> {
             None => Ok(None),
             Some(constant) => match constant.as_integers() {
                 Some(integers) => Ok(Some(integers)),
-                None => unsupported(format!("input {n} is no tensor of integers")),
+                None => unsupported(format!("input {n} is not a tensor of integers")),
             },
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn image<'a>(
             id,
             Layout::image(channels, height, width),
         )),
-        other => unsupported(format!("an answer of {other} that is no image")),
+        other => unsupported(format!("its answer of {other} is not an image")),
     }
 }
 
@@ -178,7 +178,7 @@ pub(super) fn pixels<'a>(
     };
     match (network.imaged(node, &x)?, x.dims()) {
         (Some(image), &[_, c, h, w]) => Ok((image, [c, h, w])),
-        (_, dims) => unsupported(format!("its input of {dims:?} is no batch of images")),
+        (_, dims) => unsupported(format!("its input of {dims:?} is not a batch of images")),
     }
 }
 

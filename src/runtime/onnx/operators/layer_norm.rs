@@ -82,7 +82,7 @@ pub(in crate::onnx) fn add_norm<'a>(
 ) -> Result<Vec<Activation>, Refusal> {
     let x = network.operand(end, value)?;
     let Some(last) = x.dims().len().checked_sub(1) else {
-        return unsupported("a norm of one number");
+        return unsupported("a norm over a single number");
     };
     let inputs = [Some(value.clone()), Some(scale), Some(shift)];
     let inputs = Inputs(&inputs);

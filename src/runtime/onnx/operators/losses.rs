@@ -25,7 +25,7 @@ pub(super) fn cross_entropy<'a>(
 ) -> Result<Vec<Activation>, Refusal> {
     let scores = network.input(node, inputs, 0)?;
     if scores.dims().len() < 2 {
-        return unsupported("scores without an axis of classes");
+        return unsupported("its scores have no axis of classes");
     }
     let logarithms = log_shares(network, node, &scores, 1)?;
     let made = loss(network, node, inputs, &logarithms)?;
@@ -80,7 +80,7 @@ fn picked<'a>(
 ) -> Added {
     let mut dims = target.dims().to_vec();
     if dims.is_empty() || logarithms.dims().len() != dims.len() + 1 {
-        return unsupported("classes of another rank than the scores");
+        return unsupported("its classes and its scores differ in rank");
     }
     dims.insert(1, 1);
     let which = network.reshaped(node, target, &dims)?;
@@ -131,7 +131,7 @@ fn summed<'a>(
             let weight = network.reduce(node, Reduction::Sum, &weights, &over)?;
             network.pair(node, Binary::Div, &all, &weight)?
         }
-        _ => return unsupported("a reduction that is not known"),
+        _ => return unsupported("unknown reduction"),
     };
     network.reshaped(node, &made, &[])
 }

@@ -63,10 +63,10 @@ pub(super) fn add<'a>(
             return unsupported("");
         }
         "ConstantOfShape" | "Range" | "NonZero" | "If" => {
-            return unsupported("it depends on the values of a sample");
+            return unsupported("its shape depends on the values of a sample");
         }
         _ if one.is_none() && many.is_none() => {
-            return unsupported("the operator is not known");
+            return unsupported("unknown operator");
         }
         _ if follows => {
             volumes::check_weights(node, inputs)?;
@@ -78,7 +78,7 @@ pub(super) fn add<'a>(
     match (one, many) {
         (Some(handler), _) => handler(network, node, &inputs).map(|made| vec![made]),
         (_, Some(handler)) => handler(network, node, &inputs),
-        _ => unsupported("the operator is not known"),
+        _ => unsupported("unknown operator"),
     }
 }
 

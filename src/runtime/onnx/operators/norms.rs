@@ -19,7 +19,7 @@ pub(super) fn batch_norm<'a>(
         return unsupported(format!("its input of {:?} has no channels", x.dims()));
     };
     if node.integer("spatial") == Some(0) || node.integer("training_mode") == Some(1) {
-        return unsupported("statistics that are not those of a channel in inference");
+        return unsupported("training mode or statistics that are not per channel");
     }
     let eps = node.float("epsilon").unwrap_or(1e-5);
     if (1..5).any(|n| !matches!(inputs.0.get(n), Some(Some(Value::Constant(_))))) {
@@ -148,7 +148,7 @@ pub(super) fn group_norm<'a>(
         .and_then(|g| usize::try_from(g).ok());
     let groups = groups.unwrap_or(c);
     if groups == 0 || !c.is_multiple_of(groups) {
-        let why = format!("{c} channels in {groups} groups");
+        let why = format!("{c} channels do not divide into {groups} groups");
         return Err(NodeFault::Shapes(why).into());
     }
     let rest = x.dims().iter().product::<usize>() / (batch * groups);

@@ -57,7 +57,7 @@ fn windows(node: Node<'_>, sizes: &[usize]) -> Result<Vec<AxisWindow>, Refusal> 
             true => Ok(written.iter().map(|v| *v as usize).collect()),
             false => Err(NodeFault::Attribute {
                 name,
-                expected: format!("{count} whole numbers from {least} on, found {written:?}"),
+                expected: format!("{count} whole numbers of at least {least}, found {written:?}"),
             }),
         }
     };
@@ -94,7 +94,7 @@ fn windows(node: Node<'_>, sizes: &[usize]) -> Result<Vec<AxisWindow>, Refusal> 
         // The only window may be larger than the values, by less than a stride.
         let short = window.reach().saturating_sub(padded);
         if short > 0 && !(ceil && short < stride) {
-            let why = format!("a window of {} over {padded}", window.reach());
+            let why = format!("a window of {} does not fit {padded}", window.reach());
             return Err(NodeFault::Shapes(why).into());
         }
         let free = padded.saturating_sub(window.reach());
@@ -126,7 +126,7 @@ pub(super) fn pool<'a>(
         .skip(1)
         .any(|name| network.is_read(name))
     {
-        return unsupported("positions of the largest values as an answer");
+        return unsupported("the output of positions (Indices)");
     }
     let is_image = x.dims().len() == 4 && x.dims()[0] == 1;
     if is_image && node.operator() != Some("LpPool") {

@@ -23,7 +23,7 @@ pub(super) fn top_k<'a>(
     let size = x.dims()[along];
     let count = written.and_then(|k| usize::try_from(k).ok());
     let Some(count) = count.filter(|k| (1..=size).contains(k)) else {
-        return unsupported(format!("{written:?} values of {size}"));
+        return unsupported(format!("k is {written:?} of {size} values"));
     };
     let largest = node.integer("largest").unwrap_or(1) != 0;
     let axes = x.layout.ending_in(&[along]);

@@ -54,7 +54,7 @@ pub(super) fn reduce<'a>(
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     if inputs.has(1) && inputs.integers(1)?.is_none() {
-        return unsupported("axes that are not constant");
+        return unsupported("its axes are not constant");
     }
     let rank = x.dims().len();
     let Some(over) = reduced_axes(node, axes(node, &inputs.constants()), rank)? else {
@@ -91,7 +91,7 @@ pub(super) fn reduce<'a>(
             let all = network.unary(node, Unary::Log, &all)?;
             network.pair(node, Binary::Add, &all, &most)?
         }
-        _ => return unsupported("the operator is not known"),
+        _ => return unsupported("unknown operator"),
     };
     without(network, node, &made, &over)
 }
@@ -165,7 +165,7 @@ pub(super) fn extreme<'a>(
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let Some(kind) = kinds::reduction(node.operator().unwrap_or_default()) else {
-        return unsupported("the operator is not known");
+        return unsupported("unknown operator");
     };
     let along = axis(node.integer("axis").unwrap_or(0), x.dims().len())?;
     let size = x.dims()[along];

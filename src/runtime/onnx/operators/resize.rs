@@ -165,7 +165,7 @@ fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Ax
             .collect::<Result<_, _>>()?,
         None => (0..dims.len()).collect(),
     };
-    let wrong = || NodeFault::Shapes("its scales or sizes are not one for each axis".into());
+    let wrong = || NodeFault::Shapes("expected one scale or size for each axis".into());
     let attribute = node.attribute("scales").map(|a| a.floats.clone());
     let scales = match attribute {
         Some(scales) => Some(scales),
@@ -219,7 +219,7 @@ fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Ax
     sizes.try_fold(1, |all, size| bounded(all, size).map(|()| all * size))?;
     match targets.iter().all(|t| (1..1 << 24).contains(&t.size)) {
         true => Ok(targets),
-        false => unsupported("it makes a tensor without elements, or one that is too large"),
+        false => unsupported("its answer is empty or too large"),
     }
 }
 
@@ -297,7 +297,10 @@ impl<'a> Attributes<'a> {
         let places = (0..to.size).map(|i| place(i).map(f64::from));
         let places: Option<Vec<f64>> = places.collect();
         let mode = String::from_utf8_lossy(self.coordinates);
-        places.map_or_else(|| unsupported(format!("coordinates by {mode}")), Ok)
+        places.map_or_else(
+            || unsupported(format!("coordinate_transformation_mode {mode}")),
+            Ok,
+        )
     }
 
     fn nearest(&self, from: usize, to: AxisSize) -> Result<Vec<i64>, Refusal> {

@@ -18,7 +18,7 @@ pub(super) fn embed<'a>(
     let rank = x.dims().len();
     let whole = heads(network, node, &x, "num_heads")?;
     let &[batch, count, tokens, width] = whole.dims() else {
-        return unsupported("heads of another rank");
+        return unsupported("its heads have another rank");
     };
     let turned = node.integer("rotary_embedding_dim").unwrap_or(0);
     let turned = usize::try_from(turned)
@@ -26,7 +26,9 @@ pub(super) fn embed<'a>(
         .filter(|d| *d > 0)
         .unwrap_or(width);
     if turned > width || !turned.is_multiple_of(2) {
-        return unsupported(format!("{turned} features of {width} to turn"));
+        return unsupported(format!(
+            "a rotary_embedding_dim of {turned} for {width} features"
+        ));
     }
     let rest = match turned < width {
         true => Some(network.slice(node, &whole, 3, turned, width - turned, 1)?),
@@ -98,7 +100,7 @@ fn angles<'a>(
             [batch, own, pairs] if own == tokens => {
                 network.reshaped(node, &found, &[batch, 1, tokens, pairs])
             }
-            ref dims => unsupported(format!("angles of {dims:?}")),
+            ref dims => unsupported(format!("its angles are {dims:?}")),
         }
     };
     Ok([of(1)?, of(2)?])

@@ -27,7 +27,7 @@ pub(super) fn scatter<'a>(
         _ => indices::elements(x.dims(), which, node.integer("axis"))?,
     };
     if dims != updates.dims() {
-        let why = format!("updates of {:?} for {dims:?}", updates.dims());
+        let why = format!("updates of {:?} do not fit {dims:?}", updates.dims());
         return Err(NodeFault::Shapes(why).into());
     }
     let count = x.dims().iter().product();
@@ -54,7 +54,7 @@ fn combination(node: Node<'_>) -> Result<Option<(Binary, f32)>, Refusal> {
         Some(b"mul") => Some((Binary::Mul, 1.0)),
         Some(b"max") => Some((Binary::Max, f32::NEG_INFINITY)),
         Some(b"min") => Some((Binary::Min, f32::INFINITY)),
-        Some(_) => return unsupported("a reduction that is not known"),
+        Some(_) => return unsupported("unknown reduction"),
     })
 }
 
@@ -92,7 +92,7 @@ fn rounds(
     for (update, &position) in at.iter().enumerate() {
         if seen[position] == rounds.len() {
             if rounds.len() == MOST_UPDATES {
-                return unsupported(format!("more than {MOST_UPDATES} updates of a position"));
+                return unsupported(format!("more than {MOST_UPDATES} updates of one position"));
             }
             network.fold_budget.spend(count)?;
             rounds.push(vec![at.len(); count]);

@@ -56,7 +56,7 @@ impl<'a> PartialNetwork<'a> {
     ) -> Added {
         let size = x.dims()[axis];
         match count {
-            0 => return unsupported("it makes a tensor without elements"),
+            0 => return unsupported("its answer is empty"),
             _ if count == size && (step == 1 || size == 1) => return Ok(x.clone()),
             _ => {}
         }
@@ -99,7 +99,7 @@ impl<'a> PartialNetwork<'a> {
         which: &Constant,
     ) -> Added {
         let Some(listed) = which.as_integers() else {
-            return unsupported("indices that are no integers");
+            return unsupported("its indices are not integers");
         };
         let size = x.dims()[along];
         let listed = listed.iter().map(|&i| position(i, size));
@@ -111,7 +111,7 @@ impl<'a> PartialNetwork<'a> {
             return self.reshaped(node, &made, &dims);
         }
         if listed.is_empty() {
-            return unsupported("it makes a tensor without elements");
+            return unsupported("its answer is empty");
         }
         exact_positions(size)?;
         let axes = x.layout.axes_with(&[along]);
@@ -230,6 +230,6 @@ pub(super) fn concat<'a>(
 pub(super) fn exact_positions(among: usize) -> Result<(), Refusal> {
     match among <= MOST_EXACT as usize {
         true => Ok(()),
-        false => unsupported(format!("positions among more than {MOST_EXACT} values")),
+        false => unsupported(format!("positions above {MOST_EXACT}")),
     }
 }

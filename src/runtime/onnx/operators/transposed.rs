@@ -21,11 +21,14 @@ impl TurnedKernels {
         let dims = match weight.dims[..] {
             [c, m, w] => [c, m, 1, w],
             [c, m, h, w] => [c, m, h, w],
-            _ => return unsupported("weights that are not of three or four dimensions"),
+            _ => return unsupported("its weights do not have three or four dimensions"),
         };
         let groups = usize::try_from(node.integer("group").unwrap_or(1)).unwrap_or_default();
         if groups == 0 || !dims[0].is_multiple_of(groups) || weight.values.len() == 0 {
-            let why = format!("weights of {:?} in {groups} groups", weight.dims);
+            let why = format!(
+                "weights of {:?} do not divide into {groups} groups",
+                weight.dims
+            );
             return Err(NodeFault::Shapes(why).into());
         }
         Ok(TurnedKernels {
@@ -81,7 +84,7 @@ fn growth(
 ) -> Result<([AxisGrowth; 2], usize), Refusal> {
     let wrong = || NodeFault::Attribute {
         name: "strides",
-        expected: format!("{axes} whole numbers, and as many of the others"),
+        expected: format!("{axes} whole numbers, as in dilations and output_padding"),
     };
     let strides = numbers(node, "strides", axes, 1).ok_or_else(wrong)?;
     let dilations = numbers(node, "dilations", axes, 1).ok_or_else(wrong)?;
@@ -154,17 +157,20 @@ fn convolution_of_one<'a>(
         _ => x.clone(),
     };
     let &[1, channels, h, w] = picture.dims() else {
-        return unsupported(format!("its input of {:?} is no batch of images", x.dims()));
+        return unsupported(format!(
+            "its input of {:?} is not a batch of images",
+            x.dims()
+        ));
     };
     if channels != c {
-        let why = format!("weights for {c} channels meet {channels}");
+        let why = format!("weights for {c} channels do not fit {channels}");
         return Err(NodeFault::Shapes(why).into());
     }
     let axes = x.dims().len() - 2;
     let (growth, dilation) = growth(node, [height, width], [h, w], axes)?;
     let spread = spread(network, node, &picture, growth)?;
     let Some(spread) = network.imaged(node, &spread)? else {
-        return unsupported("its input is no image");
+        return unsupported("its input is not an image");
     };
     let bias = inputs.floats(2, &[m * weights.groups])?;
     let op = Conv2d {

@@ -43,7 +43,7 @@ pub(super) fn squeeze<'a>(
     let x = network.input(node, inputs, 0)?;
     let written = axes(node, &inputs.constants());
     if written.is_none() && inputs.has(1) {
-        return unsupported("axes that are not constant");
+        return unsupported("its axes are not constant");
     }
     // The batch is one sample here alone, and stays.
     let batch = node.inputs().first();
@@ -66,7 +66,7 @@ pub(super) fn unsqueeze<'a>(
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let Some(written) = axes(node, &inputs.constants()) else {
-        return unsupported("axes that are not constant");
+        return unsupported("its axes are not constant");
     };
     let dims = unsqueeze_dims(x.dims(), &written)?;
     network.reshaped(node, &x, &dims)
@@ -89,7 +89,7 @@ fn block(node: Node<'_>) -> Result<usize, NodeFault> {
         .and_then(|b| usize::try_from(b).ok());
     side.filter(|b| *b > 0).ok_or(NodeFault::Attribute {
         name: "blocksize",
-        expected: "a whole number from 1 on".into(),
+        expected: "a whole number of at least 1".into(),
     })
 }
 
@@ -101,10 +101,10 @@ pub(super) fn depth_to_space<'a>(
     let x = network.input(node, inputs, 0)?;
     let side = block(node)?;
     let &[n, c, h, w] = x.dims() else {
-        return unsupported("its input is no batch of images");
+        return unsupported("its input is not a batch of images");
     };
     if !c.is_multiple_of(side.saturating_mul(side)) {
-        let why = format!("{c} channels in blocks of {side}×{side}");
+        let why = format!("{c} channels do not divide into blocks of {side}×{side}");
         return Err(NodeFault::Shapes(why).into());
     }
     let left = c / (side * side);
@@ -125,10 +125,10 @@ pub(super) fn space_to_depth<'a>(
     let x = network.input(node, inputs, 0)?;
     let side = block(node)?;
     let &[n, c, h, w] = x.dims() else {
-        return unsupported("its input is no batch of images");
+        return unsupported("its input is not a batch of images");
     };
     if !h.is_multiple_of(side) || !w.is_multiple_of(side) {
-        let why = format!("{h}×{w} pixels in blocks of {side}×{side}");
+        let why = format!("{h}×{w} pixels do not divide into blocks of {side}×{side}");
         return Err(NodeFault::Shapes(why).into());
     }
     let dims = [n, c, h / side, side, w / side, side];

@@ -21,7 +21,7 @@ pub(super) fn conv<'a>(
     let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
     let (&[1, c, _, _, _], &[channels, _, depth, height, width]) = (x.dims(), &weight.dims[..])
     else {
-        return unsupported(format!("its input of {:?} is no volume", x.dims()));
+        return unsupported(format!("its input of {:?} is not a volume", x.dims()));
     };
     let window = VolumeWindow::new(node, [depth, height, width])?;
     check_groups(node, &weight.dims, c)?;
@@ -139,7 +139,7 @@ impl VolumeWindow {
     fn new(node: Node<'_>, kernel: [usize; 3]) -> Result<Self, Refusal> {
         let written: [usize; 3] = node.sizes("kernel_shape", 1, 0)?;
         if kernel.contains(&0) || (written != [0; 3] && written != kernel) {
-            let why = format!("kernel_shape of {written:?} and weights of {kernel:?}");
+            let why = format!("kernel_shape of {written:?} does not fit weights of {kernel:?}");
             return Err(NodeFault::Shapes(why).into());
         }
         let pads = match node.text("auto_pad").unwrap_or(b"NOTSET") {
@@ -190,7 +190,7 @@ impl VolumeWindow {
         let found = (0..3).rfind(|axis| is_flat(axis) && takes_all(axis));
         match found.or_else(|| (0..3).rfind(is_flat)) {
             Some(axis) => Ok(axis),
-            None => unsupported("a window of several positions along all three axes"),
+            None => unsupported("a window of more than one position along all three axes"),
         }
     }
 

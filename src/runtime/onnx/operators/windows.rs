@@ -26,12 +26,17 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
     let (channels, kernel) = match weight.dims[..] {
         [channels, _, width] => (channels, Sides { height: 1, width }),
         [channels, _, height, width] => (channels, Sides { height, width }),
-        _ => return unsupported("weights that are not of three to five dimensions"),
+        _ => return unsupported("its weights do not have three to five dimensions"),
     };
     let size = match *x.dims() {
         [_, _, width] => [1, width],
         [_, _, height, width] => [height, width],
-        _ => return unsupported(format!("its input of {:?} is no batch of images", x.dims())),
+        _ => {
+            return unsupported(format!(
+                "its input of {:?} is not a batch of images",
+                x.dims()
+            ));
+        }
     };
     let window = window(node, kernel, size)?;
     check_groups(node, &weight.dims, x.dims()[1])?;
@@ -48,7 +53,7 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
 /// Reads the window of a convolution with weights of `kernel` over an image of `size`.
 fn window(node: Node<'_>, kernel: Sides, size: [usize; 2]) -> Result<Window, Refusal> {
     if kernel.area() == 0 {
-        return Err(NodeFault::Shapes("its weights are none".into()).into());
+        return Err(NodeFault::Shapes("its weights are empty".into()).into());
     }
     let written = sides(node, "kernel_shape", 1, 0)?;
     let written = match written {
@@ -58,7 +63,7 @@ fn window(node: Node<'_>, kernel: Sides, size: [usize; 2]) -> Result<Window, Ref
         [height, width] => Sides { height, width },
     };
     if written != Sides::square(0) && written != kernel {
-        let why = format!("kernel_shape of {written} and weights of {kernel}");
+        let why = format!("kernel_shape of {written} does not fit weights of {kernel}");
         return Err(NodeFault::Shapes(why).into());
     }
     let strides = sides(node, "strides", 1, 1)?;
@@ -199,7 +204,7 @@ pub(super) fn square_pool(node: Node<'_>, sides: [usize; 2]) -> Result<Op, Refus
     match node.operator() {
         Some("MaxPool") => Ok(Op::MaxPool(pool)),
         _ if pool.count_include_pad && pool.has_overhang() => {
-            unsupported("means that count padding which differs between ends")
+            unsupported("count_include_pad with padding that differs between ends")
         }
         _ => Ok(Op::AvgPool(pool)),
     }

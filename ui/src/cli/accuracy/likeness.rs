@@ -1,4 +1,4 @@
-//! Answers beside those in float32: how many are the same, and how far they differ.
+//! Compares answers with those in float32: the share of equal classes and the largest difference.
 
 use divisi_engine::serving::Answer;
 use divisi_model::ensemble::{Ensemble, OwnAnswers, label_of};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::output::columns;
 
-/// The answers of an ensemble or a pipeline to all samples, and those of each member alone.
+/// The answers of an ensemble or a pipeline to all samples, and the answers of each member.
 pub(super) struct AnswerRows {
     width: usize,
     own: OwnAnswers,
@@ -16,7 +16,7 @@ pub(super) struct AnswerRows {
 }
 
 impl AnswerRows {
-    /// Makes room for the answers to so many samples.
+    /// Reserves space for the answers to `samples` samples.
     pub(super) fn new(ensemble: &Ensemble, samples: usize) -> Self {
         let width = ensemble.answer_width();
         let rows = || vec![0.0; samples * width];
@@ -28,7 +28,7 @@ impl AnswerRows {
         }
     }
 
-    /// Takes in the answers to the samples from `first` on.
+    /// Stores the answers to the samples from `first` on.
     pub(super) fn add(&mut self, first: usize, answer: &Answer) {
         let width = self.width;
         let into = |rows: &mut [f32], at: usize, row: &[f32]| {
@@ -52,7 +52,7 @@ impl AnswerRows {
     }
 }
 
-/// Returns the members that answer samples: those of a pipeline answer its steps.
+/// Returns the members that answer samples. The members of a pipeline answer steps instead.
 fn alone(ensemble: &Ensemble) -> impl Iterator<Item = &str> {
     let members = ensemble.members.iter();
     let are_alone = ensemble.pipeline.is_none();
@@ -86,7 +86,7 @@ impl DifferenceCount {
 }
 
 impl<'a> LikenessCount<'a> {
-    /// Starts counting beside the answers in float32.
+    /// Starts a comparison with the answers in float32.
     pub(super) fn beside(float32: &'a AnswerRows) -> Self {
         LikenessCount {
             float32,
@@ -111,7 +111,7 @@ impl<'a> LikenessCount<'a> {
         }
     }
 
-    /// Returns what was counted.
+    /// Returns the counts as a report.
     pub(super) fn report(&self, ensemble: &Ensemble) -> LikenessReport {
         let row = |name: &str, count: &DifferenceCount| LikenessRow {
             name: name.to_owned(),
@@ -133,8 +133,8 @@ impl<'a> LikenessCount<'a> {
     }
 }
 
-/// Answers of one precision beside those in float32: of the ensemble or the pipeline, and of each
-/// member.
+/// The differences between the answers in one precision and in float32, of the whole ensemble or
+/// pipeline and of each member.
 #[derive(Serialize)]
 pub(super) struct LikenessReport {
     #[serde(flatten)]
@@ -145,18 +145,18 @@ pub(super) struct LikenessReport {
 #[derive(Serialize)]
 struct LikenessRow {
     name: String,
-    /// The share of samples of which both answer the same class, 0 to 1; none where answers are
-    /// no classes.
+    /// The share of samples with the same class in both, 0 to 1, or `None` if answers are not
+    /// classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     agreement: Option<f64>,
-    /// The largest difference between two numbers of answers.
+    /// The largest difference between two values of answers.
     largest_difference: f64,
 }
 
 impl LikenessReport {
     /// Returns a table with a line for each member and one for the whole.
     pub(super) fn text(&self) -> String {
-        let head = ["beside f32", "same class", "largest difference"].map(str::to_owned);
+        let head = ["vs f32", "same class", "largest difference"].map(str::to_owned);
         let rows = self.members.iter().chain([&self.together]);
         let rows: Vec<[String; 3]> = std::iter::once(head)
             .chain(rows.map(LikenessRow::cells))

@@ -1,8 +1,7 @@
-//! `divisi accuracy`: the accuracy, or what suits the answers, of each member, and of the
-//! ensemble under each rule; of a pipeline that of its answers alone.
+//! `divisi accuracy`: the accuracy of each member and of the ensemble under each rule, or of a
+//! pipeline. Other kinds of answers have other measures.
 //!
-//! One pass is enough: a member runs each sample once, and all rules combine the same
-//! answers.
+//! One pass is enough: a member runs each sample once, and all rules combine the same answers.
 
 mod likeness;
 mod precisions;
@@ -22,23 +21,21 @@ use divisi_runtime::device::MemberIndex;
 use serde::Serialize;
 
 use self::precisions::PrecisionsReport;
-use super::args::{OutputFormat, SampleFiles, ServingTarget, parse_precision};
+use super::args::{SampleFiles, ServingTarget, parse_precision};
 use super::open::{OpenedEnsemble, open};
-use super::output::{
-    FlawedMember, ProgressLine, cut_line, flawed_lines, print, print_json, refuse_flawed,
-};
+use super::output::{FlawedMember, ProgressLine, cut_line, flawed_lines, refuse_flawed};
+use super::reporting::ReportOptions;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AccuracyArgs {
     #[command(flatten)]
-    target: ServingTarget,
+    pub(super) target: ServingTarget,
     /// Samples with labels or other targets (default: the manifest's calibration samples)
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     #[command(flatten)]
     files: SampleFiles,
-    /// Precisions to compare with f32, split by commas, such as bf16,int8: all members are computed
-    /// in each
+    /// Precisions to compare with f32, comma-separated, such as bf16,int8
     #[arg(
         long,
         value_name = "LIST",
@@ -47,8 +44,8 @@ pub(crate) struct AccuracyArgs {
         conflicts_with = "precision"
     )]
     precisions: Vec<MemberPrecision>,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 #[derive(Serialize)]
@@ -59,7 +56,7 @@ struct AccuracyReport {
     measures: &'static [Measure],
     members: Vec<AccuracyRow>,
     rules: Vec<AccuracyRow>,
-    /// The answers of its steps, if it is a pipeline: then there are no rows of members and rules.
+    /// The answers of a pipeline. A pipeline has no rows of members and rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<AccuracyRow>,
     flawed: Vec<FlawedMember>,
@@ -68,30 +65,31 @@ struct AccuracyReport {
 #[derive(Serialize)]
 struct AccuracyRow {
     name: String,
-    /// Its figures by the keys of their measures.
+    /// The figures by the keys of their measures.
     #[serde(flatten)]
     figures: BTreeMap<&'static str, f64>,
-    /// Samples without an answer (NaN or infinities), which count as wrong, or are left out
-    /// of the errors of values.
+    /// Samples without an answer (NaN or infinities). They count as wrong, or are left out of the
+    /// errors of values.
     #[serde(skip_serializing_if = "is_zero")]
     unanswered: usize,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
 fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
 pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
+    let output = args.report.open()?;
     let opened = open(&args.target)?;
     if opened.ensemble.is_synthetic() {
         bail!(
-            "ensemble `{}` has synthetic weights: accuracy would mean nothing",
+            "ensemble `{}` has synthetic weights: its accuracy is meaningless",
             opened.ensemble.name
         );
     }
     if opened.devices.is_simulated() {
-        bail!("simulated devices give constants: accuracy would mean nothing");
+        bail!("simulated devices return constants: accuracy is meaningless");
     }
     let samples = match &args.input {
         Some(path) => Arc::new(opened.read_samples(path, &args.files)?),
@@ -102,22 +100,16 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
     }
     if !args.precisions.is_empty() {
         let report = PrecisionsReport::of(&opened, &samples, &args.precisions)?;
-        match args.format {
-            OutputFormat::Json => print_json(&report)?,
-            OutputFormat::Text => print(&report.text())?,
-        }
+        output.write(&report, &report.text())?;
         return report.reports().try_for_each(|r| refuse(r, &samples));
     }
     let count = graded(&opened, &samples, &mut |_, _| {})?;
     let report = count.report(&opened.ensemble, samples.len());
-    match args.format {
-        OutputFormat::Json => print_json(&report)?,
-        OutputFormat::Text => print(&text(&report, cut_line(&samples)))?,
-    }
+    output.write(&report, &text(&report, cut_line(&samples)))?;
     refuse(&report, &samples)
 }
 
-/// Fails where a member is flawed.
+/// Fails if a member is flawed.
 fn refuse(report: &AccuracyReport, samples: &Samples) -> Result<()> {
     let mut answers = report.rules.iter().chain(&report.pipeline);
     let unanswered = answers.next().map_or(0, |row| row.unanswered);
@@ -127,30 +119,30 @@ fn refuse(report: &AccuracyReport, samples: &Samples) -> Result<()> {
 pub(super) fn without_targets(answers: AnswerKind) -> &'static str {
     match answers {
         AnswerKind::Classes { .. } => {
-            "the samples have no labels: a CSV has them in a last column named `label`, other \
-             files in one beside them (`labels` in the manifest's [calibration], or --labels)"
+            "the samples have no labels: add a last CSV column named `label`, or a file of labels \
+             (`labels` in the manifest's [calibration], or --labels)"
         }
         AnswerKind::Masks { .. } => {
-            "the samples have no masks: name a folder of PNGs of class numbers, or an array \
+            "the samples have no masks: add a folder of PNGs of class numbers, or an array \
              [samples, height, width] (`targets` in the manifest's [calibration], or --targets)"
         }
         AnswerKind::Tokens { .. } => {
-            "the samples have no targets: name an array [samples, length] of class numbers \
-             (`targets` in the manifest's [calibration], or --targets), -100 where none counts"
+            "the samples have no targets: add an array [samples, length] of class numbers, -100 at \
+             ignored positions (`targets` in the manifest's [calibration], or --targets)"
         }
         AnswerKind::Boxes { .. } => {
-            "the samples have no boxes: name COCO's annotations or a .jsonl file of lists of \
+            "the samples have no boxes: add COCO annotations or a .jsonl file of lists of \
              [class, x, y, width, height] (`targets` in the manifest's [calibration], or --targets)"
         }
         AnswerKind::Values { .. } | AnswerKind::Labels { .. } => {
-            "the samples have no targets: a CSV has them in its last columns, which have the \
-             names of the values or labels or begin with `target`, other files in one beside \
-             them (`targets` in the manifest's [calibration], or --targets)"
+            "the samples have no targets: add last CSV columns named after the values or labels, \
+             or with names from `target`, or a file of targets (`targets` in the manifest's \
+             [calibration], or --targets)"
         }
     }
 }
 
-/// Runs every sample once; `seen` takes the answers to the samples from the first one named on.
+/// Runs every sample once. `seen` gets the number of the first sample of each answer.
 fn graded(
     opened: &OpenedEnsemble,
     samples: &Samples,
@@ -175,7 +167,7 @@ fn graded(
     Ok(count)
 }
 
-/// Answers against targets, and those that are missing.
+/// Counts of answers compared with targets, and of missing answers.
 #[derive(Clone)]
 struct GradeCount {
     tally: MeasureTally,
@@ -218,14 +210,14 @@ struct AccuracyCount {
     own: OwnAnswers,
     members: Vec<GradeCount>,
     rules: Vec<GradedRule>,
-    /// The answers of its steps, if it is a pipeline.
+    /// The answers of a pipeline.
     pipeline: Option<GradeCount>,
     flaws: Vec<Flaws>,
 }
 
 impl AccuracyCount {
-    /// Starts counting for all members, and for the rules that suit their outputs, or for a
-    /// pipeline: its members answer steps, not samples.
+    /// Starts counting for all members and for the rules that suit their outputs. A pipeline is
+    /// counted as a whole, since its members answer steps, not samples.
     fn new(ensemble: &Ensemble) -> Self {
         let none = GradeCount::new(ensemble);
         let members = ensemble.members.len();
@@ -328,7 +320,7 @@ fn text(report: &AccuracyReport, cut: Option<String>) -> String {
     let first = names
         .map(|row| row.name.chars().count())
         .fold(FIRST, usize::max);
-    // Accuracy alone needs no head: the command is called after it.
+    // Accuracy alone needs no heading.
     if report.measures != [Measure::Accuracy] {
         let heads = report.measures.iter().map(|m| cell(*m, m.name()));
         text += &format!("  {:first$}{}\n", "", heads.collect::<String>());
@@ -343,13 +335,13 @@ fn text(report: &AccuracyReport, cut: Option<String>) -> String {
     text.trim_end().to_owned() + &flawed_lines(&report.flawed)
 }
 
-/// The row of a pipeline.
+/// The name of a pipeline's row.
 const PIPELINE: &str = "pipeline";
 
-/// The least width of the column of names.
+/// The minimum width of the column of names.
 const FIRST: usize = 18;
 
-/// Returns a text to the right of the column of a measure.
+/// Returns a text, right-aligned in the column of a measure.
 fn cell(measure: Measure, text: &str) -> String {
     let width = match measure {
         Measure::Accuracy => 8,

@@ -1,4 +1,4 @@
-//! `divisi accuracy --precisions`: what each of several precisions costs, beside float32.
+//! `divisi accuracy --precisions`: the accuracy of several precisions, compared with float32.
 
 use anyhow::Result;
 use divisi_model::ensemble::{MemberPrecision, Samples};
@@ -17,7 +17,7 @@ const FLOAT32: MemberPrecision = MemberPrecision {
     is_auto: false,
 };
 
-/// The accuracies in float32, then by precision in the order in which they were asked for.
+/// The accuracies in float32, then by precision in the order of the option.
 #[derive(Serialize)]
 pub(super) struct PrecisionsReport {
     precisions: Vec<PrecisionReport>,
@@ -26,18 +26,18 @@ pub(super) struct PrecisionsReport {
 #[derive(Serialize)]
 struct PrecisionReport {
     precision: MemberPrecision,
-    /// Where devices compute in other numbers.
+    /// Devices that compute in a precision other than the requested one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
     #[serde(flatten)]
     accuracy: AccuracyReport,
-    /// Its answers beside those in float32, which has none.
+    /// The comparison with float32, or `None` for float32 itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside_f32: Option<LikenessReport>,
 }
 
 impl PrecisionsReport {
-    /// Runs every sample once in float32, and once in each other precision that was asked for.
+    /// Runs every sample once in float32 and once in each requested precision.
     pub(super) fn of(
         opened: &OpenedEnsemble,
         samples: &Samples,
@@ -64,7 +64,7 @@ impl PrecisionsReport {
         })
     }
 
-    /// Returns what a terminal shows.
+    /// Returns the text for a terminal.
     pub(super) fn text(&self) -> String {
         let each: Vec<String> = self.precisions.iter().map(PrecisionReport::text).collect();
         each.join("\n\n")
@@ -105,7 +105,7 @@ impl PrecisionReport {
     }
 }
 
-/// Returns the same with all members computed in a precision.
+/// Returns the ensemble with all members in one precision.
 fn computed_in(opened: &OpenedEnsemble, precision: MemberPrecision) -> OpenedEnsemble {
     let mut ensemble = opened.ensemble.as_ref().clone();
     ensemble.compute_in(precision);

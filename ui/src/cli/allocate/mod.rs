@@ -17,80 +17,78 @@ use divisi_model::allocation::{Matrix, MatrixFile};
 use divisi_model::ensemble::PolicyKind;
 use divisi_session::SetupFile;
 
-use super::args::{
-    MoreModels, OutputFormat, ServingTarget, at_least_one, parse_millis, parse_rate, parse_spare,
-};
+use super::args::{MoreModels, ServingTarget, at_least_one, parse_rate, parse_spare};
 use super::open::{OpenedEnsemble, open_all};
-use super::output::{OutputFile, ProgressLine, device_rows, print, print_json};
+use super::outcome::GoalNotMet;
+use super::output::{OutputFile, ProgressLine, device_rows, note};
+use super::reporting::ProductOptions;
 use super::signals;
+use super::times::parse_millis;
 use precisions::{LossArgs, PrecisionsChosen};
 use report::{EntryRow, LatencyRow, Repetitions, SearchReport, text};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AllocateArgs {
     #[command(flatten)]
-    target: ServingTarget,
+    pub(super) target: ServingTarget,
     #[command(flatten)]
     more: MoreModels,
-    /// worst-fit, best-batch, greedy (the paper's) or local (moves of one and two
-    /// entries from several starts; the model only) (default: local with the model,
-    /// else greedy)
+    /// Search: worst-fit, best-batch, greedy or local (default: local with --evaluator model, else
+    /// greedy)
     #[arg(long, value_name = "NAME")]
     algorithm: Option<Algorithm>,
-    /// bench (matrices run) or model (predicted from profiles, then the best few run)
-    /// (default: model where every device is simulated, else bench)
+    /// Score matrices by running them (bench) or from profiles (model) (default: model if all
+    /// devices are simulated, else bench)
     #[arg(long, value_name = "NAME")]
     evaluator: Option<EvaluatorKind>,
-    /// Iterations of greedy at most
+    /// Most iterations of the greedy search
     #[arg(long, default_value_t = 10, value_name = "N")]
     max_iter: usize,
-    /// Neighbours scored in an iteration of greedy at most (default: 100, with the
-    /// model all)
+    /// Most neighbours scored per greedy iteration (default: 100 with bench, all with model)
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     max_neighs: Option<usize>,
-    /// Climbs of local after the first, from places around the best
+    /// Restarts of the local search, from points near the best
     #[arg(long, default_value_t = 8, value_name = "N")]
     restarts: usize,
-    /// Matrices that are run after a search by the model; 0: predictions only
+    /// Best predicted matrices to run after the search (0: predictions only)
     #[arg(long, default_value_t = 3, value_name = "N")]
     finalists: usize,
-    /// throughput or latency (p99 under load, in virtual time)
+    /// Objective: throughput, or latency (p99 under load, in virtual time)
     #[arg(long, default_value = "throughput", value_name = "NAME")]
     objective: Objective,
-    /// 99 of 100 requests are to be answered within so many milliseconds
-    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    /// Required p99 latency in milliseconds
+    #[arg(long, value_name = "TIME", value_parser = parse_millis)]
     p99: Option<Duration>,
-    /// One-sample requests a second that are to be served (default, for latencies: 60 %
-    /// of the best throughput)
+    /// Load in one-sample requests per second (default for latency: 60 % of the best throughput)
     #[arg(long, value_name = "R", value_parser = parse_rate)]
     rate: Option<f64>,
-    /// Memory that is to stay free on every device, such as 1GiB
+    /// Memory to keep free on every device, such as 1GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
     spare_memory: Option<u64>,
-    /// The batching policy of runs and simulations: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS],
-    /// static[:MS], segment[:MS] or elastic[:MAXINF] (default: the manifest's)
+    /// Batching policy: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS]
+    /// or elastic[:MAXINF] (default: the manifest's)
     #[arg(long, value_name = "P")]
     policy: Option<PolicyKind>,
     #[command(flatten)]
     loss: LossArgs,
-    /// Seed of what is drawn at random
+    /// Random seed
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
-    /// Repeat with the next seeds and report median and spread
+    /// Number of searches with consecutive seeds; reports median and spread
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = at_least_one)]
     repeat: usize,
-    /// Write the best matrix to this file, with the precisions that --accuracy-loss chose
+    /// Write the best matrix (and the precisions of --accuracy-loss) to this file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Neither read nor write cached results
     #[arg(long)]
     no_cache: bool,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    product: ProductOptions,
 }
 
 pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
-    let output = args.output.as_deref().map(OutputFile::at).transpose()?;
+    let output = args.product.open(args.output.as_deref())?;
     let opened = open_all(&args.target, &args.more, args.policy, None)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
@@ -138,25 +136,24 @@ fn finish(
         .map(|row| row.iter().map(|&n| n as i64).collect())
         .collect();
     let matrix = Matrix::from_rows(Arc::clone(&opened.frame), &rows)?;
-    // Before it is shown: who reads that may have seen enough before its end. And shown
-    // where it cannot be written: the result is not lost.
+    // The file is written first, since a reader of the output may close the pipe early. The report
+    // is printed even if the file cannot be written, so that the result is not lost.
     let text_of_file = file_text(opened, &matrix, report.precisions.is_some());
     let written = output.map_or(Ok(()), |output| output.write(&text_of_file));
-    let shown = match args.format {
-        OutputFormat::Json => print_json(report),
-        OutputFormat::Text => print(&text(report, &matrix)),
-    };
+    let shown = args.product.print(report, &text(report, &matrix), output);
     written.and(shown)?;
     if report.cancelled {
-        bail!("the search was cancelled; this is the best it had found");
+        bail!("search cancelled: the result is the best matrix so far");
     }
     if let Some(lack) = &report.shortfall {
-        bail!("no matrix found meets the goal; this one comes closest: {lack}");
+        let words =
+            format!("found no matrix that meets the goal; the result comes closest: {lack}");
+        return Err(GoalNotMet(words).into());
     }
     Ok(())
 }
 
-/// Returns the text of the file of a matrix, or of a setup where the precisions belong to it.
+/// Returns the text of a matrix file, or of a setup file if precisions belong to the result.
 fn file_text(opened: &OpenedEnsemble, matrix: &Matrix, with_precisions: bool) -> String {
     let matrix = MatrixFile::new(&opened.ensemble.name, matrix);
     if !with_precisions {
@@ -179,7 +176,7 @@ fn search(
     seed: u64,
     control: &Arc<Control>,
 ) -> Result<SearchRun> {
-    // Repetitions are there to see how much results vary: each is measured.
+    // Repetitions measure how much results vary, so none of them may come from the cache.
     let cache = if args.no_cache || args.repeat > 1 {
         None
     } else {
@@ -205,11 +202,8 @@ fn search(
     let (found, cached) = match outcome {
         Ok(outcome) => {
             if let Some(why) = outcome.cache_error {
-                // The result stands; only the next run will not find it.
-                let _ = std::io::Write::write_all(
-                    &mut std::io::stderr(),
-                    format!("divisi: the result could not be cached: {why}\n").as_bytes(),
-                );
+                // The result is valid; only the next run cannot reuse it.
+                note(&format!("divisi: the result could not be cached: {why}"));
             }
             (outcome.found, outcome.cached)
         }
@@ -244,7 +238,7 @@ impl SearchRun {
         let found = self.job.again(self.found.clone(), control);
         match found {
             Ok(found) => self.found = found,
-            // What was found before stands, and the report says that it was cancelled.
+            // Earlier results stand, and the report shows the cancellation.
             Err(SearchError::Stopped(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -337,7 +331,7 @@ fn watched(
     job: &SearchJob,
     control: &Arc<Control>,
 ) -> Result<divisi_engine::search::SearchOutcome, SearchError> {
-    let far = || {
+    let far = |_| {
         let p = control.progress();
         let text = match (p.profiles, p.neighbours) {
             ((known, needed), _) if known < needed => format!("{known}/{needed} members profiled"),
@@ -370,7 +364,7 @@ fn best_so_far(control: &Control) -> Option<SearchResult> {
     Some(SearchResult {
         evaluations: progress.evaluations,
         iterations: progress.iteration,
-        // Of the iteration that was cut off, only what it got to.
+        // The coverage of an interrupted iteration counts in part.
         coverage: progress.coverage * progress.neighbour as f64 / progress.neighbours.max(1) as f64,
         bound: progress.bound,
         gain: progress.gain,

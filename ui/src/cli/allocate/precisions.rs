@@ -16,14 +16,14 @@ use crate::cli::args::SampleFiles;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{ProgressLine, columns};
 
-/// The accuracy that members in fewer bits may cost.
+/// The accuracy loss that lower precisions may cause.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct LossArgs {
-    /// Choose the precision of each member, so that the ensemble's accuracy on labelled samples falls
-    /// by at most so many percentage points below that of float32 throughout, such as 0.2
+    /// Choose a precision per member, losing at most this many percentage points of accuracy, such
+    /// as 0.2
     #[arg(long, value_name = "POINTS", value_parser = parse_points, conflicts_with = "precision")]
     accuracy_loss: Option<AccuracyLoss>,
-    /// Samples with labels for --accuracy-loss (default: the manifest's calibration samples)
+    /// Labelled samples for --accuracy-loss (default: the manifest's calibration samples)
     #[arg(long, value_name = "FILE", requires = "accuracy_loss")]
     input: Option<PathBuf>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ fn parse_points(text: &str) -> Result<AccuracyLoss, String> {
 }
 
 impl LossArgs {
-    /// Chooses the precisions, if that is asked for.
+    /// Chooses the precisions if the option is given.
     pub(super) fn choose(
         &self,
         opened: &OpenedEnsemble,
@@ -61,7 +61,7 @@ impl LossArgs {
             cache,
             control,
         };
-        let far = || {
+        let far = |_| {
             let (known, needed) = control.progress().profiles;
             format!("precisions: {known}/{needed} members profiled")
         };
@@ -82,27 +82,27 @@ impl LossArgs {
     }
 }
 
-/// The precisions that were chosen, and those that were not, in a report.
+/// The chosen and the rejected precisions, in a report.
 #[derive(Serialize)]
 pub(crate) struct PrecisionsChosen {
-    /// Percentage points that might be lost.
+    /// The permitted loss in percentage points.
     accuracy_loss: f64,
     /// The precision of each member.
     chosen: Vec<String>,
-    /// Seconds of a sample in all members together, in float32 and as chosen.
+    /// Seconds per sample in all members together, in float32 and as chosen.
     float32_seconds: f64,
     seconds: f64,
     /// The ensemble's accuracy on all samples.
     all: AccuracyPair,
-    /// That on samples which decided nothing; absent where all of them decided.
+    /// The accuracy on the validation samples, or `None` if all samples were used for the choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     unseen: Option<AccuracyPair>,
-    /// Changes that half of the samples allowed, and all together did not.
+    /// Changes that passed on half of the samples and failed on all.
     refused_by_all: usize,
     variants: Vec<VariantRow>,
 }
 
-/// Accuracies, 0 to 1, on the same samples.
+/// Two accuracies, 0 to 1, on the same samples.
 #[derive(Serialize)]
 struct AccuracyPair {
     samples: usize,
@@ -119,10 +119,10 @@ struct VariantRow {
     precision: String,
     float32_seconds: f64,
     seconds: f64,
-    /// Percentage points that the ensemble loses where this member alone is computed so.
+    /// The ensemble's loss in percentage points if only this member is computed so.
     lost_alone: f64,
     fate: &'static str,
-    /// Percentage points that it would lose in place of what was chosen.
+    /// The ensemble's loss in percentage points if this replaced the chosen precision.
     #[serde(skip_serializing_if = "Option::is_none")]
     would_lose: Option<f64>,
 }
@@ -142,14 +142,14 @@ impl PrecisionsChosen {
         }
     }
 
-    /// Returns a table of what was tried, and what the choice costs together.
+    /// Returns a table of the tried precisions, and the total effect of the choice.
     pub(super) fn text(&self) -> String {
-        let heads = ["", "in", "µs/sample", "in f32", "alone loses", ""];
+        let heads = ["", "precision", "µs/sample", "in f32", "loss alone", ""];
         let rows = self.variants.iter().map(VariantRow::cells);
         let rows: Vec<_> = [heads.map(str::to_owned)].into_iter().chain(rows).collect();
         format!(
-            "precisions by {} labelled samples, to lose at most {} points\n{}\n\
-             together: {}; {:.2} µs/sample of all members in place of {:.2}{}",
+            "precisions chosen on {} labelled samples, losing at most {} points\n{}\n\
+             together: {}; {:.2} µs/sample for all members instead of {:.2}{}",
             self.all.samples,
             self.accuracy_loss,
             columns(&rows).trim_end(),
@@ -163,17 +163,16 @@ impl PrecisionsChosen {
     fn unseen_line(&self) -> String {
         match (&self.unseen, self.refused_by_all) {
             (Some(pair), _) => format!(
-                "\non the {} samples that decided nothing: {}",
+                "\non the {} validation samples: {}",
                 pair.samples,
                 pair.words()
             ),
             (None, 0) => {
-                "\ntoo few samples to keep some that decide nothing: more may be lost on others"
-                    .into()
+                "\ntoo few samples for validation: the loss on other samples may be higher".into()
             }
             (None, changes) => format!(
-                "\n{changes} changes that half of the samples allowed were refused by all of them: \
-                 none are left that decided nothing, so more may be lost on others"
+                "\n{changes} changes passed on half of the samples and failed on all: no validation \
+                 samples are left, and the loss on other samples may be higher"
             ),
         }
     }
@@ -196,7 +195,7 @@ impl AccuracyPair {
             true => (-self.lost, "gained"),
             false => (self.lost, "lost"),
         };
-        format!("accuracy {now:.2} % in place of {then:.2} %, {lost:.2} points {word}")
+        format!("accuracy {now:.2} % instead of {then:.2} %, {lost:.2} points {word}")
     }
 }
 
@@ -222,8 +221,8 @@ impl VariantRow {
 
     fn cells(&self) -> [String; 6] {
         let why = match (self.fate, self.would_lose) {
-            (_, Some(points)) => format!("would lose {points:.2} with the others as chosen"),
-            ("not-faster", _) => "no faster than what was chosen".into(),
+            (_, Some(points)) => format!("would lose {points:.2} points with the other choices"),
+            ("not-faster", _) => "not faster than the choice".into(),
             ("refused-by-all", _) => "would lose too much on all samples".into(),
             (fate, _) => fate.to_owned(),
         };

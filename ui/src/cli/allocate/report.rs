@@ -12,13 +12,13 @@ use crate::cli::output::{DeviceRow, matrix_table};
 #[derive(Serialize)]
 pub(crate) struct SearchReport {
     pub ensemble: String,
-    /// The shares in which several models are asked.
+    /// The traffic shares of several models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mix: Option<String>,
     pub algorithm: &'static str,
     pub evaluator: &'static str,
     pub policy: String,
-    /// The goal of the search; `shortfall` is the part of it that was not reached.
+    /// The goal of the search; `shortfall` is the unmet part of it.
     pub goal: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<String>,
@@ -37,31 +37,32 @@ pub(crate) struct SearchReport {
     /// The certainty of both scores: `exact`, `predicted`, `one run`, `± 0.8 %`.
     pub score_doubt: String,
     pub start_doubt: String,
-    /// The comparison of the best matrix with the start, run in turn with it.
+    /// The comparison of the best matrix with the start; both ran alternately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<Comparison>,
-    /// The throughput of a brief run, by the model.
+    /// The model's throughput for a short run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<f64>,
-    /// The throughput in the long run: simulated if every device is, else by the model.
+    /// The long-run throughput: simulated if all devices are simulated, else by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<f64>,
     /// Relative standard error of `steady`; null if it is predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady_error: Option<f64>,
-    /// The throughput that no matrix exceeds in the long run under this policy, by the model.
+    /// The model's upper bound of the long-run throughput under this policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
-    /// The share by which `steady` stays below the bound; absent if it exceeds it.
+    /// The share by which `steady` is below the bound, or absent if it exceeds the bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<f64>,
-    /// The share by which `steady` exceeds the bound, whose assumptions then do not hold.
+    /// The share by which `steady` exceeds the bound. The assumptions of the bound do not hold
+    /// then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub above_bound: Option<f64>,
     /// Latencies under load, in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<LatencyRow>,
-    /// The same of each model, where several are asked.
+    /// Latencies under load by model, if there are several models.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency_by_model: Vec<EntryRow>,
     pub evaluations: usize,
@@ -69,13 +70,13 @@ pub(crate) struct SearchReport {
     pub coverage: f64,
     pub elapsed_s: f64,
     pub seed: u64,
-    /// The number of profiles measured for this search; 0 if all were known.
+    /// The number of profiles measured for this search, or 0 if all were cached.
     pub profiled: usize,
     pub simulated: bool,
     pub synthetic: bool,
     pub cached: bool,
     pub cancelled: bool,
-    /// The precisions that were chosen before the search.
+    /// The precisions chosen before the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precisions: Option<PrecisionsChosen>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,7 +144,7 @@ impl Repetitions {
 /// Returns the report as text.
 pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
     let mut text = format!(
-        "{}\n\n{}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbours covered {:.0} %",
+        "{}\n\n{}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbour coverage {:.0} %",
         matrix_table(matrix),
         score_line(report),
         report.evaluations,
@@ -153,11 +154,11 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
         100.0 * report.coverage
     );
     if report.coverage < LOW_COVERAGE && report.algorithm == Algorithm::Greedy.name() {
-        text += "\nso few neighbours are covered that results vary: --repeat shows how much";
+        text += "\nlow neighbour coverage: results vary between seeds (see --repeat)";
     }
     if let Some(repeat) = &report.repeat {
         text += &format!(
-            "\nthe best of {} repetitions{}: they came to {:.0} samples/s in the median, spread {:.1} %",
+            "\nbest of {} repetitions{}; their median is {:.0} samples/s, spread {:.1} %",
             repeat.scores.len(),
             match report.score_error {
                 Some(error) if error > 0.0 => ", measured again",
@@ -172,7 +173,7 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
     }
     if let Some(latency) = &report.latency_us {
         text += &format!(
-            "\nunder {:.0} samples/s, simulated: p50 {} µs, p99 {} µs",
+            "\nat {:.0} samples/s, simulated: p50 {} µs, p99 {} µs",
             latency.rate, latency.p50, latency.p99
         );
     }
@@ -180,10 +181,10 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
         text += &format!("\n  {}: p50 {} µs, p99 {} µs", row.model, row.p50, row.p99);
     }
     if let Some(mix) = &report.mix {
-        text += &format!("\nof {mix}");
+        text += &format!("\ntraffic: {mix}");
     }
     if report.profiled > 0 {
-        text += &format!("\n{} profiles measured and kept", report.profiled);
+        text += &format!("\n{} profiles measured and cached", report.profiled);
     }
     if report.simulated {
         text += "\nsimulated devices";
@@ -195,7 +196,7 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
         text += &format!("\n\n{}", precisions.text());
     }
     if report.cached {
-        text += "\nfrom the cache (--no-cache measures again)";
+        text += "\ncached result (--no-cache measures again)";
     }
     text
 }
@@ -209,10 +210,10 @@ fn score_line(report: &SearchReport) -> String {
     );
     match &report.gain {
         Some(gain) if !gain.is_better() && report.score == report.start_score => format!(
-            "{score}: worst-fit's matrix stays\nthe best of the others does {gain} beside it, which may be chance"
+            "{score}: worst-fit's matrix is kept\nbest other matrix: {gain}, not significant"
         ),
         Some(gain) => format!(
-            "{score}, {:.2} × {start}\nbeside worst-fit {gain}",
+            "{score}, {:.2} × {start}\ncompared with worst-fit: {gain}",
             gain.ratio
         ),
         None => {
@@ -222,16 +223,16 @@ fn score_line(report: &SearchReport) -> String {
     }
 }
 
-/// A remark on a cancelled search: the best of many noisy scores is too good.
+/// Returns a remark for a cancelled search: the best of many noisy scores is biased upwards.
 fn unconfirmed(report: &SearchReport) -> &'static str {
     let noisy = !matches!(report.score_error, Some(0.0) | None);
     match report.cancelled && noisy {
-        true => "\nthe best of all that was measured, and not measured again: it is too good",
+        true => "\nnot measured again: the best of many noisy scores is too high",
         false => "",
     }
 }
 
-/// Returns the throughput in the long run beside the bound, if both are known.
+/// Returns the long-run throughput and its bound, if both are known.
 fn bound_line(report: &SearchReport) -> Option<String> {
     let (steady, bound) = report.steady.zip(report.bound)?;
     let policy = &report.policy;
@@ -239,14 +240,14 @@ fn bound_line(report: &SearchReport) -> Option<String> {
         Some(error) => format!(" (± {:.1} %)", 100.0 * error),
         None => " (predicted)".into(),
     };
-    let steady = format!("in the long run {steady:.0} samples/s{error}");
+    let steady = format!("long run: {steady:.0} samples/s{error}");
     Some(match (report.gap, report.above_bound) {
         (_, Some(above)) => format!(
-            "{steady}: {:.1} % above the {bound:.0} that the model allows under {policy}, so that bound does not hold",
+            "{steady}, {:.1} % above the model's bound of {bound:.0} under {policy}: the bound does not hold",
             100.0 * above
         ),
         (gap, None) => format!(
-            "{steady}, and no matrix more than {bound:.0} under {policy} by the model: a gap of {:.1} %",
+            "{steady}; the model's bound under {policy} is {bound:.0}: a gap of {:.1} %",
             100.0 * gap.unwrap_or_default()
         ),
     })

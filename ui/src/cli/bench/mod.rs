@@ -1,7 +1,7 @@
-//! `divisi bench`: measures how fast a matrix serves.
+//! `divisi bench`: measures the throughput and latency of a matrix.
 //!
-//! Devices of this machine serve in real time. If all devices are simulated, the run is in
-//! virtual time, unless real time is asked for.
+//! Devices of this machine serve in real time. If all devices are simulated, the run is in virtual
+//! time unless `--real-time` is given.
 
 mod report;
 
@@ -9,11 +9,11 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use divisi_engine::load::{Generator, LoadPattern, LoadSamples, Until, saturate, saturate_mix};
 use divisi_engine::serving::{Answer, Engine, FakeFactory, PipelineIndex, PredictorFactory};
 use divisi_engine::simulation::{Scenario, Simulation, Workload};
@@ -23,54 +23,56 @@ use divisi_model::profile::Costs;
 use divisi_runtime::compute::constant_row;
 use divisi_runtime::device::MemberIndex;
 
-use super::args::{MoreModels, OutputFormat, ServingTarget, at_least_one};
+use super::args::{MoreModels, ServingTarget, at_least_one};
 use super::open::{OpenedEnsemble, open_all};
-use super::output::{FlawedMember, ProgressLine, print, print_json, refuse_flawed};
+use super::output::{FlawedMember, ProgressLine, refuse_flawed, time_left};
+use super::reporting::ReportOptions;
 use super::signals;
 use report::{BenchFigures, BenchReport, text};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
-    target: ServingTarget,
+    pub(super) target: ServingTarget,
     #[command(flatten)]
     more: MoreModels,
-    /// The matrix to run (default: worst-fit decreasing)
+    /// Matrix to run (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Samples in each run
+    /// Samples per run
     #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
     samples: usize,
-    /// Runs; the median is reported
+    /// Measured runs (the median is reported)
     #[arg(long, default_value_t = 5, value_name = "R", value_parser = at_least_one)]
     runs: usize,
-    /// no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or
-    /// elastic[:MAXINF] (default: the manifest's)
+    /// Batching policy: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS]
+    /// or elastic[:MAXINF] (default: the manifest's)
     #[arg(long, value_name = "P")]
     policy: Option<PolicyKind>,
-    /// Samples alive on a device at most under elastic (default: the policy's)
+    /// Most samples in progress on a device, with the elastic policy (default: the policy's)
     #[arg(long, value_name = "DEVICE=N", value_delimiter = ',')]
     max_inf: Vec<MaxInf>,
-    /// Samples in a segment (default: the manifest's)
+    /// Segment size in samples (default: the manifest's)
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     segment: Option<usize>,
-    /// closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE or burst[:RATE] (default: all at once)
+    /// Load: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE or burst[:RATE] (default: all
+    /// samples at once)
     #[arg(long, value_name = "PATTERN")]
     load: Option<LoadPattern>,
-    /// Let simulated devices take real time, beside the load generator
+    /// Run simulated devices in real time instead of virtual time
     #[arg(long)]
     real_time: bool,
-    /// Constants instead of networks: measures the system itself and checks the combination
+    /// Replace networks by constants: measures overhead and checks the combination rule
     #[arg(long)]
     fake: bool,
     /// Seed of random arrivals
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
-/// The most samples that may be alive on a device.
+/// The limit of samples in progress on a device.
 #[derive(Clone, Debug)]
 pub(crate) struct MaxInf {
     pub device: String,
@@ -80,7 +82,7 @@ pub(crate) struct MaxInf {
 impl FromStr for MaxInf {
     type Err = String;
 
-    /// `sim:v100:0=64`
+    /// Parses `sim:v100:0=64`.
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.rsplit_once('=');
         let parsed = parts.and_then(|(device, samples)| {
@@ -95,6 +97,7 @@ impl FromStr for MaxInf {
 }
 
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
+    let output = args.report.open()?;
     let opened = open_all(&args.target, &args.more, args.policy, args.segment)?;
     if args.fake && opened.demand.catalogue().single().is_none() {
         bail!("--fake: expected one ensemble, found several");
@@ -102,12 +105,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let (opened, matrix) = opened.by(args.matrix.as_deref(), args.target.precision)?;
     let stopped = signals::stop_flag();
     let report = measure(args, &opened, &matrix, &stopped)?;
-    match args.format {
-        OutputFormat::Json => print_json(&report)?,
-        OutputFormat::Text => print(&text(&report, &matrix))?,
-    }
+    output.write(&report, &text(&report, &matrix))?;
     if stopped.load(Ordering::Acquire) {
-        bail!("stopped before its end: these are the figures so far");
+        bail!("stopped early: the figures are incomplete");
     }
     refuse_flawed(&report.flawed, 0, args.samples)
 }
@@ -120,7 +120,7 @@ fn measure(
 ) -> Result<BenchReport> {
     let elastic = matches!(opened.ensemble.policy, PolicyKind::Elastic { .. });
     if !args.max_inf.is_empty() && !elastic {
-        bail!("--max-inf bounds what is alive under elastic; add --policy elastic");
+        bail!("--max-inf requires --policy elastic");
     }
     if opened.devices.all_simulated() && !args.real_time && !args.fake {
         return measure_simulated(args, opened, matrix, stopped);
@@ -128,7 +128,7 @@ fn measure(
     measure_live(args, opened, matrix, stopped)
 }
 
-/// Measures in virtual time. One run is enough, since it repeats exactly.
+/// Measures in virtual time. One run is enough, since it is deterministic.
 fn measure_simulated(
     args: &BenchArgs,
     opened: &OpenedEnsemble,
@@ -188,7 +188,7 @@ fn measure_live(
     }
     let runs = runs(args, opened, &engine, stopped)?;
     if runs.is_empty() {
-        bail!("stopped before a run was whole");
+        bail!("stopped before the first run was complete");
     }
     let seen = engine.telemetry().observe();
     engine.shutdown();
@@ -204,7 +204,7 @@ fn measure_live(
     Ok(BenchReport::new(args, opened, matrix, figures))
 }
 
-/// Returns the samples and the seconds of each whole run, after one that is not counted.
+/// Returns the samples and the seconds of each complete run, after a warm-up run.
 fn runs(
     args: &BenchArgs,
     opened: &OpenedEnsemble,
@@ -222,30 +222,43 @@ fn runs(
     let compares = args.fake && opened.ensemble.pipeline.is_none();
     let expected = compares.then(|| expected(&opened.ensemble));
     if args.load.is_some() && args.fake {
-        // A pattern's answers go to the generator; the combination is checked before.
+        // A load pattern's answers go to the generator, so the combination is checked before.
         saturating(args, engine, &samples, expected.as_deref(), stopped)?;
     }
-    let mut progress = ProgressLine::new();
-    let mut done = Vec::new();
-    for run in 0..=args.runs {
-        let run_of = match args.load.clone() {
-            None => saturating(args, engine, &samples, expected.as_deref(), stopped)?,
-            Some(pattern) => patterned(args, engine, &samples, pattern, stopped)?,
-        };
-        if stopped.load(Ordering::Acquire) {
-            break;
+    let ended = AtomicUsize::new(0);
+    let one = || match args.load.clone() {
+        None => saturating(args, engine, &samples, expected.as_deref(), stopped),
+        Some(pattern) => patterned(args, engine, &samples, pattern, stopped),
+    };
+    let runs = || {
+        let mut done = Vec::new();
+        for run in 0..=args.runs {
+            let figures = one()?;
+            if stopped.load(Ordering::Acquire) {
+                break;
+            }
+            match run {
+                0 => drop(engine.telemetry().clear_latency()),
+                _ => done.push(figures),
+            }
+            ended.store(run + 1, Ordering::Relaxed);
         }
-        if run == 0 {
-            engine.telemetry().clear_latency();
-        } else {
-            done.push(run_of);
-        }
-        progress.say(|| format!("run {run} of {}", args.runs));
-    }
-    Ok(done)
+        Ok(done)
+    };
+    let far = |elapsed| runs_in_words(elapsed, ended.load(Ordering::Relaxed), args.runs);
+    ProgressLine::watch(runs, far).context("the measurement failed")?
 }
 
-/// Returns the most samples of a request, whichever model it asks.
+/// Returns the progress of a run to warm up and of `all` runs, of which `ended` have ended.
+fn runs_in_words(elapsed: Duration, ended: usize, all: usize) -> String {
+    let left = time_left(elapsed, ended, all + 1);
+    match ended {
+        0 => "warming up".to_owned(),
+        run => format!("run {} of {all}{left}", run.min(all)),
+    }
+}
+
+/// Returns the largest request, in samples, that every model accepts.
 fn capacity(opened: &OpenedEnsemble, engine: &Engine) -> usize {
     let asked = opened.demand.mix().asked();
     let most = asked.map(|(entry, _)| engine.telemetry().capacity_of(PipelineIndex(entry)));
@@ -288,12 +301,12 @@ fn saturating(
     };
     if wrong > 0 {
         let all = args.samples;
-        bail!("{wrong} of {all} answers are not what the fake members combine to");
+        bail!("{wrong} of {all} answers differ from the combination of the fake members");
     }
     Ok((run.samples, run.elapsed.as_secs_f64()))
 }
 
-/// Returns the row that the constants of fake members combine to under the ensemble's rule.
+/// Returns the combination of the fake members' constants under the ensemble's rule.
 fn expected(ensemble: &Ensemble) -> Vec<f32> {
     let width = ensemble.answer_width();
     let rule = ensemble.rule_of(&ensemble.combination());

@@ -12,14 +12,14 @@ use super::BenchArgs;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{DeviceRow, FlawedMember, device_rows, flawed_lines, matrix_table};
 
-/// The result of a benchmark, as JSON has it.
+/// The result of a benchmark, in the form of the JSON report.
 #[derive(Serialize)]
 pub(crate) struct BenchReport {
     ensemble: String,
-    /// The shares in which several models are asked.
+    /// The traffic shares of several models.
     #[serde(skip_serializing_if = "Option::is_none")]
     mix: Option<String>,
-    /// Samples to send in a run; `answered` of them were answered.
+    /// The samples sent in a run; `answered` of them were answered.
     samples: usize,
     answered: usize,
     pub runs: usize,
@@ -29,9 +29,9 @@ pub(crate) struct BenchReport {
     /// Relative standard error of the median of the runs: 0 in virtual time, null for one run.
     error: Option<f64>,
     latency_us: LatencySummary,
-    /// The moment that latencies are measured from.
+    /// The event from which latencies are measured.
     latency_counts: &'static str,
-    /// Mean microseconds that a request spent in each stage.
+    /// The mean time of a request in each stage, in microseconds.
     latency_split_us: SplitMeans,
     workers: usize,
     refused: u64,
@@ -55,12 +55,12 @@ pub(crate) struct BenchReport {
     synthetic: bool,
 }
 
-/// The same where all samples are sent at once.
+/// The event from which latencies are measured if all samples are sent at once.
 const SENDING: &str = "from each sending";
 
 /// The measurements of a benchmark.
 pub(crate) struct BenchFigures {
-    /// The samples answered and the seconds of each run.
+    /// The answered samples and the seconds of each run.
     pub runs: Vec<(usize, f64)>,
     pub latency: LatencySummary,
     pub split: SplitMeans,
@@ -150,7 +150,7 @@ pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
         counted(report.workers, "worker")
     );
     if let Some(mix) = &report.mix {
-        text += &format!("\nof {mix}");
+        text += &format!("\ntraffic: {mix}");
     }
     if report.refused + report.dropped > 0 {
         text += &format!(
@@ -168,7 +168,7 @@ pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
         text += "\nsynthetic weights";
     }
     if report.simulated {
-        text += "\nsimulated devices: the figures are what their profiles make of them";
+        text += "\nsimulated devices: the figures follow from their profiles";
     }
     text + &flawed_lines(&report.flawed)
 }
@@ -176,13 +176,13 @@ pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
 fn error_in_words(error: Option<f64>) -> String {
     match error {
         Some(error) => format!("± {:.1} %", 100.0 * error),
-        None => "of unknown error".into(),
+        None => "error unknown".into(),
     }
 }
 
 fn split_line(split: &SplitMeans) -> String {
     format!(
-        "of the mean: admission {:.0} µs, queueing {:.0} µs, batching {:.0} µs, copying {:.0} µs, computing {:.0} µs, combining {:.0} µs",
+        "mean latency by stage: admission {:.0} µs, queueing {:.0} µs, batching {:.0} µs, copying {:.0} µs, computing {:.0} µs, combining {:.0} µs",
         split.admission,
         split.queueing,
         split.batching,

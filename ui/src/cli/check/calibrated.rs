@@ -1,4 +1,4 @@
-//! The calibration of a member's network, or a file of one that its manifest does not name.
+//! The calibration of a member's network, or a calibration file that the manifest does not use.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ pub(super) enum CalibratedSummary {
     Named {
         /// How ranges were chosen.
         method: String,
-        /// The samples that were looked at.
+        /// The number of samples behind the ranges.
         samples: usize,
-        /// Layers with weights that may be computed in bytes.
+        /// The number of layers with weights that may be computed in int8.
         quantized: usize,
-        /// Those of them that the kernels in use multiply in bytes.
+        /// The number of those layers that the kernels in use multiply in int8.
         in_bytes: usize,
-        /// Layers with weights that stay in float32.
+        /// The number of layers with weights that stay in float32.
         kept: usize,
     },
-    /// A file lies beside the network, and the manifest does not name it.
+    /// A file is next to the network, and the manifest does not use it.
     Unnamed {
         /// The file.
         file: PathBuf,
@@ -34,7 +34,7 @@ pub(super) enum CalibratedSummary {
 }
 
 impl CalibratedSummary {
-    /// Returns that of a member whose files lie in a folder, unless they are built in.
+    /// Returns the summary of a member with files in `folder`, or `None` for built-in members.
     pub(super) fn of(member: &Member, folder: Option<&Path>) -> Option<Self> {
         let Some(calibration) = member.calibration() else {
             let file = folder?.join(format!("{}.int8.json", member.name));
@@ -71,7 +71,7 @@ impl fmt::Display for CalibratedSummary {
                 let file = file.display();
                 write!(
                     f,
-                    "{file} is not used: the manifest does not name it by `calibration`"
+                    "{file} is not used: the manifest has no `calibration` with its name"
                 )
             }
             CalibratedSummary::Named {
@@ -82,13 +82,13 @@ impl fmt::Display for CalibratedSummary {
                 kept,
             } => {
                 let samples = counted(*samples, "sample");
-                write!(f, "ranges for int8 by {method} of {samples}: ")?;
+                write!(f, "int8 ranges by {method} from {samples}: ")?;
                 write!(f, "{} in int8, {kept} in f32", counted(*quantized, "layer"))?;
                 match quantized - in_bytes {
                     0 => Ok(()),
                     others => write!(
                         f,
-                        "; the kernels in use multiply {others} of int8 in float32"
+                        "; the kernels in use multiply {others} int8 layers in float32"
                     ),
                 }
             }

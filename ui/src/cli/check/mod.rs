@@ -1,4 +1,4 @@
-//! `divisi check`: validates an ensemble, a pipeline or a repository of models and describes it.
+//! `divisi check`: validates and describes an ensemble, a pipeline or a model repository.
 
 mod calibrated;
 mod pipeline;
@@ -22,9 +22,10 @@ use divisi_runtime::words::counted;
 use divisi_server::is_empty_folder;
 use serde::Serialize;
 
-use super::args::{OutputFormat, ServingTarget};
+use super::args::ServingTarget;
 use super::open::{OpenedEnsemble, open_unremarked};
-use super::output::{DeviceRow, device_rows, matrix_table, print, print_json};
+use super::output::{DeviceRow, device_rows, matrix_table};
+use super::reporting::ReportOptions;
 use calibrated::CalibratedSummary;
 use pipeline::PipelineSummary;
 use samples::{CalibrationSummary, TextSummary};
@@ -32,9 +33,9 @@ use samples::{CalibrationSummary, TextSummary};
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
-    target: ServingTarget,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    pub(super) target: ServingTarget,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 #[derive(Serialize)]
@@ -52,16 +53,16 @@ struct CheckReport {
     /// The kind of answers.
     answers: AnswerKind,
     input: Vec<usize>,
-    /// The named tensors of a sample, if it consists of such.
+    /// The named tensors of a sample, if it consists of named tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
     tensors: Option<Vec<TensorSpec>>,
-    /// How texts become samples, where samples are texts.
+    /// The conversion of texts to samples, if samples are texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextSummary>,
-    /// The lengths of samples, where they vary.
+    /// The lengths of samples, if they vary.
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<Lengths>,
-    /// The samples that benches, searches and the load use, if there are any.
+    /// The samples for benchmarks, searches and the built-in load, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<CalibrationSummary>,
     synthetic: bool,
@@ -70,7 +71,7 @@ struct CheckReport {
     /// The precision of the GPUs, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Precision>,
-    /// Where devices compute in other numbers than those that were asked for.
+    /// Devices that compute in a precision other than the requested one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
     /// The matrix of worst-fit decreasing; rows are devices.
@@ -82,11 +83,11 @@ struct CheckReport {
 #[derive(Serialize)]
 struct MemberSummary {
     name: String,
-    /// The shape that its network takes.
+    /// The input shape of its network.
     input: Vec<usize>,
     /// The factor and the offset of each value: one pair for all channels, or one for each.
     normalisation: Vec<Affine>,
-    /// The changes to the file's tensors that made them the network's.
+    /// The changes made to the file's tensors for the network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     weights: Vec<String>,
     parameters: u64,
@@ -97,26 +98,26 @@ struct MemberSummary {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     bytes_on: BTreeMap<String, BTreeMap<usize, u64>>,
     synthetic: bool,
-    /// The end of its network in words, if it ends in probabilities.
+    /// The end of its network, such as `softmax`, if it ends in probabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_in: Option<&'static str>,
-    /// The numbers that it is computed in, if others than usual were asked for.
+    /// Its precision, if it differs from the ensemble's.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<String>,
-    /// The calibration by which processors compute it in bytes.
+    /// The int8 calibration for CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<CalibratedSummary>,
-    /// The layers that its file rounds by scales of its own, if it was quantised before.
+    /// The layers with scales in the file, if the file is quantised.
     #[serde(skip_serializing_if = "Option::is_none")]
     own_scales: Option<OwnScales>,
-    /// The largest batch size that fits each device if the member is alone there.
+    /// The largest batch size of a lone worker on each device, or `None` if none fits.
     fits: Vec<Option<usize>>,
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     let path = &args.target.ensemble;
     if Repository::is_at(path) || is_empty_folder(path) {
-        return repository::run(&args.target, args.format);
+        return repository::run(&args.target, &args.report);
     }
     let (folder, opened) = (
         args.target.selection(&[], None).files()?.folder(),
@@ -124,7 +125,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     );
     for member in &opened.ensemble.members {
         let padded = member.check_padding();
-        padded.with_context(|| format!("member `{}` would not start", member.name))?;
+        padded.with_context(|| format!("member `{}` cannot start", member.name))?;
     }
     let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
@@ -150,10 +151,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         matrix: matrix.as_ref().ok().map(|m| m.rows()),
         problem: matrix.as_ref().err().map(ToString::to_string),
     };
-    match args.format {
-        OutputFormat::Json => print_json(&report)?,
-        OutputFormat::Text => print(&text(&report, matrix.as_ref().ok().map(matrix_table)))?,
-    }
+    let text = text(&report, matrix.as_ref().ok().map(matrix_table));
+    args.report.write(&report, &text)?;
     match matrix {
         Ok(_) => Ok(()),
         Err(error) => Err(error.into()),
@@ -174,8 +173,8 @@ fn bytes_on(
         .collect()
 }
 
-/// Returns the first device of every kind but that of device 0, where members take other
-/// amounts of memory.
+/// Returns the first device of every kind other than device 0's. Members take other amounts of
+/// memory there.
 fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = DeviceIndex> + '_ {
     let kind = |d: DeviceIndex| &opened.devices.get(d).kind;
     let is_first = move |d: DeviceIndex| {
@@ -186,8 +185,8 @@ fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = DeviceIndex> + '
     others.filter(move |d| is_first(*d))
 }
 
-/// Returns the end of a member's network in words if it ends in probabilities, which the ensemble takes
-/// as they are, or `None` if they become probabilities later or never.
+/// Returns the end of a member's network if it ends in probabilities that the ensemble uses
+/// unchanged, or `None` if they are computed later or never.
 fn ends_in(member: &Member) -> Option<&'static str> {
     let are_made = matches!(
         member.outputs,
@@ -269,7 +268,7 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
     }
     if let Some(lengths) = &report.lengths {
         let most = lengths.most();
-        text += &format!("lengths {lengths}; FLOPs and memory are those of length {most}\n");
+        text += &format!("lengths {lengths}; FLOPs and memory are for length {most}\n");
     }
     if let Some(pipeline) = &report.pipeline {
         text += &format!("\n{}", pipeline.table());
@@ -297,7 +296,7 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
     text
 }
 
-/// Returns how members are combined: by a rule, or by steps.
+/// Returns the combination of members: a rule or steps.
 fn combined(report: &CheckReport) -> String {
     let rule = report.rule.map(|rule| format!("rule {rule}"));
     let pipeline = report.pipeline.as_ref().map(PipelineSummary::words);
@@ -354,10 +353,10 @@ fn members_table(report: &CheckReport) -> String {
     text + &remarks(report)
 }
 
-/// The most channels that are shown one by one.
+/// The largest number of channels shown one by one.
 const SHOWN: usize = 4;
 
-/// Remarks on changed weights, and on channels that are normalised differently.
+/// Returns remarks on changed weights and on channels with different normalisations.
 fn remarks(report: &CheckReport) -> String {
     let mut text = String::new();
     for member in &report.members {
@@ -366,7 +365,7 @@ fn remarks(report: &CheckReport) -> String {
         }
         if let Some(end) = member.ends_in {
             let name = &member.name;
-            text += &format!("\n{name}: ends in {end}, its outputs are taken as they are");
+            text += &format!("\n{name}: ends in {end}; its outputs are used unchanged");
         }
         if let Some(own) = &member.own_scales {
             text += &format!("\n{}: {own}", member.name);
@@ -380,7 +379,10 @@ fn remarks(report: &CheckReport) -> String {
             text += &format!("\n{}: channels {}", member.name, each.join(", "));
         } else if channels.len() > SHOWN {
             let n = channels.len();
-            text += &format!("\n{}: {n} channels, each normalised by itself", member.name);
+            text += &format!(
+                "\n{}: {n} channels, each with its own normalisation",
+                member.name
+            );
         }
     }
     if !text.is_empty() {

@@ -12,7 +12,7 @@ use crate::cli::output::columns;
 /// A pipeline in a report.
 #[derive(Serialize)]
 pub(super) struct PipelineSummary {
-    /// Its steps, each after those whose tensors it reads.
+    /// The steps, each after the steps whose outputs it reads.
     steps: Vec<StepSummary>,
     /// The tensors of an answer.
     outputs: Vec<TensorSpec>,
@@ -21,27 +21,27 @@ pub(super) struct PipelineSummary {
 #[derive(Serialize)]
 struct StepSummary {
     name: String,
-    /// The member that runs it, if it is no step of the host.
+    /// The member that runs the step, if it is not a host step.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// The kind of step of the host, if it is one.
+    /// The kind of host step, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'static str>,
     reads: Vec<String>,
     makes: Vec<String>,
-    /// The condition under which it runs for a sample.
+    /// The condition under which the step runs for a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     when: Option<String>,
-    /// From how many of its inputs on it does without the others.
+    /// The number of inputs after which the step runs without the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     quorum: Option<usize>,
-    /// How long it waits for all of its inputs, where that is said.
+    /// The longest wait for all inputs in milliseconds, if set.
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_ms: Option<f64>,
 }
 
 impl PipelineSummary {
-    /// Returns that of an ensemble, or `None` if it is no pipeline.
+    /// Returns the summary of a pipeline, or `None` if the ensemble is not one.
     pub(super) fn of(ensemble: &Ensemble) -> Option<Self> {
         let pipeline = ensemble.pipeline.as_ref()?;
         let mut steps = Vec::new();
@@ -49,7 +49,7 @@ impl PipelineSummary {
         for (at, flow) in pipeline.flow().steps() {
             let step = pipeline.step(at);
             match &step.role {
-                // A condition is the step before the one that it is of.
+                // A condition is a separate step before the step it applies to.
                 StepRole::Gate(condition) => when = Some(condition.to_string()),
                 StepRole::Model(member) => steps.push(StepSummary {
                     model: Some(ensemble.members[*member].name.clone()),
@@ -68,17 +68,17 @@ impl PipelineSummary {
         })
     }
 
-    /// Whether it is one step alone.
+    /// Returns whether the pipeline has one step only.
     pub(super) fn is_one_step(&self) -> bool {
         self.steps.len() == 1
     }
 
-    /// Returns it in a few words.
+    /// Returns a short description.
     pub(super) fn words(&self) -> String {
         format!("pipeline of {}", counted(self.steps.len(), "step"))
     }
 
-    /// Returns its steps as a table, then the tensors of an answer.
+    /// Returns the steps as a table, then the tensors of an answer.
     pub(super) fn table(&self) -> String {
         let head = ["step", "run by", "reads", "makes", ""].map(str::to_owned);
         let rows = self.steps.iter().map(StepSummary::row);
@@ -127,7 +127,7 @@ impl StepSummary {
         ]
     }
 
-    /// Returns the condition and the quorum as they are written.
+    /// Returns the condition and the quorum in the syntax of manifests.
     fn terms(&self) -> String {
         let when = self.when.as_ref().map(|when| format!("when {when}"));
         let quorum = self.quorum.map(|least| format!("quorum {least}"));

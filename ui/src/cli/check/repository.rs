@@ -1,4 +1,4 @@
-//! The models of a repository, in a report: which can be served, and why others cannot.
+//! The models of a repository, in a report: those that can be served, and the errors of the others.
 
 use std::path::Path;
 
@@ -13,17 +13,18 @@ use divisi_runtime::tensor::TensorSpec;
 use divisi_runtime::words::{counted, one_line};
 use serde::Serialize;
 
-use crate::cli::args::{OutputFormat, ServingTarget};
-use crate::cli::output::{columns, print, print_json};
+use crate::cli::args::ServingTarget;
+use crate::cli::output::columns;
 
 use super::pipeline::PipelineSummary;
+use crate::cli::reporting::ReportOptions;
 
 #[derive(Serialize)]
 struct RepositoryReport {
     repository: String,
     models: Vec<ModelSummary>,
     failures: Vec<FailureSummary>,
-    /// The wishes of models that the devices cannot grant.
+    /// Settings of models that the devices cannot fulfil.
     remarks: Vec<String>,
 }
 
@@ -31,35 +32,32 @@ struct RepositoryReport {
 struct ModelSummary {
     name: String,
     version: u64,
-    /// A network alone, a pipeline of steps, or an ensemble of ours.
+    /// The kind of model: a network, a pipeline of steps, or one of Divisi's ensembles.
     kind: String,
-    /// The rows of a request.
+    /// The number of rows in a request.
     rows: ModelRows,
     inputs: Vec<TensorSpec>,
     outputs: Vec<TensorSpec>,
-    /// The fields of its configuration that are set and not honoured.
+    /// Fields of its configuration that are set and have no effect.
     not_honoured: Vec<String>,
 }
 
 #[derive(Serialize)]
 struct FailureSummary {
     name: String,
-    /// The version that cannot be loaded, if it is one.
+    /// The version that cannot be loaded, if it is a single one.
     version: Option<u64>,
     reason: String,
 }
 
 /// Checks the repository in a folder.
-pub(super) fn run(target: &ServingTarget, format: OutputFormat) -> Result<()> {
+pub(super) fn run(target: &ServingTarget, options: &ReportOptions) -> Result<()> {
     let path = &target.ensemble;
     let repository = Repository::open(path)?.computed_in(target.precision);
     let loaded = repository.load(WantedModels::All, &[])?;
     let devices = target.device_choice().find(&[])?.devices;
     let report = RepositoryReport::new(path, &loaded, &devices);
-    match format {
-        OutputFormat::Json => print_json(&report)?,
-        OutputFormat::Text => print(&report.text())?,
-    }
+    options.write(&report, &report.text())?;
     match report.failures.len() {
         0 => Ok(()),
         failed => bail!("{} cannot be loaded", counted(failed, "model")),
@@ -98,10 +96,10 @@ impl RepositoryReport {
         let ignored = self.models.iter().filter(|m| !m.not_honoured.is_empty());
         let ignored: Vec<String> = ignored.map(ModelSummary::ignored).collect();
         if !ignored.is_empty() {
-            text += &format!("\nread and not honoured\n{}", ignored.concat());
+            text += &format!("\nsettings without effect\n{}", ignored.concat());
         }
         if !self.remarks.is_empty() {
-            text += &format!("\non the devices here\n{}\n", self.remarks.join("\n"));
+            text += &format!("\non this machine's devices\n{}\n", self.remarks.join("\n"));
         }
         if !self.failures.is_empty() {
             let failures = self.failures.iter().map(FailureSummary::line);
@@ -111,8 +109,8 @@ impl RepositoryReport {
     }
 }
 
-/// Returns what a server would remark on the wishes of models, once of all versions of one, and on
-/// precisions that the devices do not multiply.
+/// Returns a server's remarks on the instance settings of models, once for all versions of a model,
+/// and on precisions that the devices do not multiply.
 fn remarks(loaded: &LoadReport, devices: &Devices) -> Vec<String> {
     let models = loaded.models.iter();
     let remarks = models
@@ -133,7 +131,7 @@ fn remarks(loaded: &LoadReport, devices: &Devices) -> Vec<String> {
 impl ModelSummary {
     fn new(model: &LoadedModel) -> Self {
         let pipeline = PipelineSummary::of(&model.ensemble);
-        // As a server tells its clients.
+        // The same signature that a server reports to clients.
         let told = signature(&model.ensemble, model.answers_itself());
         ModelSummary {
             name: model.name.clone(),
@@ -181,7 +179,7 @@ impl FailureSummary {
         }
     }
 
-    /// Returns why a model of samples of any length would not start, if it would not.
+    /// Returns the failure of a model with samples of varying length that cannot start, or `None`.
     fn of_padding(model: &LoadedModel) -> Option<Self> {
         let mut members = model.ensemble.members.iter();
         let fault = members.find_map(|member| member.check_padding().err())?;

@@ -1,4 +1,4 @@
-//! Samples in the report: how texts become such, and those that an ensemble names.
+//! Samples in the report: the conversion of texts, and the ensemble's calibration samples.
 
 use divisi_model::ensemble::Ensemble;
 use serde::Serialize;
@@ -7,11 +7,11 @@ use crate::cli::output::cut_line;
 
 #[derive(Serialize)]
 pub(super) struct TextSummary {
-    /// The tokens that texts are cut or padded to.
+    /// The number of tokens to which texts are cut or padded.
     length: usize,
     /// The largest id of the tokenizer's vocabulary.
     highest_id: u32,
-    /// How many calibration samples lost their end, if any did.
+    /// The number of truncated calibration samples in words, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut: Option<String>,
 }

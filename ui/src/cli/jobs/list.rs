@@ -1,4 +1,4 @@
-//! `divisi jobs`: how far jobs are; one is taken back.
+//! `divisi jobs`: the progress of batch jobs, and their cancellation.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use divisi_runtime::words::one_line;
 use divisi_server::{job_json, job_state};
 use serde_json::Value;
 
-use crate::cli::args::OutputFormat;
-use crate::cli::output::{print, print_json};
+use crate::cli::output::print;
+use crate::cli::reporting::ReportOptions;
 use crate::cli::store::StoreArgs;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct JobsArgs {
-    /// Take this job back: what it has written stays
+    /// Cancel this job; rows already written stay
     #[arg(long, value_name = "NUMBER")]
     cancel: Option<u64>,
     #[command(flatten)]
     store: StoreArgs,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 pub(crate) fn run(args: &JobsArgs) -> Result<()> {
@@ -28,23 +28,24 @@ pub(crate) fn run(args: &JobsArgs) -> Result<()> {
         return cancel(args, number);
     }
     let jobs = args.store.place().read()?.jobs;
-    if args.format == OutputFormat::Json {
-        let all: Vec<Value> = jobs.iter().map(|(n, job)| job_json(*n, job)).collect();
-        return print_json(&all);
-    }
+    let all: Vec<Value> = jobs.iter().map(|(n, job)| job_json(*n, job)).collect();
+    args.report.write(&all, &table(&jobs))
+}
+
+fn table(jobs: &BTreeMap<u64, JobRecord>) -> String {
     if jobs.is_empty() {
-        return print("no jobs; `divisi submit` hands one over");
+        return "no jobs; `divisi submit` queues one".to_owned();
     }
     let rows = jobs.iter().map(|(number, job)| row(*number, job));
     let lines: Vec<String> = rows.collect();
-    print(&format!("{HEAD}\n{}", lines.join("\n")))
+    format!("{HEAD}\n{}", lines.join("\n"))
 }
 
 const HEAD: &str = "job   task          written          of rows   state       output";
 
 fn row(number: u64, job: &JobRecord) -> String {
     let share = 100.0 * job.progress.written as f64 / job.progress.rows.max(1) as f64;
-    // A reason is a line of its own: it may be long.
+    // A reason has its own line, since it may be long.
     let reason = match &job.end {
         Some(JobEnd::Failed(why)) => format!("\n      {}", one_line(why)),
         _ => String::new(),
@@ -59,21 +60,21 @@ fn row(number: u64, job: &JobRecord) -> String {
     )
 }
 
-/// Returns a job that is not over.
+/// Returns a job that has not ended.
 fn open_job(mut jobs: BTreeMap<u64, JobRecord>, number: u64) -> Result<JobRecord> {
     let Some(job) = jobs.remove(&number) else {
-        bail!("--cancel {number}: there is no such job; `divisi jobs` lists them");
+        bail!("--cancel {number}: no such job; `divisi jobs` lists all jobs");
     };
     match &job.end {
-        Some(end) => bail!("--cancel {number}: the job is over: {}", end.words()),
+        Some(end) => bail!("--cancel {number}: the job has ended: {}", end.words()),
         None => Ok(job),
     }
 }
 
 fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
-    // A store that is not there is not made to be told so.
+    // Reading first avoids the creation of a missing store.
     open_job(args.store.place().read()?.jobs, number)?;
-    // Nobody else writes it while it is open: the job may have ended since.
+    // An open store is locked. The job may have ended before that.
     let store = args.store.place().open()?;
     let jobs = store
         .contents()
@@ -84,7 +85,7 @@ fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
     let kept = store.keep_job(number, &job);
     kept.with_context(|| args.store.place().name())?;
     print(&format!(
-        "job {number} is cancelled; a server that runs it writes what it has answered, and stops: \
-         `divisi jobs` tells how many rows"
+        "job {number} is cancelled; a server that runs it stops after writing finished rows \
+         (`divisi jobs` shows their number)"
     ))
 }

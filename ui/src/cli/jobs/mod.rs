@@ -1,5 +1,4 @@
-//! `divisi submit` and `divisi jobs`: files of rows that nobody waits for, answered in the gaps that
-//! queries leave a server of their task.
+//! `divisi submit` and `divisi jobs`: batch jobs, run by a server of the task while it is idle.
 
 mod list;
 mod submit;

@@ -1,4 +1,4 @@
-//! `divisi submit`: an offline job is handed over.
+//! `divisi submit`: queues a batch job.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -21,19 +21,19 @@ use crate::cli::store::StoreArgs;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SubmitArgs {
-    /// The task
+    /// Task name
     #[arg(value_name = "TASK")]
     task: String,
-    /// Samples: a file as `divisi predict --input` reads
+    /// Samples, in any format of `divisi predict --input`
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Where answers go: a new .csv
+    /// New .csv file for the answers
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     goals: JobGoalArgs,
-    /// Who is told once the job is over: a command of the shell, which has the job as JSON on its standard
-    /// input, or an address (http:// or https://) to which that is posted
+    /// At the job's end, run this shell command (job as JSON on standard input) or post the job to
+    /// this http:// or https:// address
     #[arg(long, value_name = "COMMAND", value_parser = parse_notified)]
     notify: Option<String>,
     #[command(flatten)]
@@ -71,13 +71,13 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
         end: None,
     };
     let number = handed_over(args, &record).inspect_err(|_| {
-        // No job writes it.
+        // No job refers to the new file.
         let _ = fs::remove_file(&output);
     })?;
     let count = counted(usize::try_from(rows).unwrap_or(usize::MAX), "row");
     print(&format!(
-        "job {number}: {count} for `{}`, answered by whichever server serves it; `divisi jobs` tells \
-         how far it is",
+        "job {number}: {count} queued for `{}`; a server of the task runs it, and `divisi jobs` shows \
+         its progress",
         args.task
     ))
 }
@@ -96,13 +96,13 @@ fn check_goals(task: &str, models: &[RegisteredModel], goals: &QueryGoals) -> Re
     let all = models.iter().flat_map(|model| &model.variants);
     let accuracies = all.map(|variant| variant.accuracy.value().get());
     let best = 100.0 * accuracies.fold(0.0, f64::max);
-    bail!("task `{task}`: no variant meets the goals; the most accurate is right on {best:.2} %");
+    bail!("task `{task}`: no variant meets the goals; the highest accuracy is {best:.2} %");
 }
 
-/// Returns how many rows the input has, as the task takes them.
+/// Returns the number of rows in the input, read in the task's format.
 fn rows(args: &SubmitArgs, models: &[RegisteredModel]) -> Result<u64> {
     let Some(model) = models.first() else {
-        bail!("task `{}`: it has no ensemble", args.task);
+        bail!("task `{}` has no ensemble", args.task);
     };
     let ensemble = model.record.read_again(TaskStore::read_again);
     let ensemble = ensemble.with_context(|| format!("task `{}`", args.task))?;
@@ -117,7 +117,7 @@ fn whole(path: &Path) -> Result<String> {
     Ok(whole.display().to_string())
 }
 
-/// Makes a file that is not there yet, so that nobody else does, and returns its path.
+/// Creates a file that does not exist, to reserve its name, and returns its path.
 fn new_file(path: &Path) -> Result<String> {
     let shown = path.display();
     if path.extension().is_none_or(|ending| ending != "csv") {
@@ -134,7 +134,7 @@ fn new_file(path: &Path) -> Result<String> {
     let whole = folder.join(name);
     match OpenOptions::new().write(true).create_new(true).open(&whole) {
         Err(why) if why.kind() == ErrorKind::AlreadyExists => {
-            bail!("--output {shown}: it exists already")
+            bail!("--output {shown}: the file exists")
         }
         made => made.with_context(|| format!("--output {shown}"))?,
     };

@@ -19,9 +19,9 @@ use serde_json::ser::{Formatter, Serializer};
 pub(super) enum AnswerFile {
     /// One array of float32.
     Npy,
-    /// Named tensors, as in a response of the Open Inference Protocol.
+    /// Named tensors, in the form of an Open Inference Protocol response.
     Json,
-    /// Such a response a line, for each sample.
+    /// A response per line, one for each sample.
     JsonLines,
 }
 
@@ -39,8 +39,8 @@ impl AnswerFile {
     /// Chooses the kind by the name of the file, for the answers of `graph`.
     ///
     /// # Errors
-    /// The name ends otherwise, or the network answers several tensors, or some of varying length,
-    /// which one array does not hold.
+    /// The name has another ending, or one array cannot hold the answers: several tensors, or
+    /// tensors of varying length.
     pub(super) fn of(path: &Path, graph: &Graph) -> Result<Self> {
         let end = path.extension().map(|end| end.to_ascii_lowercase());
         let end = end.as_deref().and_then(OsStr::to_str);
@@ -63,7 +63,7 @@ impl AnswerFile {
         )
     }
 
-    /// Whether it holds named tensors.
+    /// Returns whether the file holds named tensors.
     pub(super) fn is_json(self) -> bool {
         self != AnswerFile::Npy
     }
@@ -71,7 +71,7 @@ impl AnswerFile {
     /// Returns the bytes of the file for the rows of answers to `samples`.
     ///
     /// # Errors
-    /// The answers are no tensors of the network, or have different lengths in one.
+    /// The answers are not tensors of the network, or a tensor has answers of different lengths.
     pub(super) fn bytes(self, graph: &Graph, samples: &Samples, rows: Vec<f32>) -> Result<Vec<u8>> {
         let signature = graph.signature();
         let length = |sample: usize| length(&signature, samples, sample);
@@ -98,7 +98,7 @@ impl AnswerFile {
     }
 }
 
-/// Returns the length of a sample, where lengths vary.
+/// Returns the length of a sample, or `None` if lengths do not vary.
 fn length(signature: &Signature, samples: &Samples, sample: usize) -> usize {
     let lengths = signature.lengths.as_ref();
     let of_row = lengths.and_then(|lengths| lengths.of_row(&samples.rows(sample, 1)));
@@ -120,7 +120,8 @@ fn response(signature: &Signature, rows: &[f32], samples: usize, length: usize) 
     Ok(json)
 }
 
-/// Writes the words of a server's answers for floats that JSON has no numbers for, one after the other.
+/// Writes a server's words for non-finite floats, one after another, since JSON has no such
+/// numbers.
 struct FloatWords<I>(I);
 
 impl<I: Iterator<Item = &'static str>> Formatter for FloatWords<I> {
@@ -129,7 +130,7 @@ impl<I: Iterator<Item = &'static str>> Formatter for FloatWords<I> {
     }
 }
 
-/// Returns the words for the values of a tensor that are not finite, in their order.
+/// Returns the words for the non-finite values of a tensor, in their order.
 fn non_finite(value: &TensorValue) -> Vec<&'static str> {
     let is_float = matches!(
         value.data_type(),

@@ -1,4 +1,4 @@
-//! `divisi network bench`: how fast one network runs, how fast it loads, its memory.
+//! `divisi network bench`: the speed, the loading time and the memory of one network.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,9 +16,10 @@ use super::chosen::{
     ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
 };
 use super::samples::read_samples;
-use crate::cli::args::{OutputFormat, at_least_one, parse_seconds};
-use crate::cli::output::{print, print_json};
+use crate::cli::args::at_least_one;
+use crate::cli::reporting::ReportOptions;
 use crate::cli::signals::stop_flag;
+use crate::cli::times::parse_seconds;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkBenchArgs {
@@ -26,19 +27,19 @@ pub(crate) struct NetworkBenchArgs {
     network: NetworkChoice,
     #[command(flatten)]
     weights: WeightsChoice,
-    /// Samples in a batch
+    /// Samples per batch
     #[arg(long, default_value_t = 1, value_name = "B", value_parser = at_least_one)]
     batch: usize,
-    /// Samples to run, such as sentences of different lengths (default: made-up ones)
+    /// Samples to run (default: generated)
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     #[command(flatten)]
     place: PlaceChoice,
-    /// How long to measure, such as 3s
+    /// Measuring time, such as 3s
     #[arg(long, default_value = "3s", value_name = "S", value_parser = parse_seconds)]
     duration: Duration,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 #[derive(Serialize)]
@@ -52,7 +53,7 @@ struct NetworkBenchReport {
     threads: usize,
     device: String,
     kernels: String,
-    /// Where that is not what was asked for, or has no instructions.
+    /// A remark if the precision is not the requested one or lacks native instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     remark: Option<String>,
     synthetic: bool,
@@ -60,16 +61,16 @@ struct NetworkBenchReport {
     /// The median of the batches.
     ms_per_batch: f64,
     batches: usize,
-    /// 10⁹ operations a second, counted as the direct algorithm does; null where lengths vary.
+    /// 10⁹ operations per second, counted as by the direct algorithm, or null if lengths vary.
     gflops: Option<f64>,
-    /// The lengths of the batch's samples, where they vary.
+    /// The lengths of the batch's samples, if they vary.
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<BatchLengths>,
     /// The time from the weights (file or seed) to the answer to the first sample.
     load_s: f64,
     /// Planned memory of weights and activations.
     planned_bytes: u64,
-    /// The peak of resident memory above that before loading; null if the system does not
+    /// The peak of resident memory above the value before loading, or null if the system does not
     /// report it.
     peak_bytes: Option<u64>,
 }
@@ -83,7 +84,7 @@ struct BatchLengths {
 }
 
 impl BatchLengths {
-    /// Returns those of rows of a network's samples, or `None` where they do not vary.
+    /// Returns the lengths of rows of a network's samples, or `None` if they do not vary.
     fn of(graph: &Graph, rows: &[f32]) -> Option<Self> {
         let lengths = graph.lengths()?;
         let rows = rows.chunks_exact(graph.input().elements().max(1));
@@ -96,7 +97,7 @@ impl BatchLengths {
     }
 }
 
-/// The fewest batches that are measured, however long they take.
+/// The minimum number of measured batches.
 const LEAST_BATCHES: usize = 3;
 
 pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
@@ -121,7 +122,7 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     let samples_per_s = 1e3 * args.batch as f64 / ms_per_batch;
     let footprint = place.footprint(&chosen.graph, args.batch);
     tell(
-        args.format,
+        &args.report,
         &NetworkBenchReport {
             network: chosen.name,
             input: chosen.graph.input(),
@@ -146,7 +147,7 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     )
 }
 
-/// Returns the samples of the file, or made-up ones that the network can take.
+/// Returns the samples of the file, or generated samples for the network.
 fn samples(args: &NetworkBenchArgs, graph: &Graph) -> Result<Samples> {
     match &args.input {
         Some(path) => read_samples(path, graph, false),
@@ -154,7 +155,7 @@ fn samples(args: &NetworkBenchArgs, graph: &Graph) -> Result<Samples> {
     }
 }
 
-/// Returns the seconds of each batch, after one that is not counted.
+/// Returns the seconds of each batch, after a warm-up batch.
 fn measure(
     mut batch: impl FnMut() -> Result<()>,
     duration: Duration,
@@ -165,7 +166,7 @@ fn measure(
     let mut times = Vec::new();
     while times.len() < LEAST_BATCHES || start.elapsed() < duration {
         if stopped.load(Ordering::Acquire) {
-            bail!("stopped before its end");
+            bail!("stopped early");
         }
         let before = Instant::now();
         batch()?;
@@ -174,10 +175,7 @@ fn measure(
     Ok(times)
 }
 
-fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
-    if format == OutputFormat::Json {
-        return print_json(report);
-    }
+fn tell(options: &ReportOptions, report: &NetworkBenchReport) -> Result<()> {
     let peak = report.peak_bytes.map_or("unknown".into(), format_bytes);
     let threads = match report.threads {
         _ if report.device != "cpu" => report.device.clone(),
@@ -195,7 +193,7 @@ fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
         (None, rate) => format!(" · {:.1} GFLOP/s", rate.unwrap_or_default()),
     };
     let mut text = format!(
-        "{} · {} · batch {} · {threads} · {} kernels\n\n{:.1} samples/s · {:.2} ms a batch (median of {}){rate}\nloaded to the first answer in {:.3} s\nmemory: {} planned, {peak} at its peak",
+        "{} · {} · batch {} · {threads} · {} kernels\n\n{:.1} samples/s · {:.2} ms a batch (median of {}){rate}\nfirst answer {:.3} s after loading began\nmemory: {} planned, {peak} at the peak",
         report.network,
         report.tensors,
         report.batch,
@@ -210,7 +208,7 @@ fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
     if report.synthetic {
         text += &format!("\n{SYNTHETIC}");
     }
-    print(&text)
+    options.write(report, &text)
 }
 
 /// Returns the bytes of memory that are resident now.

@@ -1,5 +1,5 @@
-//! The arguments of the subcommands: a network, its weights, and the hardware that it runs on:
-//! cores of this machine, or one of its GPUs.
+//! The arguments of the subcommands: a network, its weights, and its hardware, which is cores of
+//! this machine or one of its GPUs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,18 +22,17 @@ use divisi_runtime::{reading, words};
 
 use crate::cli::args::{at_least_one, parse_precision, parse_shape};
 
-/// The network, and the samples that it is built for.
+/// The network and its sample shape.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkChoice {
-    /// A published network (`divisi network list`), a .toml file of layers, or an .onnx file
+    /// Published network (`divisi network list`), .toml file of layers, or .onnx file
     #[arg(value_name = "NAME")]
     name: String,
-    /// A sample: channels,height,width or features (default: what the network was made
-    /// for; 3,224,224 for a file of layers; the file's own for .onnx, of any length where it
-    /// leaves one open)
+    /// Sample shape: channels,height,width or features (default: the network's own; 3,224,224 for a
+    /// .toml file)
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
     shape: Option<Shape>,
-    /// Classes that a published network tells apart
+    /// Number of classes of a published network
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = at_least_one)]
     classes: usize,
 }
@@ -41,8 +40,7 @@ pub(crate) struct NetworkChoice {
 /// The origin of a network's weights.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct WeightsChoice {
-    /// A safetensors file of torchvision's (else timm's) names (default: synthetic
-    /// weights)
+    /// safetensors file with torchvision's (else timm's) names (default: synthetic weights)
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
     /// Seed of synthetic weights
@@ -55,16 +53,16 @@ pub(crate) struct WeightsChoice {
     seed: u64,
 }
 
-/// The remark of every report on weights that nobody trained.
+/// The remark in reports on untrained weights.
 pub(crate) const SYNTHETIC: &str = "synthetic weights";
 
 /// A network and its name in reports.
 pub(crate) struct ChosenNetwork {
     pub name: String,
     pub graph: Graph,
-    /// The weights that the network's own file holds.
+    /// The weights in the network's own file.
     own: Option<Arc<Weights>>,
-    /// The origin of its networks for other lengths, where they vary.
+    /// The source of its networks for other lengths, if lengths vary.
     by_length: Option<Arc<dyn NetworkByLength>>,
 }
 
@@ -101,13 +99,13 @@ impl ChosenNetwork {
         })
     }
 
-    /// Whether the network's own file holds its weights.
+    /// Returns whether the network's own file holds its weights.
     pub(crate) fn has_weights(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Reads its weights from the file, or generates them from the seed. Those that the
-    /// network's own file holds are handed out once.
+    /// Reads its weights from the file, or generates them from the seed. Weights of the network's
+    /// own file are returned once.
     pub(crate) fn weights(&mut self, choice: &WeightsChoice) -> Result<Arc<Weights>> {
         let path = match (&choice.weights, self.own.take()) {
             (Some(_), Some(_)) => bail!("--weights: {} holds its own weights", self.name),
@@ -122,10 +120,10 @@ impl ChosenNetwork {
     }
 }
 
-/// The networks for other lengths than the largest, where lengths vary.
+/// The networks for lengths below the maximum, if lengths vary.
 type ByLength = Option<Arc<dyn NetworkByLength>>;
 
-/// Opens a file of ONNX. A length that it leaves open varies, unless a shape fixes it.
+/// Opens an ONNX file. An open length varies unless a shape fixes it.
 fn onnx(path: &Path, shape: Option<Shape>) -> Result<(OnnxNetwork, ByLength), OnnxError> {
     let model = OnnxModel::open(path)?;
     match (model.open_lengths(), shape) {
@@ -140,8 +138,8 @@ fn onnx(path: &Path, shape: Option<Shape>) -> Result<(OnnxNetwork, ByLength), On
 
 fn unknown(name: &str) -> anyhow::Error {
     anyhow!(
-        "no published network is called `{name}`: expected a .toml file of layers, an .onnx file, \
-         or a name that `divisi network list` prints"
+        "no published network `{name}`: expected a name from `divisi network list`, a .toml file of \
+         layers, or an .onnx file"
     )
 }
 
@@ -161,20 +159,20 @@ pub(in crate::cli) fn layers(path: &Path, shape: Shape) -> Result<Graph> {
     built.map_err(|e| wrong(e.offset, e.error.to_string()))
 }
 
-/// The cores and kernels, or the GPU, that a network runs on.
+/// The cores and kernels, or the GPU, of a network.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlaceChoice {
-    /// Threads, each pinned to one of the first cores this process may use (default: all)
+    /// Number of threads, pinned to the first usable cores (default: all)
     #[arg(long, value_name = "T", value_parser = at_least_one)]
     threads: Option<usize>,
-    /// Kernels instead of the fastest: avx512, avx2-vnni, avx2, neon-dot, neon or plain
+    /// CPU kernels: avx512, avx2-vnni, avx2, neon-dot, neon or plain (default: the fastest)
     #[arg(long, value_name = "NAME", hide = true, value_parser = parse_family)]
     kernels: Option<Family>,
-    /// A GPU instead of cores, such as cuda:0
+    /// GPU to run on, such as cuda:0 (default: CPU cores)
     #[arg(long, value_name = "NAME", conflicts_with_all = ["threads", "kernels"])]
     device: Option<String>,
-    /// In which numbers cores multiply: f32, bf16 or int8, or the GPU computes: f32, tf32, bf16 or
-    /// f16; auto: what they multiply natively (default: f32)
+    /// Precision: f32, bf16 or int8 on cores; f32, tf32, bf16 or f16 on GPUs; auto: native
+    /// (default: f32)
     #[arg(long, value_name = "NAME", value_parser = parse_precision())]
     precision: Option<MemberPrecision>,
 }
@@ -182,21 +180,21 @@ pub(crate) struct PlaceChoice {
 /// Maps the rows of at most a batch of samples to rows of logits.
 pub(crate) type NetworkRunner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
 
-/// The hardware that a network runs on.
+/// The hardware of a network.
 pub(crate) enum NetworkPlace {
-    /// The first cores that this process may use, and their kernels.
+    /// The first usable cores, and their kernels.
     Cores(Vec<usize>, CpuKernels, Option<PrecisionRemark>),
     Gpu {
         name: String,
         gpu: Arc<dyn Gpu>,
         precision: Precision,
-        /// The remark where these are not those that were asked for.
+        /// The remark if the precision is not the requested one.
         remark: Option<PrecisionRemark>,
     },
 }
 
 impl NetworkPlace {
-    /// Chooses the first cores, as many as asked for, or the GPU that is named.
+    /// Chooses the requested number of cores, from the first, or the named GPU.
     pub(crate) fn new(choice: &PlaceChoice) -> Result<Self> {
         match &choice.device {
             Some(name) => gpu(name, choice),
@@ -204,7 +202,7 @@ impl NetworkPlace {
         }
     }
 
-    /// Returns the number of threads that a batch is split over.
+    /// Returns the number of threads that share a batch.
     pub(crate) fn threads(&self) -> usize {
         match self {
             NetworkPlace::Cores(cores, ..) => cores.len(),
@@ -212,7 +210,7 @@ impl NetworkPlace {
         }
     }
 
-    /// Returns its name in reports.
+    /// Returns the device name for reports.
     pub(crate) fn device(&self) -> &str {
         match self {
             NetworkPlace::Cores(..) => "cpu",
@@ -220,8 +218,7 @@ impl NetworkPlace {
         }
     }
 
-    /// Returns the kernels that run there: a family of the processor's with their precision, or the
-    /// GPU's precision.
+    /// Returns the kernels: a family of the processor's with its precision, or the GPU's precision.
     pub(crate) fn kernels(&self) -> String {
         match self {
             NetworkPlace::Cores(_, kernels, _) => kernels.to_string(),
@@ -229,13 +226,13 @@ impl NetworkPlace {
         }
     }
 
-    /// Returns the remark on the precision, where it is not multiplied there.
+    /// Returns the remark on a precision that is not multiplied natively.
     pub(crate) fn remark(&self) -> Option<String> {
         let (NetworkPlace::Cores(.., remark) | NetworkPlace::Gpu { remark, .. }) = self;
         remark.map(|remark| remark.to_string())
     }
 
-    /// Returns the memory that is planned for batches of up to `batch` samples.
+    /// Returns the planned memory for batches of up to `batch` samples.
     pub(crate) fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
         let model = match self {
             NetworkPlace::Cores(_, kernels, _) => FootprintModel::of_kernels(graph, *kernels),
@@ -284,7 +281,7 @@ impl NetworkPlace {
                 })
             }
         };
-        // A file that was written to meanwhile gave neither the old weights nor the new.
+        // A file written to meanwhile gave a mixture of old and new weights.
         weights.check()?;
         weights.release();
         made?
@@ -324,7 +321,7 @@ fn gpu(name: &str, choice: &PlaceChoice) -> Result<NetworkPlace> {
     })
 }
 
-/// A network that is lowered for cores: one, or one of several lengths.
+/// A network lowered for cores, with one length or several.
 enum CoreNetwork {
     One(Arc<Lowered>),
     Varying(Arc<VaryingNetwork>),

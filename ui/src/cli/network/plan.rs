@@ -5,7 +5,7 @@ use divisi_runtime::network::Graph;
 use divisi_runtime::words::one_line;
 use serde::Serialize;
 
-/// The method of operations without a kernel of Divisi's.
+/// The method name of operations that Candle runs.
 const CANDLE: &str = "candle";
 
 /// The plan of a network on this processor.
@@ -15,14 +15,14 @@ pub(super) struct PlanReport {
     steps: Vec<PlanRow>,
 }
 
-/// A step, with what a sample costs.
+/// A step, with its costs per sample.
 #[derive(Serialize)]
 struct PlanRow {
     layer: String,
     method: &'static str,
     ends: Vec<&'static str>,
     flops: f64,
-    /// Of values read and written.
+    /// Bytes of values read and written.
     bytes: f64,
     weight_bytes: f64,
 }
@@ -36,7 +36,7 @@ impl PlanReport {
         }
     }
 
-    /// Returns the steps as a table, with the part of those that Candle runs.
+    /// Returns the steps as a table, with the share of Candle's steps.
     pub(super) fn text(&self) -> String {
         let names = self
             .steps
@@ -74,7 +74,7 @@ impl PlanReport {
         let share = if all > 0.0 { 100.0 * bytes / all } else { 0.0 };
         let steps = self.steps.len();
         format!(
-            "plan for a processor with {}: {steps} steps, {count} of them by Candle's operations ({share:.0} % of the values moved, copied in and out)",
+            "plan for a processor with {}: {steps} steps, {count} by Candle ({share:.0} % of the moved values, with copies in and out)",
             self.kernels
         )
     }

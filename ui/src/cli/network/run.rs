@@ -13,9 +13,10 @@ use super::chosen::{
     WeightsChoice,
 };
 use super::samples::read_samples;
-use crate::cli::args::{OutputFormat, at_least_one};
+use crate::cli::args::at_least_one;
 use crate::cli::open::say;
-use crate::cli::output::{OutputFile, print, print_json};
+use crate::cli::output::OutputFile;
+use crate::cli::reporting::{ProductOptions, ReportFormat};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkRunArgs {
@@ -23,30 +24,27 @@ pub(crate) struct NetworkRunArgs {
     network: NetworkChoice,
     #[command(flatten)]
     weights: WeightsChoice,
-    /// Samples, as they are: [n, channels, height, width] or [n, features] in an .npy, or
-    /// whatever else `divisi predict` reads. Several tensors, or those of an output in .json,
-    /// have names: {"inputs": [{"name", "datatype", "shape", "data"}, …]} in a .json or each
-    /// line of a .jsonl, or an array for each in an .npz
+    /// Samples: .npy of [n, channels, height, width] or [n, features], or any format of `divisi
+    /// predict`; named tensors in .json, .jsonl or .npz
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Where answers go: [n, classes] as float32 in .npy; or named tensors in .json, or in .jsonl
-    /// a line for each sample
+    /// File for the answers: .npy, .json or .jsonl
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Samples that are run at once at most
+    /// Most samples per batch
     #[arg(long, default_value_t = 8, value_name = "B", value_parser = at_least_one)]
     batch: usize,
     #[command(flatten)]
     place: PlaceChoice,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    product: ProductOptions,
 }
 
 #[derive(Serialize)]
 struct RunReport {
     network: String,
     samples: usize,
-    /// Numbers in an answer.
+    /// The number of values in an answer.
     values: usize,
     batch: usize,
     threads: usize,
@@ -54,13 +52,13 @@ struct RunReport {
     kernels: String,
     elapsed_s: f64,
     synthetic: bool,
-    /// Samples whose answers hold NaN or infinities.
+    /// Samples whose answers contain NaN or infinities.
     nonfinite: usize,
     output: String,
 }
 
 pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
-    let output = OutputFile::at(&args.output)?;
+    let output = OutputFile::new(&args.output, args.product.force)?;
     let mut chosen = ChosenNetwork::new(&args.network)?;
     let file = AnswerFile::of(&args.output, &chosen.graph)?;
     let are_requests = file.is_json() && AnswerFile::named(&args.input).is_json();
@@ -77,7 +75,7 @@ pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
     let nonfinite = rows.chunks(values).filter(|row| !is_finite(row)).count();
     output.write_bytes(&file.bytes(&chosen.graph, &samples, rows)?)?;
     tell(
-        args.format,
+        args.product.format,
         &RunReport {
             network: chosen.name,
             samples: samples.len(),
@@ -108,23 +106,19 @@ fn is_finite(row: &[f32]) -> bool {
     row.iter().all(|value| value.is_finite())
 }
 
-fn tell(format: OutputFormat, report: &RunReport) -> Result<()> {
-    if format == OutputFormat::Json {
-        print_json(report)?;
-    } else {
-        let mut text = format!(
-            "{} samples in {:.2} s, answers in {}",
-            report.samples, report.elapsed_s, report.output
-        );
-        if report.synthetic {
-            text += &format!("\n{SYNTHETIC}: answers mean nothing");
-        }
-        print(&text)?;
+fn tell(format: ReportFormat, report: &RunReport) -> Result<()> {
+    let mut text = format!(
+        "{} samples in {:.2} s, answers in {}",
+        report.samples, report.elapsed_s, report.output
+    );
+    if report.synthetic {
+        text += &format!("\n{SYNTHETIC}: answers mean nothing");
     }
+    format.print(report, &text)?;
     match report.nonfinite {
         0 => Ok(()),
         n => bail!(
-            "{} answered NaN or infinities to {n} of {} samples",
+            "{} returned NaN or infinities for {n} of {} samples",
             report.network,
             report.samples
         ),

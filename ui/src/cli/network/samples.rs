@@ -1,14 +1,15 @@
-//! The samples of one network: of a file, in the form that the network takes.
+//! Reads samples from a file, in the form of the network's input.
 
 use std::path::Path;
 
+use crate::cli::input::InputFile;
 use anyhow::{Context, Result};
 use divisi_model::ensemble::{SampleForm, Samples};
 use divisi_runtime::network::Graph;
 use divisi_runtime::tensor::RowCheck;
 
-/// Reads a file of samples for a network: of named tensors where it takes several, others than
-/// float32 or some of varying length, or where the file holds requests.
+/// Reads a file of samples for a network. Samples have named tensors if the network takes several,
+/// others than float32 or some of varying length, or if the file holds requests.
 pub(super) fn read_samples(path: &Path, graph: &Graph, are_requests: bool) -> Result<Samples> {
     let signature = graph.signature();
     let named = are_requests || !signature.takes_floats() || signature.lengths.is_some();
@@ -19,5 +20,6 @@ pub(super) fn read_samples(path: &Path, graph: &Graph, are_requests: bool) -> Re
         lengths: signature.lengths.as_ref(),
         ..SampleForm::new(graph.input())
     };
-    Samples::read(path, &form).with_context(|| path.display().to_string())
+    let input = InputFile::open(path, "csv")?;
+    Samples::read(input.path(), &form).with_context(|| path.display().to_string())
 }

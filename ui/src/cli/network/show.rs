@@ -1,5 +1,5 @@
-//! `divisi network list` and `divisi network show`: the published networks, and one
-//! network's layers, costs and memory; as JSON also what others need to build it again with
+//! `divisi network list` and `divisi network show`: the published networks, and one network's
+//! layers, costs and memory. The JSON report also holds what is needed to rebuild the network with
 //! the same synthetic weights.
 
 use std::collections::BTreeMap;
@@ -15,13 +15,12 @@ use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
 use super::plan::PlanReport;
-use crate::cli::args::OutputFormat;
-use crate::cli::output::{print, print_json};
+use crate::cli::reporting::ReportOptions;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkListArgs {
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -31,11 +30,11 @@ pub(crate) struct NetworkShowArgs {
     /// Seed of synthetic weights
     #[arg(long, default_value_t = 0, value_name = "S")]
     seed: u64,
-    /// Also print the steps that this processor runs, with their kernels and costs
+    /// Also print this processor's plan: steps, kernels and costs
     #[arg(long)]
     plan: bool,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 /// A network in the list, with 1000 classes.
@@ -50,10 +49,7 @@ struct NetworkRow {
 
 pub(crate) fn list(args: &NetworkListArgs) -> Result<()> {
     let rows: Vec<NetworkRow> = Published::all().map(row).collect::<Result<_>>()?;
-    match args.format {
-        OutputFormat::Json => print_json(&rows),
-        OutputFormat::Text => print(&list_text(&rows)),
-    }
+    args.report.write(&rows, &list_text(&rows))
 }
 
 fn row(network: Published) -> Result<NetworkRow> {
@@ -83,10 +79,10 @@ fn list_text(rows: &[NetworkRow]) -> String {
             row.input
         );
     }
-    text + "\n\nGFLOPs are of one sample; a multiplication and its addition count as two."
+    text + "\n\nGFLOPs are per sample; a multiply-add counts as two."
 }
 
-/// The batch sizes that the report shows memory for.
+/// The batch sizes in the memory report.
 const BATCHES: [usize; 4] = [1, 8, 32, 128];
 
 #[derive(Serialize)]
@@ -98,19 +94,19 @@ struct NetworkReport<'a> {
     parameters: u64,
     flops: u64,
     weight_bytes: u64,
-    /// Weights and activations on one thread, by batch size.
+    /// Planned memory of weights and activations on one thread, by batch size.
     planned_bytes: BTreeMap<usize, u64>,
-    /// Whether the weights are made up, by the recipes in `tensors`.
+    /// Whether the weights are synthetic, by the recipes in `tensors`.
     synthetic: bool,
     seed: u64,
     tensors: Vec<TensorRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<PlanReport>,
-    /// Every node reads values: 0 is the input, node `i` (from 0) makes value `i + 1`.
+    /// Every node reads values: 0 is the input, node `i` (from 0) computes value `i + 1`.
     graph: &'a Graph,
 }
 
-/// A parameter and how its synthetic values are made (`divisi_runtime::network::Filling`).
+/// A parameter and the recipe of its synthetic values (`divisi_runtime::network::Filling`).
 #[derive(Serialize)]
 struct TensorRow {
     name: String,
@@ -122,7 +118,7 @@ struct TensorRow {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum TensorRecipe {
-    /// The key as text, since many readers of JSON have no 64-bit numbers.
+    /// The key as text, since many JSON readers lack 64-bit numbers.
     Uniform {
         key: String,
         bound: f32,
@@ -152,10 +148,7 @@ pub(crate) fn show(args: &NetworkShowArgs) -> Result<()> {
         plan: args.plan.then(|| PlanReport::new(&graph)),
         graph: &graph,
     };
-    match args.format {
-        OutputFormat::Json => print_json(&report),
-        OutputFormat::Text => print(&text(&report)),
-    }
+    args.report.write(&report, &text(&report))
 }
 
 fn planned(graph: &Graph, batch: usize) -> u64 {
@@ -193,8 +186,11 @@ fn text(report: &NetworkReport<'_>) -> String {
     }
     text.pop();
     text += &match report.synthetic {
-        true => format!("\n{SYNTHETIC}: seed {}; none are shipped\n", report.seed),
-        false => "\nthe file holds its weights\n".to_owned(),
+        true => format!(
+            "\n{SYNTHETIC}: seed {}; trained weights are not included\n",
+            report.seed
+        ),
+        false => "\nweights from the network's file\n".to_owned(),
     };
     text += &tensors(&report.graph.signature());
     text += &table(report.graph);
@@ -206,8 +202,8 @@ fn text(report: &NetworkReport<'_>) -> String {
     text
 }
 
-/// Returns a line for each named tensor of a sample and an answer, unless each is a single one
-/// of float32.
+/// Returns a line for each named tensor of a sample and an answer, unless each is a single float32
+/// tensor.
 fn tensors(signature: &Signature) -> String {
     let lengths = signature.lengths.as_ref();
     if lengths.is_none() && signature.takes_floats() && signature.answers_floats() {
@@ -219,13 +215,13 @@ fn tensors(signature: &Signature) -> String {
     };
     let lengths = lengths.map_or_else(String::new, |lengths| {
         let most = lengths.most();
-        format!("\nlengths {lengths}; figures and layers are those at length {most}")
+        format!("\nlengths {lengths}; figures and layers are for length {most}")
     });
     lines("takes", &signature.inputs) + &lines("answers", &signature.outputs) + &lengths + "\n"
 }
 
 fn table(graph: &Graph) -> String {
-    // Files choose the names, and may not steer the terminal by them.
+    // Names come from files and must not contain control sequences of the terminal.
     let name = |node: &Node| one_line(&node.name).into_owned();
     let widths = graph.nodes().iter().map(|n| name(n).chars().count());
     let width = widths.max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `divisi network weights`: synthetic weights as a file that other programs load.
+//! `divisi network weights`: writes synthetic weights to a file for other programs.
 
 use std::path::PathBuf;
 
@@ -7,8 +7,7 @@ use divisi_runtime::network::Weights;
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
-use crate::cli::args::OutputFormat;
-use crate::cli::output::{OutputFile, print, print_json};
+use crate::cli::reporting::{ProductOptions, ReportFormat};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkWeightsArgs {
@@ -17,11 +16,11 @@ pub(crate) struct NetworkWeightsArgs {
     /// Seed of synthetic weights
     #[arg(long, default_value_t = 0, value_name = "S")]
     seed: u64,
-    /// The file to write
+    /// File to write
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    product: ProductOptions,
 }
 
 #[derive(Serialize)]
@@ -35,14 +34,14 @@ struct WeightsReport {
 }
 
 pub(crate) fn run(args: &NetworkWeightsArgs) -> Result<()> {
-    OutputFile::at(&args.output)?;
+    args.product.open(Some(&args.output))?;
     let chosen = ChosenNetwork::new(&args.network)?;
     let weights = Weights::synthetic(&chosen.graph, args.seed);
     let file = args.output.display().to_string();
     let written = weights.write(&chosen.graph, &args.output);
     written.with_context(|| file.clone())?;
     tell(
-        args.format,
+        args.product.format,
         &WeightsReport {
             network: chosen.name,
             tensors: chosen.graph.parameters().len(),
@@ -54,16 +53,14 @@ pub(crate) fn run(args: &NetworkWeightsArgs) -> Result<()> {
     )
 }
 
-fn tell(format: OutputFormat, report: &WeightsReport) -> Result<()> {
-    match format {
-        OutputFormat::Json => print_json(report),
-        OutputFormat::Text => print(&format!(
-            "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
-            report.network,
-            report.seed,
-            report.tensors,
-            report.weight_bytes as f64 / 1e6,
-            report.output
-        )),
-    }
+fn tell(format: ReportFormat, report: &WeightsReport) -> Result<()> {
+    let text = format!(
+        "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
+        report.network,
+        report.seed,
+        report.tensors,
+        report.weight_bytes as f64 / 1e6,
+        report.output
+    );
+    format.print(report, &text)
 }

@@ -1,13 +1,13 @@
-//! One answer as it is kept and reported.
+//! An answer in its stored and in its reported form.
 
 use divisi_model::ensemble::{AnswerKind, Corners, ScoredBox, label_of};
 use serde::{Serialize, Serializer};
 
-/// The mark of a token that the sample does not have.
+/// The mark for positions after a sample's last token.
 const NO_TOKEN: f32 = -1.0;
 
-/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer, and
-/// a mark behind the sample's tokens.
+/// Converts an answer to its stored form. Positions become class numbers, NaN without an answer,
+/// and a mark after the sample's tokens.
 pub(super) fn keep(kind: AnswerKind, row: &[f32], tokens: Option<usize>, to: &mut Vec<f32>) {
     let Some(positions) = kind.positions() else {
         return to.extend_from_slice(row);
@@ -20,18 +20,18 @@ pub(super) fn keep(kind: AnswerKind, row: &[f32], tokens: Option<usize>, to: &mu
     to.resize(end, NO_TOKEN);
 }
 
-/// Returns the number of a class that was kept, or `None` where there is no answer or no token.
+/// Returns the number of a stored class, or `None` if there is no answer or no token.
 pub(super) fn class_of(kept: f32) -> Option<u32> {
     (kept >= 0.0).then_some(kept as u32)
 }
 
-/// Returns what was kept of the tokens that the sample has.
+/// Returns the stored values of the sample's tokens.
 pub(super) fn tokens_in(row: &[f32]) -> &[f32] {
     let own = row.iter().position(|kept| *kept == NO_TOKEN);
     &row[..own.unwrap_or(row.len())]
 }
 
-/// One answer; NaN and infinities are `null`.
+/// An answer in a report; NaN and infinities are `null`.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ReportedAnswer<'a> {
@@ -45,12 +45,12 @@ pub(super) enum ReportedAnswer<'a> {
         values: ReportedValues<'a>,
     },
     Labels {
-        /// The labels that are given, or `None` without an answer.
+        /// The labels, or `None` without an answer.
         labels: Option<Vec<LabelName<'a>>>,
         scores: &'a [f32],
     },
     Mask {
-        /// The number of the class of each pixel, row by row; `None` without an answer.
+        /// The class number of each pixel, row by row, or `None` without an answer.
         mask: Option<Vec<Vec<u32>>>,
     },
     Tokens {
@@ -63,17 +63,17 @@ pub(super) enum ReportedAnswer<'a> {
     },
 }
 
-/// The names of what is in an answer.
+/// The names of the parts of an answer.
 #[derive(Clone, Copy, Default)]
 pub(super) struct AnswerNames<'a> {
-    /// Those of the classes, values or labels, if the ensemble has any.
+    /// The names of the classes, values or labels, if the ensemble has any.
     pub own: Option<&'a [String]>,
-    /// The outputs that values come from with the number of values of each, where these are
-    /// several and have no names of their own.
+    /// The outputs of values with the number of values of each, if there are several outputs and
+    /// the values have no names.
     pub outputs: &'a [(String, usize)],
 }
 
-/// Values by their names, or by those of the outputs that they come from, or without names.
+/// Values by name, by output, or without names.
 pub(super) enum ReportedValues<'a> {
     Unnamed(&'a [f32]),
     Named(&'a [String], &'a [f32]),
@@ -117,7 +117,7 @@ pub(super) struct ReportedBox<'a> {
     corners: Corners,
 }
 
-/// A label by its name, or its number where it has none.
+/// A label by its name, or by its number if it has no name.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum LabelName<'a> {

@@ -1,4 +1,4 @@
-//! The files that answers are written to: one of all, or a folder of masks.
+//! The destination of answers: one file, or a folder of masks.
 
 use std::path::{Path, PathBuf};
 
@@ -11,36 +11,42 @@ use super::report::{AnswersReport, PredictedAnswers};
 use super::table::{csv, npy};
 use crate::cli::output::OutputFile;
 
-/// Where answers go.
+/// The destination of answers.
 pub(super) enum AnswerFiles {
     One(FileFormat, OutputFile),
-    /// A folder, of a PNG for each mask.
-    Masks(PathBuf),
+    /// A folder with a PNG for each mask.
+    Masks {
+        folder: PathBuf,
+        replaces: bool,
+    },
 }
 
 impl AnswerFiles {
-    /// Checks that `path` can be written, as far as that can be known.
-    pub(super) fn at(path: &Path) -> Result<Self> {
+    /// Checks that `path` can be written, as far as possible in advance.
+    pub(super) fn new(path: &Path, replaces: bool) -> Result<Self> {
         if path.is_dir() {
-            return Ok(AnswerFiles::Masks(path.to_owned()));
+            return Ok(AnswerFiles::Masks {
+                folder: path.to_owned(),
+                replaces,
+            });
         }
-        let output = OutputFile::at(path)?;
+        let output = OutputFile::new(path, replaces)?;
         Ok(AnswerFiles::One(FileFormat::of(path, &output)?, output))
     }
 
-    /// Checks that answers of a kind can go there.
+    /// Checks that the destination suits a kind of answers.
     pub(super) fn check(&self, kind: AnswerKind) -> Result<()> {
         match (self, kind) {
             (AnswerFiles::One(..), _) | (_, AnswerKind::Masks { .. }) => Ok(()),
-            (AnswerFiles::Masks(path), _) => bail!(
-                "--output {}: expected a file, since the answers are {}; a folder is for masks",
-                path.display(),
+            (AnswerFiles::Masks { folder, .. }, _) => bail!(
+                "--output {}: expected a file for answers of {}; a folder is only for masks",
+                folder.display(),
                 kind.name()
             ),
         }
     }
 
-    /// Writes the answers to samples of these names, or the numbers of those without.
+    /// Writes the answers to samples, by their names or else by their numbers.
     pub(super) fn write(
         &self,
         answers: &PredictedAnswers,
@@ -49,12 +55,19 @@ impl AnswerFiles {
     ) -> Result<()> {
         match self {
             AnswerFiles::One(format, output) => output.write_bytes(&format.bytes(answers, report)?),
-            AnswerFiles::Masks(folder) => write_masks(folder, answers, names),
+            AnswerFiles::Masks { folder, replaces } => {
+                write_masks(folder, *replaces, answers, names)
+            }
         }
     }
 }
 
-fn write_masks(folder: &Path, answers: &PredictedAnswers, names: &[String]) -> Result<()> {
+fn write_masks(
+    folder: &Path,
+    replaces: bool,
+    answers: &PredictedAnswers,
+    names: &[String],
+) -> Result<()> {
     let Some(positions) = answers.kind().positions() else {
         return Ok(());
     };
@@ -65,7 +78,7 @@ fn write_masks(folder: &Path, answers: &PredictedAnswers, names: &[String]) -> R
             .unwrap_or_else(|| sample.to_string());
         let classes: Vec<Option<u32>> = row.iter().map(|kept| class_of(*kept)).collect();
         let png = to_mask_png(&classes, positions.numbers(), positions.sides())?;
-        OutputFile::at(&folder.join(format!("{name}.png")))?.write_bytes(&png)?;
+        OutputFile::new(&folder.join(format!("{name}.png")), replaces)?.write_bytes(&png)?;
     }
     Ok(())
 }
@@ -79,7 +92,7 @@ pub(super) enum FileFormat {
 }
 
 impl FileFormat {
-    /// Returns the format by the extension of `path`; a device or a pipe gets CSV.
+    /// Returns the format by the extension of `path`. A device or a pipe gets CSV.
     fn of(path: &Path, output: &OutputFile) -> Result<Self> {
         let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         Ok(match end.as_deref() {
@@ -88,7 +101,7 @@ impl FileFormat {
             Some("npy") => FileFormat::Npy,
             _ if !output.is_file() => FileFormat::Csv,
             _ => bail!(
-                "--output {}: expected a name that ends in .csv, .json or .npy, or a folder for masks",
+                "--output {}: expected a .csv, .json or .npy file, or a folder for masks",
                 path.display()
             ),
         })

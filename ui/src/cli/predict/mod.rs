@@ -7,7 +7,7 @@ mod report;
 mod table;
 mod task;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -17,10 +17,11 @@ use divisi_model::ensemble::Samples;
 
 use divisi_door::client::ServerAddress;
 
-use super::args::{OutputFormat, SampleFiles, ServingTarget};
+use super::args::{SampleFiles, ServingTarget};
 use super::goals::GoalArgs;
 use super::open::{OpenedEnsemble, open, say};
-use super::output::{ProgressLine, print, print_json, refuse_flawed};
+use super::output::{ProgressLine, note, print, print_json, refuse_flawed};
+use super::reporting::{ProductOptions, ReportFormat};
 use super::signals::stop_flag;
 use super::tasks::TaskArgs;
 use files::AnswerFiles;
@@ -31,45 +32,41 @@ use table::csv;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
-    target: ServingTarget,
+    pub(super) target: ServingTarget,
     #[command(flatten)]
     tasks: TaskArgs,
     #[command(flatten)]
     goals: GoalArgs,
-    /// Samples: a .csv with a header (a last column `label`, or the last columns for values
-    /// and labels, are compared with), .npy, .npz, .json, .jsonl, an image, or a folder of
-    /// images (labelled by folders of classes); for ensembles of texts a .txt with a text a
-    /// line, or a .csv, .json or .jsonl with fields `text`
+    /// Samples: .csv with a header, .npy, .npz, .json, .jsonl, an image, a folder of images, or
+    /// .txt with a text per line
     #[arg(long, value_name = "FILE", required_unless_present = "text")]
     input: Option<PathBuf>,
-    /// A text to answer, in place of a file; may be there several times
+    /// Text to answer instead of a file; repeatable
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     text: Vec<String>,
     #[command(flatten)]
     files: SampleFiles,
-    /// Also answer for each member
+    /// Also write the answers of each member
     #[arg(long)]
     members: bool,
-    /// Where answers go, as the name ends: .csv, .json or .npy, there [samples, width], of masks
-    /// and tokens the numbers of classes, or, with members, [members + 1, samples, width], the
-    /// ensemble last; for masks also a folder, of a PNG each (default: CSV on standard output)
+    /// File for the answers: .csv, .json, .npy, or a folder of PNGs for masks (default: CSV on
+    /// standard output)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Serve by the matrix in this file
+    /// Serve with the matrix in this file
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Ask the server at this address over HTTP (host:port, or https://host) instead of serving
-    /// here; it serves the ensemble
+    /// Request answers from this server (host:port or https://host) instead of serving here
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["members", "matrix"])]
     server: Option<ServerAddress>,
     #[command(flatten)]
     access: remote::ServerAccess,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    product: ProductOptions,
 }
 
 pub(crate) fn run(args: &PredictArgs) -> Result<()> {
-    let output = args.output.as_deref().map(AnswerFiles::at).transpose()?;
+    let output = args.answer_files()?;
     let stopped = stop_flag();
     args.check_goals()?;
     let opened = match args.tasks.is_set() {
@@ -77,7 +74,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         false => open(&args.target)?,
     };
     if args.members && opened.ensemble.pipeline.is_some() {
-        bail!("--members: the models of a pipeline answer its steps, and no samples");
+        bail!("--members: not supported for pipelines; their models answer steps, not samples");
     }
     if let Some(output) = &output {
         output.check(opened.ensemble.answers)?;
@@ -121,7 +118,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     refuse_flawed(&answers.flawed(), answers.unanswered(), all)
 }
 
-/// Answers the samples by a server.
+/// Requests the answers from a server.
 fn ask(
     args: &PredictArgs,
     address: &ServerAddress,
@@ -153,7 +150,20 @@ fn ask(
 }
 
 impl PredictArgs {
-    /// Returns the name of what is answered.
+    /// Returns the file of answers, or `None` for standard output.
+    fn written(&self) -> Option<&Path> {
+        let output = self.output.as_deref();
+        output.filter(|path| *path != Path::new("-"))
+    }
+
+    fn answer_files(&self) -> Result<Option<AnswerFiles>> {
+        let files = self
+            .written()
+            .map(|path| AnswerFiles::new(path, self.product.force));
+        files.transpose()
+    }
+
+    /// Returns the name of the answered samples.
     fn named(&self) -> String {
         match &self.input {
             Some(path) => path.display().to_string(),
@@ -162,7 +172,7 @@ impl PredictArgs {
     }
 }
 
-/// Reads the samples that are asked for.
+/// Reads the samples of the command line.
 fn samples(args: &PredictArgs, opened: &OpenedEnsemble) -> Result<Samples> {
     match &args.input {
         Some(path) => opened.read_samples(path, &args.files),
@@ -179,19 +189,16 @@ fn tell(
     answers: &PredictedAnswers,
     mut report: AnswersReport<'_>,
 ) -> Result<()> {
-    report.output = args.output.as_ref().map(|p| p.display().to_string());
-    if args.format == OutputFormat::Json {
-        if args.output.is_some() {
-            report.answers.clear();
-        }
+    report.output = args.written().map(|p| p.display().to_string());
+    if args.written().is_some() {
+        report.answers.clear();
+        return args.product.format.print(&report, &summary(&report));
+    }
+    if args.product.format == ReportFormat::Json {
         return print_json(&report);
     }
-    let text = summary(&report);
-    if args.output.is_some() {
-        return print(&text);
-    }
     print(&csv(answers, report.simulated))?;
-    // Standard output carries the answers; the summary goes beside them.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
+    // Standard output carries the answers, standard error the summary.
+    note(&summary(&report));
     Ok(())
 }

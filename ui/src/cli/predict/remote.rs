@@ -1,4 +1,4 @@
-//! Answers of a server that serves the ensemble, over HTTP.
+//! Answers from a server of the ensemble, over HTTP.
 
 use anyhow::{Context, Result, bail, ensure};
 use divisi_door::client::{ClientOptions, HttpClient, ServerAddress};
@@ -10,24 +10,22 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The name of the input of an ensemble whose samples have no names.
+/// The input name of an ensemble without input names.
 const INPUT: &str = "input";
 
-/// Samples of a request at most.
+/// The largest number of samples in a request.
 const SAMPLES: usize = 256;
 
-/// The variable that holds a key, so that no list of processes shows it.
+/// The variable with the key. Process lists do not show it.
 const KEY: &str = "DIVISI_KEY";
 
-/// The key that a server wants to see, and the certificate that it has to show, as options.
+/// The client's key and the trusted certificates, as options.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ServerAccess {
-    /// The key that the server asks for (default: the variable DIVISI_KEY, which no list of
-    /// processes shows)
+    /// Key for the server (default: DIVISI_KEY, hidden from process lists)
     #[arg(long, value_name = "TOKEN", requires = "server")]
     key: Option<String>,
-    /// Trust servers whose certificates are signed by those of this file, instead of those that
-    /// this machine trusts
+    /// CA certificates of the server, a PEM file (default: this machine's)
     #[arg(long, value_name = "FILE", requires = "server")]
     trust: Option<PathBuf>,
 }
@@ -42,7 +40,7 @@ impl ServerAccess {
     }
 }
 
-/// The model that is asked, and how.
+/// The requested model and the parameters of the request.
 pub(super) struct TargetModel {
     /// Its name.
     pub(super) name: String,
@@ -50,12 +48,12 @@ pub(super) struct TargetModel {
     pub(super) parameters: Map<String, Value>,
 }
 
-/// The variants that answered, where the server says so.
+/// The variants that answered, if the server reports them.
 #[derive(Default, Serialize)]
 pub(crate) struct AnsweredBy {
-    /// The samples of each.
+    /// The number of samples of each variant.
     variants: BTreeMap<String, usize>,
-    /// The samples whose answers missed a goal.
+    /// The number of samples whose answers missed a goal.
     missed_a_goal: usize,
 }
 
@@ -69,12 +67,12 @@ impl AnsweredBy {
         }
     }
 
-    /// Whether the server does not say so.
+    /// Returns whether the server reported no variants.
     pub(super) fn is_empty(&self) -> bool {
         self.variants.is_empty()
     }
 
-    /// Returns a line for each variant, and one for those that missed a goal.
+    /// Returns a line for each variant, and one for missed goals.
     pub(super) fn lines(&self) -> Vec<String> {
         let variants = self.variants.iter();
         let mut lines: Vec<String> = variants
@@ -99,7 +97,8 @@ pub(super) fn predict(
     let width = ensemble.answer_width();
     let specs = inputs(&mut server, &asked.name, ensemble)?;
     let mut answered_by = AnsweredBy::default();
-    // Those of one length go together, and that may be one alone. Goals are those of one sample.
+    // A request holds samples of one length, which may mean a single one. Goals apply to one
+    // sample.
     let at_once = match ensemble.lengths.is_some() || !asked.parameters.is_empty() {
         true => 1,
         false => SAMPLES,
@@ -124,8 +123,8 @@ pub(super) fn predict(
     Ok(answered_by)
 }
 
-/// Returns the inputs that the server takes. Samples of a single tensor have no name here: a network
-/// alone is served under the name that its file has, an ensemble under another.
+/// Returns the inputs that the server expects. An unnamed single tensor has another name there: the
+/// file's for a network, a default for an ensemble.
 fn inputs(server: &mut HttpClient, model: &str, ensemble: &Ensemble) -> Result<Vec<TensorSpec>> {
     if let Some(specs) = &ensemble.tensors {
         return Ok(specs.clone());
@@ -133,14 +132,14 @@ fn inputs(server: &mut HttpClient, model: &str, ensemble: &Ensemble) -> Result<V
     let names = server.input_names(model)?;
     let name = match &names[..] {
         [single] => single,
-        // The server refuses it, and says what it takes.
+        // The server refuses the request, and its error names the expected inputs.
         _ => INPUT,
     };
     let sample: Vec<usize> = ensemble.input.shape.into();
     Ok(vec![TensorSpec::fixed(name, DataType::Fp32, &sample)])
 }
 
-/// Brings the outputs of a network into the order of its file, whatever the server's is.
+/// Sorts the outputs of a network into the order of its file, whatever the server's order is.
 fn in_order(outputs: &mut [NamedTensor], ensemble: &Ensemble) {
     let [member] = &ensemble.members[..] else {
         return;
@@ -149,7 +148,7 @@ fn in_order(outputs: &mut [NamedTensor], ensemble: &Ensemble) {
     outputs.sort_by_key(|output| own.iter().position(|spec| spec.name == output.name));
 }
 
-/// Reads rows as named tensors: the inputs of an ensemble are the outputs of a signature.
+/// Converts rows to named tensors. The inputs of an ensemble are the outputs of a signature.
 fn tensors(
     outputs: Vec<TensorSpec>,
     lengths: Option<divisi_runtime::tensor::Lengths>,
@@ -176,7 +175,7 @@ fn tensors(
     Ok(wire.collect())
 }
 
-/// Returns the numbers of each sample in all outputs, one sample after another.
+/// Returns the values of each sample in all outputs, one sample after another.
 fn rows(outputs: &[NamedTensor], count: usize) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     for NamedTensor { name, tensor } in outputs {

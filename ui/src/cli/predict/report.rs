@@ -1,4 +1,4 @@
-//! Answers, collected for each sample, in JSON and as a line of text.
+//! Collects the answers to all samples, for JSON and for a line of text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,29 +22,29 @@ pub(crate) struct PredictedAnswers {
     kind: AnswerKind,
     /// The names of the classes, values or labels, if the ensemble has any.
     answer_names: Option<Vec<String>>,
-    /// The outputs that values come from, with the number of values of each, where these are
-    /// several.
+    /// The outputs of values with the number of values of each, if there are several outputs.
     outputs: Vec<(String, usize)>,
     own: OwnAnswers,
-    /// The ensemble's answers, `[samples, width]`: of positions the numbers of their classes.
+    /// The ensemble's answers, `[samples, width]`. Positions are stored as class numbers.
     scores: Vec<f32>,
-    /// The answers against targets, where these are known and mean something.
+    /// The comparison with targets, if these are known and meaningful.
     tally: Option<(MeasureTally, Targets)>,
-    /// The name and the rows of each member, if they were asked for.
+    /// The name and the rows of each member, if requested.
     members: Vec<(String, Vec<f32>)>,
     names: Vec<String>,
     flaws: Vec<Flaws>,
-    /// The text of each sample, or none where samples are no texts.
+    /// The text of each sample, or empty if samples are not texts.
     texts: Vec<String>,
-    /// The tokens of each sample where answers are tokens, or none where all have as many.
+    /// The number of tokens of each sample if answers are tokens, or empty if all have the same
+    /// number.
     tokens: Vec<Option<usize>>,
-    /// The text of each token of each sample, where answers are tokens of texts.
+    /// The text of each token of each sample, if answers are tokens of texts.
     token_texts: Vec<Vec<String>>,
 }
 
 impl PredictedAnswers {
-    /// Starts without answers to `samples`, to compare them with targets where these mean
-    /// something.
+    /// Creates an empty collection of answers to `samples`. They are compared with targets if these
+    /// are meaningful.
     pub(crate) fn new(
         ensemble: &Ensemble,
         with_members: bool,
@@ -97,7 +97,7 @@ impl PredictedAnswers {
         }
     }
 
-    /// Returns the number of samples that were answered.
+    /// Returns the number of answered samples.
     pub(crate) fn len(&self) -> usize {
         self.scores.len() / self.width()
     }
@@ -107,7 +107,7 @@ impl PredictedAnswers {
         self.texts.get(sample).map(String::as_str)
     }
 
-    /// Whether samples are texts.
+    /// Returns whether samples are texts.
     pub(super) fn has_texts(&self) -> bool {
         !self.texts.is_empty()
     }
@@ -122,7 +122,7 @@ impl PredictedAnswers {
         self.kind
     }
 
-    /// Returns the number of numbers that are kept of an answer.
+    /// Returns the number of stored values per answer.
     pub(super) fn width(&self) -> usize {
         let positions = self.kind.positions();
         positions.map_or(self.kind.width(), |positions| positions.count())
@@ -133,7 +133,7 @@ impl PredictedAnswers {
         self.answer_names.as_deref()
     }
 
-    /// Returns the names of what is in an answer.
+    /// Returns the names of the parts of an answer.
     pub(super) fn names(&self) -> AnswerNames<'_> {
         AnswerNames {
             own: self.answer_names(),
@@ -146,7 +146,7 @@ impl PredictedAnswers {
         self.scores.chunks_exact(self.width())
     }
 
-    /// Returns the name and the rows of each member, if they were asked for.
+    /// Returns the name and the rows of each member, if requested.
     pub(super) fn members(&self) -> impl Iterator<Item = (&str, &[f32])> {
         self.members
             .iter()
@@ -169,14 +169,14 @@ impl PredictedAnswers {
         FlawedMember::of(&self.names, &self.flaws)
     }
 
-    /// Returns the rows of the members, if they were asked for, then those of the ensemble.
+    /// Returns the rows of the members, if requested, then those of the ensemble.
     pub(super) fn values(&self) -> impl Iterator<Item = &f32> {
         let members = self.members.iter().flat_map(|(_, rows)| rows);
         members.chain(&self.scores)
     }
 }
 
-/// Returns the outputs that values come from, if all members have the same and these are several.
+/// Returns the outputs of values, if all members have the same outputs and there are several.
 fn outputs(ensemble: &Ensemble) -> Vec<(String, usize)> {
     let of = |member: &Arc<Member>| -> Vec<(String, usize)> {
         let signature = member.graph.signature();
@@ -212,7 +212,7 @@ fn token_texts(ensemble: &Ensemble, samples: &Samples) -> Vec<Vec<String>> {
         let pieces = input
             .tokenizer()
             .pieces(&sample.text, sample.pair.as_deref());
-        // The same text became a sample before.
+        // The same text was tokenised before, so this cannot fail.
         pieces.unwrap_or_default()
     });
     pieces.collect()
@@ -234,24 +234,24 @@ pub(crate) struct AnswersReport<'a> {
     #[serde(skip)]
     qualities: Vec<Quality>,
     synthetic: bool,
-    /// Whether a device is simulated: its answers are constants.
+    /// Whether a device is simulated, so that answers are constants.
     pub simulated: bool,
     pub output: Option<String>,
     /// Samples without an answer: a member answered NaN or infinities.
     unanswered: usize,
-    /// How many texts lost their end, if any did.
+    /// The number of truncated texts in words, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut: Option<String>,
     flawed: Vec<FlawedMember>,
     pub answers: Vec<AnswerRow<'a>>,
 }
 
-/// The answer to a sample, and those of the members that were asked for.
+/// The answer to a sample, and the members' answers if requested.
 #[derive(Serialize)]
 pub(crate) struct AnswerRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
-    /// The part of the text that each token stands for.
+    /// The part of the text behind each token.
     #[serde(skip_serializing_if = "Option::is_none")]
     token_texts: Option<&'a [String]>,
     #[serde(flatten)]
@@ -268,9 +268,9 @@ struct MemberAnswer<'a> {
     answer: ReportedAnswer<'a>,
 }
 
-/// The facts about a run that a report contains beside the answers.
+/// The facts about a run in a report.
 pub(crate) struct RunFacts {
-    /// The name of what answered.
+    /// The name of the ensemble or the task.
     name: String,
     answered_by: Option<AnsweredBy>,
     elapsed: Duration,
@@ -292,7 +292,7 @@ impl RunFacts {
         }
     }
 
-    /// The same, answered by a server under a name.
+    /// Returns the facts for answers from a server, under a name.
     pub(super) fn of_server(self, name: String, answered_by: AnsweredBy) -> Self {
         RunFacts {
             name,
@@ -336,7 +336,7 @@ fn figures(kind: AnswerKind, known: &[Quality]) -> BTreeMap<&'static str, Option
 
 fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
     let (kind, names) = (answers.kind(), answers.names());
-    // The class of a member is told by its number alone.
+    // A member's class is reported by its number only.
     let of_member = match kind.is_of_classes() {
         true => AnswerNames::default(),
         false => names,

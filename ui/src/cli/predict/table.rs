@@ -10,8 +10,8 @@ use divisi_runtime::words::csv_field;
 use super::answer::class_of;
 use super::report::PredictedAnswers;
 
-/// Returns a CSV row for each sample: its text, if it has one, its class or labels (empty if there is no answer) and
-/// scores, or its values; then the same of each member that was asked for.
+/// Returns a CSV row for each sample: its text (if it has one), its class or labels (empty without
+/// an answer) and scores, or its values; then the same columns for each requested member.
 pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     if let Some(rows) = answers.kind().boxes() {
         return boxes(answers, rows, simulated);
@@ -52,8 +52,8 @@ pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     text
 }
 
-/// Returns a CSV row for each box: its sample, the member that returned it (nothing for the
-/// ensemble), class, score and corners.
+/// Returns a CSV row for each box: sample, member (empty for the ensemble), class, score and
+/// corners.
 fn boxes(answers: &PredictedAnswers, rows: BoxRows, simulated: bool) -> String {
     let mut text = String::from("sample,member,class,score,left,top,right,bottom");
     let end = if simulated { ",yes" } else { "" };
@@ -78,8 +78,8 @@ fn boxes(answers: &PredictedAnswers, rows: BoxRows, simulated: bool) -> String {
     text
 }
 
-/// Returns a CSV row for each token of a text: its sample, the text that it stands for, its class
-/// (empty if there is no answer), and its class by each member that was asked for.
+/// Returns a CSV row for each token of a text: sample, text, class (empty without an answer), and
+/// the class of each requested member.
 fn tags(answers: &PredictedAnswers, simulated: bool) -> String {
     let mut text = String::from("sample,token,text,class");
     for (name, _) in answers.members() {
@@ -164,7 +164,7 @@ fn write_row(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
             let class = label_of(row);
             let number = class.map_or(String::new(), |class| class.to_string());
             match answers.answer_names() {
-                // Readers of texts want words; other tables stay as programs know them.
+                // Readers of texts need words; other tables keep numbers for programs.
                 Some(names) if answers.has_texts() => {
                     let name = class.and_then(|class| names.get(class));
                     let name = name.map_or(String::new(), |name| csv_field(name).into_owned());
@@ -186,8 +186,8 @@ fn write_row(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
     }
 }
 
-/// Writes the share of pixels of each class, or nothing for each where there is no answer. A
-/// single class has number 1 in masks.
+/// Writes the share of pixels of each class, or empty cells without an answer. A single class has
+/// number 1 in masks.
 fn write_shares(text: &mut String, classes: u32, row: &[f32]) {
     let first = u32::from(classes == 1);
     let answered = row.iter().all(|kept| kept.is_finite());
@@ -200,7 +200,7 @@ fn write_shares(text: &mut String, classes: u32, row: &[f32]) {
     }
 }
 
-/// Writes the class of each token, or nothing where there is no answer.
+/// Writes the class of each token, or empty cells without an answer.
 fn write_tokens(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
     for kept in row {
         let class = class_of(*kept).map(|class| vec![class as usize]);
@@ -208,7 +208,7 @@ fn write_tokens(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
     }
 }
 
-/// Returns labels by their names or numbers, separated by `;`, as files of samples list them.
+/// Returns labels by name or number, separated by `;` as in files of samples.
 fn labels(answers: &PredictedAnswers, given: &[usize]) -> String {
     let name = |label: &usize| {
         let names = answers.answer_names();
@@ -219,9 +219,9 @@ fn labels(answers: &PredictedAnswers, given: &[usize]) -> String {
     csv_field(&given.join(";")).into_owned()
 }
 
-/// Returns answers as `.npy` of shape `[samples, width]`; with members
-/// `[members + 1, samples, width]`, the ensemble last. Positions are in place of the width, and
-/// the numbers of their classes the values.
+/// Returns answers as `.npy` of shape `[samples, width]`, or with members `[members + 1, samples,
+/// width]`, the ensemble last. For positions the width is their number, and the values are class
+/// numbers.
 pub(crate) fn npy(answers: &PredictedAnswers) -> Vec<u8> {
     let (samples, width) = (answers.len(), answers.width());
     let values = answers.values().copied();

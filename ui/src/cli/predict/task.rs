@@ -1,4 +1,4 @@
-//! Samples that a variant of a task answers.
+//! Predictions by a variant of a task.
 
 use anyhow::{Result, bail};
 use divisi_model::ensemble::Ensemble;
@@ -8,8 +8,8 @@ use divisi_tasks::routing::alone;
 use super::PredictArgs;
 use crate::cli::open::{OpenedEnsemble, say};
 
-/// Opens the variant of a task that answers queries of such goals by themselves, or, where a server is
-/// asked, the ensemble whose samples it takes.
+/// Opens the variant of a task for queries with these goals. With a server it opens the ensemble
+/// that defines the samples.
 pub(super) fn open(args: &PredictArgs) -> Result<OpenedEnsemble> {
     let FoundDevices { devices, notices } = args.target.device_choice().find(&[])?;
     say(&notices);
@@ -20,7 +20,7 @@ pub(super) fn open(args: &PredictArgs) -> Result<OpenedEnsemble> {
     };
     if args.server.is_some() {
         let Some((_, ensemble)) = tasks.whole(task) else {
-            bail!("--task {}: it has no variants", args.tasks.name());
+            bail!("--task {}: the task has no variants", args.tasks.name());
         };
         return Ok(OpenedEnsemble::new(Ensemble::clone(ensemble), devices));
     }
@@ -28,26 +28,23 @@ pub(super) fn open(args: &PredictArgs) -> Result<OpenedEnsemble> {
     let accuracy = tasks.catalog().variant(chosen).accuracy.value();
     let words = tasks.words(chosen);
     say(&[format!(
-        "{words} answers: {accuracy} of the rows that it was registered with were right"
+        "{words} answers; accuracy at registration: {accuracy}"
     )]);
     let ensemble = &tasks.entries()[tasks.group_of(chosen)].ensemble;
     Ok(OpenedEnsemble::new(Ensemble::clone(ensemble), devices))
 }
 
 impl PredictArgs {
-    /// Refuses goals where nothing can choose by them.
+    /// Refuses goals without a task or a server to choose by them.
     pub(super) fn check_goals(&self) -> Result<()> {
         let has_choice = self.tasks.is_set() || self.server.is_some();
         if self.goals.is_set() && !has_choice {
-            bail!(
-                "--accuracy, --latency, --cost, --prefer: expected with --task, whose variants can be \
-                 chosen from, or with --server"
-            );
+            bail!("--accuracy, --latency, --cost and --prefer require --task or --server");
         }
         Ok(())
     }
 
-    /// Returns the model that a server is asked: the task, or the ensemble.
+    /// Returns the model name for a server: the task, or the ensemble.
     pub(super) fn model(&self, ensemble: &Ensemble) -> String {
         match self.tasks.is_set() {
             true => self.tasks.name(),

@@ -1,4 +1,4 @@
-//! The answers of a member in bytes, beside those in float32.
+//! The answers of a member in int8, compared with float32.
 
 use anyhow::Result;
 use divisi_model::ensemble::{MeasureTally, Quality, label_of};
@@ -8,18 +8,18 @@ use divisi_runtime::compute::calibration::{
 
 use super::model::{QuantizedMember, QuantizedModel, SpreadRows};
 
-/// A member that was calibrated, and how it answers then.
+/// A calibrated member and its answers.
 pub(super) struct MeasuredMember {
     pub name: String,
     pub calibrated: CalibratedNetwork,
-    /// The names of the layers with weights, and whether each is computed in bytes.
+    /// The names of the layers with weights, and whether each is computed in int8.
     pub layers: Vec<(String, bool)>,
-    /// The cost of layers in bytes that might have been kept, as shares of the error.
+    /// The shares of the error caused by layers in int8 that could stay in float32.
     pub costs: Vec<(String, f64)>,
     pub signal: SignalAndNoise,
-    /// The share of samples whose class is the same, where answers are classes.
+    /// The share of samples with the same class, if answers are classes.
     pub agreement: Option<f64>,
-    /// The measures in float32 and in bytes, where samples have targets.
+    /// The measures in float32 and in int8, if samples have targets.
     pub qualities: [Vec<Quality>; 2],
 }
 

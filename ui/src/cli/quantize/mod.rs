@@ -1,5 +1,4 @@
-//! `divisi quantize`: the ranges by which networks are computed in bytes, found from samples and
-//! written to files that manifests name.
+//! `divisi quantize`: calibrates networks for int8 from samples, and writes files for manifests.
 
 mod measured;
 mod model;
@@ -15,8 +14,9 @@ use divisi_runtime::compute::calibration::{
 };
 use divisi_runtime::network::Shape;
 
-use super::args::{OutputFormat, SampleFiles, at_least_one, parse_shape};
-use super::output::{ProgressLine, print, print_json};
+use super::args::{SampleFiles, at_least_one, parse_shape};
+use super::output::ProgressLine;
+use crate::cli::reporting::ProductOptions;
 use measured::MeasuredMember;
 use model::{QuantizedMember, QuantizedModel, SpreadRows};
 use outputs::Outputs;
@@ -24,51 +24,43 @@ use report::QuantizeReport;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct QuantizeArgs {
-    /// An ensemble's folder or manifest, an .onnx file, a built-in ensemble; or, with --weights, a
-    /// .toml file of layers
+    /// Ensemble folder or manifest, .onnx file, built-in ensemble, or with --weights a .toml file
+    /// of layers
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Samples such as those that will be served, in any form that `divisi predict` reads, of a few
-    /// hundred rows; with labels or other targets the measures of both precisions are printed
-    /// (default: the manifest's calibration samples)
+    /// A few hundred typical samples, in any format of `divisi predict` (default: the manifest's
+    /// calibration samples)
     #[arg(long = "calibration", value_name = "FILE")]
     input: Option<PathBuf>,
     #[command(flatten)]
     files: SampleFiles,
-    /// How the range of a value is chosen: from its least number to its greatest, without the
-    /// outermost numbers, or so that bytes keep most of its distribution
+    /// How to choose a value's range: its extremes, without outliers, or by its distribution
     #[arg(long, value_enum, default_value_t)]
     method: NamedMethod,
-    /// The share of numbers in a range, in percent, for --method percentile (default: 99.99)
+    /// Percentage of numbers within a range, for --method percentile (default: 99.99)
     #[arg(long, value_name = "P", value_parser = parse_percentile)]
     percentile: Option<Percentile>,
-    /// The most samples that are looked at, spread evenly over the file
+    /// Most samples to read, spread evenly over the file
     #[arg(long, default_value_t = 256, value_name = "N", value_parser = at_least_one)]
     rows: usize,
-    /// Layers that stay in float32: auto (the first and the last one with weights, each if it costs
-    /// more than a quarter of the error, of few layers more), none, or names split by commas, where
-    /// `first` and `last` stand for these
+    /// Layers to keep in float32: auto, none, or names split by commas, also `first` and `last`
     #[arg(long, default_value = "auto", value_name = "LAYERS")]
     keep: KeptLayers,
-    /// The member to calibrate alone (default: all)
+    /// Member to calibrate (default: all)
     #[arg(long, value_name = "NAME")]
     member: Option<String>,
-    /// The file of weights of a .toml file of layers
+    /// Weights for a .toml file of layers
     #[arg(long, value_name = "FILE", conflicts_with = "member")]
     weights: Option<PathBuf>,
-    /// A sample of an .onnx file alone that leaves dimensions open, or of a file of layers:
+    /// Sample shape of a .toml file of layers, or of an .onnx file with open dimensions:
     /// channels,height,width or features
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
     shape: Option<Shape>,
-    /// The file to write; of several members the folder of their files (default: NAME.int8.json
-    /// beside the model)
+    /// File to write, or folder for several members (default: NAME.int8.json next to the model)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace files that exist
-    #[arg(long)]
-    force: bool,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    product: ProductOptions,
 }
 
 /// The name of a method.
@@ -101,7 +93,7 @@ pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
         let measured = calibrated(&model, member, &rows, &options);
         measured.with_context(|| format!("member `{}`", member.name))
     });
-    // Nothing is written before all of them are calibrated.
+    // Files are written only after all members are calibrated.
     let measured = measured.collect::<Result<Vec<_>>>()?;
     let texts = model.members.iter().zip(&measured);
     let texts = texts.map(|(member, m)| m.calibrated.calibration.to_json(&member.graph));
@@ -109,22 +101,19 @@ pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     let members: Vec<_> = measured.into_iter().zip(outputs.names()).collect();
     let rows = args.rows.min(samples.len());
     let report = QuantizeReport::new(&model, method, (&samples, rows), &members);
-    match args.format {
-        OutputFormat::Json => print_json(&report),
-        OutputFormat::Text => print(&report.text()),
-    }
+    args.product.format.print(&report, &report.text())
 }
 
 fn method(args: &QuantizeArgs) -> Result<RangeMethod> {
     Ok(match (args.method, args.percentile) {
         (NamedMethod::Percentile, share) => RangeMethod::Percentile(share.unwrap_or_default()),
-        (_, Some(_)) => bail!("--percentile: belongs to `--method percentile`"),
+        (_, Some(_)) => bail!("--percentile requires --method percentile"),
         (NamedMethod::MinMax, None) => RangeMethod::MinMax,
         (NamedMethod::Entropy, None) => RangeMethod::Entropy,
     })
 }
 
-/// Calibrates a member and measures what it then answers.
+/// Calibrates a member and measures its answers.
 fn calibrated(
     model: &QuantizedModel,
     member: &QuantizedMember,
@@ -147,7 +136,7 @@ fn calibrated(
 }
 
 impl SpreadRows<'_> {
-    /// Returns an error with the row of the file in place of that of the samples looked at.
+    /// Returns the error with the row of the file instead of the row of the selected samples.
     fn placed(&self, error: CalibrationError) -> CalibrationError {
         match error {
             CalibrationError::Sample { row, at } => CalibrationError::Sample {

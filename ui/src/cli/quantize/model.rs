@@ -1,4 +1,4 @@
-//! The networks that are calibrated, and the samples that they see.
+//! The networks to calibrate and their samples.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -19,27 +19,27 @@ use super::QuantizeArgs;
 use crate::cli::network::chosen::layers;
 use crate::cli::open::read_samples;
 
-/// The networks of an ensemble, or one alone.
+/// The networks of an ensemble, or a single network.
 pub(super) struct QuantizedModel {
     pub name: String,
     pub members: Vec<QuantizedMember>,
-    /// The folder of its files, unless it is built in.
+    /// The folder of its files, or `None` if it is built in.
     pub folder: Option<PathBuf>,
     pub answers: AnswerKind,
     pub answer_names: Option<Vec<String>>,
     pub own: OwnAnswers,
-    /// The ensemble, unless it is a file of layers.
+    /// The ensemble, or `None` for a file of layers.
     ensemble: Option<Ensemble>,
 }
 
-/// A network that is calibrated.
+/// A network to calibrate.
 pub(super) struct QuantizedMember {
     pub name: String,
     pub graph: Arc<Graph>,
     pub weights: Arc<Weights>,
     /// Its number among all members.
     pub index: MemberIndex,
-    /// The shape of samples, and what the network takes of them.
+    /// The shape of samples, and the network's input.
     input: (Shape, Option<Input>),
 }
 
@@ -55,15 +55,17 @@ impl QuantizedModel {
         let mut files = ensemble_files(&args.model)?;
         if let Some(shape) = args.shape {
             let shaped = files.shaped(shape);
-            files = shaped.context("--shape: expected an .onnx file alone, or --weights")?;
+            files = shaped.context("--shape requires a single .onnx file, or --weights")?;
         }
         let ensemble = Ensemble::read(&files)?;
         if ensemble.pipeline.is_some() {
-            bail!("the models of a pipeline take what its steps make, and no samples");
+            bail!(
+                "pipelines cannot be calibrated: their models read the outputs of steps, not samples"
+            );
         }
         if ensemble.is_synthetic() {
             bail!(
-                "ensemble `{}` has synthetic weights: ranges would mean nothing",
+                "ensemble `{}` has synthetic weights: its ranges are meaningless",
                 ensemble.name
             );
         }
@@ -118,33 +120,33 @@ impl QuantizedModel {
         })
     }
 
-    /// Fails where a member's file was quantised as a whole before.
+    /// Fails if a member's file is already quantised as a whole.
     pub(super) fn refuse_quantised(&self) -> Result<()> {
         let mut members = self.members.iter();
         let whole = |m: &&QuantizedMember| m.own_scales().is_some_and(OwnScales::is_whole);
         match members.find(whole) {
             Some(member) => bail!(
-                "member `{}`: expected a network of float32, found one that was quantised before: \
-                 its own scales are used without being asked, and a calibration would change nothing",
+                "member `{}`: expected a float32 network, found a quantised one: its own scales are \
+                 used, and a calibration has no effect",
                 member.name
             ),
             None => Ok(()),
         }
     }
 
-    /// Returns warnings of members that were quantised in part.
+    /// Returns warnings of members that are already quantised in part.
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> + '_ {
         self.members.iter().filter_map(|member| {
             let own = member.own_scales()?;
             let (name, layers, all) = (&member.name, own.layers, own.weighted);
             Some(format!(
-                "{name}: {layers} of {all} layers were quantised before and keep the file's own \
-                 scales; this calibration is for the others"
+                "{name}: {layers} of {all} layers are already quantised and keep the file's scales; \
+                 this calibration covers the others"
             ))
         })
     }
 
-    /// Reads the samples that are named, or takes those of the manifest.
+    /// Reads the samples of the command line, or else of the manifest.
     pub(super) fn samples(&self, args: &QuantizeArgs) -> Result<Arc<Samples>> {
         let (named, files) = (&args.input, &args.files);
         let samples = match (named, &self.ensemble) {
@@ -164,13 +166,13 @@ impl QuantizedModel {
 }
 
 impl QuantizedMember {
-    /// Returns the scales that its file has, if it was quantised before.
+    /// Returns the scales in its file, if the file is quantised.
     fn own_scales(&self) -> Option<OwnScales> {
         OwnScales::of(&self.graph)
     }
 }
 
-/// Returns the kind of answers of a network alone, and of its numbers.
+/// Returns the kind of a single network's answers, and of its values.
 fn answers(graph: &Graph, weights: &Weights) -> Result<(AnswerKind, OutputKind)> {
     let output = graph.output();
     let count = AnswerWidth::new(u32::try_from(output.elements())?)?;
@@ -190,7 +192,7 @@ fn answers(graph: &Graph, weights: &Weights) -> Result<(AnswerKind, OutputKind)>
     })
 }
 
-/// Samples spread evenly over a file, as a member takes them.
+/// Samples spread evenly over a file, in the form of a member's input.
 pub(super) struct SpreadRows<'a> {
     samples: &'a Samples,
     member: &'a QuantizedMember,
@@ -220,7 +222,7 @@ impl<'a> SpreadRows<'a> {
         index * self.samples.len() / self.count
     }
 
-    /// Returns samples as the network takes them.
+    /// Returns samples in the form of the network's input.
     pub(super) fn read(&self, range: Range<usize>) -> Vec<f32> {
         let (sample, input) = &self.member.input;
         let width = self.member.graph.input().elements();

@@ -1,4 +1,4 @@
-//! The files that calibrations are written to: all of them, or none.
+//! The files of calibrations, written all or not at all.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::model::QuantizedModel;
 use crate::cli::output::OutputFile;
 use crate::cli::signals::stop_flag;
 
-/// The files to write, one for each member, checked before the work that makes their contents.
+/// The files to write, one for each member, checked before the calibration.
 pub(super) struct Outputs {
     files: Vec<(OutputFile, PathBuf)>,
 }
@@ -18,12 +18,12 @@ pub(super) struct Outputs {
 impl Outputs {
     pub(super) fn of(args: &QuantizeArgs, model: &QuantizedModel) -> Result<Self> {
         let paths = paths(args, model)?;
-        if !args.force {
+        if !args.product.force {
             check_new(&paths)?;
         }
         let files = paths
             .into_iter()
-            .map(|path| Ok((OutputFile::at(&path)?, path)));
+            .map(|path| Ok((OutputFile::new(&path, true)?, path)));
         Ok(Outputs {
             files: files.collect::<Result<_>>()?,
         })
@@ -36,9 +36,9 @@ impl Outputs {
             .map(|(_, path)| path.display().to_string())
     }
 
-    /// Writes a text to each file. Until all of them are on the disk, every file is as it was.
+    /// Writes a text to each file. No file changes until all texts are on the disk.
     pub(super) fn write(&self, texts: &[String]) -> Result<()> {
-        // Whoever ends the program now waits for the few files.
+        // A signal now waits until the few files are in place.
         let _ended = stop_flag();
         let mut prepared = Vec::new();
         for ((file, _), text) in self.files.iter().zip(texts) {
@@ -58,7 +58,7 @@ impl Outputs {
 fn paths(args: &QuantizeArgs, model: &QuantizedModel) -> Result<Vec<PathBuf>> {
     let folder = args.output.as_ref().filter(|path| path.is_dir());
     if folder.is_none() && args.output.is_some() && model.members.len() > 1 {
-        bail!("--output: expected a folder that exists, since there are several members");
+        bail!("--output: expected an existing folder for several members");
     }
     let paths = model.members.iter().map(|member| {
         let name = format!("{}.int8.json", member.name);
@@ -66,13 +66,13 @@ fn paths(args: &QuantizeArgs, model: &QuantizedModel) -> Result<Vec<PathBuf>> {
             (_, Some(folder), _) => Ok(folder.join(name)),
             (Some(file), None, _) => Ok(file.clone()),
             (None, None, Some(folder)) => Ok(folder.join(name)),
-            (None, None, None) => bail!("--output: expected, since the ensemble is built in"),
+            (None, None, None) => bail!("--output is required for a built-in ensemble"),
         }
     });
     paths.collect()
 }
 
-/// Refuses files that exist, and says how to go on.
+/// Refuses existing files and suggests options.
 fn check_new(paths: &[PathBuf]) -> Result<()> {
     let there: Vec<&Path> = paths
         .iter()
@@ -96,7 +96,7 @@ fn check_new(paths: &[PathBuf]) -> Result<()> {
     )
 }
 
-/// Puts files in their places, and names those that are new where one cannot be.
+/// Moves files into place. On an error, names the files that are already replaced.
 fn put(prepared: Vec<PreparedFile>) -> Result<()> {
     let paths: Vec<PathBuf> = prepared.iter().map(|file| file.path().to_owned()).collect();
     for (at, file) in prepared.into_iter().enumerate() {
@@ -105,14 +105,14 @@ fn put(prepared: Vec<PreparedFile>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the error of files the first `new` of which were replaced.
+/// Returns the error for files of which the first `new` were replaced.
 fn stopped(paths: &[PathBuf], new: usize, why: anyhow::Error) -> anyhow::Error {
     let (done, left) = paths.split_at(new);
     let named = |paths: &[PathBuf]| listed(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
     let said = match done {
         [] => "no file was changed".to_owned(),
         _ => format!(
-            "new: {}; as before: {}; --force writes all again",
+            "replaced: {}; unchanged: {}; --force rewrites all",
             named(done),
             named(left)
         ),

@@ -11,7 +11,7 @@ use super::measured::MeasuredMember;
 use super::model::QuantizedModel;
 use crate::cli::output::columns;
 
-/// Fewer samples say too little of a network's values.
+/// Below this number of samples, the ranges are unreliable.
 const FEW: usize = 32;
 
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ pub(super) struct QuantizeReport {
     members: Vec<QuantizedRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
-    /// Remarks on members that were quantised in part before.
+    /// Remarks on members that are already quantised in part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     quantised_before: Vec<String>,
 }
@@ -30,22 +30,21 @@ pub(super) struct QuantizeReport {
 #[derive(Serialize)]
 struct QuantizedRow {
     name: String,
-    /// The file that was written.
+    /// The written file.
     file: String,
-    /// The number of layers that are computed in bytes.
+    /// The number of layers computed in int8.
     quantized: usize,
     /// The layers with weights that stay in float32.
     kept: Vec<String>,
-    /// The shares of the error that the first and the last layer cost in bytes, where that was
-    /// measured.
+    /// The shares of the error caused by the first and the last layer in int8, if measured.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     costs: BTreeMap<String, f64>,
-    /// The ratio of the answers to their error in decibels; none without an error.
+    /// The ratio of the answers to their error in decibels, or `None` without an error.
     signal_to_noise_db: Option<f64>,
-    /// The share of samples whose class is the same as in float32, where answers are classes.
+    /// The share of samples with the same class as in float32, if answers are classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     agreement: Option<f64>,
-    /// Measures in float32 and in bytes, where samples have targets.
+    /// The measures in float32 and in int8, if samples have targets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     f32: BTreeMap<&'static str, f64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -74,7 +73,7 @@ impl QuantizeReport {
         }
     }
 
-    /// Returns what a terminal shows.
+    /// Returns the text for a terminal.
     pub(super) fn text(&self) -> String {
         let samples = counted(self.samples, "sample");
         let mut text = format!("{} · {samples} · ranges by {}\n\n", self.model, self.method);
@@ -99,29 +98,29 @@ impl QuantizeReport {
         for member in &self.members {
             text += &format!("{} written\n", member.file);
         }
-        text += "a member names its file by `calibration` in the manifest\n";
+        text += "set `calibration` of each member in the manifest to its file\n";
         let warnings = self.quantised_before.iter().chain(&self.warning);
         text.extend(warnings.map(|warning| format!("{warning}\n")));
         text
     }
 }
 
-/// Returns a warning where there are few samples.
+/// Returns a warning if there are few samples.
 fn few(samples: usize) -> Option<String> {
     (samples < FEW).then(|| {
         format!(
-            "few samples ({samples}): ranges may leave out values that will be served, and biases are \
-             fitted to the same samples that signal/noise is measured on"
+            "few samples ({samples}): served values may lie outside the ranges, and signal/noise is \
+             too high, since biases are fitted to the same samples"
         )
     })
 }
 
-/// Returns a warning where all samples are the same: nothing is learnt of the others.
+/// Returns a warning if all samples are equal, since they show one value per position.
 fn alike(samples: &Samples, rows: usize) -> Option<String> {
     let first = samples.rows(0, 1);
     let same = (1..rows).all(|row| samples.rows(row, 1) == first);
     same.then(|| {
-        "all samples are the same: ranges are those of one, and values that will be served are cut off at them"
+        "all samples are equal: the ranges fit this sample only, and other values are clipped"
             .to_owned()
     })
 }
@@ -176,7 +175,7 @@ impl QuantizedRow {
         let lines = self.kept.iter().map(|layer| {
             let cost = self.costs.get(layer);
             let why =
-                cost.map(|cost| format!(": in int8 it costs {:.0} % of the error", 100.0 * cost));
+                cost.map(|cost| format!(": in int8 it causes {:.0} % of the error", 100.0 * cost));
             let why = why.unwrap_or_default();
             format!("{}: `{layer}` stays in float32{why}\n", self.name)
         });

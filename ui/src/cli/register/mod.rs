@@ -1,4 +1,4 @@
-//! `divisi register`: an ensemble becomes the variants of a task.
+//! `divisi register`: measures an ensemble and stores its variants for a task.
 
 mod report;
 
@@ -17,50 +17,48 @@ use divisi_runtime::device::Host;
 use divisi_server::TaskStore;
 
 use super::accuracy::without_targets;
-use super::args::{OutputFormat, SampleFiles, ServingTarget, at_least_one};
+use super::args::{SampleFiles, ServingTarget, at_least_one};
 use super::open::{OpenedEnsemble, open};
-use super::output::{ProgressLine, print, print_json};
+use super::output::{ProgressLine, time_left};
+use super::reporting::ReportOptions;
 use super::signals;
 use super::store::StoreArgs;
 use report::RegistrationReport;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RegisterArgs {
-    /// The name by which queries ask for what the ensemble answers
+    /// Task name, as clients request it
     #[arg(value_name = "TASK", value_parser = parse_task)]
     task: String,
     #[command(flatten)]
-    target: ServingTarget,
-    /// Precisions of variants, split by commas: f32, bf16 and int8 on processors, f32 and bf16 on
-    /// GPUs; the whole ensemble is always kept in the first
+    pub(super) target: ServingTarget,
+    /// Precisions of variants, comma-separated: f32, bf16 or int8 on CPUs, f32 or bf16 on GPUs
     #[arg(
         long, value_name = "LIST", value_delimiter = ',', default_value = "f32,bf16,int8",
         value_parser = parse_precision(), conflicts_with = "precision"
     )]
     precisions: Vec<VariantPrecision>,
-    /// Samples with labels that accuracies are counted on (default: the manifest's calibration
-    /// samples)
+    /// Labelled samples to measure accuracy on (default: the manifest's calibration samples)
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     #[command(flatten)]
     files: SampleFiles,
-    /// Count on the first so many samples (default: all)
+    /// Number of samples to use, from the first (default: all)
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     rows: Option<usize>,
-    /// The price of a device an hour: a number, or by kind, as cpu=0.05,cuda=3 (default: 0.04 a core
-    /// and 3 a GPU)
+    /// Hourly price of a device, or per kind: cpu=0.05,cuda=3 (default: 0.04 per core, 3 per GPU)
     #[arg(long, value_name = "PRICES")]
     price: Option<DevicePrices>,
-    /// Measure again what profiles are kept of, and keep none
+    /// Neither read nor write cached profiles
     #[arg(long)]
     no_cache: bool,
     #[command(flatten)]
     store: StoreArgs,
-    #[arg(long, value_enum, default_value_t)]
-    format: OutputFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
-/// The longest name of a task.
+/// The longest task name, in bytes.
 const LONGEST: usize = 200;
 
 fn parse_task(text: &str) -> Result<String, String> {
@@ -95,11 +93,9 @@ pub(crate) fn run(args: &RegisterArgs) -> Result<()> {
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
+    let output = args.report.open()?;
     let report = register(args, &control)?;
-    match args.format {
-        OutputFormat::Json => print_json(&report),
-        OutputFormat::Text => print(&report.text()),
-    }
+    output.write(&report, &report.text())
 }
 
 /// Registers a sample ensemble for a task, in all precisions.
@@ -114,13 +110,13 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
         price: None,
         no_cache: false,
         store: store.clone(),
-        format: OutputFormat::default(),
+        report: ReportOptions::default(),
     };
     register(&args, &Arc::default()).map(drop)
 }
 
 fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationReport> {
-    // A store that cannot be used is told of before anything is measured.
+    // A store that cannot be used is reported before the measurements.
     args.store.place().read()?;
     let opened = open(&args.target)?;
     let samples = samples(args, &opened)?;
@@ -143,15 +139,22 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
     Ok(RegistrationReport::of(&args.task, &model, &registration))
 }
 
-/// Measures in a thread of its own, and shows its progress.
+/// Measures in its own thread and shows the progress.
 fn measured(registration: &Registration<'_>, args: &RegisterArgs) -> Result<RegisteredModel> {
     let source = TaskStore::recorded(&args.target.ensemble, args.target.shape);
-    let far = || {
+    let far = |elapsed| {
         let (known, needed) = registration.control.progress().profiles;
-        format!("{known}/{needed} members profiled in one precision after another")
+        match needed {
+            0 => "measuring accuracy".to_owned(),
+            _ => format!(
+                "measuring member {} of {needed} in this precision{}",
+                (known + 1).min(needed),
+                time_left(elapsed, known, needed)
+            ),
+        }
     };
     let done = ProgressLine::watch(|| registration.measure(source), far);
-    Ok(done.context("the registration broke off: nothing was written")??)
+    Ok(done.context("the registration failed: nothing was written")??)
 }
 
 fn host(args: &RegisterArgs) -> Host {
@@ -162,7 +165,7 @@ fn host(args: &RegisterArgs) -> Host {
     }
 }
 
-/// Returns each precision once, in the order in which they were asked for.
+/// Returns each precision once, in the order of the option.
 fn distinct(asked: &[VariantPrecision]) -> Vec<VariantPrecision> {
     let mut distinct: Vec<VariantPrecision> = Vec::new();
     for precision in asked {
@@ -173,7 +176,7 @@ fn distinct(asked: &[VariantPrecision]) -> Vec<VariantPrecision> {
     distinct
 }
 
-/// Returns the labelled samples, of which no more than were asked for.
+/// Returns the labelled samples, limited to the requested number.
 fn samples(args: &RegisterArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>> {
     let samples = match &args.input {
         Some(path) => Arc::new(opened.read_samples(path, &args.files)?),
@@ -186,7 +189,7 @@ fn samples(args: &RegisterArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>>
             bail!("{}: {}", path.display(), without_targets(answers))
         }
         (None, _) if args.rows.is_some() => bail!(without_targets(answers)),
-        // What else is wrong with them is refused first.
+        // Other errors of the samples are reported first.
         (None, _) => return Ok(samples),
     };
     let Some(rows) = args.rows else {
@@ -194,7 +197,7 @@ fn samples(args: &RegisterArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>>
     };
     if rows > samples.len() {
         let found = samples.len();
-        bail!("--rows: expected at most {found}, as many as there are samples, found {rows}");
+        bail!("--rows: expected at most {found}, the number of samples, found {rows}");
     }
     let (values, labels) = (samples.rows(0, rows).into_owned(), labels[..rows].to_vec());
     let first = Samples::new(values, samples.width(), Some(labels))?;

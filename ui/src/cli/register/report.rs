@@ -9,29 +9,29 @@ use serde::Serialize;
 use crate::cli::output::columns;
 use crate::cli::variants::{ListedVariant, cells, heads};
 
-/// A registration that was written.
+/// The report of a finished registration.
 #[derive(Serialize)]
 pub(super) struct RegistrationReport {
     task: String,
     ensemble: String,
     members: usize,
     rule: &'static str,
-    /// The labelled rows that accuracies were counted on.
+    /// The number of labelled rows behind the accuracies.
     rows: u32,
     devices: Vec<RegisteredDevice>,
-    /// Variants that were counted and profiled.
+    /// The number of counted and profiled variants.
     considered: u32,
     kept: usize,
-    /// Those that are best at one thing.
+    /// The variants that are best in one respect.
     best: Vec<BestVariant>,
 }
 
-/// A kind of device that variants are for.
+/// A kind of device with variants.
 #[derive(Serialize)]
 struct RegisteredDevice {
     name: String,
     price_an_hour: f64,
-    /// Precisions that were asked for and that it does not compute in.
+    /// Requested precisions that the device does not support.
     left_out: Vec<String>,
 }
 
@@ -72,19 +72,19 @@ impl RegistrationReport {
     pub(super) fn text(&self) -> String {
         let members = counted(self.members, "member");
         let mut text = format!(
-            "task `{}`: {} of {members} ({}), counted on {} labelled rows\n",
+            "task `{}`: {} with {members} ({}), measured on {} labelled rows\n",
             self.task, self.ensemble, self.rule, self.rows
         );
         for device in &self.devices {
             let price = device.price_an_hour;
             text += &format!("on {} at {price} an hour", device.name);
             if !device.left_out.is_empty() {
-                text += &format!(", which does not compute in {}", device.left_out.join(", "));
+                text += &format!(", without support for {}", device.left_out.join(", "));
             }
             text += "\n";
         }
         text += &format!(
-            "{} of {} variants kept: those that no other one beats, and the whole ensemble\n\n",
+            "{} of {} variants kept: the best trade-offs and the whole ensemble\n\n",
             self.kept,
             grouped(u64::from(self.considered))
         );
@@ -96,11 +96,11 @@ impl RegistrationReport {
     }
 }
 
-/// How the figures of sub-ensembles come about.
-const COMPOSED: &str = "\nA variant's times are composed: those of its members' batches, each measured by itself on a\n\
-     device of the kind, one after another. Accuracies are counted, with intervals of 95 %.";
+/// An explanation of the figures of sub-ensembles.
+const COMPOSED: &str = "\nA variant's time is the sum of its members' batch times, each measured alone on a device of\n\
+     the kind. Accuracies are counted, with 95 % intervals.";
 
-/// Returns the variants that are most accurate, cheapest and soonest.
+/// Returns the most accurate, the cheapest and the fastest variant.
 fn best(task: &str, model: &RegisteredModel) -> Vec<BestVariant> {
     let best_by = |at: &'static str, better: fn(&Variant, &Variant) -> std::cmp::Ordering| {
         let found = model.variants.iter().min_by(|a, b| better(a, b));

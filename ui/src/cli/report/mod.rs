@@ -1,5 +1,5 @@
-//! `divisi report`: prints once what the console shows, of a recording, a server or an
-//! ensemble; here as JSON and CSV.
+//! `divisi report`: prints the console's contents once, for a recording, a server or an ensemble.
+//! This module has the JSON and CSV forms.
 
 mod tasks;
 mod text;
@@ -19,32 +19,33 @@ use divisi_session::replay::ReplaySession;
 use divisi_session::wire::HELLO;
 use divisi_session::{LatencyView, Session, Snapshot};
 
-use super::args::{ServingTarget, parse_seconds, parse_start_load};
+use super::args::{ServingTarget, parse_start_load};
 use super::output::{print, print_json};
 use super::tasks::NamedModels;
+use super::times::parse_seconds;
 use super::{serve, signals, start};
 use crate::config;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// A recording, a server that runs, or an ensemble, which is served for a moment
+    /// Recording, running server, or ensemble to serve briefly
     #[command(flatten)]
-    target: ServingTarget,
-    /// The matrix an ensemble is served by (default: worst-fit decreasing)
+    pub(super) target: ServingTarget,
+    /// Matrix to serve an ensemble with (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Load that an ensemble is served with
+    /// Load on an ensemble
     #[arg(long, value_name = "PATTERN", default_value = "closed:8x32", value_parser = parse_start_load)]
     load: StartLoad,
-    /// Seconds that an ensemble is served for
+    /// Seconds to serve an ensemble
     #[arg(long = "for", value_name = "SECONDS", default_value = "5s", value_parser = parse_seconds)]
     lasts: Duration,
-    /// How it is written (default: as configured, or else text)
+    /// Output format (default: as configured, else text)
     #[arg(long, value_enum)]
     format: Option<SnapshotFormat>,
 }
 
-/// The format of a report of what the console shows.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SnapshotFormat {
     Text,
@@ -52,11 +53,11 @@ enum SnapshotFormat {
     Csv,
 }
 
-/// Time between two snapshots of an ensemble that is served for a report.
+/// The interval between two snapshots of an ensemble served for a report.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
-    // What is wrong with it is said before anything starts.
+    // Errors in the configuration are reported before anything starts.
     let format = match args.format {
         Some(format) => format,
         None => configured()?,
@@ -93,7 +94,7 @@ fn shown(args: &ReportArgs) -> Result<Snapshot> {
     served(args)
 }
 
-/// Refuses a file that is neither a manifest nor a recording: reading a pipe would wait for
+/// Refuses a file that is neither a manifest nor a recording, since reading a pipe would block for
 /// ever.
 fn manifest_like(target: &Path) -> Result<()> {
     if target.is_dir() || !target.exists() {
@@ -119,7 +120,7 @@ fn served(args: &ReportArgs) -> Result<Snapshot> {
     )?;
     let until = Instant::now() + args.lasts;
     while Instant::now() < until && !stop.load(Ordering::Acquire) {
-        // What the session does on the way: load that rests, notices that become log.
+        // A snapshot also advances the session: it resumes paused load and logs notices.
         session.snapshot();
         thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
     }
@@ -166,7 +167,7 @@ fn rows(shown: &Snapshot) -> Vec<CsvRow> {
     rows.extend(shown.devices.iter().map(|d| {
         let mut row = row("device", &d.name, "");
         row[4] = share(d.busy);
-        // A memory space is told once, so that sums are right.
+        // Shared memory is reported once, so that sums are correct.
         if d.shares_memory_of.is_none() {
             row[9] = d.memory_booked.to_string();
             row[10] = d.memory_bytes.to_string();
@@ -225,8 +226,8 @@ fn share(of: f64) -> String {
     format!("{of:.4}")
 }
 
-/// Writes the latencies since the last reload and of the last seconds. Cells without a
-/// measurement stay empty.
+/// Writes the latencies since the last reload and of the last seconds. Cells without a measurement
+/// are empty.
 fn latency(row: &mut CsvRow, view: &LatencyView) {
     let (since, now) = (&view.since.summary, &view.now.summary);
     if since.count > 0 {

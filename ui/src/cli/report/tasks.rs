@@ -1,13 +1,13 @@
-//! Tasks in a report: how their goals are met, what is loaded for them and why, and their offline jobs.
+//! Tasks in a report: their goals, their loaded variants, changes of these, and batch jobs.
 
 use divisi_session::{ScalingChange, ScalingView};
 
 use super::text::{percent, section, table};
 
-/// The changes of what is loaded that are told, the last ones.
+/// The number of changes in the report, the last ones.
 const CHANGES: usize = 10;
 
-/// Returns the parts of a report that are about tasks.
+/// Returns the task sections of a report.
 pub(super) fn parts(scaling: &ScalingView) -> Vec<String> {
     let held = scaling.held.iter().map(|why| format!(" (held: {why})"));
     let title = format!(
@@ -20,18 +20,18 @@ pub(super) fn parts(scaling: &ScalingView) -> Vec<String> {
         section(&title, &streams(scaling)),
         section("loaded variants", &loaded(scaling)),
         section(
-            "changes of what is loaded, and of shares of time",
+            "changes of loaded variants and of device shares",
             &changes(scaling),
         ),
     ];
     if !scaling.jobs.is_empty() {
-        parts.push(section("offline jobs", &jobs));
+        parts.push(section("batch jobs", &jobs));
     }
     parts
 }
 
 fn streams(scaling: &ScalingView) -> String {
-    let head = ["task", "goals", "queries/s", "% missed, means of about 4 s"];
+    let head = ["task", "goals", "queries/s", "% missed (4 s mean)"];
     let all = scaling.tasks.iter();
     let rows = all.flat_map(|task| {
         task.streams.iter().map(|stream| {
@@ -48,7 +48,7 @@ fn streams(scaling: &ScalingView) -> String {
 }
 
 fn loaded(scaling: &ScalingView) -> String {
-    let head = ["variant", "batch", "twentieths of a device", "state"];
+    let head = ["variant", "batch", "device share (1/20)", "state"];
     let rows = scaling.loaded.iter().map(|variant| {
         let (batch, instances) = (variant.batch.to_string(), variant.instances.to_string());
         vec![
@@ -70,9 +70,9 @@ fn changes(scaling: &ScalingView) -> String {
 fn change(change: &ScalingChange) -> String {
     let at = change.at.as_secs_f64();
     let outcome = match &change.outcome {
-        Ok(_) if change.shares_alone => "shares alone".to_owned(),
+        Ok(_) if change.shares_alone => "shares only".to_owned(),
         Ok(took) => format!("in {:.3} s", took.as_secs_f64()),
-        Err(why) => format!("not made: {why}"),
+        Err(why) => format!("failed: {why}"),
     };
     format!("  {at:.1} s, {}, {outcome}: {}", change.policy, change.what)
 }

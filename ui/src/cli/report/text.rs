@@ -76,8 +76,7 @@ fn devices(shown: &Snapshot) -> String {
     table(&head, rows)
 }
 
-/// Returns MiB for the first device of a memory space, and that device's name for the
-/// others.
+/// Returns MiB for the first device of a memory space, and that device's name for the others.
 fn memory(shown: &Snapshot, device: &DeviceView, bytes: u64) -> String {
     let other = device.shares_memory_of.and_then(|of| shown.device(of));
     match other {
@@ -96,7 +95,7 @@ fn gpus(shown: &Snapshot) -> String {
             .map_or_else(|| words::gpu_words(gpu), |why| vec![why]);
         Some(format!("{}: {}", d.name, words.join(", ")))
     });
-    let precision = shown.precision.map(|p| format!("they compute in {p}"));
+    let precision = shown.precision.map(|p| format!("precision {p}"));
     said.chain(precision).collect::<Vec<_>>().join("\n")
 }
 
@@ -126,7 +125,7 @@ fn members(shown: &Snapshot) -> String {
     table(&head, rows)
 }
 
-/// The title of the latencies: where they are measured from.
+/// Returns the title of the latencies, with the event from which they are measured.
 fn latency_title(shown: &Snapshot) -> String {
     match &shown.load.pattern {
         Some(pattern) => format!("latency ({})", pattern.measured_from()),
@@ -146,7 +145,7 @@ fn latency(shown: &Snapshot) -> String {
         percentiles("since the last reload", &since.summary),
     ];
     let parts = [
-        "mean of it",
+        "mean by stage",
         "admission ms",
         "queueing ms",
         "batching ms",
@@ -168,7 +167,7 @@ fn latency(shown: &Snapshot) -> String {
     let mut text = format!("{}\n{}", table(&head, rows), table(&parts, [means]));
     if let Some(oldest) = shown.oldest_waiting {
         let oldest = oldest.as_secs_f64() * 1e3;
-        text += &format!("\n  the oldest request under way waits {oldest:.3} ms");
+        text += &format!("\n  oldest request in progress: {oldest:.3} ms");
     }
     text
 }
@@ -201,7 +200,7 @@ fn counters(shown: &Snapshot) -> String {
     table(&head, [row.map(|n| n.to_string()).to_vec()])
 }
 
-/// The remarks of the console, the gravest first.
+/// Returns the console's remarks, the most severe first.
 fn notes(shown: &Snapshot) -> String {
     let found = lint_texts(shown).into_iter();
     let mut notes: Vec<String> = found
@@ -211,7 +210,7 @@ fn notes(shown: &Snapshot) -> String {
         notes.push("simulated devices: answers mean nothing".to_owned());
     }
     if shown.synthetic {
-        notes.push("made-up weights: answers mean nothing".to_owned());
+        notes.push("synthetic weights: answers mean nothing".to_owned());
     }
     notes.join("\n")
 }
@@ -220,7 +219,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
-/// Returns the head of the column of how alike members' answers are to the ensemble's.
+/// Returns the column head for the agreement between members and ensemble.
 fn agreement_head(answers: AnswerKind) -> String {
     let measure = Measure::of_likeness(answers);
     match measure.is_share() {
@@ -236,7 +235,7 @@ fn agreement_text(figure: Quality) -> String {
     }
 }
 
-/// Formats a percentile in milliseconds, with `~` if too few requests support it.
+/// Formats a percentile in milliseconds, with `~` if it rests on too few requests.
 fn millis(summary: &LatencySummary, share: f64, micros: u64) -> String {
     match summary.is_enough_for(share) {
         _ if summary.count == 0 => "-".into(),
@@ -245,7 +244,7 @@ fn millis(summary: &LatencySummary, share: f64, micros: u64) -> String {
     }
 }
 
-/// Formats a table: the first column is aligned to the left, the others to the right.
+/// Formats a table with the first column left-aligned and the others right-aligned.
 pub(super) fn table<const N: usize>(
     head: &[&str; N],
     rows: impl IntoIterator<Item = Vec<String>>,

@@ -1,4 +1,5 @@
-//! The variant that the fast loop would choose for a query while nothing runs, and why no other.
+//! The variant that the fast loop would choose for a query on an idle server, and the reasons
+//! against the others.
 
 use anyhow::Result;
 use divisi_modelless::choice::{ChoiceRefusal, TaskChoices};
@@ -12,19 +13,19 @@ use serde::Serialize;
 use super::missed;
 use super::table::ListedVariant;
 
-/// The fate of a query with goals while nothing runs.
+/// The fate of a query with goals on a server without loaded variants.
 #[derive(Serialize)]
 pub(super) struct ChosenReport {
-    /// started: it would be loaded and answer in time; next: it would be loaded for later queries;
-    /// nearest: none meets the goals; none: nothing can be chosen.
+    /// started: the variant would be loaded and answer in time; next: it would be loaded for later
+    /// queries; nearest: no variant meets the goals; none: there is no usable variant.
     fate: ChoiceFate,
     #[serde(skip_serializing_if = "Option::is_none")]
     variant: Option<ListedVariant>,
-    /// The goals that it misses, in words; empty where it meets all.
+    /// The missed goals in words, or empty if all goals are met.
     misses: Vec<String>,
-    /// Why the others were not chosen, in words.
+    /// The reasons against the other variants, in words.
     others: Vec<String>,
-    /// The time after which a query now would be answered at the soonest, where that is too late.
+    /// The time of the earliest possible answer in milliseconds, if it is too late.
     #[serde(skip_serializing_if = "Option::is_none")]
     soonest_ms: Option<f64>,
 }
@@ -39,7 +40,7 @@ enum ChoiceFate {
 }
 
 impl ChosenReport {
-    /// Asks the fast loop, of ensembles that are not stale.
+    /// Asks the fast loop for its choice among ensembles that are not stale.
     pub(super) fn of(task: &str, models: &[&RegisteredModel], goals: &QueryGoals) -> Result<Self> {
         let mut tasks = CatalogedTasks::default();
         if models.iter().all(|model| model.variants.is_empty()) {
@@ -87,18 +88,17 @@ impl ChosenReport {
         let misses = self.misses.join(", ");
         let first = match (self.fate, self.soonest_ms) {
             (ChoiceFate::Started, _) => {
-                format!("the fast loop would start {variant}: the cheapest that meets the goals")
+                format!("chosen: {variant}, the cheapest within the goals")
             }
             (ChoiceFate::Next, soonest) => format!(
-                "the fast loop would start {variant}: the cheapest that meets the goals; a query now \
-                 would be refused, since nothing runs and the soonest answers after {} ms, loading \
-                 included",
+                "chosen: {variant}, the cheapest within the goals; while no variant is loaded, a query \
+                 is refused, since the earliest answer takes {} ms, including loading",
                 significant(soonest.unwrap_or_default())
             ),
             (ChoiceFate::Nearest, _) => {
                 format!("no variant meets the goals; the nearest is {variant}: {misses}")
             }
-            (ChoiceFate::None, _) => "nothing can be chosen: register the task again".to_owned(),
+            (ChoiceFate::None, _) => "no usable variant: register the task again".to_owned(),
         };
         let lines = std::iter::once(first).chain(self.others.iter().cloned());
         lines.collect::<Vec<_>>().join("\n")
@@ -117,8 +117,8 @@ fn own(model: &RegisteredModel, variant: &Variant) -> Variant {
     found.unwrap_or(variant).clone()
 }
 
-/// Says why the other variants were not chosen: how many miss which goal, and what the cheapest of
-/// those that meet all costs.
+/// Returns the reasons against the other variants: how many miss which goal, and the lowest cost
+/// among those that meet all goals.
 fn others(variants: &[Variant], chosen: VariantIndex, goals: &QueryGoals) -> Vec<String> {
     let others = variants
         .iter()
@@ -139,7 +139,7 @@ fn others(variants: &[Variant], chosen: VariantIndex, goals: &QueryGoals) -> Vec
     if !misses.is_empty() {
         let others = others.len();
         lines.push(format!(
-            "misses among the {others} others: {}",
+            "goals missed by the {others} others: {}",
             misses.join(", ")
         ));
     }
@@ -151,7 +151,7 @@ fn others(variants: &[Variant], chosen: VariantIndex, goals: &QueryGoals) -> Vec
         let cost = significant(COST_QUERIES * next.query_cost().get());
         let meeting = meeting.count();
         lines.push(format!(
-            "others that meet the goals: {meeting}, the cheapest at {cost} a million queries"
+            "others within the goals: {meeting}, the cheapest at {cost} per million queries"
         ));
     }
     lines

@@ -1,4 +1,4 @@
-//! `divisi variants`: what was registered, and which variant would answer a query.
+//! `divisi variants`: the registered variants, and the choice for a query.
 
 mod chosen;
 mod table;
@@ -16,25 +16,25 @@ use divisi_server::TaskStore;
 use serde::Serialize;
 
 use super::goals::GoalArgs;
-use super::output::{print, print_json};
+use super::reporting::{ReportFormat, ReportOptions};
 use super::store::StoreArgs;
 use chosen::ChosenReport;
 pub(super) use table::{ListedVariant, cells, heads};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct VariantsArgs {
-    /// The task (default: all)
+    /// Task name (default: all)
     #[arg(value_name = "TASK")]
     task: Option<String>,
     #[command(flatten)]
     goals: GoalArgs,
-    /// The order: of rising cost, falling accuracy, or rising time or memory
+    /// Sort by cost, time or memory (ascending) or accuracy (descending)
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t)]
     sort: VariantOrder,
     #[command(flatten)]
     store: StoreArgs,
-    #[arg(long, value_enum, default_value_t)]
-    format: ListFormat,
+    #[command(flatten)]
+    report: ReportOptions,
 }
 
 /// The order of a list of variants.
@@ -48,16 +48,7 @@ enum VariantOrder {
     Memory,
 }
 
-/// The format of a list of variants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum ListFormat {
-    #[default]
-    Text,
-    Json,
-    Csv,
-}
-
-/// Variants, and the one that would answer where a task and goals are named.
+/// Variants, and the choice if a task and goals are given.
 #[derive(Serialize)]
 struct VariantsReport {
     variants: Vec<ListedVariant>,
@@ -67,7 +58,7 @@ struct VariantsReport {
     chosen: Option<ChosenReport>,
 }
 
-/// An ensemble whose profiles are not used, and why.
+/// An ensemble with unused profiles, and the reason.
 #[derive(Serialize)]
 struct StaleModel {
     task: String,
@@ -80,10 +71,13 @@ pub(crate) fn run(args: &VariantsArgs) -> Result<()> {
     let contents = args.store.place().read()?;
     let goals = args.goals.goals();
     let report = VariantsReport::of(&contents, args, &goals)?;
-    match args.format {
-        ListFormat::Json => print_json(&report),
-        ListFormat::Csv => print(&table::csv(&report.variants)?),
-        ListFormat::Text => print(&report.text(&contents)),
+    match args.report.format {
+        // One table, whatever else is reported.
+        ReportFormat::Csv => args
+            .report
+            .open()?
+            .write_text(&table::csv(&report.variants)?),
+        _ => args.report.write(&report, &report.text(&contents)),
     }
 }
 
@@ -102,7 +96,7 @@ impl VariantOrder {
     }
 }
 
-/// The time in which a variant answers a query by itself, in 99 of 100 cases.
+/// Returns the 99th percentile of a variant's time for a query by itself.
 fn alone(variant: &Variant) -> Duration {
     variant.profile.latency.p99(1)
 }
@@ -113,7 +107,7 @@ fn missed(variant: &Variant, goals: &QueryGoals) -> MissedGoals {
     MissedGoals::of(goals, accuracy, alone(variant), variant.query_cost())
 }
 
-/// An ensemble of a task, and why its profiles are not used, if they are not.
+/// An ensemble of a task, and the reason why its profiles are unused, if they are.
 struct ShownModel<'a> {
     task: &'a str,
     model: &'a RegisteredModel,
@@ -168,7 +162,8 @@ impl VariantsReport {
 
     fn text(&self, contents: &StoreContents) -> String {
         if contents.tasks.is_empty() {
-            return "nothing is registered; `divisi register TASK ENSEMBLE` does it".to_owned();
+            return "no registered tasks; register one with `divisi register TASK ENSEMBLE`"
+                .to_owned();
         }
         let mut parts = Vec::new();
         let stale = self.stale.iter().map(StaleModel::line);

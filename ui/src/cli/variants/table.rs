@@ -15,14 +15,14 @@ use crate::cli::output::columns;
 pub(in crate::cli) struct ListedVariant {
     task: String,
     ensemble: String,
-    /// The names of its members, split by `+`.
+    /// The names of its members, joined by `+`.
     members: String,
-    /// Whether it has all members that vote.
+    /// Whether it has all voting members.
     whole: bool,
     precision: String,
     device: String,
     batch: u32,
-    /// Fractions, 0 to 1.
+    /// Accuracy and its interval, as fractions from 0 to 1.
     accuracy: f64,
     accuracy_low: Option<f64>,
     accuracy_high: Option<f64>,
@@ -34,7 +34,7 @@ pub(in crate::cli) struct ListedVariant {
     cost_per_million: f64,
     loading_ms: f64,
     memory_bytes: u64,
-    /// Why it is not used, if it is not.
+    /// The reason why it is not used, or `None` if it is.
     stale: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl ListedVariant {
         }
     }
 
-    /// Returns the variant in a few words.
+    /// Returns a short description of the variant.
     pub(super) fn words(&self) -> String {
         let members = if self.whole {
             "all members"
@@ -107,7 +107,7 @@ pub(in crate::cli) fn heads() -> Vec<String> {
     heads.map(str::to_owned).to_vec()
 }
 
-/// Returns the cells of a variant below [`heads`].
+/// Returns the cells of a variant, in the order of [`heads`].
 pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
     let interval = row.accuracy_low.zip(row.accuracy_high);
@@ -134,7 +134,7 @@ pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
     ]
 }
 
-/// Returns the variants as tables, one a task.
+/// Returns the variants as tables, one per task.
 pub(super) fn text(rows: &[ListedVariant]) -> String {
     let tasks = rows.chunk_by(|a, b| a.task == b.task);
     let tables = tasks.map(|rows| {

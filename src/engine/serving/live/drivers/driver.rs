@@ -1,9 +1,12 @@
-//! The seam between the engine and what runs batches: a [`DeviceDriver`] for each device,
-//! and the [`DriverHost`] that drivers ask for work and tell what became of it.
+//! The interface between the engine and the drivers: a [`DeviceDriver`] for each device runs
+//! batches, and the [`DriverHost`] gives drivers work and takes the results.
 //!
-//! The engine knows drivers by their trait alone, and drivers know the engine by its trait
-//! alone. A driver keeps no host, only its threads do: no ring of references outlives
+//! The engine knows drivers by their trait alone, and drivers know the engine by its trait alone.
+//! Only the threads of a driver hold the host, so no cycle of references outlives
 //! [`DeviceDriver::stop`].
+//!
+//! The tensors and the arena of a network are allocated when its worker is built. A batch allocates
+//! only its list of ranges.
 
 use std::io;
 use std::sync::Arc;
@@ -67,7 +70,7 @@ pub(crate) enum DeviceFault {
 
 /// The device cannot pretend that fault.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the device has no such fault")]
+#[error("the device cannot simulate this fault")]
 pub(crate) struct NoSuchFault;
 
 /// Why a device is gone.
@@ -108,9 +111,9 @@ pub(crate) enum BatchError {
     /// Its network panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
-    #[error("its worker was not there")]
+    #[error("its worker is missing")]
     NoWorker,
-    #[error("its lane was not there")]
+    #[error("its lane is missing")]
     NoLane,
     /// Its lane could not be made; why.
     #[error("{0}")]

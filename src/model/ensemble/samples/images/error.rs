@@ -17,10 +17,13 @@ pub enum ImageError {
         reason: String,
     },
     /// It ends early.
-    #[error("truncated: a {0} image without its end")]
+    #[error("truncated: the {0} image has no end")]
     Truncated(&'static str),
     /// It has too many pixels.
-    #[error("expected at most {most_side} pixels a side and {most} in all, found {width}×{height}")]
+    #[error(
+        "expected at most {most_side} pixels per side and {most} in total, found \
+             {width}×{height}"
+    )]
     Large {
         /// The most pixels of a side.
         most_side: usize,
@@ -40,12 +43,12 @@ pub enum ImageError {
         pixels: usize,
     },
     /// There is no memory to decode it.
-    #[error("no memory for its {0} bytes")]
+    #[error("not enough memory for its {0} bytes")]
     Memory(usize),
     /// It is smaller than what is cut out of it.
     #[error(
-        "expected at least {0}×{1} pixels (width, height) to cut out, found {2}×{3}; \
-         `input.resize` resizes first",
+        "expected at least {0}×{1} pixels (width×height) for the crop, found {2}×{3}; set \
+         `input.resize` to resize first",
         wanted[1], wanted[0], found[1], found[0]
     )]
     Small {
@@ -55,7 +58,7 @@ pub enum ImageError {
         found: [usize; 2],
     },
     /// It has colours where its pixels should be numbers of classes.
-    #[error("expected a grey PNG or one with a palette, whose pixels are numbers of classes")]
+    #[error("expected a greyscale or palette PNG with class numbers as pixels")]
     Colours,
     /// The input takes no images.
     #[error("expected an input of 1 channel (grey) or 3 (red, green, blue) for images, found {0}")]

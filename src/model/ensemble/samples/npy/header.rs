@@ -253,7 +253,7 @@ pub enum NpyError {
     #[error("truncated within its header")]
     TruncatedHeader,
     /// The header claims to be too long.
-    #[error("expected a header of {most} bytes at most, found {0}", most = MAX_HEADER)]
+    #[error("expected a header of at most {most} bytes, found {0}", most = MAX_HEADER)]
     LongHeader(u32),
     /// The header is not text.
     #[error("expected a header of plain letters")]
@@ -282,7 +282,7 @@ pub enum NpyError {
     #[error("expected numbers, found records")]
     Records,
     /// It has too many dimensions.
-    #[error("expected {most} dimensions at most", most = MAX_DIMENSIONS)]
+    #[error("expected at most {most} dimensions", most = MAX_DIMENSIONS)]
     ManyDimensions,
     /// A dimension is too large.
     #[error("truncated: a dimension of {0} is larger than any file")]
@@ -291,7 +291,7 @@ pub enum NpyError {
     #[error("truncated: its shape {0:?} is larger than any file")]
     LargeShape(Vec<u64>),
     /// The data are shorter or longer than the header says.
-    #[error("{how}: its header says {expected} bytes of data, found {found}")]
+    #[error("{how}: expected {expected} bytes of data, found {found}")]
     Size {
         /// `truncated`, or `more than one array`.
         how: &'static str,
@@ -323,10 +323,10 @@ pub enum NpyError {
     #[error("expected names of classes, found empty texts")]
     EmptyTexts,
     /// Labels have another shape.
-    #[error("expected the shape [n], a label a sample, found {0:?}")]
+    #[error("expected the shape [n], one label per sample, found {0:?}")]
     LabelShape(Vec<u64>),
     /// Targets have another shape.
-    #[error("expected the shape [n, {count}], a row of targets a sample, found {found:?}")]
+    #[error("expected the shape [n, {count}], one row of targets per sample, found {found:?}")]
     TargetShape {
         /// The number of values or labels.
         count: usize,

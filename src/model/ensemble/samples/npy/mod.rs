@@ -250,8 +250,8 @@ fn unknown(code: String) -> NpyError {
     let known = Number::ALL.map(|(.., words)| words).join(", ");
     let advice = match code.trim_start_matches(['<', '>', '|']) {
         // The code that ml_dtypes writes: an .npy has no name for bfloat16.
-        "V2" => "; bfloat16 has none of NumPy's names: save x.astype('float32')",
-        code if code.starts_with('O') => "; Python objects are not read: save numbers",
+        "V2" => "; NumPy has no name for bfloat16: save x.astype('float32')",
+        code if code.starts_with('O') => "; Python objects are not supported: save numbers",
         _ => "",
     };
     NpyError::NumberType {

@@ -24,7 +24,7 @@ pub enum TextError {
         found: usize,
     },
     /// A text without a character but spaces.
-    #[error("expected a text, found an empty one")]
+    #[error("expected a non-empty text")]
     Empty,
     /// The tokenizer makes nothing of a text.
     #[error("the tokenizer finds no token in the text")]
@@ -33,7 +33,7 @@ pub enum TextError {
     #[error("the tokenizer fails: {0}")]
     Failed(String),
     /// A token that is not in the vocabulary, which a tokenizer's own rules may add.
-    #[error("the tokenizer makes token {found}, its vocabulary ends at {most}")]
+    #[error("the tokenizer makes token {found}, but its vocabulary ends at {most}")]
     Beyond {
         /// The token's id.
         found: u32,

@@ -57,7 +57,7 @@ fn of_model(model: &Value) -> Option<String> {
         ));
     }
     if model["dropout"].as_f64().is_some_and(|share| share > 0.0) {
-        let why = "model.dropout: expected none: a text would have other tokens each time";
+        let why = "model.dropout: expected none, since a text would get different tokens each time";
         return Some(why.into());
     }
     // Unigram's is a list of tokens with their scores.

@@ -156,7 +156,7 @@ impl TextTokenizer {
             return Err(TextError::NoTokens);
         }
         if ids.len() > self.length || types.len() != ids.len() {
-            let why = format!("{} tokens where {} fit", ids.len(), self.length);
+            let why = format!("{} tokens, but only {} fit", ids.len(), self.length);
             return Err(TextError::Failed(why));
         }
         match ids.iter().copied().find(|id| *id > self.highest) {

@@ -18,7 +18,7 @@ pub(super) fn attention<'a>(
     inputs: &Inputs<'_>,
 ) -> Added {
     if inputs.has(4) || node.integer("do_rotary") == Some(1) {
-        return unsupported("keys of before, or turned ones");
+        return unsupported("past keys or rotary embeddings");
     }
     let operands = [
         inputs.0.first().cloned().flatten(),
@@ -29,7 +29,7 @@ pub(super) fn attention<'a>(
         all = network.binary(node, Binary::Add, &all.into(), inputs.value(2)?)?;
     }
     let Some(&width) = all.dims().get(2) else {
-        return unsupported(format!("tokens of {:?}", all.dims()));
+        return unsupported(format!("its tokens are {:?}", all.dims()));
     };
     let sizes: Vec<usize> = match node.integers("qkv_hidden_sizes") {
         Some(written) => written
@@ -39,7 +39,7 @@ pub(super) fn attention<'a>(
         None => vec![width / 3; 3],
     };
     if sizes.len() != 3 || sizes.iter().sum::<usize>() != width {
-        return Err(NodeFault::Shapes(format!("{sizes:?} features of {width}")).into());
+        return Err(NodeFault::Shapes(format!("parts of {sizes:?} for {width} features")).into());
     }
     let mut first = 0;
     let mut parts = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn multi_head<'a>(
     inputs: &Inputs<'_>,
 ) -> Result<Vec<Activation>, Refusal> {
     if !inputs.has(1) || !inputs.has(2) {
-        return unsupported("queries, keys and values in one input");
+        return unsupported("queries, keys and values packed in one input");
     }
     let mut parts = Vec::new();
     let mut first = 0;
@@ -76,7 +76,7 @@ pub(super) fn multi_head<'a>(
                 .unwrap_or_default();
             let bias = bias.get(first..first + width);
             let values =
-                bias.ok_or_else(|| NodeFault::Shapes("a bias of too few values".into()))?;
+                bias.ok_or_else(|| NodeFault::Shapes("its bias has too few values".into()))?;
             let bias = Constant {
                 dims: vec![width],
                 values: Values::Floats(values.to_vec().into()),
@@ -109,12 +109,14 @@ fn causal(q: &Activation, k: &Activation, node: Node<'_>) -> Result<Option<Value
         return Ok(None);
     }
     let (&[_, _, tokens, _], &[_, _, all, _]) = (q.dims(), k.dims()) else {
-        return unsupported("heads of another rank");
+        return unsupported("its heads have another rank");
     };
     // The mask is no larger than the scores, which may be too many.
     let scores = Shape::tensor(Dims::new(&[tokens, all])?);
     if !scores.is_reasonable() {
-        return unsupported(format!("a mask for {tokens} queries and {all} keys"));
+        return unsupported(format!(
+            "its mask does not fit {tokens} queries and {all} keys"
+        ));
     }
     let seen = kept(&[tokens, all], all as i64 - tokens as i64, false);
     let below = |seen: bool| if seen { 0.0 } else { f32::NEG_INFINITY };
@@ -149,7 +151,7 @@ fn masked<'a>(
         [batch, rows, all] if all == keys => {
             network.reshaped(node, &mask, &[batch, 1, rows, keys])?
         }
-        ref dims => return unsupported(format!("a mask of {dims:?}")),
+        ref dims => return unsupported(format!("its mask is {dims:?}")),
     };
     let far = node.float("mask_filter_value").unwrap_or(-10_000.0);
     if !far.is_finite() {
@@ -176,7 +178,7 @@ fn attended<'a>(
     bias: &[Option<Value>],
 ) -> Added {
     let [q, k, v] = parts else {
-        return unsupported("other than three parts");
+        return unsupported("expected queries, keys and values");
     };
     let width = q.dims()[3];
     let scale = node.float("scale").filter(|scale| *scale != 0.0);
@@ -192,7 +194,7 @@ fn attended<'a>(
     let id = network.layer(node, Op::Softmax, &[from], Vec::new())?;
     let made = network.product(node, &Activation { id, ..shares }, v)?;
     let &[batch, count, tokens, width] = made.dims() else {
-        return unsupported("heads of another rank");
+        return unsupported("its heads have another rank");
     };
     let made = made.transposed(&[0, 2, 1, 3]);
     network.reshaped(node, &made, &[batch, tokens, count * width])

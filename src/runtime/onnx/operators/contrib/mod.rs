@@ -100,7 +100,7 @@ fn fused_matmul<'a>(
 ) -> Added {
     let set = |name: &str| node.integer(name).unwrap_or(0) != 0;
     if set("transBatchA") || set("transBatchB") {
-        return unsupported("matrices whose rows lie before the batch");
+        return unsupported("transBatchA or transBatchB");
     }
     let turned = |value: &Value, name: &str| match value {
         _ if !set(name) => value.clone(),

@@ -61,7 +61,7 @@ fn normed<'a>(
     let made = add_norm(network, node, &x.clone().into(), eps, [scale, shift])?;
     match made.into_iter().next() {
         Some(made) => Ok(made),
-        None => unsupported("a norm without an answer"),
+        None => unsupported("the norm has no answer"),
     }
 }
 
@@ -72,7 +72,7 @@ fn by_mean_square<'a>(
     (scale, eps): (&Value, f32),
 ) -> Added {
     let Some(last) = x.dims().len().checked_sub(1) else {
-        return unsupported("a norm of one number");
+        return unsupported("a norm over a single number");
     };
     let square = network.pair(node, Binary::Mul, x, x)?;
     let mean = network.reduce(node, Reduction::Mean, &square, &[last])?;
@@ -91,7 +91,7 @@ pub(super) fn embed<'a>(
 ) -> Result<Vec<Activation>, Refusal> {
     let words = rows(network, node, inputs.value(2)?, inputs.value(0)?)?;
     let &[_, tokens, _] = words.dims() else {
-        return unsupported(format!("words of {:?}", words.dims()));
+        return unsupported(format!("its words are {:?}", words.dims()));
     };
     let places = match inputs.has(8) {
         true => rows(network, node, inputs.value(3)?, inputs.value(8)?)?,
@@ -99,7 +99,7 @@ pub(super) fn embed<'a>(
             let table = network.input(node, inputs, 3)?;
             let most = table.dims().first().copied().unwrap_or(0);
             if tokens > most {
-                return unsupported(format!("{tokens} tokens for {most} positions"));
+                return unsupported(format!("{tokens} tokens exceed {most} positions"));
             }
             network.slice(node, &table, 0, 0, tokens, 1)?
         }
@@ -116,7 +116,7 @@ pub(super) fn embed<'a>(
         true => {
             let mask = network.input(node, inputs, 7)?;
             if mask.dims().len() != 2 {
-                return unsupported(format!("a mask of {:?}", mask.dims()));
+                return unsupported(format!("its mask is {:?}", mask.dims()));
             }
             let count = network.reduce(node, Reduction::Sum, &mask, &[1])?;
             let batch = count.dims()[0];

@@ -103,7 +103,7 @@ pub(in crate::onnx::operators) fn product<'a>(
     if let Some(scaled) = network.scaled_products.remove(name) {
         let x = network.input(node, inputs, 0)?;
         let Some(layer) = Dense::new(&scaled.matrix, false, 1.0) else {
-            return unsupported("weights that are not finite");
+            return unsupported("its weights are not finite");
         };
         let made = dense::with_bias(network, scaled.last, &x, layer)?;
         for follower in [scaled.cast, scaled.last] {

@@ -71,7 +71,7 @@ pub(in crate::onnx::operators) fn pool<'a>(
     inputs: &Inputs<'_>,
 ) -> Added {
     if node.integer("channels_last").unwrap_or(0) != 0 {
-        return unsupported("channels behind the pixels");
+        return unsupported("channels_last");
     }
     of_one(network, node, inputs, |network, x| match node.contrib() {
         Some("QLinearAveragePool") => pools::pool(network, node, x),
@@ -149,7 +149,7 @@ fn bias(inputs: &Inputs<'_>, at: usize, scales: [usize; 2]) -> Result<Option<Val
     };
     let (Some(of_x), Some(of_weights)) = (inputs.number(scales[0])?, inputs.constant(scales[1])?)
     else {
-        return unsupported("scales that are not constant");
+        return unsupported("its scales are not constant");
     };
     let of_weights = of_weights.to_floats();
     let scale = |n: usize| {

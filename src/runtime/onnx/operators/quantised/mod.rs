@@ -33,7 +33,7 @@ fn weights(
         None => Ok(None),
     };
     let Some(weights) = of(at)? else {
-        return unsupported("weights that are not constant");
+        return unsupported("its weights are not constant");
     };
     let each = |n: Option<usize>, default: f32| -> Result<Vec<f32>, Refusal> {
         Ok(of(n)?.map_or_else(|| vec![default], Constant::to_floats))
@@ -45,7 +45,7 @@ fn weights(
     let rows = weights.dims.first().copied().unwrap_or(1).max(1);
     let fits = |all: &[f32]| all.len() == 1 || all.len() == rows;
     if !fits(&scales) || !fits(&zeros) {
-        return unsupported("scales that are not one for each row of weights");
+        return unsupported("expected one scale for each row of weights");
     }
     let size = (weights.values.len() / rows).max(1);
     let in_file = match &weights.values {

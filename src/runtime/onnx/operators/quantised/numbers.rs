@@ -85,7 +85,7 @@ pub(super) fn numbers<'a>(
 fn check_blocks(node: Node<'_>) -> Result<(), Refusal> {
     match node.integer("block_size").unwrap_or(0) {
         0 => Ok(()),
-        _ => unsupported("scales of blocks"),
+        _ => unsupported("scales per block (block_size)"),
     }
 }
 

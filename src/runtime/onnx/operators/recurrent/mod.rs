@@ -75,19 +75,19 @@ pub(super) fn layer<'a>(
         x = x.transposed(&[1, 0, 2]);
     }
     let &[steps, batch, _] = x.dims() else {
-        return unsupported(format!("sequences of {:?}", x.dims()));
+        return unsupported(format!("its sequences are {:?}", x.dims()));
     };
     let recurrent = inputs.constant(2)?.ok_or(NodeFault::NoInput(2))?;
     let &[directions, _, hidden] = &recurrent.dims[..] else {
-        return unsupported("recurrent weights that are not of three dimensions");
+        return unsupported("its recurrent weights do not have three dimensions");
     };
     if !matches!(directions, 1 | 2) || hidden == 0 {
         let dims = &recurrent.dims;
-        let why = format!("recurrent weights of {dims:?}, expected 1 or 2 directions of states");
+        let why = format!("recurrent weights of {dims:?}: expected 1 or 2 directions, and states");
         return Err(NodeFault::Shapes(why).into());
     }
     if steps.saturating_mul(directions) > MOST_STEPS {
-        return unsupported(format!("more than {MOST_STEPS} steps of a sequence"));
+        return unsupported(format!("sequences of more than {MOST_STEPS} steps"));
     }
     whole_sequences(inputs, steps)?;
     let clip = node.float("clip");
@@ -157,11 +157,11 @@ impl<'a> PartialNetwork<'a> {
 fn part(constant: &Constant, n: usize) -> Result<Constant, Refusal> {
     let (Some(values), Some((_, rest))) = (constant.as_floats(), constant.dims.split_first())
     else {
-        return unsupported("weights that are no floats");
+        return unsupported("its weights are not floats");
     };
     let each: usize = rest.iter().product();
     let own = values.get(n * each..(n + 1) * each);
-    let own = own.ok_or_else(|| NodeFault::Shapes("weights of fewer directions".into()))?;
+    let own = own.ok_or_else(|| NodeFault::Shapes("its weights have too few directions".into()))?;
     Ok(floats(rest.to_vec(), own.to_vec()))
 }
 
@@ -224,10 +224,10 @@ impl<'a> RecurrentLayer<'_, 'a> {
                 x = x.transposed(&[1, 0, 2]);
             }
             let &[directions, batch, hidden] = x.dims() else {
-                return unsupported("a first state that is not of three dimensions");
+                return unsupported("its initial state does not have three dimensions");
             };
             if n >= directions || hidden != self.hidden {
-                return Err(NodeFault::Shapes(format!("a first state of {:?}", x.dims())).into());
+                return Err(NodeFault::Shapes(format!("initial state of {:?}", x.dims())).into());
             }
             let own = self.network.slice(self.node, &x, 0, n, 1, 1)?;
             self.network
@@ -247,10 +247,10 @@ impl<'a> RecurrentLayer<'_, 'a> {
     fn gates_of_inputs(&mut self, inputs: &Inputs<'_>, x: &Activation, n: usize) -> Added {
         let weights = part(inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?, n)?;
         let &[width, features] = &weights.dims[..] else {
-            return unsupported("weights that are not of three dimensions");
+            return unsupported("its weights do not have three dimensions");
         };
         if width != self.kind.gates() * self.hidden {
-            let why = format!("weights of {width} for states of {}", self.hidden);
+            let why = format!("weights of {width} do not fit states of {}", self.hidden);
             return Err(NodeFault::Shapes(why).into());
         }
         let bias = match inputs.constant(3)? {
@@ -333,7 +333,7 @@ impl<'a> RecurrentLayer<'_, 'a> {
             order.reverse();
         }
         let &[_, batch, width] = gates.dims() else {
-            return unsupported("sequences of another rank");
+            return unsupported("its sequences have another rank");
         };
         let mut states = Vec::new();
         for step in order {

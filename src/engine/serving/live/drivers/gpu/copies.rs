@@ -61,7 +61,7 @@ impl ServingGpu {
             Some(copier) => copier,
             None => copier.insert(self.start_copier()?),
         };
-        let ended = |_| GpuError::Other("its copier ended".into());
+        let ended = |_| GpuError::Other("its copy thread ended".into());
         inbox.send(copy).map_err(ended)
     }
 

@@ -9,24 +9,28 @@ use super::super::pixels::damaged;
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(super) enum JpegError {
     /// It ends without the marker of its end.
-    #[error("it ends without the marker of its end (EOI)")]
+    #[error("the file has no end marker (EOI)")]
     Cut,
     /// It ends before its pixels begin.
-    #[error("it has no scan (marker SOS)")]
+    #[error("the file has no scan (marker SOS)")]
     NoScan,
     /// Its frame is coded in another way.
     #[error(
-        "{0}: expected a baseline or progressive JPEG with Huffman codes (marker SOF0, 1 or 2)"
+        "expected a baseline or progressive JPEG with Huffman codes (marker SOF0, 1 or 2), found \
+         {0}"
     )]
     Process(&'static str),
     /// Its samples have another number of bits.
-    #[error("{0} bits a sample (marker SOF): expected 8")]
+    #[error("expected 8 bits per sample (marker SOF), found {0}")]
     Bits(u8),
     /// It has another number of components.
-    #[error("{0} colour components (marker SOF): expected 1, 3 or 4")]
+    #[error("expected 1, 3 or 4 colour components (marker SOF), found {0}")]
     Components(u8),
     /// It has no pixels, or its height is not in its frame header.
-    #[error("a size of {width}×{height} pixels (marker SOF): a height in marker DNL is not read")]
+    #[error(
+        "expected a size above 0 (marker SOF), found {width}×{height}; a height in marker DNL \
+             is not supported"
+    )]
     NoSize {
         /// Its width in pixels.
         width: usize,
@@ -35,8 +39,8 @@ pub(super) enum JpegError {
     },
     /// A component is sampled in steps that are no whole number of pixels.
     #[error(
-        "component {component} has sampling factors {across}x{down}: expected factors from 1 to 4 \
-         that divide the largest of the image"
+        "component {component}: expected sampling factors from 1 to 4 that divide the image's \
+         largest factors, found {across}x{down}"
     )]
     Sampling {
         /// The component, from 1.
@@ -59,7 +63,7 @@ pub(super) enum JpegError {
     #[error("expected at most {0} scans (marker SOS)")]
     Scans(usize),
     /// A scan needs a table that is not there.
-    #[error("a scan needs {kind} table {number}, which no marker {marker} defines")]
+    #[error("a scan needs {kind} table {number}, but no marker {marker} defines the table")]
     Table {
         /// Its kind.
         kind: &'static str,
@@ -92,13 +96,13 @@ pub(super) enum JpegError {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub(super) enum ScanFault {
     /// Its bits begin no code of the table.
-    #[error("bits that are no Huffman code")]
+    #[error("bits that are not a Huffman code")]
     Code,
     /// A coefficient lies behind the last of its block.
-    #[error("a coefficient behind the end of its block")]
+    #[error("a coefficient past the end of its block")]
     Run,
     /// The data end at a marker before the last block.
-    #[error("it ends before its last block")]
+    #[error("it ends before the last block")]
     End,
 }
 
