@@ -1,5 +1,5 @@
-//! Threads of lower priority for what takes long: reading and writing the JSON of large requests. Who asks
-//! for little does not wait behind it.
+//! Threads of lower priority for the JSON of large requests, so that small requests do not wait
+//! behind it.
 
 use std::io;
 
@@ -9,26 +9,27 @@ use tokio::task::JoinSet;
 
 use divisi_inference::error::{ErrorKind, ServiceError};
 
-/// Bytes from which on JSON is large: about 0.2 ms of work, ten times what handing it over takes.
+/// The size in bytes from which JSON is large: about 0.2 ms of work, ten times the cost of the
+/// handover.
 const LARGE: usize = 64 << 10;
 
-/// The threads; they end when this is dropped.
+/// The threads, which end when this is dropped.
 pub(crate) struct BackgroundThreads {
     handle: Handle,
     runtime: Option<Runtime>,
 }
 
 impl BackgroundThreads {
-    /// Starts so many.
+    /// Starts `threads` threads.
     ///
     /// # Errors
-    /// The system has none left.
+    /// Returns an error if the system has no more threads.
     pub(crate) fn start(threads: usize) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_name("large bodies")
             .on_thread_start(|| {
-                // Where the system refuses, they are threads like others.
+                // If the system refuses, the threads keep their priority.
                 set_current_thread_priority(ThreadPriority::Low);
             })
             .build()?;
@@ -38,7 +39,7 @@ impl BackgroundThreads {
         })
     }
 
-    /// Returns that by which others hand them work.
+    /// Returns a handle for submitting work.
     pub(crate) fn handle(&self) -> Background {
         Background(self.handle.clone())
     }
@@ -52,16 +53,16 @@ impl Drop for BackgroundThreads {
     }
 }
 
-/// Hands work to [`BackgroundThreads`].
+/// Submits work to [`BackgroundThreads`].
 #[derive(Clone)]
 pub(crate) struct Background(Handle);
 
 impl Background {
-    /// Does `work` on `bytes` bytes of JSON: here where these are few. Work that has not begun is left
-    /// where nobody waits for it any more.
+    /// Runs `work` on `bytes` bytes of JSON: in place if there are few. Work that has not started
+    /// is dropped if its result is no longer awaited.
     ///
     /// # Errors
-    /// Those of the work, or it broke off.
+    /// Returns the error of the work, or an error if it stopped unexpectedly.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,

@@ -1,7 +1,7 @@
-//! Compiles the published interface files into Rust, without a `protoc` of the system.
+//! Compiles the published interface files into Rust, without a system `protoc`.
 
-/// Calls whose messages the door reads by itself, within its bounds, before they are decoded: the
-/// services that are made leave them out.
+/// Calls whose messages are read by this crate within its bounds before they are decoded. The
+/// generated services leave them out.
 const READ_BY_THE_DOOR: [&str; 3] = ["ModelInfer", "ModelStreamInfer", "RepositoryModelLoad"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tonic_prost_build::configure()
         .build_client(false)
         .build_transport(false)
-        // Raw contents stay in the buffer that they arrived in.
+        // Raw contents stay in their receive buffer.
         .bytes(".inference.ModelInferRequest.raw_input_contents")
         .bytes(".inference.ModelInferResponse.raw_output_contents")
         .bytes(".inference.InferTensorContents.bytes_contents")

@@ -1,4 +1,4 @@
-//! The time of a server's connections: the machine's, or one that stands still until it is moved.
+//! The clock of a server's connections: the machine's, or one that is moved by hand.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,17 +8,17 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
-/// The clock by which connections are limited. By default it is the machine's.
+/// The clock for connection limits. By default it is the machine's.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionClock(Option<watch::Receiver<Instant>>);
 
-/// Moves a clock that stands still: time limits pass when a test moves it, not because the machine
-/// is busy.
+/// Moves a manual clock: time limits pass when a test moves it, not because the machine is busy.
 #[derive(Debug)]
 pub struct ClockHand(watch::Sender<Instant>);
 
 impl ClockHand {
-    /// Moves the clock. Limits that end within `time` pass. A time that no clock shows moves nothing.
+    /// Advances the clock. Limits within `time` pass. A time beyond the clock's range changes
+    /// nothing.
     pub fn advance(&self, time: Duration) {
         self.0
             .send_modify(|now| *now = now.checked_add(time).unwrap_or(*now));
@@ -26,13 +26,13 @@ impl ClockHand {
 }
 
 impl ConnectionClock {
-    /// Creates a clock that stands still, and the hand that moves it.
+    /// Creates a manual clock, and the hand that moves it.
     pub fn still() -> (Self, ClockHand) {
         let (hand, clock) = watch::channel(Instant::now());
         (ConnectionClock(Some(clock)), ClockHand(hand))
     }
 
-    /// Returns the present time.
+    /// Returns the current time.
     pub(crate) fn now(&self) -> Instant {
         match &self.0 {
             None => Instant::now(),
@@ -56,11 +56,11 @@ impl ConnectionClock {
     }
 }
 
-/// A time that no connection lives to see.
+/// A time longer than any connection.
 const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 async fn until(mut clock: watch::Receiver<Instant>, deadline: Instant) {
-    // Without a hand the clock never moves again.
+    // Without a hand, the clock never moves again.
     if clock.wait_for(|now| *now >= deadline).await.is_err() {
         std::future::pending().await
     }
@@ -84,7 +84,7 @@ impl ClockWait {
         self.deadline
     }
 
-    /// Waits for another time, without new memory on the machine's clock.
+    /// Waits for another time, without allocating for the machine's clock.
     pub(crate) fn reset(&mut self, deadline: Instant, clock: &ConnectionClock) {
         match &mut self.waits {
             Waits::Machine(sleep) => sleep.as_mut().reset(deadline),

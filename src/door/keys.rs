@@ -1,13 +1,13 @@
-//! Keys: who may ask for what. A file has a line for each, with its role and the SHA-256 of the
-//! token that its holder sends; tokens themselves are kept nowhere.
+//! Keys that authorize clients. A file has a line for each key, with its role and the SHA-256 of
+//! the token that its holder sends; tokens are not stored.
 //!
 //! ```text
 //! # role   sha256 of the token                                                name
 //! infer    9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  alice
 //! ```
 //!
-//! The file is read again when it changes. A file that is wrong then changes nothing, and the
-//! operator is told; where it is gone, nobody has a key until it is back.
+//! The file is read again when it changes. An invalid file changes nothing and is reported to the
+//! operator; if the file is missing, all keys are refused until it is restored.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,14 +23,14 @@ use crate::notices::Notices;
 use crate::watched::{FileChange, WatchedFiles};
 use divisi_inference::error::{ErrorKind, ServiceError};
 
-/// A right to ask; each has those before it.
+/// The rights of a key; each role includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyRole {
-    /// To read of models: metadata, configurations, statistics, metrics.
+    /// Read metadata, configurations, statistics and metrics.
     Read,
-    /// To ask models.
+    /// Send requests to models.
     Infer,
-    /// To change what is served.
+    /// Change the served models.
     Control,
 }
 
@@ -41,13 +41,13 @@ const ROLES: [(&str, KeyRole); 3] = [
     ("control", KeyRole::Control),
 ];
 
-/// The bytes of a hash.
+/// The size of a hash in bytes.
 const HASH: usize = 32;
 
-/// A file holds no keys.
+/// The reasons why a file of keys is invalid.
 #[derive(Debug, Error)]
 pub enum KeysError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{path}: {error}")]
     Unreadable {
         /// The file.
@@ -55,7 +55,7 @@ pub enum KeysError {
         /// The reason.
         error: String,
     },
-    /// A line is no key.
+    /// A line is not a key.
     #[error(
         "{path}, line {line}: expected a role (read, infer or control), the SHA-256 of a token as \
          64 hexadecimal digits, and a name"
@@ -66,17 +66,17 @@ pub enum KeysError {
         /// The line's number.
         line: usize,
     },
-    /// A key is there already.
+    /// The same key is in the file twice.
     #[error("{}, line {line}: the same key is on line {first}", path.display())]
     Twice {
         /// The file.
         path: PathBuf,
         /// The line's number.
         line: usize,
-        /// That of the first.
+        /// The line of the first one.
         first: usize,
     },
-    /// There are none.
+    /// The file contains no keys.
     #[error("{0}: the file contains no keys")]
     Empty(PathBuf),
 }
@@ -106,10 +106,10 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// Reads the keys of a file. `notices` are told when it changes into something else.
+    /// Reads the keys of a file. `notices` receive errors after later changes.
     ///
     /// # Errors
-    /// It cannot be read, or holds no keys.
+    /// Returns an error if the file cannot be read or is invalid.
     pub fn read(path: &Path, notices: Notices) -> Result<Self, KeysError> {
         let file = WatchedFiles::new(vec![path.to_owned()]);
         let keys = read(path)?;
@@ -120,11 +120,11 @@ impl Keys {
         })
     }
 
-    /// Checks that the value of a header `authorization` is a key of a role, and returns the name
-    /// of its holder.
+    /// Checks that the value of a header `authorization` is a key with a role. Returns the name of
+    /// its holder.
     ///
     /// # Errors
-    /// There is no key, or it has another role.
+    /// Returns an error if there is no valid key, or its role is not enough.
     pub fn check(&self, header: Option<&[u8]>, needed: KeyRole) -> Result<Arc<str>, ServiceError> {
         let unknown = |words: &str| ServiceError::new(ErrorKind::Unauthenticated, words);
         let header = header.ok_or_else(|| unknown("expected a key: `authorization: Bearer …`"))?;
@@ -144,7 +144,7 @@ impl Keys {
         }
     }
 
-    /// Returns the keys, read again where the file has changed.
+    /// Returns the keys, after reading the file again if it has changed.
     fn current(&self) -> Arc<[KeyEntry]> {
         let mut state = self.state.lock();
         let told = state
@@ -159,7 +159,7 @@ impl Keys {
         keys
     }
 
-    /// Follows a change of the file. Returns the notice about it, where there is one.
+    /// Follows a change of the file. Returns a notice about it, if there is one.
     fn follow(&self, state: &mut KeysState, change: FileChange) -> Option<String> {
         if change == FileChange::Gone {
             state.keys = Arc::new([]);
@@ -176,7 +176,7 @@ impl Keys {
     }
 }
 
-/// Returns the key of a hash. Each is looked at, so that the time tells nothing.
+/// Returns the key with this hash. It compares all keys, so that the time reveals nothing.
 fn holder<'k>(keys: &'k [KeyEntry], hash: &[u8; HASH]) -> Option<&'k KeyEntry> {
     let look = |found, key: &'k KeyEntry| match same(&key.hash, hash) {
         true => Some(key),
@@ -185,10 +185,10 @@ fn holder<'k>(keys: &'k [KeyEntry], hash: &[u8; HASH]) -> Option<&'k KeyEntry> {
     keys.iter().fold(None, look)
 }
 
-/// Before a token.
+/// The prefix of a token.
 const SCHEME: &[u8] = b"Bearer ";
 
-/// Compares all bytes, whichever differ.
+/// Compares all bytes in constant time.
 fn same(a: &[u8; HASH], b: &[u8; HASH]) -> bool {
     let differ = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     std::hint::black_box(differ) == 0
@@ -202,10 +202,10 @@ fn read(path: &Path) -> Result<Arc<[KeyEntry]>, KeysError> {
     parse(path, &text)
 }
 
-/// Checks the text of a file of keys, and returns how many there are. `path` is for errors.
+/// Checks the text of a file of keys, and returns their number. `path` is used in errors.
 ///
 /// # Errors
-/// A line is none, or there are none.
+/// Returns an error if a line is invalid or there are no keys.
 pub fn check_text(path: &Path, text: &str) -> Result<usize, KeysError> {
     parse(path, text).map(|keys| keys.len())
 }

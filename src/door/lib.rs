@@ -1,8 +1,8 @@
 //! The Open Inference Protocol over HTTP and gRPC, with Triton's extensions.
 //!
-//! The door translates: it knows models by
-//! [`ModelService`](divisi_inference::service::ModelService) alone. [`InferenceServer`] accepts
-//! connections, `http` and `grpc` read requests and write answers, and `gateway` takes a request
+//! This crate translates: it accesses models only through
+//! [`ModelService`](divisi_inference::service::ModelService). [`InferenceServer`] accepts
+//! connections, `http` and `grpc` read requests and write answers, and `gateway` passes a request
 //! from one of them to its model and back.
 
 #![forbid(unsafe_code)]
@@ -44,12 +44,12 @@ pub use server::{Addresses, InferenceServer, ServerActivity, StartError};
     reason = "made from the files"
 )]
 pub mod proto {
-    /// Those of inference and of model configurations.
+    /// The messages of inference and of model configurations.
     pub mod inference {
         tonic::include_proto!("inference");
     }
 
-    /// Those of gRPC's health checks.
+    /// The messages of gRPC's health checks.
     pub mod health {
         tonic::include_proto!("grpc.health.v1");
     }

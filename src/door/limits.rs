@@ -1,5 +1,5 @@
-//! The bounds of all that clients may ask for. What is beyond is refused before anything is
-//! allocated for it.
+//! The bounds of client requests. A request beyond them is refused before anything is allocated for
+//! it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,51 +11,52 @@ use divisi_inference::error::{ErrorKind, ServiceError};
 /// The bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Bytes of a request's body or message.
+    /// The maximum bytes of a request's body or message.
     pub body: usize,
-    /// Bytes of the JSON of a request.
+    /// The maximum bytes of a request's JSON.
     pub json: usize,
-    /// Bytes of the bodies that are held at once, of all requests together.
+    /// The maximum bytes of all request bodies in memory.
     pub bodies: usize,
-    /// Bytes of a request's headers.
+    /// The maximum bytes of a request's headers.
     pub header_bytes: usize,
-    /// Headers of a request.
+    /// The maximum number of headers of a request.
     pub headers: usize,
     /// The bounds of one request.
     pub request: RequestBounds,
-    /// Connections of an address. Beyond them an idle or stalled one makes room for each newcomer.
+    /// The maximum number of connections of an address. Beyond it, an idle or stalled connection is
+    /// closed for each new one.
     pub connections: usize,
-    /// Calls at once on a connection of gRPC.
+    /// The maximum number of concurrent calls on a gRPC connection.
     pub streams: u32,
-    /// Requests for inference that are under way.
+    /// The maximum number of inference requests in progress.
     pub requests: usize,
-    /// Regions of shared memory.
+    /// The maximum number of shared memory regions.
     pub regions: usize,
-    /// Time for the headers of a request: of the first one of a connection from its beginning on, of a
-    /// later one from its first byte on.
+    /// The time for the headers of a request: for the first one since the start of the connection,
+    /// for later ones since their first byte.
     pub header_time: Duration,
-    /// Time that a connection may be idle between requests.
+    /// The time that a connection may be idle between requests.
     pub idle_time: Duration,
-    /// Time that a connection may be idle while the server ends.
+    /// The time that a connection may be idle while the server shuts down.
     pub last_time: Duration,
-    /// Time for the body of a request between two pieces of it. In all it has this time, and a second
-    /// more for each [`ServerLimits::body_rate`] bytes that have come.
+    /// The time between two pieces of a request's body. In total, the body has this time and a
+    /// further second for each [`ServerLimits::body_rate`] bytes received.
     pub body_time: Duration,
-    /// Bytes of a body that have to come in each second once its time is over.
+    /// The minimum bytes per second of a body after its first time limit.
     pub body_rate: usize,
-    /// Time without a byte after which a connection whose request has not come whole may have to make
-    /// room for a newcomer: longer than networks usually pause, and short enough for one who waits.
+    /// The time without a byte after which a connection with an incomplete request may be closed
+    /// for a new one: longer than usual network pauses, and short enough for a waiting client.
     pub stalled_time: Duration,
-    /// Time that a client may let an answer lie without reading any of it.
+    /// The time for which a client may leave an answer unread.
     pub read_time: Duration,
-    /// Time for requests under way to end when the server ends.
+    /// The time for requests in progress to finish when the server shuts down.
     pub farewell: Duration,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
         ServerLimits {
-            // A tensor of 256 MiB, and what describes it.
+            // A tensor of 256 MiB, and its description.
             body: (256 << 20) + (1 << 20),
             json: 64 << 20,
             bodies: 1 << 30,
@@ -79,7 +80,7 @@ impl Default for ServerLimits {
 }
 
 impl ServerLimits {
-    /// The same with bodies of up to `most` bytes, and with memory for four of them.
+    /// Returns the limits with bodies of up to `most` bytes, and with memory for four of them.
     #[must_use]
     pub fn with_body(self, most: usize) -> Self {
         ServerLimits {
@@ -95,13 +96,13 @@ impl ServerLimits {
     }
 }
 
-/// Returns the error of a request that there is no memory for now.
+/// Returns the error of a request without memory.
 pub(crate) fn no_memory() -> ServiceError {
     let message = "the requests in progress use all memory allowed for requests";
     ServiceError::new(ErrorKind::TooMany, message)
 }
 
-/// A number of things that may be there at once.
+/// A bounded number of units.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     most: usize,
@@ -109,7 +110,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Creates the allowance of `most` things.
+    /// Creates an allowance of `most` units.
     pub(crate) fn of(most: usize) -> Arc<Self> {
         Arc::new(Allowance {
             most,
@@ -117,12 +118,12 @@ impl Allowance {
         })
     }
 
-    /// Returns how many are there.
+    /// Returns the number of units in use.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Takes nothing yet.
+    /// Returns an empty share.
     pub(crate) fn share(self: &Arc<Self>) -> AllowanceShare {
         AllowanceShare {
             of: Arc::clone(self),
@@ -130,14 +131,14 @@ impl Allowance {
         }
     }
 
-    /// Takes one, or returns `None` if there is none left.
+    /// Takes one unit, or returns `None` if there is none left.
     pub(crate) fn one(self: &Arc<Self>) -> Option<AllowanceShare> {
         let mut share = self.share();
         share.take(1).then_some(share)
     }
 }
 
-/// A part of an [`Allowance`]; it goes back when this is dropped.
+/// A part of an [`Allowance`], returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct AllowanceShare {
     of: Arc<Allowance>,
@@ -145,8 +146,8 @@ pub(crate) struct AllowanceShare {
 }
 
 impl AllowanceShare {
-    /// Takes more or returns some, so that `all` are taken. Returns `false` if there are not as
-    /// many left; then it stays as it is.
+    /// Grows or shrinks the share to `all` units. Returns `false` without a change if there are not
+    /// enough left.
     pub(crate) fn resize(&mut self, all: usize) -> bool {
         if all >= self.held {
             return self.take(all - self.held);
@@ -156,13 +157,13 @@ impl AllowanceShare {
         true
     }
 
-    /// Returns whether there are `more` left, without taking any.
+    /// Returns whether `more` units are left, without taking any.
     pub(crate) fn fits(&self, more: usize) -> bool {
         let all = self.of.held().checked_add(more);
         all.is_some_and(|all| all <= self.of.most)
     }
 
-    /// Takes `more`. Returns `false` if there are not as many left.
+    /// Takes `more` units. Returns `false` if there are not enough left.
     pub(crate) fn take(&mut self, more: usize) -> bool {
         let most = self.of.most;
         let add = |held: usize| held.checked_add(more).filter(|all| *all <= most);

@@ -1,22 +1,22 @@
-//! Notices: what the operator of a server is told beyond its answers.
+//! Notices for the operator of a server.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes the words of a notice.
+/// Receives the text of a notice.
 type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Tells the operator, in words. Every notice is an event of `tracing`, too.
+/// Sends notices to the operator. Every notice is also an event of `tracing`.
 #[derive(Clone, Default)]
 pub struct Notices(Option<NoticeSink>);
 
 impl Notices {
-    /// Notices that `sink` takes as well.
+    /// Creates notices that are also passed to `sink`.
     pub fn to(sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Notices(Some(Arc::new(sink)))
     }
 
-    /// Tells something.
+    /// Sends a notice.
     pub(crate) fn say(&self, words: &str) {
         tracing::warn!("{words}");
         if let Some(sink) = &self.0 {

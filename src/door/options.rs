@@ -1,4 +1,4 @@
-//! Where a server listens, and how.
+//! The addresses and options of a server.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -12,36 +12,36 @@ use crate::limits::ServerLimits;
 use crate::notices::Notices;
 use crate::tls::TlsFiles;
 
-/// Where a server listens, and how.
+/// The addresses and options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// The address of HTTP.
+    /// The HTTP address.
     pub http: Option<SocketAddr>,
-    /// The address of gRPC.
+    /// The gRPC address.
     pub grpc: Option<SocketAddr>,
-    /// The address of the metrics alone.
+    /// The address with only metrics.
     pub metrics: Option<SocketAddr>,
-    /// Who may ask; `None` for everybody.
+    /// The accepted keys; `None` accepts all clients.
     pub keys: Option<Arc<Keys>>,
-    /// The certificate of connections under TLS; `None` for connections that are open to read.
+    /// The certificate for TLS; `None` for unencrypted connections.
     pub tls: Option<Arc<TlsFiles>>,
-    /// Bytes of answers that are kept for equal requests; `None` to keep none.
+    /// The size of the answer cache in bytes; `None` for no cache.
     pub cache: Option<NonZeroUsize>,
-    /// The access log; `None` for none.
+    /// The access log; `None` for no log.
     pub access: Option<AccessOptions>,
-    /// Whether files of models are taken from those who load them.
+    /// Whether clients may upload model files when they load models.
     pub load_files: bool,
-    /// Where traces go; `None` for nowhere.
+    /// The destination of traces; `None` for no traces.
     pub traces: Option<TraceOptions>,
-    /// Who is told what the operator has to know.
+    /// The receiver of notices for the operator.
     pub notices: Notices,
-    /// Whether others than this machine may be listened to without keys and TLS.
+    /// Whether public addresses are allowed without keys and TLS.
     pub allow_remote: bool,
     /// The bounds.
     pub limits: ServerLimits,
     /// The threads that read requests and write answers.
     pub threads: usize,
-    /// The clock of the time limits of connections.
+    /// The clock for the time limits of connections.
     pub clock: ConnectionClock,
 }
 

@@ -1,5 +1,5 @@
-//! Bodies and messages that are compressed: unpacked within their bounds and packed piece by piece, so
-//! that others have their turn in between.
+//! Compressed bodies and messages: unpacked within their bounds and compressed piece by piece, so
+//! that other tasks can run in between.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -12,26 +12,26 @@ use crate::limits::{AllowanceShare, no_memory};
 use divisi_inference::error::ServiceError;
 use divisi_inference::protocol::GrowingBytes;
 
-/// Bytes that are unpacked or packed at once.
+/// The bytes that are unpacked or compressed at once.
 pub(crate) const PIECE: usize = 256 << 10;
 
-/// Bytes that are unpacked at first.
+/// The bytes that are unpacked first.
 const FIRST: usize = 4 << 10;
 
-/// Bytes below which packing an answer is not worth it.
+/// The size in bytes below which an answer is not compressed.
 pub(crate) const WORTH: usize = 1400;
 
-/// A way to compress bytes.
+/// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// By RFC 1952.
     Gzip,
-    /// By RFC 1950, as HTTP and gRPC mean it.
+    /// According to RFC 1950, as HTTP and gRPC define it.
     Deflate,
 }
 
 impl Encoding {
-    /// Returns the encoding of a name, or `None` if there is none.
+    /// Returns the encoding with this name, if there is one.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match &*name.trim().to_ascii_lowercase() {
             "gzip" | "x-gzip" => Some(Encoding::Gzip),
@@ -57,7 +57,7 @@ impl Encoding {
     }
 }
 
-/// Reads one stream, behind which there must be nothing.
+/// Reads a single stream without trailing bytes.
 struct WholeStream<R>(ZlibDecoder<R>);
 
 impl<R: BufRead> Read for WholeStream<R> {
@@ -70,7 +70,7 @@ impl<R: BufRead> Read for WholeStream<R> {
     }
 }
 
-/// Unpacks bytes of a client. Memory is taken for what was unpacked, not for what is claimed.
+/// Unpacks a client's bytes. Memory is allocated for unpacked bytes, not for a claimed length.
 pub(crate) struct Unpacker {
     from: Box<dyn Read + Send>,
     encoding: Encoding,
@@ -81,7 +81,7 @@ pub(crate) struct Unpacker {
 }
 
 impl Unpacker {
-    /// Unpacks at most `most` bytes; `held` counts them.
+    /// Unpacks at most `most` bytes, counted by `held`.
     pub(crate) fn new(
         packed: Bytes,
         encoding: Encoding,
@@ -98,10 +98,11 @@ impl Unpacker {
         }
     }
 
-    /// Unpacks one piece more. Returns whether it was the last one.
+    /// Unpacks one more piece. Returns whether it was the last one.
     ///
     /// # Errors
-    /// The bytes are damaged, or unpack to more than a bound; `too_large` is the error for the latter.
+    /// Returns an error if the bytes are damaged or unpack to more than a bound; `too_large` is the
+    /// error for the latter.
     pub(crate) fn step(
         &mut self,
         too_large: impl Fn(usize) -> ServiceError,
@@ -122,7 +123,7 @@ impl Unpacker {
         Ok(false)
     }
 
-    /// Reads some bytes. Returns their number, which is 0 at the end.
+    /// Reads some bytes. Returns their number, 0 at the end.
     fn read(&mut self) -> Result<usize, ServiceError> {
         self.piece.resize(self.all.len().clamp(FIRST, PIECE), 0);
         let count = self.from.read(&mut self.piece).map_err(|e| {
@@ -139,7 +140,7 @@ impl Unpacker {
     }
 }
 
-/// Packs bytes into memory, which takes everything: nothing fails.
+/// Compresses bytes into memory, which does not fail.
 pub(crate) enum Packer {
     /// By gzip.
     Gzip(GzEncoder<Vec<u8>>),
@@ -148,7 +149,7 @@ pub(crate) enum Packer {
 }
 
 impl Packer {
-    /// Creates one that has packed nothing.
+    /// Creates an empty packer.
     pub(crate) fn new(encoding: Encoding) -> Self {
         match encoding {
             Encoding::Gzip => Packer::Gzip(GzEncoder::new(Vec::new(), Compression::fast())),
@@ -156,7 +157,7 @@ impl Packer {
         }
     }
 
-    /// Packs more bytes. Returns `None` if that failed.
+    /// Compresses more bytes. Returns `None` if that failed.
     pub(crate) fn pack(&mut self, bytes: &[u8]) -> Option<()> {
         match self {
             Packer::Gzip(to) => to.write_all(bytes),

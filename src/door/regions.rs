@@ -1,8 +1,7 @@
-//! Regions of system shared memory that clients register, to leave tensors there in place of
-//! sending them.
+//! Regions of system shared memory that clients register to pass tensors without sending them.
 //!
-//! A region is read and written by calls of the system, not mapped: a client that makes its file
-//! smaller meanwhile gets an error, and nothing else happens.
+//! A region is read and written by system calls, not mapped: a client that truncates its file
+//! meanwhile gets an error without further effect.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,22 +17,22 @@ use crate::limits::AllowanceShare;
 use divisi_inference::error::{ErrorKind, ServiceError};
 use divisi_inference::protocol::RegionPart;
 
-/// Where POSIX shared memory lies.
+/// The folder of POSIX shared memory.
 const FOLDER: &str = "/dev/shm";
 
-/// The most characters of a key.
+/// The maximum length of a key in characters.
 const KEY: usize = 255;
 
-/// A region as it was registered.
+/// A registered region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RegionStatus {
     /// Its name.
     pub name: String,
-    /// Its file's name in shared memory.
+    /// Its file name in shared memory.
     pub key: String,
-    /// Its first byte in that file.
+    /// The position of its first byte in the file.
     pub offset: u64,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u64,
 }
 
@@ -42,15 +41,15 @@ struct Region {
     file: File,
 }
 
-/// A part of a region that an answer is to be written to. The region stays as long as this is kept,
-/// also where it is unregistered meanwhile.
+/// A part of a region reserved for an answer. It keeps the region, even if that is unregistered
+/// meanwhile.
 pub(crate) struct ReservedPart {
     region: Arc<Region>,
     first: u64,
     size: usize,
 }
 
-/// A copy of a part of a region. The room that was taken for it goes back with its last reader.
+/// A copy of a part of a region. Its memory is released with the last reference.
 struct RegionCopy {
     bytes: Vec<u8>,
     _held: AllowanceShare,
@@ -62,17 +61,18 @@ impl AsRef<[u8]> for RegionCopy {
     }
 }
 
-/// The regions that are registered.
+/// The registered regions.
 #[derive(Default)]
 pub(crate) struct Regions {
     by_name: Leaf<BTreeMap<String, Arc<Region>>>,
 }
 
 impl Regions {
-    /// Registers a region; there may be `most`.
+    /// Registers a region, up to `most` of them.
     ///
     /// # Errors
-    /// Its name is taken, its file is not there or smaller, or there are too many.
+    /// Returns an error if the name is taken, the file is missing or too small, or there are too
+    /// many regions.
     pub(crate) fn register(&self, status: RegionStatus, most: usize) -> Result<(), ServiceError> {
         let file = open(&status)?;
         let region = Region { status, file };
@@ -94,7 +94,7 @@ impl Regions {
         Ok(())
     }
 
-    /// Forgets a region, or all of them where the name is empty. One that is not there is none.
+    /// Unregisters a region, or all regions if the name is empty. A missing region is ignored.
     pub(crate) fn unregister(&self, name: &str) {
         let mut by_name = self.by_name.lock();
         match name.is_empty() {
@@ -103,10 +103,10 @@ impl Regions {
         }
     }
 
-    /// Returns the region of a name, or all of them where it is empty.
+    /// Returns the region with this name, or all regions if the name is empty.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// Returns an error if there is no region with this name.
     pub(crate) fn status(&self, name: &str) -> Result<Vec<RegionStatus>, ServiceError> {
         if name.is_empty() {
             let by_name = self.by_name.lock();
@@ -123,10 +123,10 @@ impl Regions {
         })
     }
 
-    /// Reads a part of a region, for which `held` has the room.
+    /// Reads a part of a region into the memory reserved by `held`.
     ///
     /// # Errors
-    /// It is not inside of its region, or no longer there.
+    /// Returns an error if the part exceeds its region or the file is too small.
     pub(crate) fn read(
         &self,
         part: &RegionPart,
@@ -140,10 +140,10 @@ impl Regions {
         Ok(Bytes::from_owner(RegionCopy { bytes, _held: held }))
     }
 
-    /// Returns a part of a region to write to later.
+    /// Reserves a part of a region for a later write.
     ///
     /// # Errors
-    /// It is not inside of its region, or no longer there.
+    /// Returns an error if the part exceeds its region or the file is too small.
     pub(crate) fn reserve(&self, part: &RegionPart) -> Result<ReservedPart, ServiceError> {
         let region = self.region(&part.region)?;
         let first = region.check(part.offset as u64, part.size as u64)?;
@@ -157,10 +157,10 @@ impl Regions {
 }
 
 impl ReservedPart {
-    /// Writes bytes to the part, from its first byte on.
+    /// Writes bytes at the start of the part.
     ///
     /// # Errors
-    /// They are more than the part, or its file is smaller by now.
+    /// Returns an error if the bytes exceed the part or the file is too small.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), ServiceError> {
         let region = &self.region;
         if bytes.len() > self.size {
@@ -177,10 +177,10 @@ impl ReservedPart {
 }
 
 impl Region {
-    /// Returns where a part of the region begins in its file.
+    /// Returns the position of a part of the region in the file.
     ///
     /// # Errors
-    /// The part is not inside of the region, or of what the file has now.
+    /// Returns an error if the part exceeds the region or the current file.
     fn check(&self, offset: u64, size: u64) -> Result<u64, ServiceError> {
         let end = offset.checked_add(size).filter(|e| *e <= self.status.size);
         let Some(end) = end else {
@@ -225,7 +225,7 @@ fn open(status: &RegionStatus) -> Result<File, ServiceError> {
     if !is_name || file.contains(['/', '\0']) {
         return Err(wrong(format!("expected a name as its key, found `{key}`")));
     }
-    // A link leads elsewhere, and opening a pipe would wait.
+    // A symbolic link could lead elsewhere, and opening a pipe would block.
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = rustix::fs::open(PathBuf::from(FOLDER).join(file), flags, Mode::empty());
     let opened = opened.map(File::from);

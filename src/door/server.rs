@@ -1,4 +1,4 @@
-//! The server: the addresses that it listens at, and the threads that serve them.
+//! The server: its addresses and the threads that serve them.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -22,36 +22,36 @@ use crate::notices::Notices;
 use crate::options::ServerOptions;
 use divisi_inference::service::ModelService;
 
-/// Where a server listens; a port of 0 has become one that was free.
+/// The addresses of a server; port 0 is replaced by the port in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
-    /// The address of HTTP.
+    /// The HTTP address.
     pub http: Option<SocketAddr>,
-    /// The address of gRPC.
+    /// The gRPC address.
     pub grpc: Option<SocketAddr>,
-    /// The address of the metrics alone.
+    /// The address with only metrics.
     pub metrics: Option<SocketAddr>,
-    /// Whether clients have to speak TLS there.
+    /// Whether clients must use TLS.
     pub tls: bool,
-    /// Whether clients have to send a key there.
+    /// Whether clients must send a key.
     pub keys: bool,
 }
 
-/// Who asks a server now.
+/// The current clients of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerActivity {
-    /// Connections of HTTP that are open.
+    /// Open HTTP connections.
     pub http: usize,
-    /// Connections of gRPC that are open.
+    /// Open gRPC connections.
     pub grpc: usize,
-    /// The callers of the last minute, and what was refused.
+    /// The clients of the last minute, and the refusals.
     pub seen: CallersSeen,
 }
 
-/// Why a server does not start.
+/// The reasons why a server does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// An address is taken.
+    /// An address is in use.
     #[error(
         "--{option} {address}: the address is in use by another program; stop it, choose another address \
          with `--{option} ADDRESS`, or pass `--{option} off`"
@@ -62,7 +62,7 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
     },
-    /// Two protocols have one address.
+    /// Two protocols have the same address.
     #[error("--{option} {address}: `--{other}` has the same address; use two different addresses")]
     Same {
         /// The protocol's option.
@@ -72,7 +72,7 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
     },
-    /// An address is not this machine's own.
+    /// The address is public.
     #[error(
         "--{option} {address}: refusing a public address without keys and TLS; add \
          `--keys FILE` and `--tls-certificate FILE`, or pass `--allow-remote` to serve without \
@@ -84,25 +84,25 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
     },
-    /// An address cannot be listened at.
+    /// Listening on an address failed.
     #[error("--{option} {address}: {error}")]
     Address {
         /// The protocol's option.
         option: &'static str,
         /// The address.
         address: SocketAddr,
-        /// The error of the system.
+        /// The system's error.
         error: io::Error,
     },
     /// The access log cannot be written.
     #[error("--access-log: {0}")]
     AccessLog(io::Error),
-    /// The system has no thread left.
+    /// The threads cannot be started.
     #[error("cannot start the threads of the server: {0}")]
     Threads(io::Error),
 }
 
-/// A server that listens. Dropping it lets requests under way end, for a while, and ends it.
+/// A listening server. Dropping it shuts it down, with a limited time for requests in progress.
 pub struct InferenceServer {
     addresses: Addresses,
     end: watch::Sender<bool>,
@@ -110,15 +110,16 @@ pub struct InferenceServer {
     http: Arc<OpenConnections>,
     grpc: Arc<OpenConnections>,
     runtime: Option<Runtime>,
-    /// Dropped after the runtime whose tasks hand them work.
+    /// Dropped after the runtime, whose tasks submit work to it.
     _background: BackgroundThreads,
 }
 
 impl InferenceServer {
-    /// Listens at the addresses, and serves models there.
+    /// Listens on the addresses and serves models there.
     ///
     /// # Errors
-    /// An address cannot be listened at, or may not; then there is none.
+    /// Returns an error if listening on an address fails or is not allowed. The server is then not
+    /// started.
     pub fn start(
         service: Arc<dyn ModelService>,
         options: &ServerOptions,
@@ -174,12 +175,12 @@ impl InferenceServer {
         })
     }
 
-    /// Returns where it listens.
+    /// Returns its addresses.
     pub fn addresses(&self) -> Addresses {
         self.addresses
     }
 
-    /// Returns who asks now.
+    /// Returns the current clients.
     pub fn activity(&self) -> ServerActivity {
         ServerActivity {
             http: self.http.count(),
@@ -188,7 +189,7 @@ impl InferenceServer {
         }
     }
 
-    /// Returns who asked each version of a model lately.
+    /// Returns the recent clients of each version of a model.
     pub fn models_seen(&self) -> Vec<ModelSeen> {
         self.gateway.calls.callers.models_seen()
     }
@@ -196,17 +197,17 @@ impl InferenceServer {
 
 impl Drop for InferenceServer {
     fn drop(&mut self) {
-        // Before the listeners close: who asks whether it is ready is then not sent elsewhere too late.
+        // Before the listeners close, so that readiness checks see the shutdown in time.
         self.gateway.ends();
         let _ = self.end.send(true);
         if let Some(runtime) = self.runtime.take() {
             let farewell = self.gateway.limits.farewell;
             let ended = async { self.end.closed().await };
             let wait = || runtime.block_on(async { tokio::time::timeout(farewell, ended).await });
-            // Whoever drops it may be driven by another runtime, which this one may not block.
+            // The caller may run on another runtime, whose threads must not block on this one.
             thread::scope(|scope| {
                 let thread = thread::Builder::new().name("farewell".into());
-                // Without a thread nobody is waited for.
+                // Without a thread, the server does not wait.
                 drop(thread.spawn_scoped(scope, wait));
             });
             runtime.shutdown_background();
@@ -215,7 +216,7 @@ impl Drop for InferenceServer {
     }
 }
 
-/// Returns who reads the records of calls.
+/// Returns the recorder of calls.
 fn recorder(options: &ServerOptions, runtime: &Runtime) -> Result<CallRecorder, StartError> {
     let notices = || options.notices.clone();
     let access = options.access.as_ref();
@@ -228,7 +229,7 @@ fn recorder(options: &ServerOptions, runtime: &Runtime) -> Result<CallRecorder, 
     })
 }
 
-/// Checks that no two protocols have one address; port 0 is another one each time.
+/// Checks that the protocols have distinct addresses; port 0 is always distinct.
 fn distinct(options: &ServerOptions) -> Result<(), StartError> {
     let all = [
         ("http", options.http),
@@ -282,7 +283,7 @@ struct Listeners {
 }
 
 impl Listeners {
-    /// Serves HTTP, if there is an address for it. Returns its connections.
+    /// Serves HTTP if it has an address. Returns its connections.
     fn http(
         &self,
         listener: Option<TcpListener>,
@@ -294,7 +295,7 @@ impl Listeners {
         })
     }
 
-    /// The same with gRPC.
+    /// Serves gRPC if it has an address. Returns its connections.
     fn grpc(&self, listener: Option<TcpListener>) -> Result<Arc<OpenConnections>, StartError> {
         let (gateway, ending) = (Arc::clone(&self.gateway), self.ending.clone());
         self.take(listener, move |accepted| {

@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::notices::Notices;
 use crate::watched::{FileChange, WatchedFiles};
 
-/// Files hold no certificate, or not its key.
+/// The reasons why TLS files are invalid.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// A file cannot be read.
@@ -27,15 +27,15 @@ pub enum TlsError {
         /// The reason.
         why: String,
     },
-    /// A file holds something else.
+    /// A file has other contents.
     #[error("{path}: expected {expected} as PEM")]
     Other {
         /// The file.
         path: PathBuf,
-        /// The thing that it is to hold.
+        /// The expected contents.
         expected: &'static str,
     },
-    /// The key is not that of the certificate, or of a kind that is not supported.
+    /// The key does not match the certificate, or its type is not supported.
     #[error("{key} does not match the certificate {certificate}: {why}")]
     NoPair {
         /// The file of the certificate.
@@ -47,7 +47,7 @@ pub enum TlsError {
     },
 }
 
-/// A protocol inside of TLS.
+/// A protocol over TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsProtocol {
     /// HTTP/1.1.
@@ -69,7 +69,7 @@ struct TlsState {
     files: WatchedFiles,
 }
 
-/// How each protocol is served.
+/// The TLS configuration of each protocol.
 #[derive(Clone)]
 struct TlsConfigs {
     http1: Arc<ServerConfig>,
@@ -84,11 +84,11 @@ impl fmt::Debug for TlsFiles {
 }
 
 impl TlsFiles {
-    /// Reads a certificate, with those that it was signed by behind it, and its key. `notices` are
-    /// told when they change into something else.
+    /// Reads a certificate, followed by its chain, and its key. `notices` receive errors after
+    /// later changes.
     ///
     /// # Errors
-    /// A file cannot be read or holds something else, or they do not belong together.
+    /// Returns an error if a file cannot be read or is invalid, or the key does not match.
     pub fn read(certificate: &Path, key: &Path, notices: Notices) -> Result<Self, TlsError> {
         let (certificate, key) = (certificate.to_owned(), key.to_owned());
         let files = WatchedFiles::new(vec![certificate.clone(), key.clone()]);
@@ -101,7 +101,7 @@ impl TlsFiles {
         })
     }
 
-    /// Returns how connections of a protocol are served, read again where the files have changed.
+    /// Returns the configuration of a protocol, after reading the files again if they have changed.
     pub(crate) fn config(&self, protocol: TlsProtocol) -> Arc<ServerConfig> {
         let mut state = self.state.lock();
         let told = state
@@ -119,7 +119,7 @@ impl TlsFiles {
         }
     }
 
-    /// Follows a change of the files. Returns the notice about it, where there is one.
+    /// Follows a change of the files. Returns a notice about it, if there is one.
     fn follow(&self, state: &mut TlsState, change: FileChange) -> Option<String> {
         let kept = "TLS: certificate unchanged";
         if change == FileChange::Gone {
@@ -169,7 +169,7 @@ fn text(path: &Path) -> Result<String, TlsError> {
 /// Reads the certificates of a file.
 ///
 /// # Errors
-/// It cannot be read, or there is none in it.
+/// Returns an error if the file cannot be read or contains none.
 pub(crate) fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let text = text(path)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();

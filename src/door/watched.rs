@@ -1,16 +1,16 @@
-//! Files that are read again when they change, looked at no more than once a second.
+//! Files that are read again when they change, checked at most once a second.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Between looks whether a file has changed.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A file as it was seen: when it changed, and its bytes; `None` where it is not there.
+/// The modification time and size of a file; `None` if it is missing.
 type FileStamp = Option<(SystemTime, u64)>;
 
-/// Files whose changes are looked for.
+/// Files that are watched for changes.
 #[derive(Debug)]
 pub(crate) struct WatchedFiles {
     paths: Vec<PathBuf>,
@@ -21,14 +21,14 @@ pub(crate) struct WatchedFiles {
 /// A change of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileChange {
-    /// They are there, and one is another than before.
+    /// All files exist, and one has changed.
     Changed,
-    /// One is not there any more.
+    /// A file is missing.
     Gone,
 }
 
 impl WatchedFiles {
-    /// Files as they are now.
+    /// Watches files for changes from now on.
     pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
         WatchedFiles {
             seen: stamps(&paths),
@@ -37,8 +37,8 @@ impl WatchedFiles {
         }
     }
 
-    /// Returns the change since the last look, or `None` if there is none or it is too early to
-    /// look.
+    /// Returns the change since the last check, or `None` without a change or too soon after the
+    /// last check.
     pub(crate) fn look(&mut self) -> Option<FileChange> {
         if self.looked.elapsed() < LOOK {
             return None;

@@ -1,19 +1,19 @@
-//! The bounds of one request. A request beyond them is refused before any memory is taken for it.
+//! The bounds of a request. A request beyond them is refused before any memory is allocated for it.
 
 use crate::error::{ErrorKind, ServiceError};
 
-/// The bounds of one request, whichever protocol brought it.
+/// The bounds of a request, for all protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestBounds {
-    /// Bytes of its id.
+    /// The maximum bytes of its id.
     pub id: usize,
-    /// Tensors, inputs and outputs each.
+    /// The maximum number of inputs, and of outputs.
     pub tensors: usize,
-    /// Dimensions of a tensor.
+    /// The maximum number of dimensions of a tensor.
     pub rank: usize,
-    /// Values of a tensor.
+    /// The maximum number of values of a tensor.
     pub elements: usize,
-    /// Lists within lists in the data of a tensor.
+    /// The maximum nesting of lists in the data of a tensor.
     pub depth: usize,
 }
 
@@ -33,7 +33,7 @@ impl RequestBounds {
     /// Returns the number of values of a tensor with the name `name` and the dimensions `dims`.
     ///
     /// # Errors
-    /// There are too many dimensions or values.
+    /// Returns an error if there are too many dimensions or values.
     pub fn elements_of(&self, name: &str, dims: &[usize]) -> Result<usize, ServiceError> {
         let large = |message: String| ServiceError::new(ErrorKind::TooLarge, message);
         if dims.len() > self.rank {

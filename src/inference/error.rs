@@ -1,42 +1,42 @@
-//! The errors that clients are told, and their statuses of HTTP and gRPC.
+//! The errors for clients, and their HTTP and gRPC statuses.
 
 use std::fmt;
 
 use divisi_model::codes::{Code, Coded};
 use thiserror::Error;
 
-/// Why a call is not answered.
+/// The reason why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// There is no such model, version or path.
+    /// The model, version or path does not exist.
     NotFound,
-    /// The path is there, with another method.
+    /// The path exists with another method.
     Method,
-    /// It cannot be served now.
+    /// It is not available now.
     Unavailable,
-    /// It is part of the protocol and not served.
+    /// A part of the protocol is not supported.
     Unsupported,
-    /// The request is wrong.
+    /// The request is invalid.
     BadInput,
-    /// The request is larger than a bound.
+    /// The request exceeds a bound.
     TooLarge,
     /// There is no room for more requests now.
     TooMany,
-    /// The answer did not come in time.
+    /// The answer missed the deadline.
     TimedOut,
-    /// The client took too long to send its request.
+    /// The client sent its request too slowly.
     Slow,
-    /// The client gave the request up.
+    /// The client cancelled the request.
     Cancelled,
-    /// Something else has to change first.
+    /// The state does not allow the change.
     Conflict,
-    /// Something of that name is there already.
+    /// The name already exists.
     Exists,
     /// A key is missing or unknown.
     Unauthenticated,
-    /// The key does not allow it.
+    /// The key's role does not allow the request.
     Forbidden,
-    /// A fault of the server.
+    /// The server failed.
     Internal,
 }
 
@@ -60,7 +60,7 @@ impl ErrorKind {
         ErrorKind::Internal,
     ];
 
-    /// Returns the kind of a refusal or failure of the engine.
+    /// Returns the kind for a code of the engine.
     pub fn of_code(code: Code) -> Self {
         let statuses = (code.http(), code.grpc());
         let mut known = ErrorKind::ALL.into_iter();
@@ -68,7 +68,7 @@ impl ErrorKind {
         kind.unwrap_or(ErrorKind::Internal)
     }
 
-    /// The statuses of HTTP and of gRPC.
+    /// Returns the HTTP and gRPC statuses.
     const fn statuses(self) -> (u16, u8) {
         match self {
             ErrorKind::Cancelled => (499, 1),
@@ -89,17 +89,17 @@ impl ErrorKind {
         }
     }
 
-    /// Returns the status of HTTP.
+    /// Returns the HTTP status.
     pub const fn http(self) -> u16 {
         self.statuses().0
     }
 
-    /// Returns the status of gRPC.
+    /// Returns the gRPC status.
     pub const fn grpc(self) -> u8 {
         self.statuses().1
     }
 
-    /// Returns its name, under which refusals are counted.
+    /// Returns its name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             ErrorKind::NotFound => "not_found",
@@ -120,7 +120,7 @@ impl ErrorKind {
         }
     }
 
-    /// Returns the reason under which failures are counted, as Triton names it.
+    /// Returns the failure reason in metrics, with Triton's name.
     pub const fn reason(self) -> &'static str {
         match self {
             ErrorKind::Unavailable
@@ -134,10 +134,11 @@ impl ErrorKind {
     }
 }
 
-/// The bytes of an error's words, and of each text of a record; what clients send may be part of them.
+/// The maximum length of an error message in bytes, and of each text of a record. Both may contain
+/// client data.
 const MOST_WORDS: usize = 1024;
 
-/// Returns a text that may come from a client, cut where it is long.
+/// Returns a text from a client, truncated if it is long.
 pub fn shortened(mut text: String) -> String {
     if text.len() > MOST_WORDS {
         text.truncate(text.floor_char_boundary(MOST_WORDS));
@@ -147,7 +148,7 @@ pub fn shortened(mut text: String) -> String {
     text
 }
 
-/// A call is not answered: what kind of error it is, and the words for people.
+/// A failed call: the kind of error, and a message for people.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct ServiceError {
@@ -162,17 +163,17 @@ impl ServiceError {
         ServiceError { kind, message }
     }
 
-    /// Creates the error of a request that is wrong.
+    /// Creates the error of an invalid request.
     pub fn bad(message: impl fmt::Display) -> Self {
         ServiceError::new(ErrorKind::BadInput, message)
     }
 
-    /// Creates the error of a part of the protocol that is not served.
+    /// Creates the error of an unsupported part of the protocol.
     pub fn unsupported(message: impl fmt::Display) -> Self {
         ServiceError::new(ErrorKind::Unsupported, message)
     }
 
-    /// Creates the error of a refusal or failure of the engine, by its code.
+    /// Creates the error for a refusal or failure of the engine.
     pub fn coded(error: &(impl Coded + fmt::Display)) -> Self {
         ServiceError::new(ErrorKind::of_code(error.code()), error)
     }

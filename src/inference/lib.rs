@@ -1,10 +1,10 @@
-//! The interface by which models answer requests, whichever protocol brings them.
+//! The interface between models and protocols.
 //!
-//! A server of a protocol knows models by the trait [`service::ModelService`] alone. The trait is
-//! implemented by [`ensemble::EnsembleService`] over an engine, and by crates above this one: tasks
-//! implement it too. [`protocol`] holds the requests and answers of the Open Inference Protocol,
-//! with tensors in the buffers that they arrived in, [`bounds`] the limits of one request, and
-//! [`error`] the kinds of failures with their statuses. Nothing here opens a connection.
+//! A server accesses models only through the trait [`service::ModelService`].
+//! [`ensemble::EnsembleService`] implements it over an engine, and higher crates implement it for
+//! tasks. [`protocol`] has the requests and answers of the Open Inference Protocol, with tensors in
+//! their receive buffers, [`bounds`] the limits of a request, and [`error`] the kinds of failures
+//! with their statuses. This crate opens no connections.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

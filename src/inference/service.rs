@@ -1,4 +1,4 @@
-//! The one interface by which the door asks for models: [`ModelService`].
+//! The interface through which a server accesses models: [`ModelService`].
 
 use std::fmt;
 use std::future::Future;
@@ -19,9 +19,9 @@ use crate::protocol::{ModelId, NamedTensor, ParameterValue, RequestGoals};
 /// The state of a version of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelState {
-    /// It answers.
+    /// It answers requests.
     Ready,
-    /// It does not; says why.
+    /// It does not answer, with the reason.
     Unavailable(String),
 }
 
@@ -42,7 +42,7 @@ pub struct ListedModel {
     pub model: ModelId,
     /// Its state.
     pub state: ModelState,
-    /// Why the newest files of the model are not those that are served, if so.
+    /// The reason why the newest files of the model are not served, if they are not.
     pub failure: Option<String>,
 }
 
@@ -61,37 +61,37 @@ impl ListedModel {
 pub struct ModelDescription {
     /// The model's name.
     pub name: String,
-    /// Its versions, the served ones.
+    /// Its served versions.
     pub versions: Vec<String>,
-    /// The version that is described.
+    /// The described version.
     pub version: String,
-    /// Its tensors, without the dimension of the batch.
+    /// Its tensors, without the batch dimension.
     pub signature: Signature,
-    /// The most samples of a request; `None` where tensors have no dimension of a batch.
+    /// The maximum number of samples of a request; `None` if tensors have no batch dimension.
     pub batch: Option<usize>,
-    /// The samples that each request has, where that is always the same number.
+    /// The number of samples of each request, if it is fixed.
     pub exactly: Option<usize>,
-    /// For its clients a request is one sample, whatever its tensors' first dimension is.
+    /// Whether a request is one sample for clients, whatever the first dimension of its tensors.
     pub one_sample: bool,
-    /// The names of the values of an output, by its name.
+    /// The names of the values of outputs, by output.
     pub labels: Vec<(String, Arc<[String]>)>,
-    /// Whether its answers may be kept and given again to equal requests.
+    /// Whether its answers may be cached for equal requests.
     pub cached: bool,
     /// The sizes of its batches.
     pub batch_sizes: Vec<usize>,
-    /// How long requests wait for others.
+    /// The time that requests wait to form a batch.
     pub delay: Duration,
-    /// How its requests wait, if they do not just wait in the order of arrival.
+    /// The queue levels of its requests, if they are not served in the order of arrival.
     pub queueing: Option<Arc<Queueing>>,
-    /// The models that do its steps, where it is an ensemble of other models.
+    /// The models of its steps, if it is an ensemble of other models.
     pub composing: Vec<ComposingStep>,
-    /// Its configuration, as far as its clients are told it as it is written.
+    /// The parts of its configuration that are returned to clients.
     pub config: Arc<EntryConfig>,
-    /// Its steps, as the runs of its answers number them.
+    /// Its steps, by the numbers in the runs of its answers.
     pub steps: Vec<DescribedStep>,
-    /// The ensembles within it, each as often as it is used.
+    /// The ensembles nested in it, once for each use.
     pub inner: Vec<InnerEnsemble>,
-    /// The names of the devices, likewise.
+    /// The names of the devices, by the numbers in the runs of its answers.
     pub devices: Vec<String>,
 }
 
@@ -100,108 +100,108 @@ pub struct ModelDescription {
 pub struct DescribedStep {
     /// Its name.
     pub name: String,
-    /// The model that does it, where clients can ask that by itself too.
+    /// The model of the step, if clients can also request it directly.
     pub model: Option<ModelId>,
-    /// For clients of that model a request is one sample.
+    /// Whether a request to that model is one sample for clients.
     pub one_sample: bool,
 }
 
-/// An ensemble that does steps of another one.
+/// An ensemble that runs steps of another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InnerEnsemble {
-    /// It, as clients ask it by itself.
+    /// Its identity for direct requests.
     pub model: ModelId,
-    /// The steps that it does.
+    /// The steps that it runs.
     pub steps: Vec<StepIndex>,
-    /// For its clients a request is one sample.
+    /// Whether a request to it is one sample for clients.
     pub one_sample: bool,
 }
 
 impl ModelDescription {
-    /// Whether it is this one.
+    /// Returns whether it is this model.
     pub fn is(&self, model: &ModelId) -> bool {
         self.name == model.name && model.version.as_ref() == Some(&self.version)
     }
 
-    /// Returns the names of the values of an output, or `None` if they have none.
+    /// Returns the names of the values of an output, or `None` if it has none.
     pub fn labels_of(&self, output: &str) -> Option<&Arc<[String]>> {
         let found = self.labels.iter().find(|(name, _)| name == output);
         found.map(|(_, labels)| labels)
     }
 }
 
-/// Counts runs of steps that no answer tells: of requests that failed, or that were answered before.
+/// Counts runs of steps outside of answers: those of failed requests, or after the answer.
 pub trait RunCounter: fmt::Debug + Send + Sync {
-    /// Counts runs of steps of a version of a model; it must be quick.
+    /// Counts runs of steps of a version of a model. It must be fast.
     fn count(&self, model: &ModelDescription, runs: &[StepRun]);
 }
 
-/// A request for inference: tensors by name, in the buffers that they arrived in.
+/// An inference request: named tensors in their receive buffers.
 #[derive(Clone, Debug)]
 pub struct InferenceRequest {
-    /// The model that is asked.
+    /// The requested model.
     pub model: ModelId,
     /// Its inputs.
     pub inputs: Vec<NamedTensor>,
-    /// The outputs that are wanted; empty for all.
+    /// The requested outputs; empty for all.
     pub outputs: Vec<String>,
-    /// The time until it is given up.
+    /// The time until its deadline.
     pub deadline: Option<Duration>,
     /// Its priority; 0 for the model's default.
     pub priority: u64,
-    /// The goals that it names in place of a certain model.
+    /// The goals that it names instead of a model.
     pub goals: RequestGoals,
-    /// The time that it may wait for its first batch, where the model lets requests say so.
+    /// Its limit in the queue, if the model allows requests to set one.
     pub patience: Option<Duration>,
-    /// The time until it is to be answered, by which requests of one priority are ordered.
+    /// The time until its due time, which orders requests with the same priority.
     pub due: Option<Duration>,
-    /// Counts the runs of its steps that no answer tells.
+    /// Counts the runs of its steps outside of the answer.
     pub untold: Arc<dyn RunCounter>,
 }
 
-/// The parts of the time that a request took.
+/// The parts of a request's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InferenceTimes {
-    /// It waited to be run.
+    /// The time in the queue.
     pub queue: Duration,
-    /// Its inputs were written and copied.
+    /// The time of writing and copying inputs.
     pub input: Duration,
-    /// It was computed.
+    /// The time of computing.
     pub compute: Duration,
-    /// Its outputs were combined.
+    /// The time of combining outputs.
     pub output: Duration,
 }
 
 /// An answer.
 #[derive(Clone, Debug)]
 pub struct InferenceAnswer {
-    /// The model that answered: another version than was there when it was asked, where models
-    /// changed meanwhile.
+    /// The model that answered. It can be a later version than requested, if models changed
+    /// meanwhile.
     pub model: Arc<ModelDescription>,
-    /// The outputs that were wanted, in that order.
+    /// The requested outputs, in that order.
     pub outputs: Vec<NamedTensor>,
-    /// The samples that were answered.
+    /// The number of answered samples.
     pub samples: u64,
-    /// Where the time went.
+    /// The parts of its time.
     pub times: InferenceTimes,
-    /// The parameters that the answer carries, by name.
+    /// The parameters of the answer, by name.
     pub parameters: Vec<(&'static str, ParameterValue)>,
     /// The runs of its steps.
     pub runs: Vec<StepRun>,
 }
 
-/// An answer that is under way. Dropping it cancels the request.
+/// A pending answer. Dropping it cancels the request.
 pub type InferenceFuture =
     Pin<Box<dyn Future<Output = Result<InferenceAnswer, ServiceError>> + Send>>;
 
-/// A number for `/metrics` that the door does not know by itself.
+/// A value for `/metrics` in addition to the server's own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gauge {
     /// Its name, such as `divisi_batches_total`.
     pub name: &'static str,
     /// Its help text.
     pub help: &'static str,
-    /// Whether it only ever grows.
+    /// Whether it is a counter, which never decreases.
     pub counts: bool,
     /// Its labels.
     pub labels: Vec<(&'static str, String)>,
@@ -209,14 +209,14 @@ pub struct Gauge {
     pub value: f64,
 }
 
-/// The models behind the door.
+/// The models of a server.
 pub trait ModelService: Send + Sync + 'static {
     /// Returns the name of the server.
     fn server_name(&self) -> String {
         "divisi".into()
     }
 
-    /// Whether every model answers that should. Those that were unloaded should not.
+    /// Returns whether all required models answer. Unloaded models are not required.
     fn is_ready(&self) -> bool {
         let all = self.index();
         all.iter().all(|listed| listed.state == ModelState::Ready)
@@ -228,43 +228,43 @@ pub trait ModelService: Send + Sync + 'static {
     /// Describes a model.
     ///
     /// # Errors
-    /// There is none of that name and version.
+    /// Returns an error if there is no model of this name and version.
     fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError>;
 
     /// Returns whether a model answers.
     ///
     /// # Errors
-    /// There is none of that name and version.
+    /// Returns an error if there is no model of this name and version.
     fn state(&self, model: &ModelId) -> Result<ModelState, ServiceError>;
 
-    /// Asks a model. What cannot be answered is refused before anything waits.
+    /// Sends a request to a model. Invalid requests are refused at once.
     fn infer(&self, request: InferenceRequest) -> InferenceFuture;
 
-    /// Returns how many requests to a version of a model wait for their first batch, or `None` if
-    /// nobody knows.
+    /// Returns the number of requests to a version of a model that wait for their first batch, or
+    /// `None` if it is unknown.
     fn waiting(&self, model: &ModelDescription) -> Option<usize> {
         let _ = model;
         None
     }
 
-    /// Returns where instances of a version of a model run now; none where it is made of several
-    /// networks, or nobody knows.
+    /// Returns the running instances of a version of a model; none if it is made of several
+    /// networks or they are unknown.
     fn instances(&self, model: &ModelDescription) -> Vec<InstanceGroup> {
         let _ = model;
         Vec::new()
     }
 
-    /// Counts a request to a model that was refused before the model was asked. What
-    /// [`infer`](Self::infer) refuses it counts by itself.
+    /// Counts a request that was refused before it reached the model. [`infer`](Self::infer) counts
+    /// its own refusals.
     fn count_refusal(&self, model: &ModelId) {
         let _ = model;
     }
 
-    /// Loads a model, or its newest version, as `by` wants it. It may take as long as reading and
-    /// starting do.
+    /// Loads a model or its newest version, with the override `by`. It may take as long as reading
+    /// and starting do.
     ///
     /// # Errors
-    /// It cannot be loaded, or nothing can.
+    /// Returns an error if the model cannot be loaded, or loading is not supported.
     fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
         let _ = by;
         Err(ServiceError::unsupported(format!(
@@ -272,10 +272,10 @@ pub trait ModelService: Send + Sync + 'static {
         )))
     }
 
-    /// Unloads a model; with `dependents` also the pipelines that use it.
+    /// Unloads a model; with `dependents`, also the pipelines that use it.
     ///
     /// # Errors
-    /// It cannot be unloaded, or nothing can.
+    /// Returns an error if the model cannot be unloaded, or unloading is not supported.
     fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
         let _ = dependents;
         Err(ServiceError::unsupported(format!(
@@ -283,13 +283,13 @@ pub trait ModelService: Send + Sync + 'static {
         )))
     }
 
-    /// Returns a number that is another one once equal requests may be answered otherwise than
-    /// before: another version, another combination. Answers that were kept are then forgotten.
+    /// Returns a number that changes when equal requests may get other answers, for example with
+    /// another version or combination. Cached answers are then dropped.
     fn epoch(&self) -> u64 {
         0
     }
 
-    /// Returns numbers for `/metrics`.
+    /// Returns values for `/metrics`.
     fn gauges(&self) -> Vec<Gauge> {
         Vec::new()
     }

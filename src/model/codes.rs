@@ -1,5 +1,5 @@
-//! Stable codes of all that is refused or fails, for protocols and programs: what a person
-//! reads may change, these do not.
+//! Stable codes of all refusals and failures, for protocols and programs. Messages for people may
+//! change; codes do not.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub trait Coded {
     fn code(&self) -> Code;
 }
 
-/// How a code is told by HTTP and by gRPC.
+/// The status of a code in HTTP and gRPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     InvalidArgument,
@@ -47,10 +47,10 @@ impl Status {
     }
 }
 
-/// Declares the codes: what each stands for, its name and its status.
+/// Declares the codes: the meaning, name and status of each.
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident = $name:literal, $status:ident;)*) => {
-        /// Why something was refused or failed. Names are never changed and never reused.
+        /// The reason for a refusal or failure. Names are never changed and never reused.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(into = "&'static str", try_from = "String")]
         pub enum Code {
@@ -84,59 +84,59 @@ codes! {
     RequestEmpty = "request_empty", InvalidArgument;
     /// A request's samples have another size than the ensemble's.
     RequestShape = "request_shape", InvalidArgument;
-    /// A request wants an output that there is not.
+    /// A request names an output that does not exist.
     RequestOutput = "request_output", InvalidArgument;
     /// A request has a value that is not finite.
     RequestNotFinite = "request_not_finite", InvalidArgument;
-    /// A request has an id that is no row of a member's table.
+    /// A request has an id outside a member's table.
     RequestNoRow = "request_no_row", InvalidArgument;
     /// A request has a sample whose mask is 0 everywhere.
     RequestMasked = "request_masked", InvalidArgument;
     /// The pool has no room for a request now.
     PoolFull = "pool_full", ResourceExhausted;
-    /// As many requests wait as may.
+    /// The queue is full.
     QueueFull = "queue_full", Unavailable;
-    /// A request waited longer for its first batch than it may.
+    /// A request waited longer for its first batch than allowed.
     QueueTimeout = "queue_timeout", Unavailable;
     /// Workers are not ready yet.
     DoorStarting = "door_starting", Unavailable;
-    /// No request is let in any more, or for now.
+    /// No requests are admitted, or not at the moment.
     DoorClosed = "door_closed", Unavailable;
     /// A request was not answered in time.
     Deadline = "deadline", DeadlineExceeded;
-    /// A request was given up by its caller.
+    /// The caller cancelled a request.
     Cancelled = "cancelled", Cancelled;
-    /// A worker failed while it ran a request, or none was left to.
+    /// A worker failed while it ran a request, or no worker was left.
     WorkerFailed = "worker_failed", Internal;
-    /// The engine ended before a request was answered: another one may answer it.
+    /// The engine ended before a request was answered. Another engine may answer it.
     EngineStopped = "engine_stopped", Unavailable;
     /// The combination rule panicked.
     RulePanicked = "rule_panicked", Internal;
-    /// A step of a pipeline that the host runs failed.
+    /// A host step of a pipeline failed.
     StepFailed = "step_failed", Internal;
-    /// A model made integers that are too large to be exact.
+    /// A model returned integers that are too large to be exact.
     AnswerInexact = "answer_inexact", Unimplemented;
-    /// The engine dropped a request by a fault of its own.
+    /// The engine dropped a request because of an internal error.
     RequestDropped = "request_dropped", Internal;
     /// A member answered NaN or infinities.
     MemberNotFinite = "member_not_finite", Internal;
-    /// A setup's policy, combination or segment size cannot be.
+    /// A setup's policy, combination or segment size is invalid.
     SetupInvalid = "setup_invalid", InvalidArgument;
-    /// A model is used by a pipeline.
+    /// A pipeline uses the model.
     ModelUsed = "model_used", FailedPrecondition;
     /// Models cannot be loaded or unloaded.
     ModelsFixed = "models_fixed", Unimplemented;
     /// Models are loaded and unloaded as their files come and go.
     ModelsPolled = "models_polled", Unavailable;
-    /// The models cannot be looked at now: the system has no file descriptor left, say.
+    /// The models cannot be read at the moment, for example because no file descriptors are left.
     ModelsUnreadable = "models_unreadable", Unavailable;
     /// No model would be served.
     NoModels = "no_models", FailedPrecondition;
-    /// A matrix is larger than the memory.
+    /// A matrix does not fit in memory.
     DoesNotFit = "does_not_fit", FailedPrecondition;
-    /// The memory that a matrix needs is lent to a search.
+    /// A search has reserved the memory that a matrix needs.
     MemoryLent = "memory_lent", FailedPrecondition;
-    /// The memory is reserved by somebody else.
+    /// The memory has another reservation.
     MemoryReserved = "memory_reserved", FailedPrecondition;
     /// A device is lost.
     DeviceLost = "device_lost", FailedPrecondition;
@@ -150,7 +150,7 @@ codes! {
     ChangeUnderWay = "change_under_way", Aborted;
     /// The setup runs already.
     ChangeNothing = "change_nothing", FailedPrecondition;
-    /// A change broke off by a fault of the engine's own.
+    /// A change was aborted because of an internal error of the engine.
     ChangePanicked = "change_panicked", Internal;
     /// Nothing is on probation.
     NoProbation = "no_probation", FailedPrecondition;
@@ -158,37 +158,37 @@ codes! {
     NoUndo = "no_undo", FailedPrecondition;
     /// Nothing was undone.
     NoRedo = "no_redo", FailedPrecondition;
-    /// The terms of a probation cannot be judged by.
+    /// The terms of a probation are invalid.
     TermsInvalid = "terms_invalid", InvalidArgument;
-    /// A service objective cannot be met at all.
+    /// A service objective is impossible.
     TargetInvalid = "target_invalid", InvalidArgument;
     /// A worker did not start.
     WorkerNotBuilt = "worker_not_built", Internal;
     /// There is no matrix for the devices that remain.
     NoFallback = "no_fallback", Internal;
-    /// Only simulated devices can be lost or slowed by wish.
+    /// Only simulated devices can be lost or slowed on request.
     NotASimulatedDevice = "not_a_simulated_device", Unimplemented;
     /// A device could not be opened again.
     DeviceNotOpened = "device_not_opened", Unavailable;
-    /// There is no device of that number.
+    /// There is no device with this number.
     UnknownDevice = "unknown_device", NotFound;
-    /// There is no member of that number.
+    /// There is no member with this number.
     UnknownMember = "unknown_member", NotFound;
-    /// Nothing of an arrangement could be done: no device has room, say.
+    /// No part of an arrangement was possible, for example because no device has room.
     NothingArranged = "nothing_arranged", FailedPrecondition;
     /// The ensemble has no calibration samples.
     NoSamples = "no_samples", FailedPrecondition;
-    /// Shares are no mix of the models that are served.
+    /// The shares are not a mix of the served models.
     MixInvalid = "mix_invalid", InvalidArgument;
     /// A load's requests are larger than the pool.
     LoadTooLarge = "load_too_large", InvalidArgument;
     /// A load's file of arrivals cannot be used.
     LoadFile = "load_file", InvalidArgument;
-    /// A search was to do more than it may: iterations, restarts, finalists.
+    /// A search exceeds a limit: iterations, restarts or finalists.
     SearchInvalid = "search_invalid", InvalidArgument;
-    /// A number of a search's goal is outside of its range.
+    /// A number of a search's goal is out of range.
     SearchGoalInvalid = "search_goal_invalid", InvalidArgument;
-    /// A search asks for something that only the model can do.
+    /// A search needs a feature that only the model evaluator has.
     SearchNeedsModel = "search_needs_model", InvalidArgument;
     /// A search is running already.
     SearchRunning = "search_running", FailedPrecondition;
@@ -200,15 +200,15 @@ codes! {
     NotRecordable = "not_recordable", Unimplemented;
     /// A recording is being made already.
     RecordingUnderWay = "recording_under_way", FailedPrecondition;
-    /// A recording cannot be written where it was asked for.
+    /// A recording cannot be written to the requested file.
     RecordingFailed = "recording_failed", FailedPrecondition;
     /// Nothing is being recorded.
     RecordingNone = "recording_none", FailedPrecondition;
-    /// A session is played from a recording: nothing can be changed.
+    /// The session is a replayed recording and cannot be changed.
     IsRecording = "is_recording", FailedPrecondition;
-    /// A session is not played from a recording.
+    /// The session is not a replayed recording.
     IsNoRecording = "is_no_recording", FailedPrecondition;
-    /// The console may change nothing.
+    /// The console is read-only.
     ReadOnly = "read_only", PermissionDenied;
     /// Another console is editing.
     AnotherEdits = "another_edits", PermissionDenied;
@@ -216,11 +216,11 @@ codes! {
     NobodyElse = "nobody_else", FailedPrecondition;
     /// A session cannot be left running.
     NotLeftRunning = "not_left_running", Unimplemented;
-    /// A path is to be absolute.
+    /// A path must be absolute.
     PathRelative = "path_relative", InvalidArgument;
     /// The request was not understood.
     NotUnderstood = "not_understood", InvalidArgument;
-    /// The server is gone, or cannot be asked.
+    /// The server is gone or unreachable.
     ServerGone = "server_gone", Unavailable;
     /// The server does not answer.
     ServerSilent = "server_silent", DeadlineExceeded;
@@ -228,21 +228,21 @@ codes! {
     ModelUnknown = "model_unknown", NotFound;
     /// A model's configuration or files are wrong.
     ModelInvalid = "model_invalid", InvalidArgument;
-    /// A model asks for what is not served here.
+    /// A model needs an unsupported feature.
     ModelUnsupported = "model_unsupported", Unimplemented;
-    /// No tasks are served whose variants a policy loads.
+    /// No tasks with a loading policy are served.
     NoTasks = "no_tasks", Unimplemented;
-    /// There is no policy of that name.
+    /// There is no policy with this name.
     PolicyUnknown = "policy_unknown", NotFound;
-    /// Nothing was asked yet.
+    /// No queries have arrived yet.
     NothingAsked = "nothing_asked", FailedPrecondition;
     /// A session has no door to the network.
     NoDoor = "no_door", Unimplemented;
-    /// Clients are listened to already.
+    /// The door is already open.
     DoorOpen = "door_open", FailedPrecondition;
-    /// No client is listened to.
+    /// The door is not open.
     DoorNotOpen = "door_not_open", FailedPrecondition;
-    /// An address cannot be listened at.
+    /// An address cannot be used for listening.
     AddressNotListened = "address_not_listened", FailedPrecondition;
 }
 
@@ -270,7 +270,7 @@ impl From<Code> for &'static str {
     }
 }
 
-/// A name that is no code's.
+/// A name that is not a code.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("`{0}` is no code of this version")]
 pub struct UnknownCode(pub String);

@@ -1,4 +1,5 @@
-//! How often the sub-ensembles of an ensemble are right on labelled rows, by its own rule.
+//! Counts how often the sub-ensembles of an ensemble are right on labelled rows, by the ensemble's
+//! rule.
 
 use divisi_model::ensemble::{Combination, Ensemble, RuleKind};
 use divisi_modelless::accuracy::{
@@ -8,14 +9,14 @@ use divisi_modelless::accuracy::{
 use divisi_runtime::device::MemberIndex;
 use thiserror::Error;
 
-/// A sub-ensemble and how often it is right.
+/// A sub-ensemble and its accuracy.
 pub type CountedMembers = (MemberSet, AccuracyEstimate);
 
-/// Why sub-ensembles cannot be counted.
+/// An error while counting sub-ensembles.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CountError {
-    /// The rule folds members in no way that leaves some of them out.
+    /// The rule does not allow leaving members out.
     #[error(
         "rule `{0}`: expected `average`, `weighted-average`, `majority-vote` or `average-logits`; \
          other rules do not support accuracies of sub-ensembles"
@@ -24,7 +25,7 @@ pub enum CountError {
     /// The scores or the labels cannot be counted.
     #[error(transparent)]
     Scores(#[from] ScoreTableError),
-    /// The weights do not suit the members.
+    /// The weights do not match the members.
     #[error(transparent)]
     Weights(#[from] RuleError),
     /// There are too many members.
@@ -44,12 +45,12 @@ impl CountError {
     }
 }
 
-/// Counts the sub-ensembles of the members that vote: all of them, or those of two greedy chains
-/// where more than [`MOST_COUNTED_MEMBERS`] vote. `rows` has for each member its row of
-/// probabilities for each label.
+/// Counts the sub-ensembles of the voting members: all of them, or two greedy chains if more than
+/// [`MOST_COUNTED_MEMBERS`] members vote. `rows` holds for each member its row of probabilities for
+/// each label.
 ///
 /// # Errors
-/// The rule is one of those that cannot be counted, or a score is no number.
+/// The rule cannot be counted, or a score is not a number.
 pub fn count_sub_ensembles(
     ensemble: &Ensemble,
     rows: &[Vec<f32>],
@@ -61,7 +62,7 @@ pub fn count_sub_ensembles(
     let classes = ensemble.answer_width();
     let scores = voters.iter();
     let scores = scores.flat_map(|at| scores_of(&combination, *at, &rows[at.get()], classes));
-    // A label that does not fit is refused as one.
+    // A label that does not fit is refused as a label.
     let label = |label: &usize| u32::try_from(*label).unwrap_or(u32::MAX);
     let labels = labels.iter().map(label).collect();
     let table = ScoreTable::new(voters.len(), classes, scores.collect(), labels)?;
@@ -72,7 +73,7 @@ pub fn count_sub_ensembles(
     Ok(of_ensemble(&counts, &voters))
 }
 
-/// Returns the members that vote: all of them make the whole ensemble.
+/// Returns the voting members, which form the whole ensemble.
 pub fn voters(combination: &Combination) -> Vec<MemberIndex> {
     let votes = MemberIndex::enumerate(&combination.voting);
     votes
@@ -81,7 +82,7 @@ pub fn voters(combination: &Combination) -> Vec<MemberIndex> {
         .collect()
 }
 
-/// Returns the set of some members of an ensemble.
+/// Returns the set of some members.
 pub fn set_of(members: &[MemberIndex]) -> MemberSet {
     let each = members.iter();
     each.fold(MemberSet::default(), |set, at| set.toggled(at.get()))
@@ -89,7 +90,7 @@ pub fn set_of(members: &[MemberIndex]) -> MemberSet {
 
 fn class_rule(combination: &Combination, voters: &[MemberIndex]) -> Result<ClassRule, CountError> {
     match combination.rule {
-        // The class of the mean of logarithms is that of its softmax.
+        // The mean of logarithms and its softmax have the same class.
         RuleKind::Average | RuleKind::AverageLogits => Ok(ClassRule::Average),
         RuleKind::MajorityVote => Ok(ClassRule::MajorityVote),
         RuleKind::WeightedAverage => {
@@ -100,7 +101,7 @@ fn class_rule(combination: &Combination, voters: &[MemberIndex]) -> Result<Class
     }
 }
 
-/// Returns a member's rows as the rule folds them.
+/// Returns a member's rows in the form that the rule folds.
 fn scores_of(
     combination: &Combination,
     member: MemberIndex,
@@ -113,14 +114,14 @@ fn scores_of(
         temperature.apply(&mut scores, classes);
     }
     if combination.rule == RuleKind::AverageLogits {
-        // As serving does: a class of no probability has the least that float32 knows.
+        // As in serving, a class without probability gets the smallest positive float32.
         let log = |p: &mut f32| *p = p.max(f32::MIN_POSITIVE).ln();
         scores.iter_mut().for_each(log);
     }
     scores
 }
 
-/// Returns counts with members numbered as in the ensemble.
+/// Returns the counts with the member numbers of the ensemble.
 fn of_ensemble(counts: &SubEnsembleCounts, voters: &[MemberIndex]) -> Vec<CountedMembers> {
     let numbered = counts.iter().filter_map(|(set, right)| {
         let members: Vec<MemberIndex> = set.members().map(|at| voters[at]).collect();

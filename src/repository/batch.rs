@@ -1,25 +1,25 @@
-//! The first dimension of a model's tensors: rows of a request, or part of what one row holds.
+//! The first dimension of a model's tensors: the rows of a request, or a part of one row.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// The rows of a request, as its tensors' first dimension says them.
+/// The number of rows of a request, from the first dimension of its tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelRows {
-    /// Tensors have none: a request is one row.
+    /// Tensors have no row dimension: a request is one row.
     Absent,
-    /// It is always so many.
+    /// Always this number of rows.
     Exactly(usize),
-    /// It is any number: they run in batches of so many at most.
+    /// Any number of rows, in batches of at most this size.
     UpTo(usize),
-    /// It is any number.
+    /// Any number of rows.
     Open,
 }
 
 impl ModelRows {
-    /// Whether a batch may have so many rows.
+    /// Returns whether a batch may have this number of rows.
     pub fn takes(self, rows: usize) -> bool {
         match self {
             ModelRows::Absent => rows == 1,

@@ -1,5 +1,5 @@
-//! Makes the table of the fields of `config.pbtxt` from the published interface file, without a
-//! `protoc` of the system.
+//! Generates the table of `config.pbtxt` fields from the published interface file, without a system
+//! `protoc`.
 
 use std::error::Error;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! A model as its folder describes it, before anything is loaded.
+//! A model as its folder describes it, before loading.
 
 use crate::config::{ModelConfig, NamedRunner, VersionPolicy};
 use crate::error::LoadFault;
@@ -12,7 +12,7 @@ pub(crate) struct DescribedModel<'r> {
     pub(crate) name: String,
     pub(crate) folder: ModelFolder<'r>,
     pub(crate) config: ModelConfig,
-    /// The versions that its policy selects, ascending.
+    /// The versions selected by its policy, ascending.
     pub(crate) versions: Vec<u64>,
     pub(crate) kind: DescribedKind,
 }
@@ -24,15 +24,15 @@ pub(crate) enum DescribedKind {
     Network,
     /// Steps over other models.
     Ensemble,
-    /// A manifest of ours, by its file's name.
+    /// A Divisi manifest, by its file's name.
     Manifest(&'static str),
 }
 
 impl<'r> DescribedModel<'r> {
-    /// The names of manifests of ours.
+    /// The names of Divisi manifests.
     pub(crate) const MANIFESTS: [&'static str; 2] = ["ensemble.toml", "pipeline.toml"];
 
-    /// Whether a folder is that of a model.
+    /// Returns whether a folder is a model's folder.
     pub(crate) fn is_at(folder: &ModelFolder<'_>) -> bool {
         let has_config = folder.find(CONFIG).map(|found| found.is_some());
         let has_manifest = || Self::manifest(folder).map(|found| found.is_some());
@@ -40,7 +40,7 @@ impl<'r> DescribedModel<'r> {
         is_there(has_config) || is_there(has_manifest()) || is_there(has_versions())
     }
 
-    /// Returns the manifest of ours in a folder, or `None` if it has none.
+    /// Returns the Divisi manifest in a folder, or `None` if there is none.
     pub(crate) fn manifest(folder: &ModelFolder<'_>) -> Result<Option<&'static str>, LoadFault> {
         for manifest in Self::MANIFESTS {
             if folder.find(manifest)?.is_some() {
@@ -50,7 +50,7 @@ impl<'r> DescribedModel<'r> {
         Ok(None)
     }
 
-    /// Reads the configuration of the model called `name`; `json` stands in place of its file.
+    /// Reads the configuration of the model `name`. `json`, if given, replaces its file.
     pub(crate) fn read(
         folder: ModelFolder<'r>,
         name: &str,
@@ -92,7 +92,7 @@ impl<'r> DescribedModel<'r> {
         steps.map(|step| step.model.clone()).collect()
     }
 
-    /// Returns the error of a step of this model that leads to a circle.
+    /// Returns the error of a step of this model that leads to a cycle.
     pub(crate) fn circle(&self, user: CircleUser) -> LoadFault {
         let mut steps = self.config.steps.iter().flatten();
         let step = steps.find(|step| step.model == user.used);
@@ -105,8 +105,8 @@ impl<'r> DescribedModel<'r> {
     }
 }
 
-/// Whether something is there, be it a link that may not be followed: that is a model's, too, which
-/// cannot be loaded.
+/// Returns whether an entry exists. A link that may not be followed also counts: it belongs to a
+/// model that cannot be loaded.
 fn is_there(found: Result<bool, LoadFault>) -> bool {
     match found {
         Ok(is_there) => is_there,
@@ -117,7 +117,7 @@ fn is_there(found: Result<bool, LoadFault>) -> bool {
     }
 }
 
-/// Checks that platform and backend are those of an ensemble where there are steps, and only there.
+/// Checks that the platform and backend are `ensemble` exactly if there are steps.
 fn check_kind(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
@@ -150,7 +150,7 @@ fn not_ensemble(runner: &NamedRunner<'_>, since: &str) -> String {
     format!("{field}: expected `ensemble`{since}, found `{found}`")
 }
 
-/// Returns the versions that are served.
+/// Returns the served versions.
 fn versions(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
@@ -161,7 +161,7 @@ fn versions(
         DescribedKind::Network | DescribedKind::Ensemble => folder.versions()?,
     };
     if there.is_empty() && kind == DescribedKind::Ensemble {
-        // The empty folder of a version is lost on many ways of copying.
+        // Copying often drops the empty folder of a version.
         there.push(1);
     }
     let selected = config.versions.select(&there);
@@ -176,7 +176,7 @@ fn versions(
     Ok(selected)
 }
 
-/// Returns the error of a policy that selects none of the versions that there are.
+/// Returns the error of a policy that selects no existing version.
 fn none_selected(folder: &ModelFolder<'_>, config: &ModelConfig, there: &[String]) -> LoadFault {
     let there = there.join(", ");
     let mut why = format!("version_policy: expected at least one of the versions {there}");

@@ -1,4 +1,4 @@
-//! A model that was loaded as what is served.
+//! A loaded model as a catalogue entry.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::batch::ModelRows;
 use crate::config::TensorConfig;
 use crate::loaded::{LoadedModel, ModelOrigin};
 
-/// Returns the models that do the steps of an ensemble.
+/// Returns the models that run the steps of an ensemble.
 fn composing(model: &LoadedModel) -> Vec<ComposingStep> {
     let steps = model.config.steps.iter().flatten();
     let steps = steps.map(|step| ComposingStep {
@@ -24,7 +24,7 @@ fn composing(model: &LoadedModel) -> Vec<ComposingStep> {
     steps.collect()
 }
 
-/// Returns the configuration of a model, as far as its clients are told it as it is written.
+/// Returns the part of a model's configuration that clients see as written.
 fn told(model: &LoadedModel) -> EntryConfig {
     let config = &model.config;
     let batching = config.batching.as_ref();
@@ -53,8 +53,8 @@ fn told_tensor(tensor: &TensorConfig) -> ConfiguredTensor {
     }
 }
 
-/// Returns the largest batch size that a configuration prefers, else that it allows, or `None` where it
-/// sets no bound.
+/// Returns the largest batch size that a configuration prefers, else the largest that it allows, or
+/// `None` if it sets no bound.
 fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
     let (ModelRows::UpTo(most) | ModelRows::Exactly(most)) = model.batch else {
         return None;
@@ -67,13 +67,14 @@ fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
         .max()
 }
 
-/// Returns the smallest batch size that a configuration prefers: no sample of so many waits for others.
+/// Returns the smallest batch size that a configuration prefers. A batch of this size does not wait
+/// for more samples.
 fn enough(model: &LoadedModel) -> Option<BatchSize> {
     let preferred = model.config.batching.iter().flat_map(|b| &b.preferred);
     BatchSize::new(u32::try_from(*preferred.min()?).ok()?)
 }
 
-/// Returns a model as what is served, or `None` for a version 0, which there is none of.
+/// Returns a model as a catalogue entry, or `None` for version 0, which does not exist.
 pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
     let labels = model.labels.iter();
     Some(NewEntry {

@@ -1,4 +1,4 @@
-//! Why a repository cannot be read, and why a model of it cannot be loaded.
+//! Errors of a repository and of its models.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ pub enum RepositoryError {
         /// The reason.
         error: io::Error,
     },
-    /// There is no folder, but something else.
+    /// The path is not a folder.
     #[error("{}: expected a model repository (a folder with one folder per model)", path.display())]
     NoFolder {
         /// The path.
         path: PathBuf,
     },
-    /// It has more folders than are taken for models.
+    /// It has too many folders to be a repository.
     #[error("{}: expected at most {most} models", path.display())]
     TooMany {
         /// The folder.
@@ -33,7 +33,7 @@ pub enum RepositoryError {
     },
 }
 
-/// A model cannot be loaded. The others of its repository can.
+/// A model cannot be loaded. Other models of its repository are not affected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LoadFault {
     /// The repository has no such model.
@@ -41,7 +41,7 @@ pub enum LoadFault {
     Unknown {
         /// The name.
         name: String,
-        /// The names that there are, or the first of them.
+        /// The known names, or the first of them.
         known: Vec<String>,
     },
     /// A line of a file is wrong.
@@ -51,10 +51,10 @@ pub enum LoadFault {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// The field, and what was expected.
+        /// The field and the expected value.
         message: String,
     },
-    /// A file is wrong as a whole, or is not there.
+    /// A whole file is wrong or missing.
     #[error("{file}: {reason}")]
     File {
         /// The file, by its path in the repository.
@@ -68,27 +68,27 @@ pub enum LoadFault {
         /// The link, by its path in the repository.
         file: String,
     },
-    /// A link leads to nothing.
+    /// The target of a link does not exist.
     #[error("{file}: the target of the link does not exist")]
     Dangling {
         /// The link, by its path in the repository.
         file: String,
     },
-    /// A name is not one of a file in the model's folder.
+    /// A name does not denote a file in the model's folder.
     #[error("`{file}` leads out of the model's folder")]
     OutsideOfFolder {
         /// The name.
         file: String,
     },
-    /// The model needs something that is not served here.
+    /// The model needs an unsupported feature.
     #[error("{what}; {instead}")]
     Unsupported {
-        /// The field and the value.
+        /// The field and its value.
         what: String,
-        /// The way out.
+        /// An alternative.
         instead: String,
     },
-    /// A model that an ensemble uses is not there.
+    /// A model that an ensemble uses is not available.
     #[error("{file}:{line}: step `{step}`: {reason}")]
     Needs {
         /// The ensemble's file.
@@ -100,7 +100,7 @@ pub enum LoadFault {
         /// The reason.
         reason: String,
     },
-    /// Ensembles use each other.
+    /// Ensembles use each other in a cycle.
     #[error(
         "{file}:{line}: step `{step}`: ensembles use each other in a cycle: {}",
         models.join(" → ")
@@ -110,9 +110,9 @@ pub enum LoadFault {
         file: String,
         /// The line of the step.
         line: usize,
-        /// The model of the step, which is one of the circle or leads to it.
+        /// The step's model, which is part of the cycle or leads to it.
         step: String,
-        /// Their names, each after one that uses it.
+        /// The names in the cycle, each after a model that uses it.
         models: Vec<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! The files of a repository: found by name, and never outside of it.
+//! The files of a repository. They are found by name, and never outside the repository.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,16 +11,16 @@ use crate::error::{LoadFault, RepositoryError};
 /// The name of a configuration in a model's folder.
 pub(crate) const CONFIG: &str = "config.pbtxt";
 
-/// The most folders that are taken for models.
+/// The maximum number of folders of a repository.
 const MOST_MODELS: usize = 10_000;
 
-/// The most bytes of a `config.pbtxt`, and of a file of labels.
+/// The maximum number of bytes of a `config.pbtxt` or a label file.
 pub(crate) const MOST_TEXT: u64 = 1 << 20;
 
-/// The most characters of a model's name, which is that of a folder.
+/// The maximum number of characters of a model's name, which is a folder name.
 const MOST_NAME: usize = 255;
 
-/// A repository's folder, with the links to it resolved.
+/// A repository's folder, with links resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Root(PathBuf);
 
@@ -44,7 +44,7 @@ impl Root {
         &self.0
     }
 
-    /// Returns the names of the folders in it, in order; hidden ones are none of models.
+    /// Returns the names of its folders, in order. Hidden folders are not models.
     pub(crate) fn names(&self) -> Result<Vec<String>, RepositoryError> {
         let unreadable = |error| RepositoryError::Unreadable {
             path: self.0.clone(),
@@ -71,7 +71,7 @@ impl Root {
     /// Returns the folder of a model.
     ///
     /// # Errors
-    /// Its name cannot be one, or leads out of the repository.
+    /// The name is not valid, or leads out of the repository.
     pub(crate) fn model(&self, name: &str) -> Result<ModelFolder<'_>, LoadFault> {
         let shown = !name.trim().is_empty() && !name.chars().any(char::is_control);
         if !shown || name.chars().count() > MOST_NAME {
@@ -86,7 +86,7 @@ impl Root {
             name: name.to_owned(),
             has_own_config: true,
         };
-        // Names are shown with that character for what is no UTF-8.
+        // The replacement character stands for bytes that are not UTF-8.
         if name.contains(char::REPLACEMENT_CHARACTER) && !self.0.join(name).is_dir() {
             return Err(folder.failed("", &"expected a name in UTF-8"));
         }
@@ -99,7 +99,7 @@ impl Root {
 pub(crate) struct ModelFolder<'r> {
     root: &'r Root,
     name: String,
-    /// Whether its configuration is its file's, and not one that somebody loads it with.
+    /// Whether the configuration comes from the model's file, and not from a load request.
     has_own_config: bool,
 }
 
@@ -114,7 +114,7 @@ impl ModelFolder<'_> {
         &self.name
     }
 
-    /// Returns how messages call a file of the model.
+    /// Returns the name of a model's file for messages.
     pub(crate) fn shown(&self, file: &str) -> String {
         match file {
             "" => self.name.clone(),
@@ -123,7 +123,7 @@ impl ModelFolder<'_> {
         }
     }
 
-    /// The same folder, with a configuration that somebody loads the model with.
+    /// Returns the same folder, with a configuration from a load request.
     pub(crate) fn with_other_config(self) -> Self {
         ModelFolder {
             has_own_config: false,
@@ -134,11 +134,11 @@ impl ModelFolder<'_> {
     /// Returns the path of a file of the model.
     ///
     /// # Errors
-    /// It is not there, or outside of the repository.
+    /// The file does not exist, or lies outside the repository.
     pub(crate) fn inside(&self, file: &str) -> Result<PathBuf, LoadFault> {
         let path = self.plain(file)?;
         match path.canonicalize() {
-            // The link, not what it leads to, has the name that readers go by.
+            // Readers need the name of the link, not of its target.
             Ok(real) if real.starts_with(&self.root.0) => Ok(path),
             Ok(_) => Err(LoadFault::Outside {
                 file: self.shown(file),
@@ -152,11 +152,11 @@ impl ModelFolder<'_> {
         }
     }
 
-    /// Returns the path of a file of the model, or `None` if nothing of that name is there. Only
-    /// this tells one that is not there from one that may not be read.
+    /// Returns the path of a file of the model, or `None` if the file does not exist. Only this
+    /// function distinguishes a missing file from an unreadable one.
     ///
     /// # Errors
-    /// It is outside of the repository, or a link to nothing.
+    /// The file lies outside the repository, or is a link without a target.
     pub(crate) fn find(&self, file: &str) -> Result<Option<PathBuf>, LoadFault> {
         let found = fs::symlink_metadata(self.plain(file)?);
         match found.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
@@ -165,17 +165,17 @@ impl ModelFolder<'_> {
         }
     }
 
-    /// Returns the path that a name of a file is, wherever it leads.
+    /// Returns the path of a file name, without following links.
     fn plain(&self, file: &str) -> Result<PathBuf, LoadFault> {
         self.check_plain(&self.name)?;
         self.check_plain(file)?;
         Ok(self.root.0.join(&self.name).join(file))
     }
 
-    /// Checks that a path names what lies below, by names alone.
+    /// Checks that a path lies below the folder, by its names alone.
     ///
     /// # Errors
-    /// It is absolute, or has a part such as `..`.
+    /// The path is absolute, or has a part such as `..`.
     pub(crate) fn check_plain(&self, file: &str) -> Result<(), LoadFault> {
         let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
         match Path::new(file).components().all(normal) && !file.contains('\0') {
@@ -192,10 +192,10 @@ impl ModelFolder<'_> {
         reading::text_within(&path, MOST_TEXT).map_err(|e| self.failed(file, &e))
     }
 
-    /// Returns the versions that there are, ascending: folders with a number above 0 as a name.
+    /// Returns the existing versions, ascending: the folders whose names are numbers above 0.
     ///
     /// # Errors
-    /// The folder cannot be read, or one of them is a link that leads out of the repository.
+    /// The folder cannot be read, or a version is a link that leads out of the repository.
     pub(crate) fn versions(&self) -> Result<Vec<u64>, LoadFault> {
         let mut versions = Vec::new();
         for name in self.entries("")? {
@@ -210,7 +210,7 @@ impl ModelFolder<'_> {
         Ok(versions)
     }
 
-    /// Whether a folder of that name is there.
+    /// Returns whether a folder of this name exists.
     ///
     /// # Errors
     /// As for [`ModelFolder::find`].
@@ -243,7 +243,7 @@ impl ModelFolder<'_> {
         }
     }
 
-    /// Returns the error of a file that is wrong as a whole.
+    /// Returns an error of a whole file.
     pub(crate) fn failed(&self, file: &str, reason: &impl ToString) -> LoadFault {
         LoadFault::File {
             file: self.shown(file),

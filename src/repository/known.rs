@@ -1,4 +1,4 @@
-//! The models of a repository that were loaded, and how their files looked then.
+//! The loaded models of a repository, and the state of their files at loading time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use crate::entry::entry;
 use crate::loaded::{LoadFailure, LoadReport, LoadedModel, with_users};
 use crate::overrides::{OverriddenModel, Overrides};
 
-/// See the module's text.
+/// The loaded versions of a repository's models.
 #[derive(Clone, Default)]
 pub(crate) struct KnownVersions {
     pub(crate) models: Vec<Arc<LoadedModel>>,
     entries: Vec<(Arc<LoadedModel>, NewEntry)>,
-    /// Of models that were loaded as their files are.
+    /// The file stamps of models that were loaded from their files.
     pub(crate) stamps: BTreeMap<String, FolderStamp>,
-    /// Remarks that were made already.
+    /// Remarks already made.
     told: BTreeSet<String>,
     pub(crate) overrides: Overrides,
 }
@@ -28,12 +28,12 @@ pub(crate) struct KnownVersions {
 pub(crate) type FolderStamp = Vec<(PathBuf, Option<SystemTime>, u64)>;
 
 impl KnownVersions {
-    /// Reads a model otherwise from now on, or again as its files say.
+    /// Overrides the files of a model, or returns to its files with `None`.
     pub(crate) fn override_by(&mut self, name: &str, by: Option<OverriddenModel>) {
         if by.is_none() && !self.overrides.contains_key(name) {
             return;
         }
-        // Its files are looked at again, although they may be the same.
+        // The files must be read again, even if they did not change.
         self.stamps.remove(name);
         match by {
             Some(by) => self.overrides.insert(name.to_owned(), Arc::new(by)),
@@ -41,8 +41,8 @@ impl KnownVersions {
         };
     }
 
-    /// Takes what was loaded. Models that could not be loaded stay as they were, and so do those that
-    /// use them.
+    /// Stores loaded models. Models that failed to load keep their previous state, and so do models
+    /// that use them.
     pub(crate) fn take(
         &mut self,
         report: LoadReport,
@@ -53,7 +53,8 @@ impl KnownVersions {
         note_failures(failures, &mut read.failures);
         self.keep_users(&models, &mut read.failures);
         for name in read.failures.keys() {
-            // It is read again until it can be loaded, so that it is known why it is not.
+            // The model is read again until it loads, so that the reason of its failure stays
+            // known.
             self.stamps.remove(name);
         }
         let is_sound = |model: &Arc<LoadedModel>| !read.failures.contains_key(&model.name);
@@ -73,10 +74,10 @@ impl KnownVersions {
         }
     }
 
-    /// Lets models that were loaded before stay as they were where one that they use could not be
-    /// loaded, with the reason: made of its old version, they would be others at each look.
+    /// Keeps the previous state of loaded models that use a model which failed to load, and notes
+    /// the reason. Otherwise each reading would build them again from its old version.
     fn keep_users(&self, models: &[Arc<LoadedModel>], failures: &mut BTreeMap<String, String>) {
-        // Each comes after those that it uses.
+        // Each model comes after the models that it uses.
         for model in models {
             let mut used = model.uses.iter();
             let failed = used.find(|used| failures.contains_key(&used.name));
@@ -87,12 +88,12 @@ impl KnownVersions {
         }
     }
 
-    /// Whether a model was loaded.
+    /// Returns whether a model was loaded.
     pub(crate) fn is_known(&self, name: &str) -> bool {
         self.models.iter().any(|known| known.name == name)
     }
 
-    /// Remarks, once, on what a configuration asks for and is not honoured.
+    /// Remarks once on the settings of a configuration that are not applied.
     fn remark(&mut self, model: &LoadedModel, notices: &mut Vec<String>) {
         let name = &model.name;
         let all = model.not_honoured.iter();
@@ -100,7 +101,7 @@ impl KnownVersions {
         notices.extend(all.filter(|notice| self.told.insert(notice.clone())));
     }
 
-    /// Forgets models and those that use them, as if they had never been loaded.
+    /// Forgets models and their users, as if they had never been loaded.
     pub(crate) fn forget(&mut self, names: &[String]) {
         let theirs = with_users(names, &self.models);
         let stays = |name: &String| !theirs.contains(name);
@@ -109,7 +110,7 @@ impl KnownVersions {
         self.stamps.retain(|name, _| stays(name));
     }
 
-    /// Returns the names of models, and of those that they use.
+    /// Returns the names of models and of the models that they use.
     pub(crate) fn needed_by(&self, names: &BTreeSet<String>) -> BTreeSet<String> {
         let mut wanted = names.clone();
         loop {
@@ -124,7 +125,7 @@ impl KnownVersions {
         wanted
     }
 
-    /// Returns the entries of models, and of those that they use.
+    /// Returns the entries of models and of the models that they use.
     pub(crate) fn entries_of(&self, names: &BTreeSet<String>) -> Vec<NewEntry> {
         let needed = self.needed_by(names);
         let entries = self.entries.iter();
@@ -133,7 +134,7 @@ impl KnownVersions {
     }
 }
 
-/// Notes why models were not loaded, those of several versions of one together.
+/// Notes the reasons why models were not loaded, combined for the versions of one model.
 fn note_failures(failures: Vec<LoadFailure>, told: &mut BTreeMap<String, String>) {
     for LoadFailure {
         name,

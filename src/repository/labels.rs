@@ -1,4 +1,4 @@
-//! The names of the values of outputs, from files with one name a line.
+//! The names of output values, from files with one name per line.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::config::{StepConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
 
-/// The names of the values of outputs, by the outputs' names.
+/// The names of output values, by output name.
 pub type OutputLabels = Vec<(String, Arc<[String]>)>;
 
-/// Reads the files that outputs name.
+/// Reads the label files of outputs.
 ///
 /// # Errors
-/// A file cannot be read, lies outside of the model's folder, or names nothing.
+/// A file cannot be read, lies outside the model's folder, or contains no names.
 pub(crate) fn labels(
     folder: &ModelFolder<'_>,
     outputs: &[TensorConfig],
@@ -35,7 +35,7 @@ pub(crate) fn labels(
     Ok(all)
 }
 
-/// Returns the names that the models of steps have for the values of an ensemble's outputs.
+/// Returns the names of an ensemble's output values, from the models of its steps.
 pub(crate) fn of_steps<'s>(
     steps: impl Iterator<Item = (&'s StepConfig, &'s OutputLabels)>,
     outputs: &[TensorConfig],
@@ -55,7 +55,7 @@ pub(crate) fn of_steps<'s>(
     steps.flat_map(of_step).collect()
 }
 
-/// Adds names of outputs that have none of their own.
+/// Adds names for outputs that have none.
 pub(crate) fn inherit(own: &mut OutputLabels, inherited: OutputLabels) {
     for (output, names) in inherited {
         if own.iter().all(|(named, _)| *named != output) {

@@ -1,4 +1,4 @@
-//! Models that were loaded, and why others were not.
+//! Loaded models, and the failures of other models.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::error::LoadFault;
 use crate::labels::OutputLabels;
 use crate::model::NetworkSource;
 
-/// A version of a model of a repository, by name.
+/// The name of a model's version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ModelVersion {
     /// The model's name.
@@ -36,13 +36,13 @@ impl fmt::Display for ModelVersion {
 /// A version of a model that can be served.
 #[derive(Clone, Debug)]
 pub struct LoadedModel {
-    /// Its name: that of its folder.
+    /// Its name, which is the name of its folder.
     pub name: String,
     /// Its version.
     pub version: u64,
-    /// It as an ensemble. A model that is one network is a pipeline of one step; its member is the
-    /// same `Arc` in every pipeline that uses it. One whose samples vary in length is a member
-    /// alone, whose own tensors are the answer.
+    /// The model as an ensemble. A model of one network is a pipeline of one step, and its member
+    /// is the same `Arc` in every pipeline that uses it. A model whose samples vary in length is a
+    /// single member whose own tensors are the answer.
     pub ensemble: Arc<Ensemble>,
     /// The rows of a request.
     pub batch: ModelRows,
@@ -50,28 +50,28 @@ pub struct LoadedModel {
     pub labels: OutputLabels,
     /// Its configuration.
     pub config: Arc<ModelConfig>,
-    /// The fields of the configuration that are set and not honoured, by name. Some of them are
-    /// read and handed on by [`ModelConfig`] all the same, as hints. With the step, those of models
-    /// that the steps of an ensemble use, which are honoured only where these are asked themselves.
+    /// The names of configuration fields that are set but not applied as written. [`ModelConfig`]
+    /// still contains some of them as hints. For an ensemble this includes fields of its steps'
+    /// models that apply only to requests for these models; their names begin with the step.
     pub not_honoured: Vec<String>,
-    /// The requests that it is asked before it serves.
+    /// The warm-up requests that run before the model serves.
     pub warmup: Arc<[WarmupRequest]>,
     /// The models that its steps use.
     pub uses: Vec<ModelVersion>,
-    /// Its part in steps of other pipelines, if they can use it.
+    /// Its part in other pipelines, if they can use it.
     pub(crate) part: Option<PipelinePart>,
-    /// Where it is from.
+    /// The model's origin.
     pub(crate) source: ModelOrigin,
 }
 
-/// Where a model is from.
+/// The origin of a model.
 #[derive(Clone, Debug)]
 pub(crate) enum ModelOrigin {
     /// A network's file.
     Network(NetworkSource),
     /// Steps over other models.
     Steps,
-    /// A manifest of ours.
+    /// A Divisi manifest.
     Manifest(PathBuf),
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct PipelinePart {
     /// The tensors of a row.
     pub(crate) inputs: Vec<TensorSpec>,
     pub(crate) outputs: Vec<TensorSpec>,
-    /// The lengths of samples, where dimensions of those tensors vary.
+    /// The lengths of samples, if dimensions of the tensors vary.
     pub(crate) lengths: Option<Lengths>,
 }
 
@@ -96,20 +96,21 @@ impl LoadedModel {
         }
     }
 
-    /// Whether its answers are the tensors of its one member, and no combination or pipeline.
+    /// Returns whether its answers are the tensors of its single member, without a combination or
+    /// pipeline.
     pub fn answers_itself(&self) -> bool {
         let ensemble = &self.ensemble;
         ensemble.pipeline.is_none() && ensemble.lengths.is_some() && ensemble.members.len() == 1
     }
 
-    /// Returns the tensors of a row of a request, or none where the ensemble is a manifest's
+    /// Returns the tensors of a row of a request. The list is empty for a manifest's ensemble
     /// without named tensors.
     pub fn inputs(&self) -> Vec<TensorSpec> {
         self.ensemble.tensors.clone().unwrap_or_default()
     }
 
-    /// Returns the tensors of a row of an answer, or none where the ensemble combines the answers
-    /// of its members.
+    /// Returns the tensors of a row of an answer. The list is empty if the ensemble combines the
+    /// answers of its members.
     pub fn outputs(&self) -> Vec<TensorSpec> {
         match &self.ensemble.pipeline {
             Some(pipeline) => pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
@@ -124,22 +125,22 @@ impl LoadedModel {
 pub struct LoadFailure {
     /// Its name.
     pub name: String,
-    /// Its version, where it is one version that cannot be.
+    /// Its version, if only one version failed.
     pub version: Option<u64>,
     /// The reason.
     pub fault: LoadFault,
 }
 
-/// The outcome for models that were to be loaded.
+/// The outcome of loading models.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
-    /// Those that were, each after those that it uses.
+    /// The loaded models, each after the models that it uses.
     pub models: Vec<Arc<LoadedModel>>,
-    /// Those that were not.
+    /// The models that failed to load.
     pub failures: Vec<LoadFailure>,
 }
 
-/// Returns models and the loaded ones that use them, directly or through others.
+/// Returns the named models and the loaded models that use them, directly or indirectly.
 pub(crate) fn with_users(named: &[String], loaded: &[Arc<LoadedModel>]) -> BTreeSet<String> {
     let mut all: BTreeSet<String> = named.iter().cloned().collect();
     loop {

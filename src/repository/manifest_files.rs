@@ -1,4 +1,4 @@
-//! The files that a manifest of ours names: none of them outside of the repository.
+//! The files named by a Divisi manifest. They must lie inside the repository.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,19 +14,19 @@ const FIELDS: [&str; 5] = ["file", "weights", "labels", "targets", "tokenizer"];
 
 /// A file that a manifest names.
 pub(crate) struct NamedFile {
-    /// The names of the fields that lead to it.
+    /// The path of field names that leads to it.
     field: String,
-    /// Its path, from the manifest's folder on.
+    /// Its path, relative to the manifest's folder.
     pub(crate) file: String,
     line: usize,
-    /// Where the text has it, with its quotes.
+    /// The range of the quoted name in the text.
     pub(crate) place: Range<usize>,
 }
 
-/// Checks the files that a manifest names. What else is wrong with it is for its reader to say.
+/// Checks the files that a manifest names. The manifest's reader reports all other errors.
 ///
 /// # Errors
-/// One of them lies outside of the repository.
+/// A file lies outside the repository.
 pub(crate) fn check(folder: &ModelFolder<'_>, manifest: &str) -> Result<(), LoadFault> {
     let text = folder.text(manifest)?;
     let outside = named(&text)
@@ -38,7 +38,7 @@ pub(crate) fn check(folder: &ModelFolder<'_>, manifest: &str) -> Result<(), Load
     }
 }
 
-/// Returns the files that the text of a manifest names; none where it is damaged.
+/// Returns the files that a manifest's text names, or an empty list if the text is malformed.
 pub(crate) fn named(text: &str) -> Vec<NamedFile> {
     let mut named = Vec::new();
     if let Ok(table) = DeTable::parse(text) {
@@ -47,7 +47,7 @@ pub(crate) fn named(text: &str) -> Vec<NamedFile> {
     named
 }
 
-/// Collects the names of files in a table, which `path` leads to.
+/// Collects the file names in a table at `path`.
 fn collect_table(text: &str, path: &str, table: &DeTable<'_>, named: &mut Vec<NamedFile>) {
     for (name, value) in table {
         let name = name.get_ref();
@@ -67,7 +67,7 @@ fn collect_table(text: &str, path: &str, table: &DeTable<'_>, named: &mut Vec<Na
     }
 }
 
-/// Collects the names of files in a value, which `path` leads to.
+/// Collects the file names in a value at `path`.
 fn collect(text: &str, path: &str, value: &Spanned<DeValue<'_>>, named: &mut Vec<NamedFile>) {
     match value.get_ref() {
         DeValue::Table(table) => collect_table(text, path, table, named),
@@ -79,14 +79,14 @@ fn collect(text: &str, path: &str, value: &Spanned<DeValue<'_>>, named: &mut Vec
     }
 }
 
-/// Returns the line of a byte of a text, from 1.
+/// Returns the line of a byte offset, from 1.
 fn line_of(text: &str, at: usize) -> usize {
     let before = text.bytes().take(at);
     1 + before.filter(|byte| *byte == b'\n').count()
 }
 
 impl NamedFile {
-    /// Returns the error of a file that lies outside of the repository.
+    /// Returns the error of a file outside the repository.
     fn outside(self, manifest: String) -> LoadFault {
         let (field, file) = (self.field, self.file.escape_debug());
         LoadFault::Line {
@@ -100,8 +100,7 @@ impl NamedFile {
 }
 
 impl ModelFolder<'_> {
-    /// Whether a path, which may lead to other folders, leaves the repository. One that is not
-    /// there does not.
+    /// Returns whether a path leaves the repository, also through links. A missing file does not.
     fn is_outside(&self, file: &str) -> bool {
         let real = || self.root().join(self.name()).join(file).canonicalize();
         let leaves = || real().is_ok_and(|real| !real.starts_with(self.root()));

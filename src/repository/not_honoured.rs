@@ -1,4 +1,4 @@
-//! The fields of a configuration that ask for more than is done, by their names.
+//! The names of configuration fields that are not applied as written.
 
 use divisi_model::ensemble::{QueuePolicy, Queueing};
 use divisi_runtime::tensor::{DataType, TensorSpec};
@@ -6,9 +6,9 @@ use divisi_runtime::tensor::{DataType, TensorSpec};
 use crate::config::MOST_LENGTH_PARAMETER;
 use crate::loaded::LoadedModel;
 
-/// Returns the fields of a model that are set and not honoured: those of its own configuration, its
-/// tensors of more precision than is computed in, and of the models of its steps, `used`, what
-/// counts only where these are asked themselves.
+/// Returns the fields of a model that are set but not applied as written: fields of its own
+/// configuration, tensors with more precision than the computation, and fields of its steps' models
+/// (`used`) that apply only to requests for these models.
 pub(crate) fn fields<'m>(
     model: &LoadedModel,
     used: impl Iterator<Item = &'m LoadedModel>,
@@ -25,7 +25,7 @@ pub(crate) fn fields<'m>(
     all
 }
 
-/// Returns the tensors of a side that are computed in less precision than theirs.
+/// Returns the tensors of a side that are computed with lower precision than their type.
 fn doubles(side: &str, specs: &[TensorSpec]) -> Vec<String> {
     let doubles = specs.iter().filter(|spec| spec.data_type == DataType::Fp64);
     let each = doubles.map(|spec| {
@@ -35,7 +35,8 @@ fn doubles(side: &str, specs: &[TensorSpec]) -> Vec<String> {
     each.collect()
 }
 
-/// Returns what a model for samples of any length does otherwise than its configuration says.
+/// Returns the differences between the configuration of a model for samples of any length and its
+/// behaviour.
 fn of_lengths(model: &LoadedModel) -> Vec<String> {
     let config = &model.config;
     let Some(lengths) = model
@@ -62,7 +63,7 @@ fn of_lengths(model: &LoadedModel) -> Vec<String> {
     all
 }
 
-/// Returns the fields of a model that requests of an ensemble over it pass by.
+/// Returns the fields of a model that do not apply to requests of an ensemble over it.
 fn of_step(model: &LoadedModel) -> impl Iterator<Item = &'static str> {
     let batching = model.config.batching.as_ref();
     let queueing = batching.and_then(|batching| batching.queueing.as_deref());
@@ -70,7 +71,7 @@ fn of_step(model: &LoadedModel) -> impl Iterator<Item = &'static str> {
     queueing.into_iter().flat_map(queue).chain(cache)
 }
 
-/// Returns the fields that say how requests wait.
+/// Returns the queue fields.
 fn queue(queueing: &Queueing) -> Vec<&'static str> {
     let usual = queueing.policy(queueing.default_level());
     let has_own = queueing

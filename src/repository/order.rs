@@ -1,30 +1,30 @@
-//! The order in which models are loaded: ensembles after the models that they use.
+//! The loading order of models: ensembles after the models that they use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The models that each model uses, by name.
 pub(crate) type Uses = BTreeMap<String, Vec<String>>;
 
-/// An order of models, and those of them that are in no order.
+/// The order of models, and the models without an order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LoadOrder {
-    /// Each after those that it uses.
+    /// Each model after the models that it uses.
     pub(crate) ordered: Vec<String>,
-    /// Those that use each other or such.
+    /// Models in a cycle, or models that use them.
     pub(crate) circles: Vec<CircleUser>,
 }
 
-/// A model that is part of a circle, or leads to one.
+/// A model that is part of a cycle, or leads to one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CircleUser {
     pub(crate) name: String,
-    /// The model that it uses and that leads on.
+    /// The next model on the way into the cycle.
     pub(crate) used: String,
-    /// The circle, from one of its models to the same one.
+    /// The cycle, from one of its models to the same model.
     pub(crate) circle: Vec<String>,
 }
 
-/// Finds the order of the models in `uses`; what these use and is not there has no part in it.
+/// Finds the order of the models in `uses`. Used models that are not in `uses` are ignored.
 pub(crate) fn order(uses: &Uses) -> LoadOrder {
     let mut waiting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -58,7 +58,7 @@ pub(crate) fn order(uses: &Uses) -> LoadOrder {
     order
 }
 
-/// Follows models that wait for each other from one of them until one comes again.
+/// Follows the waiting models from one of them until a model repeats.
 fn circle(from: &str, waiting: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
     let mut path = vec![from];
     let mut at: BTreeMap<&str, usize> = BTreeMap::from([(from, 0)]);

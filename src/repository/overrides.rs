@@ -1,4 +1,4 @@
-//! Models as somebody who loads them wants them, in place of what their folders say.
+//! Models that a load request overrides, in place of their folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,19 +11,19 @@ use tempfile::TempDir;
 
 use crate::folder::Root;
 
-/// The most files that somebody may bring.
+/// The maximum number of files in a load request.
 const MOST_FILES: usize = 64;
 
-/// A model in place of that which its files say.
+/// A model that replaces the model of its folder.
 #[derive(Debug)]
 pub(crate) struct OverriddenModel {
     /// Its configuration, as JSON.
     pub(crate) config: Option<String>,
-    /// Its files, if they are brought.
+    /// Its files, if the request contains files.
     pub(crate) files: Option<BroughtFiles>,
 }
 
-/// Files that somebody brought, in a folder that goes with this.
+/// Files from a load request, in a temporary folder that is deleted with this value.
 #[derive(Debug)]
 pub(crate) struct BroughtFiles {
     pub(crate) root: Root,
@@ -34,10 +34,10 @@ pub(crate) struct BroughtFiles {
 pub(crate) type Overrides = BTreeMap<String, Arc<OverriddenModel>>;
 
 impl OverriddenModel {
-    /// Puts the files of the model called `name` into a folder of their own.
+    /// Writes the files of the model `name` to a folder of their own.
     ///
     /// # Errors
-    /// A path leads out of it, or a file cannot be written; in words.
+    /// A path leads out of the folder, or a file cannot be written. The error is a text.
     pub(crate) fn new(name: &str, by: &ModelOverride) -> Result<Self, String> {
         if !by.files.is_empty() && by.config.is_none() {
             return Err("files require the parameter `config`".into());
@@ -84,7 +84,7 @@ fn brought(name: &str, files: &[(String, Vec<u8>)]) -> Result<BroughtFiles, Stri
     })
 }
 
-/// Whether a path is at most so many names, one within the other.
+/// Returns whether a path has at most `most` names.
 fn is_plain(path: &str, most: usize) -> bool {
     let names = Path::new(path).components();
     let normal = |part: Component<'_>| matches!(part, Component::Normal(_));

@@ -1,4 +1,4 @@
-//! A repository: which models there are, and loading them.
+//! A repository: lists and loads its models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ pub struct Repository {
     precision: Option<MemberPrecision>,
 }
 
-/// The models that are to be loaded.
+/// The models to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WantedModels<'n> {
-    /// All that there are.
+    /// All models.
     All,
-    /// Those of these names, and what their steps use. Ensembles that were loaded and use one of
+    /// The models of these names and the models of their steps. Loaded ensembles that use one of
     /// them are loaded again.
     Named(&'n [String]),
 }
@@ -37,7 +37,7 @@ impl Repository {
     /// Opens the repository in a folder.
     ///
     /// # Errors
-    /// The folder cannot be read, or is none.
+    /// The path cannot be read, or is not a folder.
     pub fn open(path: &Path) -> Result<Self, RepositoryError> {
         let root = Root::open(path)?;
         Ok(Repository {
@@ -46,14 +46,14 @@ impl Repository {
         })
     }
 
-    /// Has all models computed in other numbers than their files say; `None` for those of the files.
+    /// Sets the precision of all models. `None` keeps the precisions of their files.
     #[must_use]
     pub fn computed_in(self, precision: Option<MemberPrecision>) -> Self {
         Repository { precision, ..self }
     }
 
-    /// Whether the folder at `path` is a repository and not an ensemble: it has no manifest, and a
-    /// folder with a configuration, a version or a manifest.
+    /// Returns whether the folder at `path` is a repository and not an ensemble: it has no
+    /// manifest, but a folder with a configuration, a version or a manifest.
     pub fn is_at(path: &Path) -> bool {
         let Ok(root) = Root::open(path) else {
             return false;
@@ -74,16 +74,16 @@ impl Repository {
     /// Returns the names of its models, in order.
     ///
     /// # Errors
-    /// The folder cannot be read, or has more folders than are taken for models.
+    /// The folder cannot be read, or has too many folders.
     pub fn names(&self) -> Result<Vec<String>, RepositoryError> {
         self.root.names()
     }
 
-    /// Loads models. `loaded` are those that were before: steps of ensembles use them where they
-    /// are not loaded again.
+    /// Loads models. Ensemble steps use models from `loaded`, the previously loaded models, unless
+    /// these are loaded again.
     ///
     /// # Errors
-    /// The folder cannot be read. What is wrong with a model is in the report.
+    /// The folder cannot be read. Errors of single models are in the report.
     pub fn load(
         &self,
         wanted: WantedModels<'_>,
@@ -92,7 +92,7 @@ impl Repository {
         self.load_with(wanted, loaded, &Overrides::new())
     }
 
-    /// Loads models, of which some are overridden.
+    /// Loads models, some of them overridden.
     ///
     /// # Errors
     /// As for [`Repository::load`].
@@ -129,7 +129,7 @@ impl Repository {
         Ok(report)
     }
 
-    /// Reads the configurations of the models that are wanted, and of what they use.
+    /// Reads the configurations of the wanted models and of the models that they use.
     fn described<'r>(
         &'r self,
         wanted: WantedModels<'_>,
@@ -181,7 +181,7 @@ impl Repository {
         DescribedModel::read(root.model(name)?, name, json)
     }
 
-    /// Returns the manifest of ours in a model's folder, or `None` if it has none.
+    /// Returns the Divisi manifest in a model's folder, or `None` if there is none.
     ///
     /// # Errors
     /// There is no such folder, or a link leads out of the repository.
@@ -202,7 +202,7 @@ impl Repository {
     }
 }
 
-/// Adds the names of models whose files somebody brought.
+/// Adds the names of models whose files came with a load request.
 pub(crate) fn with_brought(mut names: Vec<String>, overrides: &Overrides) -> Vec<String> {
     let brought = overrides.iter().filter(|(_, by)| by.files.is_some());
     let new = brought.filter(|(name, _)| !names.contains(name));
@@ -212,8 +212,8 @@ pub(crate) fn with_brought(mut names: Vec<String>, overrides: &Overrides) -> Vec
     names
 }
 
-/// Notes for models whose delays do not count: beside one whose policy is no delay, one policy counts
-/// for all.
+/// Notes models whose delays do not apply. One policy applies to all models, and another model's
+/// policy has no delay.
 fn note_delays(models: &mut [Arc<LoadedModel>]) {
     let mut own = models.iter().filter(|model| model.uses.is_empty());
     if own.all(|model| model.ensemble.policy.is_delay()) {
@@ -228,5 +228,5 @@ fn note_delays(models: &mut [Arc<LoadedModel>]) {
     }
 }
 
-/// The most names that an error lists.
+/// The maximum number of names in an error.
 const SHOWN: usize = 16;

@@ -1,4 +1,4 @@
-//! A repository as a source of the models that are served.
+//! A repository as the source of served models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::known::{FolderStamp, KnownVersions};
 use crate::overrides::OverriddenModel;
 use crate::repository::{Repository, WantedModels, with_brought};
 
-/// The models of a repository. Those whose files did not change are the same ones when they are read
-/// again, and so are models that several pipelines use.
+/// The models of a repository. Models with unchanged files stay the same objects when the
+/// repository is read again, and so do models that several pipelines share.
 pub struct RepositorySource {
     repository: Repository,
     known: SharedLeaf<Arc<KnownVersions>>,
@@ -23,7 +23,7 @@ pub struct RepositorySource {
 }
 
 impl RepositorySource {
-    /// Serves the models of a repository.
+    /// Creates a source for the models of a repository.
     pub fn new(repository: Repository) -> Self {
         RepositorySource {
             repository,
@@ -32,7 +32,7 @@ impl RepositorySource {
         }
     }
 
-    /// Says whether the files are looked at again and again.
+    /// Sets whether the files are polled for changes.
     #[must_use]
     pub fn polled(self, is_polled: bool) -> Self {
         RepositorySource { is_polled, ..self }
@@ -46,14 +46,14 @@ impl RepositorySource {
     }
 }
 
-/// Folders of versions lie in that of a model, those of a network's weights in these.
+/// Version folders lie in a model's folder, and folders of a network's weights in version folders.
 const DEPTH: usize = 3;
-/// The most files that are looked at for changes.
+/// The maximum number of files checked for changes.
 const MOST_FILES: usize = 4096;
 
 fn look(folder: &Path, depth: usize, stamp: &mut FolderStamp) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        // A link that leads nowhere fails the model that has it, so it counts as well.
+        // A link without a target also counts, because it makes its model fail.
         let facts = std::fs::metadata(entry.path()).or_else(|_| entry.metadata());
         let Ok(facts) = facts else {
             continue;
@@ -98,7 +98,7 @@ impl ModelSource for RepositorySource {
         let before = Arc::clone(&known);
         Arc::make_mut(&mut *known).override_by(name, by);
         drop(known);
-        // What was read meanwhile is not served, so nobody knows it.
+        // Models read in the meantime are not served, so they are forgotten.
         Ok(Box::new(move || *self.known.write() = before))
     }
 
@@ -136,11 +136,11 @@ impl ModelSource for RepositorySource {
         }
         let failed = read.failures.keys().filter(|name| !is_served(name));
         let failed: Vec<String> = failed.cloned().collect();
-        // What became of models that nobody wants any more matters to nobody.
+        // Ignore results for models that are no longer requested.
         let needed = known.needed_by(names);
         read.failures
             .retain(|name, _| needed.contains(name) || !known.is_known(name));
-        // Else others would be made of what these were once.
+        // Otherwise other models would be built from the old versions of the failed models.
         known.forget(&failed);
         read.entries = known.entries_of(names);
         note_gone(names, &all, &mut read);
@@ -156,8 +156,8 @@ impl ModelSource for RepositorySource {
 }
 
 impl RepositorySource {
-    /// Returns the names of all models that there are; where the folder cannot be looked at now, none
-    /// that is wanted or known counts as gone.
+    /// Returns the names of all models. If the folder cannot be read, all wanted or known models
+    /// count as present.
     fn names_for(&self, wanted: &BTreeSet<String>, known: &KnownVersions) -> Vec<String> {
         let names = self.repository.names().unwrap_or_else(|_| {
             let loaded = known.models.iter().map(|model| model.name.clone());
@@ -167,7 +167,7 @@ impl RepositorySource {
     }
 }
 
-/// Returns the models that were loaded once, are not served, and are not among all that there are.
+/// Returns the models that were loaded before, are not served and no longer exist.
 fn gone(known: &KnownVersions, all: &[String], served: &[NewEntry]) -> Vec<String> {
     let names = known.models.iter().map(|model| &model.name);
     let is_gone =
@@ -175,7 +175,7 @@ fn gone(known: &KnownVersions, all: &[String], served: &[NewEntry]) -> Vec<Strin
     names.filter(is_gone).cloned().collect()
 }
 
-/// Notes models of `names`, and such as these use, that are not among all that there are.
+/// Notes models of `names`, and the models that they use, that no longer exist.
 fn note_gone(names: &BTreeSet<String>, all: &[String], read: &mut ModelsRead) {
     let used = read.entries.iter().map(|entry| &entry.name);
     let gone = names.iter().chain(used).filter(|name| !all.contains(name));

@@ -1,4 +1,4 @@
-//! The versions of a model become ensembles.
+//! Builds ensembles from the versions of models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::not_honoured;
 use crate::steps::{self, Assembled, EnsembleGraph, batched};
 use crate::warmup;
 
-/// The models that steps can use, and why others cannot be.
+/// The models that steps can use, and the errors of other models.
 pub(crate) struct KnownModels {
     versions: BTreeMap<ModelVersion, Arc<LoadedModel>>,
     faults: BTreeMap<String, String>,
-    /// In which numbers all are computed, if not in those of their files.
+    /// The precision of all models, or `None` for the precisions of their files.
     precision: Option<MemberPrecision>,
 }
 
 impl KnownModels {
-    /// Knows models that were loaded before, without those that are loaded again.
+    /// Starts with the loaded models, except the models that are loaded again.
     pub(crate) fn new<'n>(
         loaded: &[Arc<LoadedModel>],
         again: impl Iterator<Item = &'n String>,
@@ -45,12 +45,12 @@ impl KnownModels {
         }
     }
 
-    /// Notes that a model cannot be used.
+    /// Notes that a model is not available.
     pub(crate) fn failed(&mut self, name: &str, fault: &LoadFault) {
         self.faults.insert(name.to_owned(), fault.to_string());
     }
 
-    /// Returns the models that a model uses, directly or through others.
+    /// Returns the models that a model uses, directly or indirectly.
     pub(crate) fn used_by(&self, model: &LoadedModel) -> BTreeMap<ModelVersion, Arc<LoadedModel>> {
         let (mut all, mut left) = (BTreeMap::new(), model.uses.clone());
         while let Some(id) = left.pop() {
@@ -65,7 +65,7 @@ impl KnownModels {
     /// Returns the model of a step.
     ///
     /// # Errors
-    /// It is not there; in words.
+    /// The model is not available. The error is a text.
     fn of_step(&self, step: &StepConfig) -> Result<Arc<LoadedModel>, String> {
         let mut of_name = self.versions.iter().filter(|(id, _)| id.name == step.model);
         let found = match step.version {
@@ -120,13 +120,13 @@ pub(crate) fn load_versions(
     }
 }
 
-/// The form that a version of a model is made into.
+/// The parts of a loaded model version.
 struct LoadedParts {
     ensemble: Ensemble,
     batch: ModelRows,
     part: Option<PipelinePart>,
     uses: Vec<ModelVersion>,
-    /// The names that its steps have for the values of its outputs.
+    /// The names of its output values, from its steps.
     labels: OutputLabels,
     source: ModelOrigin,
 }
@@ -174,8 +174,8 @@ fn load(
     Ok(loaded)
 }
 
-/// Has a model computed in other numbers. Steps of pipelines stay the members that others share: theirs
-/// were set when these were read.
+/// Sets the precision of a model. Members of pipeline steps are shared and already have their
+/// precision.
 fn compute_in(parts: &mut LoadedParts, precision: MemberPrecision) {
     let ensemble = &mut parts.ensemble;
     match parts.part {
@@ -184,7 +184,7 @@ fn compute_in(parts: &mut LoadedParts, precision: MemberPrecision) {
     }
 }
 
-/// Names the values of answers, where these are one output with labels for each.
+/// Names the values of answers, if these are one output with one label per value.
 fn name_values(ensemble: &mut Ensemble, labels: &OutputLabels) {
     if let [(_, names)] = &labels[..]
         && names.len() == ensemble.answer_width()

@@ -1,4 +1,4 @@
-//! The requests of `model_warmup`, as samples that an engine can be asked.
+//! The requests of `model_warmup` as samples for an engine.
 
 use std::fs;
 use std::io::{self, Read};
@@ -14,20 +14,20 @@ use crate::config::{ModelConfig, Warmup, WarmupData, WarmupInput};
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
 
-/// The folder of a model that has the files of such requests.
+/// The folder with the data files of warm-up requests.
 const FOLDER: &str = "warmup";
 
-/// The most bytes of an input, and of all requests together.
+/// The maximum number of bytes of an input, and of all requests together.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The most requests of a model, each counted as often as it is asked, and the most rows of one.
+/// The maximum number of requests of a model, including repetitions, and of rows of one request.
 const MOST_REQUESTS: usize = 1 << 16;
 
-/// Makes the requests that a model is asked before it is told to be ready. A warm-up of batch size 0
-/// is skipped.
+/// Makes the requests that run before a model is reported ready. A warm-up with batch size 0 is
+/// skipped.
 ///
 /// # Errors
-/// Their tensors are not those of the model, or a file is not there or too short.
+/// Tensors do not match the model, or a file is missing or too short.
 pub(crate) fn requests(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
@@ -59,7 +59,7 @@ pub(crate) fn requests(
     requests.collect()
 }
 
-/// Checks the bytes that all requests hold, and how many they are.
+/// Checks the total size and number of the requests.
 fn within_bounds(bytes: u64, count: usize) -> Result<(), String> {
     if bytes > MOST_BYTES {
         return Err(format!(
@@ -81,12 +81,12 @@ struct WarmupMaker<'m> {
     rows: ModelRows,
 }
 
-/// The dimensions of a warm-up's input, as they are written.
+/// The meaning of the dimensions of a warm-up's input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WrittenDims {
-    /// Those of a row: a batch is as many equal rows as the warm-up says.
+    /// The dimensions of a row. A batch repeats the row.
     Row,
-    /// Those of the whole tensor of a request.
+    /// The dimensions of the whole tensor of a request.
     Whole,
 }
 
@@ -106,7 +106,7 @@ impl WarmupMaker<'_> {
         let written = first.map_or(WrittenDims::Row, |input| self.written(input));
         let (rows, requests) = match written {
             WrittenDims::Row => (self.batch(warmup.rows)?, 1),
-            // Each is a whole request: as many as the batch size says go one after another.
+            // Each request is complete. The batch size is the number of repetitions.
             WrittenDims::Whole => (1, warmup.rows),
         };
         let count = warmup.count.max(1).saturating_mul(requests);
@@ -119,7 +119,7 @@ impl WarmupMaker<'_> {
         })
     }
 
-    /// Returns the rows of a batch, if the model takes as many.
+    /// Returns the rows of a batch, if the model takes that many rows.
     fn batch(&self, rows: usize) -> Result<usize, String> {
         match self.rows.takes(rows) && rows <= MOST_REQUESTS {
             true => Ok(rows),
@@ -132,8 +132,9 @@ impl WarmupMaker<'_> {
         }
     }
 
-    /// Returns which dimensions an input says: a model with `max_batch_size` leaves the batch out, one
-    /// without says the whole tensor. Where the model's file decides, both can be written.
+    /// Returns the meaning of an input's dimensions. A model with `max_batch_size` leaves the batch
+    /// out; a model without it includes all dimensions. Both are accepted if the model's file
+    /// decides.
     fn written(&self, input: &WarmupInput) -> WrittenDims {
         let mut specs = self.signature.inputs.iter();
         let spec = specs.find(|spec| spec.name == input.name);
@@ -147,7 +148,7 @@ impl WarmupMaker<'_> {
         }
     }
 
-    /// Returns an input with the dimension of its rows first.
+    /// Returns an input with the row dimension first.
     fn value(&self, input: &WarmupInput) -> Result<TensorValue, String> {
         let dims = self.dims(input)?;
         let size = input.data_type.size();
@@ -177,7 +178,7 @@ impl WarmupMaker<'_> {
         made.map_err(|why| why.to_string())
     }
 
-    /// Returns the dimensions of an input with that of its rows first.
+    /// Returns the dimensions of an input with the row dimension first.
     fn dims(&self, input: &WarmupInput) -> Result<Vec<usize>, String> {
         let written = input.dims.iter().map(|dim| usize::try_from(*dim).ok());
         let written: Option<Vec<usize>> = written.collect();
@@ -197,14 +198,14 @@ impl WarmupMaker<'_> {
         }
     }
 
-    /// Reads the first bytes of a file, as many as are expected: what follows them is left.
+    /// Reads the first `expected` bytes of a file. Later bytes are ignored.
     fn file(&self, name: &str, expected: usize) -> Result<Vec<u8>, String> {
         let name = format!("{FOLDER}/{name}");
         let path = self.folder.inside(&name);
         let path = path.map_err(|fault| fault.to_string())?;
         let shown = self.folder.shown(&name);
         let failed = |error: io::Error| format!("{shown}: {error}");
-        // Nothing is read of a file that is too short.
+        // A file that is too short is not read.
         let found = fs::metadata(&path).map_err(failed)?.len();
         let file = reading::open(&path).map_err(failed)?;
         let mut bytes = Vec::new();
@@ -221,7 +222,7 @@ impl WarmupMaker<'_> {
     }
 }
 
-/// Returns made-up numbers, the same ones each time: from 0 up to 1, or ids that the model has.
+/// Returns reproducible pseudo-random numbers: from 0 up to 1, or valid ids of the model.
 fn random(count: usize, data_type: DataType, spec: Option<&TensorSpec>) -> Vec<f32> {
     let ids = spec.and_then(|spec| spec.ids.as_ref());
     let most = ids.map_or(1, IdRanges::most);

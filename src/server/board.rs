@@ -1,4 +1,4 @@
-//! Jobs as the store keeps them.
+//! The job board over the store's jobs.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -17,18 +17,18 @@ use serde_json::{Value, json};
 
 use crate::{ServeError, TaskStore};
 
-/// The age from which on another write of a file has another time.
+/// The age after which a further write of a file is certain to change its time.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// The jobs of a store.
 pub struct StoredJobs {
     store: TaskStore,
-    /// As they were last read, from a file that was written then and not a moment before.
+    /// The jobs as last read, if the file was settled at that time.
     read: Leaf<Option<(SystemTime, Vec<PostedJob>)>>,
 }
 
 impl StoredJobs {
-    /// Reads and writes the jobs of a store.
+    /// Creates a board over the jobs of a store.
     pub fn in_store(store: &TaskStore) -> Self {
         StoredJobs {
             store: store.clone(),
@@ -47,8 +47,8 @@ impl StoredJobs {
         let jobs: Vec<PostedJob> = jobs
             .map(|(number, record)| PostedJob { number, record })
             .collect();
-        // The times of file systems are coarse, some to a second: a file that was just written may
-        // be written again with the same time.
+        // File times are coarse, up to a second on some systems. A file that was just written may
+        // change again without a new time.
         let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|age| age >= SETTLED);
         *self.read.lock() = written
             .filter(is_settled)
@@ -68,7 +68,7 @@ impl JobBoard for StoredJobs {
         read.map(Arc::new)
     }
 
-    /// Keeps how far a job is. One that was cancelled meanwhile stays so.
+    /// Stores the progress of a job. A job cancelled in the meantime stays cancelled.
     fn keep(&self, job: &PostedJob) -> Result<(), String> {
         let store = self.store.open().map_err(|why| why.to_string())?;
         let keep = || {
@@ -96,7 +96,7 @@ impl JobBoard for StoredJobs {
                 failed(why.to_string());
             }
         };
-        // It may take its time.
+        // The notification may take long.
         let spawned = thread::Builder::new().name("notify".into()).spawn(run);
         if let Err(why) = spawned {
             tracing::warn!(number, %why, "job notification failed: cannot start a thread");
@@ -109,12 +109,12 @@ fn command(command: &str, text: &str) -> io::Result<()> {
     let mut child = Command::new("sh")
         .args(["-c", command])
         .stdin(Stdio::piped())
-        // A console may have the terminal.
+        // A console may use the terminal.
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        // Whoever does not read it need not.
+        // The command need not read its input.
         let _ = input.write_all(text.as_bytes());
     }
     let ended = child.wait()?;

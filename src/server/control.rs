@@ -1,4 +1,4 @@
-//! The models of a repository that are served from the start, and later changes.
+//! Which models of a repository are served from the start, and how the set changes.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -9,14 +9,14 @@ use divisi_engine::deployment::Deployment;
 
 use crate::ServeError;
 
-/// The models of a repository that are served from the start, and how that changes later.
+/// Which models of a repository are served from the start, and how the set changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelControl {
-    /// All at the start, and nothing after it.
+    /// All models, without later changes.
     Fixed,
-    /// These at the start; clients load and unload others.
+    /// The first models. Clients load and unload models later.
     Explicit(FirstModels),
-    /// All. Their files are read again after each pause of this length.
+    /// All models. Their files are read again after each pause of this length.
     Poll(Duration),
 }
 
@@ -26,25 +26,25 @@ pub enum FirstModels {
     /// All of them.
     #[default]
     All,
-    /// Those of these names.
+    /// The models with these names.
     Named(Vec<String>),
 }
 
-/// The least pause between two readings: more of them cost time and find nothing new.
+/// The minimum pause between two readings. Shorter pauses cost time without finding changes sooner.
 const LEAST_POLL: Duration = Duration::from_millis(100);
 
 impl ModelControl {
-    /// Whether models can be loaded and unloaded later.
+    /// Returns whether models can be loaded and unloaded later.
     pub(crate) fn can_change(&self) -> bool {
         *self != ModelControl::Fixed
     }
 
-    /// Whether the files are read again and again.
+    /// Returns whether the files are polled.
     pub(crate) fn is_polled(&self) -> bool {
         matches!(self, ModelControl::Poll(_))
     }
 
-    /// Returns the models to begin with, of those that are there.
+    /// Returns the existing models to begin with.
     pub(crate) fn first(&self, there: Vec<String>) -> Result<BTreeSet<String>, ServeError> {
         let ModelControl::Explicit(FirstModels::Named(names)) = self else {
             return Ok(there.into_iter().collect());
@@ -58,7 +58,7 @@ impl ModelControl {
         }
     }
 
-    /// Reads the files again after each pause, if they are polled, as long as the models are served.
+    /// Polls the files, if configured, as long as the models are served.
     pub(crate) fn follow(&self, deployment: &Arc<Deployment>) -> Result<(), ServeError> {
         let ModelControl::Poll(pause) = *self else {
             return Ok(());
@@ -90,7 +90,7 @@ fn poll_files(served: &Weak<Deployment>, pause: Duration) {
         };
         let refused = deployment.refresh().err();
         let refused = refused.map_or_else(String::new, |error| error.to_string());
-        // It is reported once, however often the files are read.
+        // Reported once, regardless of the number of readings.
         if !refused.is_empty() && refused != told {
             deployment.note(format!("reloading the repository failed: {refused}"));
         }

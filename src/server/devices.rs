@@ -6,10 +6,10 @@ use divisi_runtime::device::{DeviceError, Devices, Host};
 /// The devices to serve on.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceChoice {
-    /// Their names, such as `cpu:0` or `sim:v100*16`; empty for those of the manifest, else all of
-    /// the machine.
+    /// Their names, such as `cpu:0` or `sim:v100*16`. If empty, the manifest's devices are used,
+    /// else all devices of the machine.
     pub names: Vec<String>,
-    /// The most bytes of the host's memory that serving may take.
+    /// The maximum host memory for serving, in bytes.
     pub memory: Option<u64>,
 }
 
@@ -18,15 +18,15 @@ pub struct DeviceChoice {
 pub struct FoundDevices {
     /// The devices.
     pub devices: Devices,
-    /// Remarks for the operator: GPUs that exist and cannot be used.
+    /// Remarks for the operator: GPUs that exist but cannot be used.
     pub notices: Vec<String>,
 }
 
 impl DeviceChoice {
-    /// Finds the chosen devices, or those of a manifest, or all of the machine.
+    /// Finds the chosen devices, or the manifest's devices, or all devices of the machine.
     ///
     /// # Errors
-    /// A device has no such name, or is not there.
+    /// A name is not valid, or a device does not exist.
     pub fn find(&self, of_manifest: &[String]) -> Result<FoundDevices, DeviceError> {
         let mut host = Host::discover();
         if let Some(bytes) = self.memory {

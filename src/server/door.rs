@@ -1,5 +1,4 @@
-//! The door to the network as a session steers it: a server of the protocol that is started and ended
-//! while models are served.
+//! The network server of a session, which is started and stopped while models are served.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,16 +22,17 @@ use divisi_tasks::routing::LiveRouter;
 use divisi_tasks::service::TaskService;
 use divisi_tasks::views;
 
-/// A server of the protocol that a session opens and closes while models are served.
+/// A protocol server that a session opens and closes while models are served.
 pub struct OperatedDoor {
     models: Arc<Deployment>,
-    /// The router of tasks, where tasks are served.
+    /// The router of tasks, if tasks are served.
     tasks: Option<Arc<LiveRouter>>,
     options: ServerOptions,
     state: Ranked<DoorRank, Listening>,
 }
 
-/// The rank of the door's lock: it is held while a server starts, which takes the engine's.
+/// The rank of the door's lock, which is held while a server starts. Starting takes the engine's
+/// lock.
 #[derive(Debug)]
 enum DoorRank {}
 
@@ -41,21 +41,21 @@ impl LockRank for DoorRank {
     const NAME: &'static str = "the door";
 }
 
-/// Whether clients are listened to.
+/// The state of accepting connections.
 #[derive(Default)]
 enum Listening {
     #[default]
     Shut,
     Open(Box<InferenceServer>),
-    /// Requests under way end.
+    /// Closed, with requests still under way.
     Ending(thread::JoinHandle<()>),
 }
 
 impl OperatedDoor {
-    /// A door to the models, open where the options name an address.
+    /// Creates a door to the models. It is open if the options name an address.
     ///
     /// # Errors
-    /// An address cannot be listened at.
+    /// An address cannot be used.
     pub fn new(
         models: &Arc<Deployment>,
         tasks: Option<Arc<LiveRouter>>,
@@ -100,7 +100,7 @@ impl OperatedDoor {
 }
 
 impl Drop for OperatedDoor {
-    /// Requests under way are answered: the models end after the door.
+    /// Requests under way are answered first: the models end after the door.
     fn drop(&mut self) {
         if let Listening::Ending(ending) = mem::take(&mut *self.state()) {
             drop(ending.join());
@@ -108,7 +108,7 @@ impl Drop for OperatedDoor {
     }
 }
 
-/// Returns the options with the addresses at which Triton's clients expect a server.
+/// Returns the options with Triton's usual addresses.
 pub fn usual_addresses(options: ServerOptions) -> ServerOptions {
     let here = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     ServerOptions {
@@ -160,7 +160,7 @@ impl ClientDoor for OperatedDoor {
                 *state = Listening::Open(server);
                 return Err(SessionRefusal::DoorOpen.into());
             }
-            // Its addresses are free once it is over.
+            // Its addresses are free once it has ended.
             Listening::Ending(ending) if !ending.is_finished() => {
                 *state = Listening::Ending(ending);
                 let text = "the previous requests are still being answered; try again in a moment";

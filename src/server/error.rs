@@ -1,4 +1,4 @@
-//! Why a server does not start.
+//! Errors that prevent a server from starting.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,20 +16,20 @@ use divisi_session::{Refusal, SetupFileError};
 use divisi_tasks::served::ServedTasksError;
 use thiserror::Error;
 
-/// A server does not start. Messages name the options of `divisi serve`.
+/// An error that prevents a server from starting. Messages name the options of `divisi serve`.
 #[derive(Debug, Error)]
 pub enum ServeError {
     /// An ensemble cannot be read.
     #[error(transparent)]
     Ensemble(#[from] EnsembleError),
-    /// A path is no ensemble.
+    /// A path is not an ensemble.
     #[error(
         "{path}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found {found}"
     )]
     NoEnsemble {
         /// The path.
         path: String,
-        /// The thing that was found, and a command that takes it.
+        /// The kind of the path, and a command that accepts it.
         found: String,
     },
     /// A path is a repository of models; one model is expected.
@@ -43,22 +43,22 @@ pub enum ServeError {
         /// The file of one of its models.
         one: String,
     },
-    /// A sample's shape is given for an ensemble that has its own.
+    /// A shape is given for an ensemble that defines its own.
     #[error("--shape: only valid for an .onnx file; in a manifest, set `shape` in [input]")]
     Shape,
-    /// A registered .onnx file is something else now.
+    /// A registered .onnx file is not a single network file any longer.
     #[error("it is no longer a single .onnx file")]
     NoLongerAlone,
-    /// Two ensembles have one name.
+    /// Two ensembles have the same name.
     #[error("two ensembles are named `{0}`; change `name` in one of their manifests")]
     SameName(String),
-    /// A model has another name than when it was read first.
+    /// A model's name changed since the first reading.
     #[error("its name is now `{0}`")]
     Renamed(String),
     /// A repository cannot be read.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
-    /// Something is to be served next to a repository.
+    /// Another model is given in addition to a repository.
     #[error("{repository} is a model repository and must be served alone; remove `{other}`")]
     NotAlone {
         /// The repository.
@@ -66,7 +66,7 @@ pub enum ServeError {
         /// The other model.
         other: String,
     },
-    /// Models of a repository are chosen, but the path is no repository.
+    /// Models of a repository are chosen, but the path is not a repository.
     #[error("--model-control, --load-model: only valid for a model repository, found `{0}`")]
     NoRepository(String),
     /// A model to load at the start is not in the repository.
@@ -74,10 +74,10 @@ pub enum ServeError {
     UnknownModel {
         /// The model.
         name: String,
-        /// The models that are there.
+        /// The existing models.
         known: String,
     },
-    /// Files are to be read more often than is of use.
+    /// The polling pause is too short.
     #[error("--poll-every: expected {least:?} or more, found {found:?}")]
     PollsTooOften {
         /// The least pause.
@@ -93,10 +93,10 @@ pub enum ServeError {
         /// A line for each model.
         reasons: String,
     },
-    /// Models do not make a catalogue.
+    /// The models cannot form a catalogue.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
-    /// The devices are not there.
+    /// The devices do not exist.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The file of a matrix cannot be read.
@@ -107,7 +107,7 @@ pub enum ServeError {
         /// The reason.
         why: io::Error,
     },
-    /// The file of a matrix is of other models or devices, or not a matrix.
+    /// The matrix file is for other models or devices, or is not a matrix.
     #[error("{path}: {why}")]
     Matrix {
         /// The file.
@@ -115,7 +115,7 @@ pub enum ServeError {
         /// The reason.
         why: Box<MatrixFileError>,
     },
-    /// The file of a matrix names precisions that members do not have.
+    /// The matrix file names precisions that members do not support.
     #[error("{path}: {why}")]
     Setup {
         /// The file.
@@ -123,7 +123,7 @@ pub enum ServeError {
         /// The reason.
         why: Box<SetupFileError>,
     },
-    /// A precision is chosen twice.
+    /// The precision is set twice.
     #[error(
         "--precision {asked} and --matrix {path} both set precisions: the file has `precisions = \
          [{own}]`; remove the option or that line"
@@ -131,12 +131,12 @@ pub enum ServeError {
     TwoPrecisions {
         /// The file.
         path: String,
-        /// The precision outside of the file.
+        /// The precision of the option.
         asked: String,
         /// The precisions in the file.
         own: String,
     },
-    /// The store of registered tasks has no place.
+    /// There is no folder for the store of registered tasks.
     #[error("no home folder for the store of tasks; name a file with --store")]
     NoHome,
     /// The store of registered tasks cannot be read or written.

@@ -1,4 +1,4 @@
-//! The files of an ensemble, by a path or by the name of a built-in one.
+//! Finds the files of an ensemble by a path or the name of a built-in ensemble.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use divisi_session::record::RecordingReader;
 use crate::ServeError;
 use crate::samples::built_in;
 
-/// The manifests of which a folder of an ensemble has one.
+/// The names of manifests. An ensemble's folder has one of them.
 const MANIFESTS: [&str; 2] = ["ensemble.toml", "pipeline.toml"];
 
-/// Returns the files at `path`, or those of the built-in ensemble of that name if nothing is there.
+/// Returns the files at `path`, or of the built-in ensemble of that name if nothing exists there.
 ///
 /// # Errors
-/// The path is that of something else: samples, a recording, a repository, a folder without a manifest.
+/// The path is something else: samples, a recording, a repository, or a folder without a manifest.
 pub fn ensemble_files(path: &Path) -> Result<Files, ServeError> {
     let name = path.to_str().unwrap_or_default();
     if let Some(files) = built_in(name).filter(|_| !path.exists()) {
@@ -36,7 +36,7 @@ pub fn ensemble_files(path: &Path) -> Result<Files, ServeError> {
     }
 }
 
-/// Returns what a path is in place of an ensemble, and a command that takes it.
+/// Returns the kind of a path that is not an ensemble, and a command that accepts it.
 fn other_kind(path: &Path, name: &str) -> Option<String> {
     if path.is_file() && Samples::check_name(name).is_ok() {
         return Some(format!(
@@ -55,7 +55,7 @@ pub(crate) fn has_manifest(folder: &Path) -> bool {
     MANIFESTS.iter().any(|name| folder.join(name).exists())
 }
 
-/// Returns what names one model of a repository by itself.
+/// Returns a path that selects one model of a repository.
 fn one_of(repository: &Path) -> PathBuf {
     let opened = Repository::open(repository);
     let names = opened.and_then(|repository| repository.names());

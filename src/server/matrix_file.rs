@@ -1,4 +1,4 @@
-//! Files of a matrix, as `--matrix` takes them: they may say in which numbers members are computed.
+//! Reads the matrix files of `--matrix`, which may contain precisions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use crate::ServeError;
 /// A matrix, and the precision of each member if the file names them.
 pub type MatrixAndPrecisions = (Matrix, Option<Vec<MemberPrecision>>);
 
-/// Reads the matrix in a file, with the precisions that it names, unless one was `asked` for.
+/// Reads the matrix in a file, and its precisions if no precision was `asked` for.
 ///
 /// # Errors
-/// The file cannot be read, is of other models or devices, or names precisions next to `asked`.
+/// The file cannot be read, is for other models or devices, or names precisions in addition to
+/// `asked`.
 pub fn matrix_in(
     path: &Path,
     ensemble: &str,

@@ -1,4 +1,4 @@
-//! The models that a server is started with.
+//! The models of a starting server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +34,8 @@ pub struct ModelSelection {
     pub shape: Option<Shape>,
     /// More ensembles and ONNX files. A repository is served alone.
     pub more: Vec<PathBuf>,
-    /// Which models of a repository are served; without it all, and clients load and unload others.
+    /// The served models of a repository. `None` serves all, and clients load and unload models
+    /// later.
     pub control: Option<ModelControl>,
     /// The precision of all members, in place of those of the manifests.
     pub precision: Option<MemberPrecision>,
@@ -43,7 +44,8 @@ pub struct ModelSelection {
 }
 
 impl ModelSelection {
-    /// Selects one ensemble or repository, on the devices of its manifest, else of the machine.
+    /// Selects one ensemble or repository, on its manifest's devices, else on the machine's
+    /// devices.
     pub fn from_path(first: &Path) -> Self {
         ModelSelection {
             first: first.to_owned(),
@@ -58,7 +60,7 @@ impl ModelSelection {
     /// Returns the files of the first ensemble.
     ///
     /// # Errors
-    /// The path is that of something else, or has its own shape.
+    /// The path is something else, or defines its own shape.
     pub fn files(&self) -> Result<Files, ServeError> {
         let files = ensemble_files(&self.first)?;
         match self.shape {
@@ -67,18 +69,18 @@ impl ModelSelection {
         }
     }
 
-    /// Returns whether the first path is a repository. A folder without a model is one if it is
-    /// empty, or if models of it are chosen.
+    /// Returns whether the first path is a repository. A folder without models also counts if it is
+    /// empty or if models of it are chosen.
     pub fn is_repository(&self) -> bool {
         let folder = &self.first;
         let is_chosen = self.control.is_some() && folder.is_dir() && !has_manifest(folder);
         Repository::is_at(folder) || is_empty_folder(folder) || is_chosen
     }
 
-    /// Checks that models are chosen of a repository alone.
+    /// Checks that models are chosen only from a repository.
     ///
     /// # Errors
-    /// The first path is no repository.
+    /// The first path is not a repository.
     pub fn check_control(&self) -> Result<(), ServeError> {
         match self.control.is_none() || self.is_repository() {
             true => Ok(()),
@@ -92,7 +94,7 @@ impl ModelSelection {
 pub struct TaskSelection {
     /// The names of the tasks.
     pub names: Vec<String>,
-    /// The store that they are registered in.
+    /// The store of their registrations.
     pub store: TaskStore,
     /// The devices.
     pub devices: DeviceChoice,
@@ -110,7 +112,8 @@ impl TaskSelection {
     }
 }
 
-/// Returns the models of a catalogue as a demand: in the shares of a mix, or all alike without one.
+/// Returns the models of a catalogue as a demand: with the shares of a mix, or equal shares without
+/// a mix.
 ///
 /// # Errors
 /// The mix names other models.
@@ -122,15 +125,15 @@ pub fn demand(catalogue: Arc<Catalogue>, mix: Option<&NamedMix>) -> Result<Deman
     Ok(Demand::new(catalogue, mix))
 }
 
-/// Models that are read and not served yet.
+/// Models that are read but not served yet.
 pub struct SelectedModels {
-    /// The source of later loads, or `None` if nothing changes later.
+    /// The source of later loads, or `None` if the models do not change.
     source: Option<Arc<dyn ModelSource>>,
     read: ModelsRead,
-    /// The name of all together.
+    /// The name of all models together.
     name: String,
     devices: Devices,
-    /// The router of tasks, and the matrix that they begin with.
+    /// The router of tasks, and the matrix to start with.
     tasks: Option<(Arc<TaskRouter>, Matrix)>,
     control: Option<ModelControl>,
     precision: Option<MemberPrecision>,
@@ -253,17 +256,17 @@ impl SelectedModels {
         &self.devices
     }
 
-    /// Whether the first model has samples for the built-in load to send.
+    /// Returns whether the first model has samples for the built-in load.
     pub fn has_samples(&self) -> bool {
         let first = self.read.entries.first();
         first.is_some_and(|entry| entry.ensemble.calibration.is_some())
     }
 
-    /// Returns the load that suits the devices and the first model, or all models if a mix names
+    /// Returns the usual load for the devices and the first model, or for all models if a mix names
     /// their shares.
     ///
     /// # Errors
-    /// The models do not make a catalogue.
+    /// The models do not form a catalogue.
     pub fn usual_load(&self, mix: Option<&NamedMix>) -> Result<LoadPattern, ServeError> {
         let catalogue = self.catalogue()?;
         Ok(match (mix, &self.read.entries[..]) {
@@ -276,15 +279,15 @@ impl SelectedModels {
         Ok(Catalogue::new(&self.name, self.read.entries.clone())?)
     }
 
-    /// Returns the models as a demand: in the shares of a mix, or all alike without one.
+    /// Returns the models as a demand: with the shares of a mix, or equal shares without a mix.
     ///
     /// # Errors
-    /// The models do not make a catalogue, or the mix names others.
+    /// The models do not form a catalogue, or the mix names other models.
     pub fn demand(&self, mix: Option<&NamedMix>) -> Result<Demand, ServeError> {
         demand(Arc::new(self.catalogue()?), mix)
     }
 
-    /// Returns the matrix in a file, and has the models computed in the precisions that it names.
+    /// Returns the matrix in a file, and applies the precisions that it names to the models.
     fn matrix_in(&mut self, path: &Path) -> Result<Matrix, ServeError> {
         let catalogue = self.catalogue()?;
         let models = catalogue.models();
@@ -298,7 +301,7 @@ impl SelectedModels {
         Ok(matrix)
     }
 
-    /// Serves them by the matrix in a file, or by worst-fit decreasing without one.
+    /// Serves the models with the matrix in a file, or with worst-fit decreasing without a file.
     ///
     /// # Errors
     /// The file cannot be read, or the models do not fit on the devices.
@@ -327,7 +330,7 @@ fn of_entries(entries: Vec<NewEntry>) -> ModelsRead {
     }
 }
 
-/// Takes the remarks on models that were read.
+/// Takes the remarks on the read models.
 fn remarks(read: &mut ModelsRead) -> Vec<String> {
     let mut all = Vec::new();
     if read.entries.is_empty() {
@@ -339,13 +342,13 @@ fn remarks(read: &mut ModelsRead) -> Vec<String> {
     all
 }
 
-/// Returns whether there is a folder with nothing in it.
+/// Returns whether a folder exists and is empty.
 pub fn is_empty_folder(path: &Path) -> bool {
     let mut files = std::fs::read_dir(path).into_iter().flatten();
     path.is_dir() && files.next().is_none()
 }
 
-/// Returns the name of a folder, as that of its contents.
+/// Returns the name of a folder, to name its contents.
 fn folder_name(path: &Path) -> String {
     let path = path.canonicalize();
     let name = path

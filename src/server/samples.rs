@@ -77,14 +77,14 @@ pub fn built_in_names() -> impl Iterator<Item = &'static str> {
     SAMPLES.iter().map(|(name, _)| *name)
 }
 
-/// Returns the built-in ensemble called `name`, or `None` if there is none.
+/// Returns the built-in ensemble `name`, or `None` if it does not exist.
 pub(crate) fn built_in(name: &str) -> Option<Files> {
     let sample = SAMPLES.iter().find(|(known, _)| *known == name);
     sample.map(|(name, files)| Files::Embedded { name, files })
 }
 
-/// Returns the files of the built-in ensemble called `name` as they lie in one folder of their own, each
-/// with its path there, or `None` if there is none.
+/// Returns the files of the built-in ensemble `name` as in one folder of their own, each with its
+/// path there, or `None` if the ensemble does not exist.
 pub fn built_in_files(name: &str) -> Option<Vec<(String, Vec<u8>)>> {
     let (_, files) = SAMPLES.iter().find(|(known, _)| *known == name)?;
     let files = files
@@ -96,7 +96,7 @@ pub fn built_in_files(name: &str) -> Option<Vec<(String, Vec<u8>)>> {
     Some(files.collect())
 }
 
-/// Returns a path in the ensemble's folder for a file that may lie in another ensemble's.
+/// Returns a path in the ensemble's folder for a file that may belong to another ensemble.
 fn inside(path: &str) -> String {
     match path.strip_prefix("../") {
         Some(other) => other
@@ -107,7 +107,7 @@ fn inside(path: &str) -> String {
     }
 }
 
-/// Returns a manifest that names the files of other built-in ensembles in its own folder.
+/// Returns a manifest in which files of other built-in ensembles have paths in its own folder.
 fn of_one_folder(manifest: &[u8]) -> Vec<u8> {
     let mut text = String::from_utf8_lossy(manifest).into_owned();
     for other in built_in_names() {

@@ -1,4 +1,4 @@
-//! A server: models on devices, a door for clients, a session for consoles.
+//! A server: models on devices, a door for clients and a session for consoles.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub enum StartLoad {
     /// No load.
     #[default]
     None,
-    /// The load that suits the models and their devices.
+    /// The usual load for the models and their devices.
     Usual,
     /// This load.
     Pattern(LoadPattern),
@@ -34,17 +34,18 @@ pub enum StartLoad {
 /// How a server serves its models.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
-    /// The file of the matrix; without it worst-fit decreasing finds one.
+    /// The matrix file. Without it, worst-fit decreasing finds a matrix.
     pub matrix: Option<PathBuf>,
-    /// The load to begin with.
+    /// The initial load.
     pub load: StartLoad,
-    /// The shares of the models in the samples of the load.
+    /// The shares of the models in the load.
     pub mix: Option<NamedMix>,
-    /// A new file, into which all that the session shows is recorded.
+    /// A new file for a recording of the session.
     pub record: Option<PathBuf>,
-    /// Addresses, keys, bounds and the rest of the door; it stays closed if no address is named.
+    /// The addresses, keys, bounds and other options of the door. It stays closed without an
+    /// address.
     pub door: ServerOptions,
-    /// The policy and the store of tasks; without effect if no tasks are served.
+    /// The policy and the store of tasks. Without effect if no tasks are served.
     pub tasks: TaskOptions,
 }
 
@@ -53,9 +54,9 @@ pub struct ServeOptions {
 pub struct TaskOptions {
     /// The policy by which variants are loaded.
     pub scaling: PolicyChoice,
-    /// The goals of the built-in load's queries, in turn.
+    /// The goals of the built-in load's queries, used in turn.
     pub goals: Vec<QueryGoals>,
-    /// The store with the batch jobs.
+    /// The store of the batch jobs.
     pub store: TaskStore,
 }
 
@@ -71,10 +72,10 @@ impl Default for TaskOptions {
 
 /// A server. Dropping it ends it: requests under way are answered first.
 pub struct Server {
-    /// The door for clients. The session holds it too, and closes it before the engine ends: this
-    /// handle is dropped first.
+    /// The door for clients. The session holds it as well and closes it before the engine ends;
+    /// this handle is dropped first.
     pub door: Arc<OperatedDoor>,
-    /// The session that consoles see and command.
+    /// The session that consoles show and control.
     pub session: Recorder<LiveSession>,
 }
 
@@ -95,7 +96,8 @@ impl Server {
     /// Serves models, accepts connections and starts the load.
     ///
     /// # Errors
-    /// The models do not fit on the devices, an address is taken, or an option does not suit the models.
+    /// The models do not fit on the devices, an address is in use, or an option conflicts with the
+    /// models.
     pub fn start(models: SelectedModels, options: ServeOptions) -> Result<Self, ServeError> {
         options.check()?;
         let router = models.router();
@@ -121,7 +123,7 @@ impl Server {
     }
 }
 
-/// Returns the load to begin with, or `None` if there is none or no samples for it.
+/// Returns the initial load, or `None` if no load is wanted or there are no samples for it.
 fn first_load(
     models: &SelectedModels,
     options: &ServeOptions,
@@ -167,8 +169,8 @@ fn begin(
     Ok(())
 }
 
-/// Returns the remarks on precisions that the devices do not multiply, and on members whose answers
-/// depend on how they are run.
+/// Returns the remarks on precisions without native instructions, and on members whose answers
+/// depend on the way they run.
 fn remarks(deployment: &Deployment) -> Vec<String> {
     let engine = &deployment.running().engine;
     let (devices, of_all) = (engine.devices(), engine.ensemble().precision);

@@ -1,4 +1,4 @@
-//! The ensembles, networks and pipelines that a command line names, as models that can be loaded again.
+//! The models named on a command line, as a source that can load them again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use divisi_runtime::lock::SharedLeaf;
 
 use crate::ServeError;
 
-/// The models of files that were named one by one.
+/// Models from separately named files.
 pub struct FileSource {
     models: Vec<NamedFiles>,
     precision: Option<MemberPrecision>,
-    /// How the files of models looked when they were read, by the models' names.
+    /// The state of the models' files at the last reading, by model name.
     stamps: SharedLeaf<Arc<AllStamps>>,
 }
 
@@ -29,14 +29,14 @@ struct NamedFiles {
 /// The names, times and sizes of the files of a folder.
 type FileStamps = Vec<(PathBuf, SystemTime, u64)>;
 
-/// Those of several models, by their names.
+/// The stamps of several models, by name.
 type AllStamps = BTreeMap<String, FileStamps>;
 
 impl FileSource {
-    /// Reads all models. Returns those that can be served.
+    /// Reads all models, and returns the models that can be served.
     ///
     /// # Errors
-    /// One of them cannot be read, or two have the same name.
+    /// A model cannot be read, or two models have the same name.
     pub fn open(
         all: Vec<Files>,
         precision: Option<MemberPrecision>,
@@ -72,14 +72,14 @@ impl FileSource {
         let mut members = ensemble.members.iter();
         let interface = Interface {
             network,
-            // Integers have no NaN: a model of integers fails instead.
+            // Integers have no NaN, so a model with integer outputs fails instead.
             non_finite: network && members.all(|m| m.graph.signature().answers_floats()),
             ..Interface::default()
         };
         Ok(NewEntry::of(Arc::new(ensemble), interface))
     }
 
-    /// Returns a model as it is served, or reads it `again` if that is wanted and its files changed.
+    /// Returns a model as it is served, or reads it again if `again` is set and its files changed.
     fn read_one(
         &self,
         model: &NamedFiles,
@@ -131,7 +131,7 @@ impl ModelSource for FileSource {
     }
 }
 
-/// Returns how the files of a model look now; nothing of those that are compiled in.
+/// Returns the present state of a model's files. Compiled-in files have no state.
 fn stamp(files: &Files) -> FileStamps {
     let Some(manifest) = files.path(files.manifest()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The store of registered tasks, and whether its contents still hold.
+//! The store of registered tasks, and the check whether its contents are still valid.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -14,12 +14,12 @@ use crate::{ServeError, ensemble_files};
 /// The name of the store in the user's folder of data.
 const NAME: &str = "tasks.redb";
 
-/// The place of the store of registered tasks.
+/// The location of the store of registered tasks.
 #[derive(Clone, Debug, Default)]
 pub struct TaskStore(Option<PathBuf>);
 
 impl TaskStore {
-    /// Returns the store in a file, or the user's own without one.
+    /// Returns the store in a file, or the user's own store without a file.
     pub fn from_file(file: Option<PathBuf>) -> Self {
         TaskStore(file)
     }
@@ -29,7 +29,7 @@ impl TaskStore {
         folder.join(NAME)
     }
 
-    /// Returns the path in words, for errors.
+    /// Returns the path for errors.
     pub fn name(&self) -> String {
         let path = self.path().unwrap_or_default();
         path.display().to_string()
@@ -48,7 +48,7 @@ impl TaskStore {
         }
     }
 
-    /// Returns the time at which the file was last written, or `None` if there is no file.
+    /// Returns the time of the last write, or `None` if there is no file.
     pub fn written(&self) -> Option<SystemTime> {
         let path = self.path().ok()?;
         path.metadata().and_then(|file| file.modified()).ok()
@@ -70,7 +70,7 @@ impl TaskStore {
         Store::read(&self.path()?, PATIENCE).map_err(self.failed())
     }
 
-    /// Returns the place that an ensemble is read from again, from any folder.
+    /// Returns the place for reading an ensemble again, independent of the current folder.
     pub fn recorded(path: &Path, shape: Option<Shape>) -> RecordedSource {
         let whole = path.canonicalize();
         RecordedSource {
@@ -79,16 +79,16 @@ impl TaskStore {
         }
     }
 
-    /// Returns the reason why a registered model no longer holds, or `None` if it holds. Its
-    /// ensemble is read again.
+    /// Returns the reason why a registered model is no longer valid, or `None` if it is valid.
+    /// Reads its ensemble again.
     pub fn stale(model: &RegisteredModel) -> Option<StaleProfile> {
         model.record.read_again(TaskStore::read_again).err()
     }
 
-    /// Reads an ensemble again from the place where it was registered.
+    /// Reads an ensemble again from its recorded place.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The ensemble cannot be read.
     pub fn read_again(source: &RecordedSource) -> Result<Ensemble, StaleProfile> {
         let unreadable = |why: ServeError| StaleProfile::Unreadable(why.to_string());
         let files = files_of(source).map_err(unreadable)?;

@@ -24,15 +24,15 @@ fn the_header_names_who_edits() {
     for (audience, said) in [
         (
             attached(None, false),
-            "attached · 2 watch · nobody edits, E to edit",
+            "attached · 2 viewers · no editor, E edits",
         ),
         (
             attached(None, true),
-            "attached · 2 watch · nobody edits, E to edit",
+            "attached · 2 viewers · no editor, E edits",
         ),
         (
             attached(Some("ada@pts/4"), false),
-            "attached · 2 watch · ada@pts/4 edits",
+            "attached · 2 viewers · ada@pts/4 edits",
         ),
         (
             attached(Some("me@pts/1"), true),
@@ -58,7 +58,7 @@ fn while_another_edits_no_command_that_changes_anything_is_offered() {
     assert!(
         bench
             .text()
-            .contains("ada@pts/4 edits: cannot change the load until they let go")
+            .contains("cannot change the load while ada@pts/4 is editing")
     );
     assert!(bench.sent().is_empty());
     bench.show(|s| s.audience = attached(None, false));
@@ -73,9 +73,9 @@ fn lines_say_who_edits() {
     shown.audience = attached(None, false);
     watcher.news(&shown);
     shown.audience = attached(Some("me@pts/1"), true);
-    assert!(watcher.news(&shown)[0].ends_with("you may change things now"));
+    assert!(watcher.news(&shown)[0].ends_with("you are editing now"));
     shown.audience = attached(Some("ada@pts/4"), false);
-    assert!(watcher.news(&shown)[0].ends_with("ada@pts/4 may change things now"));
+    assert!(watcher.news(&shown)[0].ends_with("ada@pts/4 is editing now"));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn who_may_edit_is_said_on_a_small_screen_whatever_goes_on() {
     bench.show(|s| s.audience = attached(None, false));
     let text = bench.text();
     let second = text.lines().nth(1).expect("a header");
-    assert!(second.contains("nobody edits"), "{second}");
+    assert!(second.contains("no editor"), "{second}");
     assert!(!second.contains("to edit"), "it may not: {second}");
 }
 

@@ -376,7 +376,7 @@ fn an_engine_goes_on_without_its_terminal_by_default_and_the_screen_says_so() {
         let home = Home::new();
         let mut console = with_options(&home, "", &[]);
         console.send("q");
-        console.shows("terminal closes without an answer, serving goes on.");
+        console.shows("terminal closes without an answer, serving continues.");
         goes_away(&mut console, signal);
         assert!(console.ends().success());
         assert_eq!(home.text(&["servers"]).trim(), "digits");

@@ -30,12 +30,12 @@ fn apart_or_not(apart: u64, shared: u64) -> impl Fn(&Matrix) -> u64 {
 fn a_scene_says_what_was_measured_whichever_way_it_went() {
     let means = [
         "answers more",
-        "Sharing made no difference",
+        "Sharing made no measurable",
         "Sharing cost more",
     ];
     for (shared, verdict, said) in [
         (55, "10 % more", means[0]),
-        (50, "no more change than chance makes", means[1]),
+        (50, "no significant change", means[1]),
         (45, "10 % fewer", means[2]),
     ] {
         let mut bench = demo(120, 40, false);
@@ -73,7 +73,7 @@ fn what_moves_by_itself_is_no_change() {
     };
     play_with(&mut bench, &wild);
     assert!(
-        caption(&bench).contains("no more change than chance makes"),
+        caption(&bench).contains("no significant change"),
         "{}",
         caption(&bench)
     );

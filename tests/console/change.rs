@@ -74,10 +74,10 @@ fn what_cannot_be_put_says_why_and_enters_nothing() {
     let mut bench = Bench::new(80, 24);
     bench.keys("e");
     bench.press(KeyCode::Enter);
-    assert!(bench.text().contains("nothing to put"));
+    assert!(bench.text().contains("no worker taken"));
     bench.keys("y");
     bench.press(KeyCode::Enter);
-    assert!(bench.text().contains("go to another one"));
+    assert!(bench.text().contains("choose another device"));
     bench.keys("jjy");
     assert!(bench.text().contains("no worker here to take"));
     bench.show(|s| s.devices[1].lost = true);
@@ -119,7 +119,7 @@ fn a_row_or_a_column_takes_one_batch_size() {
     bench.keys("eR");
     assert_eq!(rows(&bench)[0], [16, 0, 16, 0, 16, 0]);
     bench.keys("R");
-    assert!(bench.text().contains("all of them have this batch size"));
+    assert!(bench.text().contains("all already have this batch size"));
     bench.keys("y64");
     bench.keys("j");
     bench.press(KeyCode::Enter);
@@ -361,7 +361,7 @@ fn terms_that_watch_nothing_are_refused() {
 fn a_probation_is_kept_or_rolled_back() {
     let mut bench = Bench::new(80, 24);
     bench.keys("K");
-    assert!(bench.text().contains("nothing is on probation"));
+    assert!(bench.text().contains("no probation is running"));
     bench.show(|s| s.probation = Some(probation()));
     bench.keys("Ky");
     bench.keys("By");
@@ -471,7 +471,7 @@ fn any_of_what_ran_is_brought_back_by_a_comparison() {
     assert!(bench.text().contains("number 3 is what runs"));
     bench.keys("j");
     bench.press(KeyCode::Enter);
-    assert!(bench.text().contains("bring back number 2"));
+    assert!(bench.text().contains("restore number 2"));
     assert!(bench.sent().is_empty());
     bench.keys("y");
     let wait = Wait::millis(5);
@@ -536,7 +536,7 @@ fn what_is_staged_is_dropped_where_devices_and_members_are_others() {
     bench.press(KeyCode::Right);
     bench.show(|s| *s = crate::fake::snapshot());
     assert!(bench.console.model().edit.is_none());
-    assert!(bench.text().contains("what was staged is dropped"));
+    assert!(bench.text().contains("staged changes are dropped"));
     // The cursor is on a device that is there.
     assert_eq!(bench.console.model().cursor.device, DeviceIndex::new(1));
     bench.keys("e+");

@@ -178,7 +178,7 @@ fn a_running_console_takes_changes_of_its_files() {
         fs::rename(folder.join(".config.toml.swp"), folder.join("config.toml")).expect("renames");
     };
     save("[console]\nglyphs = \"ascii\"\n");
-    terminal.shows("configuration read again");
+    terminal.shows("configuration reloaded");
     assert!(terminal.lines().concat().is_ascii());
     save("[console]\nglyps = \"unicode\"\n");
     terminal.shows("glyps: no such key; did you mean `glyphs`?");

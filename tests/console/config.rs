@@ -145,7 +145,7 @@ fn ctrl_c_and_ctrl_z_cannot_be_taken() {
     let wrong = keys("[keys]\nfreeze = \"ctrl-c\"").unwrap_err();
     assert_eq!(
         wrong,
-        "keys.toml:2:10: keys.freeze: `ctrl-c` always leaves or suspends"
+        "keys.toml:2:10: keys.freeze: `ctrl-c` always quits or suspends"
     );
 }
 
@@ -251,7 +251,7 @@ fn a_running_console_takes_changes_and_keeps_what_was_where_they_are_wrong() {
     };
     reload(&mut bench);
     assert!(bench.text().is_ascii());
-    assert!(bench.text().contains("configuration read again"));
+    assert!(bench.text().contains("configuration reloaded"));
     fs::write(&file, "[console]\nglyphs = \"runes\"").unwrap();
     reload(&mut bench);
     assert!(bench.text().is_ascii());

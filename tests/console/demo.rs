@@ -168,7 +168,7 @@ fn escape_ends_it_and_stays_and_leaving_is_asked_first() {
     assert!(bench.console.model().demo.is_some());
     bench.press(KeyCode::Esc);
     assert!(bench.console.model().demo.is_none());
-    assert!(bench.text().contains("the demonstration is over"));
+    assert!(bench.text().contains("demonstration ended"));
     assert!(bench.press(KeyCode::Char('q')).is_empty());
     assert_eq!(bench.press(KeyCode::Char('s')), [Effect::Quit]);
 }

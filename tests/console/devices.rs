@@ -126,7 +126,7 @@ fn a_lost_device_comes_back() {
     bench.keys("R");
     assert_eq!(bench.sent(), [Command::RegainDevice(DeviceIndex::new(0))]);
     bench.keys("D");
-    assert!(bench.text().contains("sim:v100:0 is lost already"));
+    assert!(bench.text().contains("sim:v100:0 is already lost"));
     bench.keys("S");
     assert!(bench.text().contains("sim:v100:0 is lost"));
 }
@@ -167,7 +167,7 @@ fn devices_of_this_machine_stay() {
         );
     }
     bench.keys("M");
-    assert!(bench.text().contains("nothing is proposed"));
+    assert!(bench.text().contains("no proposed change"));
     assert!(bench.sent().is_empty());
 }
 
@@ -272,7 +272,7 @@ fn every_command_is_in_the_help_and_the_palette() {
         "set MaxInf of the device",
         "apply the proposed move",
         "next device",
-        "device before",
+        "previous device",
     ] {
         let mut bench = bench(160, 50);
         bench.keys(":");

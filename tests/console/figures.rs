@@ -106,10 +106,10 @@ fn what_waits_longer_than_any_answer_took_is_said() {
         s.oldest_waiting = Some(Duration::from_millis(5_200));
     });
     let head = bench.text().lines().next().expect("a header").to_owned();
-    assert!(head.contains("oldest waits 5.2 s"), "{head}");
+    assert!(head.contains("oldest waiting 5.2 s"), "{head}");
     // As long as others take: nothing new.
     bench.show(|s| s.oldest_waiting = Some(Duration::from_millis(15)));
-    assert!(!bench.text().contains("oldest waits"));
+    assert!(!bench.text().contains("oldest waiting"));
 }
 
 #[test]
@@ -204,7 +204,8 @@ fn idle_devices_are_counted_as_they_are() {
         "{said:?}"
     );
     assert!(
-        said.iter().any(|l| l.contains("every device idle 70 %")),
+        said.iter()
+            .any(|l| l.contains("all devices idle at least 70 %")),
         "{said:?}"
     );
     assert!(

@@ -205,13 +205,13 @@ fn a_console_in_the_background_leaves_the_terminal_to_the_shell() {
 fn the_size_may_change_and_a_dialog_may_be_open_while_it_is_stopped() {
     let mut shell = Shell::running("--load none");
     shell.terminal.send("q");
-    shell.terminal.shows("Stop serving, or let it go on");
+    shell.terminal.shows("Stop serving, or continue");
     send(&shell, Target::Job, Signal::TSTP);
     shell.is_stopped();
     shell.terminal.resize(130, 44);
     shell.terminal.send("fg\r");
     shell.terminal.until(TAKEN);
-    shell.terminal.shows("Stop serving, or let it go on");
+    shell.terminal.shows("Stop serving, or continue");
     wait_for(|| {
         shell.terminal.discard();
         let lines = shell.terminal.lines();
@@ -219,7 +219,7 @@ fn the_size_may_change_and_a_dialog_may_be_open_while_it_is_stopped() {
         last.then_some(()).ok_or(lines)
     });
     shell.terminal.send("\u{1b}");
-    shell.terminal.hides("Stop serving, or let it go on");
+    shell.terminal.hides("Stop serving, or continue");
     shell.end();
 }
 

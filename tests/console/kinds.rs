@@ -348,7 +348,7 @@ fn panel_7_tells_members_of_values_by_errors() {
     has(&bench, &["0.06250", "0.5000", "0.03125", "−0.01250"]);
     has(
         &bench,
-        &["answers would differ: RMSE 0.03125 to those of now, RMSE +0.01250"],
+        &["answers would differ: RMSE 0.03125 to the current ones, RMSE +0.01250"],
     );
     for word in ["class", "accuracy", "entropy", "flips", "points"] {
         assert!(!bench.text().contains(word), "{word}: {}", bench.text());
@@ -385,7 +385,7 @@ fn panel_7_tells_members_of_labels_by_f1() {
     );
     has(
         &bench,
-        &["12.5% of answers would have other labels, micro F1 +1.2 points"],
+        &["12.5% of answers would change labels, micro F1 +1.2 points"],
     );
 }
 

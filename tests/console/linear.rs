@@ -118,7 +118,7 @@ fn a_search_is_said_from_its_start_to_its_end() {
     has(&lines, "search: greedy begins, scored by model");
     has(
         &lines,
-        "search: best 5210 samples/s (± 0.8 %), +38 % on the start",
+        "search: best 5210 samples/s (± 0.8 %), +38 % over the start",
     );
     let running = shown.search.as_mut().unwrap();
     running.progress.best_score = Some(5600.0);
@@ -144,7 +144,7 @@ fn lints_come_and_go() {
     shown.devices[1].busy = 0.25;
     assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());
     shown.devices[1].busy = 0.9;
-    has(&news(&mut watcher, &shown), "no longer: cpu:1 idle");
+    has(&news(&mut watcher, &shown), "resolved: cpu:1 idle");
 }
 
 fn checked() -> Vec<Check> {
@@ -170,13 +170,13 @@ fn a_probation_is_said() {
     shown.probation.as_mut().unwrap().checks = checked();
     has(
         &news(&mut watcher, &shown),
-        "probation: 1 min 00 s to prove itself",
+        "probation: 1 min 00 s; keep or roll-back",
     );
     let mut often = Watcher::new(Duration::ZERO);
     has(
         &news(&mut often, &shown),
-        "probation: p99 8.1 ms, judged at 12.0 ms, was 10.0 ms; 7 of 812 requests above it, \
-         1.4% may be; 318 more are needed to judge it",
+        "probation: p99 8.1 ms, limit 12.0 ms, was 10.0 ms; 7 of 812 requests above it, \
+         1.4% allowed; 318 more needed for a decision",
     );
 }
 
@@ -228,7 +228,7 @@ fn desk(read_only: bool) -> (LineDesk, FakeSession, Bench) {
 fn lines_stage_compare_and_apply() {
     let (mut desk, mut session, bench) = desk(false);
     let mut say = |line: &str| desk.line(line, &mut session).lines;
-    has(&say("apply"), "no: nothing is staged");
+    has(&say("apply"), "no: no staged changes");
     has(
         &say("set cpu:1 res-m 16"),
         "staged: cpu:1 × res-m: batches of 16",
@@ -266,7 +266,7 @@ fn a_line_stages_the_precision_of_a_member() {
     let expected = snapshot().setup().with_matrix(better());
     let expected = expected.with_precision(MemberIndex::new(0), bf16);
     assert_eq!(bench.sent(), [Command::Apply(Box::new(expected), None)]);
-    has(&say("apply"), "no: nothing is staged");
+    has(&say("apply"), "no: no staged changes");
     has(
         &say("precision mlp int4"),
         "or two such as int8/bf16, found `int4`",

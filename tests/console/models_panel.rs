@@ -151,7 +151,7 @@ fn where_there_is_no_room_for_rows_who_asks_stands_on_a_line() {
     let mut bench = models(80, 24);
     listens(&mut bench);
     bench.keys("\rLLLLLL");
-    let said = "asked by alice 712/s, 10.0.3.17 96/s, 4 others 3.6/s";
+    let said = "called by alice 712/s, 10.0.3.17 96/s, 4 others 3.6/s";
     assert!(bench.text().contains(said), "{}", bench.text());
 }
 
@@ -172,7 +172,7 @@ fn lines_tell_who_asks_which_model() {
     let mut session = FakeSession::at(bench.desk.clone());
     let mut desk = LineDesk::new(false, Config::default().terms);
     let said = desk.line("status", &mut session).lines;
-    let expected = "asked digits version 2 in 60 s: alice 42720 calls, 0 failed; \
+    let expected = "calls of digits version 2 in 60 s: alice 42720 calls, 0 failed; \
                     10.0.3.17 5784 calls, 16 failed; 4 others 216 calls, 0 failed; \
                     12 bad input; 4 no room";
     assert!(said.iter().any(|line| line == expected), "{said:#?}");
@@ -182,7 +182,7 @@ fn lines_tell_who_asks_which_model() {
 fn why_the_newest_files_are_not_served_is_said_of_the_model_under_the_cursor() {
     let mut bench = models(160, 50);
     bench.keys("jj");
-    let said = "its newest files cannot be served: config.pbtxt:3: no such field `instance`";
+    let said = "newest files cannot be served: config.pbtxt:3: no such field `instance`";
     assert!(bench.text().contains(said), "{}", bench.text());
 }
 
@@ -346,7 +346,7 @@ fn how_long_no_request_was_begun_is_said() {
     });
     let text = bench.text();
     assert!(text.contains("load `digits`: done in"), "{text}");
-    assert!(text.contains("no request begun for"), "{text}");
+    assert!(text.contains("no request started for"), "{text}");
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn where_models_are_fixed_nothing_is_loaded_and_that_is_said() {
     bench.show(|shown| shown.can_load = false);
     bench.keys("o");
     assert_eq!(bench.sent(), []);
-    let said = "the models are those that the server was started with";
+    let said = "the models are fixed at the start of the server";
     assert!(bench.text().contains(said), "{}", bench.text());
 }
 

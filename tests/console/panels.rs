@@ -95,7 +95,7 @@ fn empty_panels_say_what_to_press() {
         ("2z", "s starts one"),
         ("4", "l starts a load"),
         ("7", "l load"),
-        ("6", "nothing to report"),
+        ("6", "no messages"),
     ] {
         bench.keys(key);
         assert!(bench.text().contains(text), "{}", bench.text());
@@ -118,11 +118,11 @@ fn lints_name_what_is_wrong_and_its_keys() {
     bench.show(troubled);
     bench.keys("z");
     for lint in [
-        "4.3% of requests miss the target of 5.00 ms; 1.0% may · 4 latency, s search",
-        "res-m's queue grows by 912 samples a second, 4 210 wait · 5 throughput, l load, e edit",
-        "res-m holds everyone up: 4 210 samples wait for it · 3 streams, e edit, s search",
+        "4.3% of requests miss the target of 5.00 ms; 1.0% allowed · 4 latency, s search",
+        "res-m's queue grows by 912 samples/s, 4 210 waiting · 5 throughput, l load, e edit",
+        "res-m is the bottleneck: 4 210 samples queued · 3 streams, e edit, s search",
         "cpu:1 copies 41 % of the time and computes 22 % · 3 streams, e edit",
-        "cpu:0 × cnn-m copies ×1.8 as long as it computes · 3 streams, e edit",
+        "cpu:0 × cnn-m: copying takes ×1.8 the computing time · 3 streams, e edit",
         "cpu:1 idle 78 % of the time · e edit, s search",
         "cpu:0 × mlp: batches of 16 are 30 % full · p policy, e edit",
     ] {
@@ -149,8 +149,8 @@ fn members_whose_answers_are_none_are_named() {
     });
     bench.keys("z");
     for lint in [
-        "! cnn-s answered NaN or infinities, 12 samples so far · 6 log, 7 members",
-        "! cnn-m answers what are no probabilities · 6 log, 7 members",
+        "! cnn-s returned NaN or infinities for 12 samples so far · 6 log, 7 members",
+        "! cnn-m returns values that are not probabilities · 6 log, 7 members",
     ] {
         assert!(bench.text().contains(lint), "{lint} in\n{}", bench.text());
     }
@@ -189,12 +189,12 @@ fn the_search_says_how_far_its_best_is_to_be_believed() {
         (
             looks,
             Some(pairs(1.361, 1.402)),
-            "on the start +36.1 … +40.2 % (95 %, 6 pairs",
+            "over the start +36.1 … +40.2 % (95 %, 6 pairs",
         ),
         (
             looks,
             Some(pairs(0.99, 1.021)),
-            "start stays: -1.0 … +2.1 % (95 %, 6 pairs",
+            "start kept: -1.0 … +2.1 % (95 %, 6 pairs",
         ),
     ];
     for (doubt, gain, says) in cases {

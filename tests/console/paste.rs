@@ -5,7 +5,7 @@ use crossterm::event::KeyCode;
 use crate::fake::Bench;
 use crate::terminal::serving;
 
-const NOTICE: &str = "pasted text is not taken for keys";
+const NOTICE: &str = "pasted text is ignored here";
 
 /// Keys that would do something, as text of others might have them.
 const HOSTILE: &str = "quick xylophones, by ?:e+ay\nqs\u{3}\u{1b}[A\r\n";

@@ -48,7 +48,7 @@ fn why_newer_files_are_not_served_is_told_as_a_whole() {
         ..served("circle", 1, ModelKind::Pipeline, 2)
     };
     let bench = last_model(80, 24, model);
-    let said = format!("its newest files cannot be served: {LONG}");
+    let said = format!("newest files cannot be served: {LONG}");
     assert!(shows(&bench, &said), "{}", bench.text());
 }
 

@@ -125,7 +125,7 @@ fn lines_say_it_once_as_a_fault_and_when_it_is_over() {
     shown.lately = LostRequests::default();
     let lines = watcher.news(&shown).join("\n");
     assert!(lines.contains("digits: serving"), "{lines}");
-    assert!(lines.contains("no longer: requests refused"), "{lines}");
+    assert!(lines.contains("resolved: requests refused"), "{lines}");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn what_goes_as_it_should_is_no_fault() {
     shown.members.iter_mut().for_each(|m| m.queued = 0);
     let idle = lint_texts(&shown).into_iter();
     let idle: Vec<_> = idle
-        .filter(|l| l.1.contains("every device idle 87 %"))
+        .filter(|l| l.1.contains("all devices idle at least 87 %"))
         .collect();
     assert_eq!(idle.len(), 1);
     assert_eq!(idle[0].0, Severity::Information);

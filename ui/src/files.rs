@@ -1,5 +1,5 @@
-//! Files and folders of the user: listed, read, written, and chosen in the desktop's dialog where
-//! there is one.
+//! Files and folders of the user: listing, reading and writing them, and choosing them in the
+//! desktop's dialog if there is one.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -12,35 +12,35 @@ use thiserror::Error;
 
 use divisi_model::replace::replace_file;
 
-/// Why a file was not read, written or chosen.
+/// The reason why a file was not read, written or chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FileError {
-    /// It, or its folder, cannot be read.
+    /// The file or its folder cannot be read.
     #[error("cannot read {}: {why}", path.display())]
     Read {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The system's error message.
         why: String,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("cannot write {}: {why}", path.display())]
     Write {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The system's error message.
         why: String,
     },
-    /// Too many files have names like it.
-    #[error("cannot write {}: too many like it", .0.display())]
+    /// Too many files have similar names.
+    #[error("cannot write {}: too many files with similar names", .0.display())]
     TooMany(PathBuf),
-    /// The path names no file.
+    /// The path does not name a file.
     #[error("expected a file, found {}", .0.display())]
     NoFile(PathBuf),
-    /// The desktop's dialog failed; holds what it said.
+    /// The desktop's dialog failed; holds its message.
     #[error("the desktop's dialog failed: {0}; choose here instead")]
     Dialog(String),
-    /// Whoever wrote it said why it was not.
+    /// Another writer failed; holds its message.
     #[error("{0}")]
     Other(String),
 }
@@ -61,24 +61,23 @@ impl FileError {
     }
 }
 
-/// Names tried before giving up.
+/// The number of names tried before giving up.
 const MOST: usize = 10_000;
-/// Files of a folder that are listed; who has more types the name.
+/// The most listed files of a folder; others can be typed.
 const MOST_LISTED: usize = 5_000;
 
 /// A folder's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderListing {
-    /// Its whole path.
+    /// The absolute path.
     pub path: PathBuf,
-    /// Folders first, then by name; hidden ones too.
+    /// The files, with hidden ones: folders first, then by name.
     pub items: Vec<FolderItem>,
-    /// Files that are not listed since there are too many.
+    /// The number of files beyond the limit.
     pub left_out: usize,
-    /// The file in it that was asked about, where it was no folder, and whether it is
-    /// there.
+    /// The requested file in the folder, if the path was not a folder, and whether it exists.
     pub about: Option<(String, bool)>,
-    /// The desktop has a dialog of its own.
+    /// Whether the desktop has a file dialog.
     pub desktop: bool,
 }
 
@@ -87,17 +86,17 @@ pub struct FolderListing {
 pub struct FolderItem {
     /// Its name.
     pub name: String,
-    /// It is a folder.
+    /// Whether it is a folder.
     pub folder: bool,
-    /// Its size; none where that cannot be told.
+    /// Its size in bytes, if known.
     pub bytes: Option<u64>,
 }
 
-/// Lists the folder at `path`; `~` is the home folder. If `path` is a file or does not exist,
-/// lists the folder that it is in.
+/// Lists the folder at `path`; `~` is the home folder. If `path` is a file or does not exist, lists
+/// its folder.
 ///
 /// # Errors
-/// Neither it nor its folder can be read: the path and why.
+/// Neither it nor its folder can be read: the path and the reason.
 pub fn look(path: &Path) -> Result<FolderListing, FileError> {
     let path = at_home(path);
     let whole = std::path::absolute(&path).unwrap_or(path);
@@ -120,7 +119,7 @@ fn at_home(path: &Path) -> PathBuf {
 
 fn list(path: &Path, about: Option<(String, bool)>) -> Result<FolderListing, FileError> {
     let wrong = |e: io::Error| FileError::reading(path, &e);
-    // `a/../b` and links, as a person would name it.
+    // Resolves `a/../b` and links into a readable path.
     let whole = path.canonicalize().map_err(wrong)?;
     let mut all = fs::read_dir(&whole).map_err(wrong)?;
     let mut items: Vec<FolderItem> = all.by_ref().flatten().take(MOST_LISTED).map(item).collect();
@@ -135,7 +134,7 @@ fn list(path: &Path, about: Option<(String, bool)>) -> Result<FolderListing, Fil
 }
 
 fn item(entry: fs::DirEntry) -> FolderItem {
-    // Through a link: who opens it opens what it leads to.
+    // Follows a link, like opening it would.
     let facts = fs::metadata(entry.path()).ok();
     FolderItem {
         name: entry.file_name().to_string_lossy().into_owned(),
@@ -144,19 +143,19 @@ fn item(entry: fs::DirEntry) -> FolderItem {
     }
 }
 
-/// A file's text.
+/// Returns a file's text.
 ///
 /// # Errors
-/// It cannot be read, or is no text of a reasonable size: the path and why.
+/// The file cannot be read, or is not a text of a reasonable size: the path and the reason.
 pub fn read(path: &Path) -> Result<String, FileError> {
     reading::text(path).map_err(|e| FileError::reading(path, &e))
 }
 
-/// Writes a file and returns where it is. Without `replace` one that is there stays, and
-/// the new one is called `name-2`, `name-3`, ….
+/// Writes a file and returns its path. Without `replace` an existing file stays, and the new file
+/// is called `name-2`, `name-3`, ….
 ///
 /// # Errors
-/// It cannot be written: the path and why.
+/// The file cannot be written: the path and the reason.
 pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, FileError> {
     let wrong = |e: io::Error| FileError::writing(path, &e);
     if replace {
@@ -185,18 +184,18 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     }
 }
 
-/// A file to be chosen in the desktop's dialog.
+/// A request to choose a file in the desktop's dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePick {
-    /// Where to write; otherwise, what to read.
+    /// Whether to choose a file to write instead of one to read.
     pub save: bool,
-    /// Where to begin.
+    /// The initial folder.
     pub folder: PathBuf,
-    /// The name that is suggested at first.
+    /// The initial name.
     pub name: String,
 }
 
-/// Whether there is a desktop that can show a dialog to whoever sits here.
+/// Returns whether there is a desktop that can show a dialog to this user.
 fn has_dialog() -> bool {
     let socket = user_folders::runtime().is_some_and(|r| r.join("bus").exists());
     has_desktop(
@@ -205,8 +204,8 @@ fn has_dialog() -> bool {
     )
 }
 
-/// The same from which variables are set and whether the session bus has its socket at
-/// the usual place. A dialog over ssh would open on a screen far away.
+/// Returns whether there is a desktop, from the set variables and the session bus's socket at its
+/// usual place. Over ssh a dialog would open on a remote screen.
 pub fn has_desktop(set: impl Fn(&str) -> bool, socket: bool) -> bool {
     let far = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].into_iter();
     let screen = set("DISPLAY") || set("WAYLAND_DISPLAY");

@@ -1,5 +1,5 @@
-//! Which answers are kept: the least recently used leave first. A state machine without clock and
-//! lock.
+//! The cached answers; the least recently used ones are evicted first. A state machine without
+//! clock or lock.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ pub struct CacheMachine<V> {
     /// The number of the last use.
     uses: u64,
     entries: HashMap<u128, CacheEntry<V>>,
-    /// The keys by the numbers of their last uses.
+    /// The keys by the number of their last use.
     order: BTreeMap<u64, u128>,
 }
 
@@ -24,7 +24,7 @@ struct CacheEntry<V> {
 }
 
 impl<V> CacheMachine<V> {
-    /// Creates an empty one that holds at most `most` bytes.
+    /// Creates an empty cache of at most `most` bytes.
     pub fn new(most: usize) -> Self {
         CacheMachine {
             most,
@@ -36,7 +36,7 @@ impl<V> CacheMachine<V> {
         }
     }
 
-    /// Forgets everything if the epoch is another than before.
+    /// Clears the cache if the epoch has changed.
     pub fn enter(&mut self, epoch: u64) {
         if epoch != self.epoch {
             self.epoch = epoch;
@@ -46,7 +46,7 @@ impl<V> CacheMachine<V> {
         }
     }
 
-    /// Returns the value of a key, which is then the last that was used.
+    /// Returns the value of a key and marks it as used.
     pub fn find(&mut self, key: u128) -> Option<&V> {
         let entry = self.entries.get_mut(&key)?;
         self.uses += 1;
@@ -56,9 +56,9 @@ impl<V> CacheMachine<V> {
         Some(&entry.value)
     }
 
-    /// Keeps a value that was made in `epoch`, in place of one of the same key. The least recently
-    /// used leave until it fits; one of an epoch that is over, or larger than all room, is not
-    /// kept.
+    /// Stores a value made in `epoch`, and replaces the value with the same key. The least recently
+    /// used values are evicted until it fits. A value of an earlier epoch, or larger than the
+    /// cache, is not stored.
     pub fn keep(&mut self, key: u128, value: V, bytes: usize, epoch: u64) {
         if epoch != self.epoch || bytes > self.most {
             return;
@@ -85,7 +85,7 @@ impl<V> CacheMachine<V> {
         }
     }
 
-    /// Returns the bytes that are held.
+    /// Returns the cached bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -95,7 +95,7 @@ impl<V> CacheMachine<V> {
         self.entries.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,8 +1,7 @@
-//! Answers that are kept: a request that was answered before is answered with the same, as long as
-//! what is served is the same.
+//! Cached answers: a repeated request gets the same answer while the served models are unchanged.
 //!
-//! Answers are found by a hash of 128 bits, which is keyed by chance so that nobody can make two
-//! requests of one hash, and the requests are compared before one is answered.
+//! Answers are found by a hash of 128 bits with a random key, so that clients cannot construct
+//! collisions. The requests are also compared before the answer is used.
 
 mod machine;
 
@@ -17,10 +16,10 @@ use divisi_inference::service::{Gauge, InferenceAnswer, InferenceRequest};
 
 pub use machine::CacheMachine;
 
-/// Bytes that an answer takes beside those of its tensors, about.
+/// The approximate bytes of an answer in addition to its tensors.
 const OVERHEAD: usize = 512;
 
-/// A request as it is compared.
+/// A request in the form used for comparison.
 #[derive(Debug, PartialEq, Eq)]
 struct CachedRequest {
     model: ModelId,
@@ -28,20 +27,20 @@ struct CachedRequest {
     inputs: Vec<NamedTensor>,
 }
 
-/// An answer and the request that it answers.
+/// An answer and its request.
 #[derive(Debug)]
 struct CachedAnswer {
     request: CachedRequest,
     answer: InferenceAnswer,
 }
 
-/// See the module's text.
+/// A cache of answers.
 pub(crate) struct ResponseCache {
     hashes: [RandomState; 2],
     machine: Leaf<CacheMachine<Arc<CachedAnswer>>>,
 }
 
-/// The place of an answer that was not there.
+/// The place of a missing answer.
 #[derive(Debug)]
 pub(crate) struct CachePlace {
     key: u128,
@@ -49,17 +48,17 @@ pub(crate) struct CachePlace {
     request: CachedRequest,
 }
 
-/// An answer that was there, or the place for one.
+/// A cached answer, or the place for it.
 #[derive(Debug)]
 pub(crate) enum CacheLook {
-    /// It was there.
+    /// The answer is cached.
     Hit(InferenceAnswer),
-    /// It was not.
+    /// The answer is not cached.
     Miss(CachePlace),
 }
 
 impl ResponseCache {
-    /// Creates an empty one that holds at most `most` bytes.
+    /// Creates an empty cache of at most `most` bytes.
     pub(crate) fn new(most: usize) -> Self {
         ResponseCache {
             hashes: [RandomState::new(), RandomState::new()],
@@ -67,7 +66,7 @@ impl ResponseCache {
         }
     }
 
-    /// Looks for the answer to a request, in an epoch of what is served.
+    /// Looks up the answer to a request, in the current epoch of the served models.
     pub(crate) fn look(&self, request: &InferenceRequest, epoch: u64) -> CacheLook {
         let key = self.key(request);
         let found = {
@@ -85,7 +84,7 @@ impl ResponseCache {
         }
     }
 
-    /// Keeps an answer, if what is served is still the same in `epoch`.
+    /// Stores an answer if `epoch` is still current.
     pub(crate) fn keep(&self, place: CachePlace, answer: &InferenceAnswer, epoch: u64) {
         if place.epoch != epoch {
             return;
@@ -105,7 +104,7 @@ impl ResponseCache {
         self.machine.lock().keep(key, cached, bytes, epoch);
     }
 
-    /// Returns how much is kept, for `/metrics`.
+    /// Returns the size of the cache, for `/metrics`.
     pub(crate) fn gauges(&self) -> Vec<Gauge> {
         let (bytes, answers) = {
             let machine = self.machine.lock();
@@ -163,7 +162,7 @@ impl CachedRequest {
     }
 }
 
-/// Returns a tensor in memory of its own, so that it does not hold the buffer of a whole request.
+/// Returns a tensor in its own memory, so that it does not keep the buffer of a whole request.
 fn own(named: &NamedTensor) -> NamedTensor {
     let NamedTensor { name, tensor } = named;
     let bytes = Bytes::copy_from_slice(&tensor.bytes());

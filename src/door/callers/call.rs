@@ -1,4 +1,4 @@
-//! A call that is under way and will be counted.
+//! A call in progress that will be counted.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::who::CallerName;
 /// The end of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CallEnd {
-    /// Nobody said how: its client gave it up.
+    /// No outcome was recorded: its client cancelled it.
     #[default]
     GivenUp,
     Answered,
@@ -25,12 +25,12 @@ enum CallEnd {
 #[derive(Clone)]
 struct CallState {
     who: CallerName,
-    /// The model that it asks, where it is known.
+    /// The requested model, if known.
     model: Option<Arc<ModelDescription>>,
     end: CallEnd,
 }
 
-/// A call that is counted once it is dropped.
+/// A call that is counted when it is dropped.
 pub(crate) struct CountedCall {
     callers: Arc<Callers>,
     state: Leaf<CallState>,
@@ -53,22 +53,22 @@ impl CountedCall {
         }
     }
 
-    /// Begins a call within this one, by the same caller.
+    /// Begins a call within this one, by the same client.
     pub(crate) fn within(&self) -> Self {
         CountedCall::of(&self.callers, self.state.lock().who.clone())
     }
 
-    /// Notes whose key came with it.
+    /// Records the key of the call.
     pub(crate) fn is_by(&self, key: Arc<str>) {
         self.state.lock().who = CallerName::Key(key);
     }
 
-    /// Notes the model that it asks.
+    /// Records the requested model.
     pub(crate) fn asks(&self, model: &Arc<ModelDescription>) {
         self.state.lock().model = Some(Arc::clone(model));
     }
 
-    /// Notes that it is answered, unless it failed before.
+    /// Records that it was answered, unless it failed before.
     pub(crate) fn is_answered(&self) {
         let mut state = self.state.lock();
         if state.end == CallEnd::GivenUp {
@@ -76,7 +76,7 @@ impl CountedCall {
         }
     }
 
-    /// Notes how it failed. The first note is the one that knows best.
+    /// Records the failure. The first record counts, since it is the most specific.
     pub(crate) fn fails(&self, kind: ErrorKind) {
         let mut state = self.state.lock();
         if !matches!(state.end, CallEnd::Failed(_)) {

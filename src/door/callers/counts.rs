@@ -1,11 +1,11 @@
-//! Calls of the last moments, and those of them that were refused or failed.
+//! The recent calls, and those that were refused or failed.
 
 use std::time::Duration;
 
 use super::moments::MomentCounts;
 use super::who::RATE_MOMENTS;
 
-/// The calls of somebody.
+/// The calls of a client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallCounts {
     calls: MomentCounts,
@@ -13,7 +13,7 @@ pub(super) struct CallCounts {
 }
 
 impl CallCounts {
-    /// Counts a call that was over at `now`.
+    /// Counts a call that ended at `now`.
     pub(super) fn add(&mut self, now: Duration, has_failed: bool) {
         self.calls.add(now);
         if has_failed {
@@ -21,13 +21,13 @@ impl CallCounts {
         }
     }
 
-    /// Returns whether there was no call in the moments before `now`.
+    /// Returns whether there was no call within the window before `now`.
     pub(super) fn is_idle(&mut self, now: Duration) -> bool {
         self.calls.advance(now);
         self.calls.sum() == 0
     }
 
-    /// Returns the figures as of `now`.
+    /// Returns the figures at `now`.
     pub(super) fn figures(&mut self, now: Duration) -> CallFigures {
         self.calls.advance(now);
         self.failed.advance(now);
@@ -39,19 +39,19 @@ impl CallCounts {
     }
 }
 
-/// The calls of somebody within the window.
+/// The calls of a client within the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CallFigures {
-    /// Calls a second in the last [`RATE_MOMENTS`].
+    /// Calls per second in the last [`RATE_MOMENTS`].
     pub per_second: f64,
-    /// Calls in all moments.
+    /// Calls within the window.
     pub calls: u64,
-    /// Those of them that were refused or failed.
+    /// Calls that were refused or failed.
     pub failed: u64,
 }
 
 impl CallFigures {
-    /// Adds the calls of somebody else.
+    /// Adds the calls of another client.
     pub(super) fn add(&mut self, other: CallFigures) {
         self.per_second += other.per_second;
         self.calls += other.calls;

@@ -1,5 +1,5 @@
-//! The calls of each caller, to all models and to each, and all that was refused, as one state without
-//! clock and lock.
+//! The calls of each client, in total and by model, and all refusals. A state machine without clock
+//! or lock.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use super::refusals::RefusalCounts;
 use super::table::CallerTable;
 use super::who::CallerName;
 
-/// The callers that are told apart; calls of more are counted together.
+/// The number of distinct clients; calls of further clients are counted together.
 const MOST_CALLERS: usize = 256;
 
-/// The callers that are shown one by one.
+/// The number of clients that are listed.
 const SHOWN: usize = 32;
 
 /// The counts at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallersSeen {
-    /// The busiest callers of the window, busiest first.
+    /// The busiest clients within the window, busiest first.
     pub callers: Vec<(CallerName, CallFigures)>,
-    /// The calls of all others together, and how many of them are known; `None` if there are none.
+    /// The total calls of all other clients and their known number, or `None` if there are none.
     pub others: Option<(usize, CallFigures)>,
-    /// The refusals and failures by kind: in all, and in each moment of the window.
+    /// The refusals and failures by kind: in total, and in each interval of the window.
     pub refusals: Vec<(ErrorKind, u64, Vec<u32>)>,
 }
 
-/// See the module's text.
+/// The counts of all clients, models and refusals.
 #[derive(Clone, Debug)]
 pub struct CallerLedger {
     callers: CallerTable,
@@ -47,7 +47,7 @@ impl Default for CallerLedger {
 }
 
 impl CallerLedger {
-    /// Counts a call that was over at `now`; `failed` says how, where it did.
+    /// Counts a call that ended at `now`; `failed` is its error, if any.
     pub fn count(&mut self, now: Duration, who: &CallerName, failed: Option<ErrorKind>) {
         self.callers.count(now, who, failed.is_some());
         if let Some(kind) = failed {
@@ -55,7 +55,7 @@ impl CallerLedger {
         }
     }
 
-    /// Counts a call to a version of a model, likewise: among those of its caller, and of the model.
+    /// Counts a call to a version of a model that ended at `now`, for its client and for the model.
     pub fn count_of_model(
         &mut self,
         now: Duration,
@@ -67,17 +67,17 @@ impl CallerLedger {
         self.models.count(now, model, who, failed);
     }
 
-    /// Counts what was refused at `now`, whoever asked.
+    /// Counts a refusal at `now` without a client.
     pub fn refuse(&mut self, now: Duration, kind: ErrorKind) {
         self.refusals.add(now, kind);
     }
 
-    /// Returns how often each kind of refusal and failure was since the start.
+    /// Returns the total of each kind of refusal and failure.
     pub fn refused(&self) -> impl Iterator<Item = (ErrorKind, u64)> {
         self.refusals.totals()
     }
 
-    /// Returns what was counted by `now`.
+    /// Returns the counts at `now`.
     pub fn seen(&mut self, now: Duration) -> CallersSeen {
         let (callers, others) = self.callers.listed(now, SHOWN);
         CallersSeen {
@@ -87,7 +87,7 @@ impl CallerLedger {
         }
     }
 
-    /// Returns what was counted by `now` of each version of a model that was asked within the window.
+    /// Returns the counts at `now` of each version of a model requested within the window.
     pub fn models_seen(&mut self, now: Duration) -> Vec<ModelSeen> {
         self.models.seen(now)
     }

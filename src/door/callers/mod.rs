@@ -1,5 +1,5 @@
-//! Who asks: the calls of each client over the last minute, to all models and to each, and what was
-//! refused or failed by its reason, for an operator who watches.
+//! The clients: the calls of each over the last minute, in total and by model, and refusals and
+//! failures by reason.
 
 mod call;
 mod counts;
@@ -41,7 +41,7 @@ impl Default for Callers {
 }
 
 impl Callers {
-    /// Counts a call that is over, and the model that it asked; `failed` says how, where it did.
+    /// Counts an ended call and its model; `failed` is its error, if any.
     fn count(&self, who: &CallerName, model: Option<&ModelDescription>, failed: Option<ErrorKind>) {
         let now = self.began.elapsed();
         let mut ledger = self.ledger.lock();
@@ -54,19 +54,19 @@ impl Callers {
         }
     }
 
-    /// Counts something that was refused before it was a call of anybody, such as a connection or a head.
+    /// Counts a refusal before there was a call, such as that of a connection or a head.
     pub(crate) fn refuse(&self, kind: ErrorKind) {
         let now = self.began.elapsed();
         self.ledger.lock().refuse(now, kind);
     }
 
-    /// Returns what was counted by now.
+    /// Returns the current counts.
     pub(crate) fn seen(self: &Arc<Self>) -> CallersSeen {
         let now = self.began.elapsed();
         self.ledger.lock().seen(now)
     }
 
-    /// Returns how often each kind of refusal and failure was, for `/metrics`.
+    /// Returns the totals of refusals and failures, for `/metrics`.
     pub(crate) fn gauges(&self) -> Vec<Gauge> {
         let ledger = self.ledger.lock();
         let gauges = ledger.refused().map(|(kind, total)| Gauge {
@@ -79,7 +79,7 @@ impl Callers {
         gauges.collect()
     }
 
-    /// Returns what was counted by now of each version of a model that was asked lately.
+    /// Returns the current counts of each recently requested version of a model.
     pub(crate) fn models_seen(&self) -> Vec<ModelSeen> {
         let now = self.began.elapsed();
         self.ledger.lock().models_seen(now)

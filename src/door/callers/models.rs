@@ -1,4 +1,4 @@
-//! The calls to each version of a model: who asks it, and what was refused or failed.
+//! The calls to each version of a model: its clients, refusals and failures.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -11,14 +11,13 @@ use super::refusals::RefusalCounts;
 use super::table::CallerTable;
 use super::who::CallerName;
 
-/// The versions of models that are told apart. Calls to more are counted among those of all models
-/// alone.
+/// The number of distinct versions of models. Calls to further versions are only counted in total.
 const MOST_MODELS: usize = 256;
 
-/// The callers of a version that are told apart; calls of more are counted together.
+/// The number of distinct clients of a version; calls of further clients are counted together.
 const MOST_CALLERS: usize = 32;
 
-/// The callers of a version that are shown one by one.
+/// The number of clients of a version that are listed.
 const SHOWN: usize = 8;
 
 /// The calls to one version of a model.
@@ -44,25 +43,25 @@ pub struct ModelSeen {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Its busiest callers, busiest first.
+    /// Its busiest clients, busiest first.
     pub callers: Vec<(CallerName, CallFigures)>,
-    /// The calls of all others together, and how many of them are known; `None` if there are none.
+    /// The total calls of all other clients and their known number, or `None` if there are none.
     pub others: Option<(usize, CallFigures)>,
     /// The refusals and failures by kind, the most frequent first.
     pub refusals: Vec<(ErrorKind, u64)>,
 }
 
-/// See the module's text.
+/// The counts of all models.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ModelLedger {
     /// By name, then by version.
     models: HashMap<String, BTreeMap<String, ModelCounts>>,
-    /// When it was last looked for models that nobody asks any more.
+    /// The time of the last search for idle models.
     looked: Duration,
 }
 
 impl ModelLedger {
-    /// Counts a call to a version of a model that was over at `now`; `failed` says how, where it did.
+    /// Counts a call to a version of a model that ended at `now`; `failed` is its error, if any.
     pub(super) fn count(
         &mut self,
         now: Duration,
@@ -79,7 +78,7 @@ impl ModelLedger {
         }
     }
 
-    /// Returns the counts of a version, or `None` where there is no room for them.
+    /// Returns the counts of a version, or `None` if there is no room for them.
     fn counts_of(&mut self, now: Duration, name: &str, version: &str) -> Option<&mut ModelCounts> {
         if !self.has(name, version) {
             self.make_room(now)?;
@@ -96,7 +95,7 @@ impl ModelLedger {
 
     fn make_room(&mut self, now: Duration) -> Option<()> {
         let is_full = |models: &Self| models.versions() >= MOST_MODELS;
-        // No model becomes idle between two moments.
+        // Models become idle only at the end of an interval.
         if is_full(self) && now >= self.looked + MOMENT {
             self.looked = now;
             self.forget_idle(now);
@@ -115,7 +114,7 @@ impl ModelLedger {
         });
     }
 
-    /// Returns the calls of the window before `now`, of each version that was asked, in no order.
+    /// Returns the calls of each requested version within the window before `now`, in no order.
     pub(super) fn seen(&mut self, now: Duration) -> Vec<ModelSeen> {
         self.forget_idle(now);
         let models = self.models.iter_mut();

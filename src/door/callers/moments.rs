@@ -1,17 +1,17 @@
-//! Counts in each of the last moments.
+//! Counts per interval.
 
 use std::time::Duration;
 
-/// The time of a moment.
+/// The length of an interval.
 pub const MOMENT: Duration = Duration::from_secs(1);
 
-/// The moments that are kept.
+/// The number of intervals in the window.
 pub const MOMENTS: usize = 60;
 
-/// How often something happened in each of the last [`MOMENTS`]. It has no clock.
+/// The number of events in each of the last [`MOMENTS`]. It reads no clock.
 #[derive(Clone, Debug)]
 pub(super) struct MomentCounts {
-    /// By the number of the moment, over and over.
+    /// A ring buffer by interval number.
     counts: [u32; MOMENTS],
     newest: u64,
 }
@@ -26,7 +26,7 @@ impl Default for MomentCounts {
 }
 
 impl MomentCounts {
-    /// Counts one at `now`; what is late counts as of the newest moment.
+    /// Counts an event at `now`; a late event counts in the newest interval.
     pub(super) fn add(&mut self, now: Duration) {
         self.advance(now);
         let place = self.place(self.newest);
@@ -35,7 +35,7 @@ impl MomentCounts {
         }
     }
 
-    /// Forgets what is too long ago at `now`.
+    /// Drops the intervals that are outside of the window at `now`.
     pub(super) fn advance(&mut self, now: Duration) {
         let moment = (now.as_nanos() / MOMENT.as_nanos()) as u64;
         let over = moment.saturating_sub(self.newest).min(MOMENTS as u64);
@@ -46,19 +46,19 @@ impl MomentCounts {
         self.newest = self.newest.max(moment);
     }
 
-    /// Returns the counts, oldest first; the last moment is not over.
+    /// Returns the counts, oldest first; the last interval is incomplete.
     pub(super) fn series(&self) -> Vec<u32> {
         let after = self.place(self.newest) + 1;
         let (newer, older) = self.counts.split_at(after.min(MOMENTS));
         older.iter().chain(newer).copied().collect()
     }
 
-    /// Returns the sum of all.
+    /// Returns the sum of all intervals.
     pub(super) fn sum(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Returns how often it happened a second in the last `moments` that are over.
+    /// Returns the events per second in the last `moments` complete intervals.
     pub(super) fn rate(&self, moments: usize) -> f64 {
         let moments = moments.clamp(1, MOMENTS - 1);
         let over = (1..=moments as u64).filter_map(|at| self.newest.checked_sub(at));

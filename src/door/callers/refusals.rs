@@ -1,4 +1,4 @@
-//! Refusals and failures by their reason.
+//! Refusals and failures by reason.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use divisi_inference::error::ErrorKind;
 
 use super::moments::MomentCounts;
 
-/// A reason with how often it was since the start, and in each moment of the window.
+/// A reason with its total since the start and its count in each interval of the window.
 pub(super) type RefusalSeries = (ErrorKind, u64, Vec<u32>);
 
-/// See the module's text. There are as many counts as there are reasons.
+/// The refusals by reason.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RefusalCounts(HashMap<ErrorKind, (u64, MomentCounts)>);
 
@@ -22,13 +22,13 @@ impl RefusalCounts {
         moments.add(now);
     }
 
-    /// Returns how often each reason was since the start.
+    /// Returns the total of each reason.
     pub(super) fn totals(&self) -> impl Iterator<Item = (ErrorKind, u64)> {
         let kinds = ErrorKind::ALL.into_iter();
         kinds.map(|kind| (kind, self.0.get(&kind).map_or(0, |(total, _)| *total)))
     }
 
-    /// Returns the counts as of `now`, the most frequent of the window first.
+    /// Returns the counts at `now`, the most frequent within the window first.
     pub(super) fn listed(&mut self, now: Duration) -> Vec<RefusalSeries> {
         let kinds = ErrorKind::ALL.into_iter();
         let mut refusals: Vec<RefusalSeries> = kinds
@@ -42,7 +42,8 @@ impl RefusalCounts {
         refusals
     }
 
-    /// Returns how often each reason was within the window before `now`, likewise; none that was not.
+    /// Returns the nonzero counts of each reason within the window before `now`, the most frequent
+    /// first.
     pub(super) fn lately(&mut self, now: Duration) -> Vec<(ErrorKind, u64)> {
         let listed = self.listed(now).into_iter();
         let sums = listed.map(|(kind, _, series)| (kind, sum(&series)));

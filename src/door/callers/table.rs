@@ -1,4 +1,4 @@
-//! The calls of each of several callers, of whom a bounded number is told apart.
+//! The calls of a bounded number of distinct clients.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,24 +7,23 @@ use super::counts::{CallCounts, CallFigures};
 use super::moments::MOMENT;
 use super::who::CallerName;
 
-/// The callers that are shown one by one, and of how many others all calls together; `None` if there
-/// are no others.
+/// The listed clients, and the number and total calls of the others, or `None` if there are none.
 pub(super) type ListedCallers = (Vec<(CallerName, CallFigures)>, Option<(usize, CallFigures)>);
 
-/// See the module's text.
+/// The calls of each client.
 #[derive(Clone, Debug)]
 pub(super) struct CallerTable {
-    /// The callers that are told apart; calls of more are counted together.
+    /// The number of distinct clients; calls of further clients are counted together.
     most: usize,
     callers: HashMap<CallerName, CallCounts>,
-    /// When it was last looked for callers that ask no more.
+    /// The time of the last search for idle clients.
     looked: Duration,
-    /// Those for whom there was no room.
+    /// The calls of clients without room in the table.
     nameless: CallCounts,
 }
 
 impl CallerTable {
-    /// Creates a table that tells at most so many callers apart.
+    /// Creates a table for at most `most` distinct clients.
     pub(super) fn of(most: usize) -> Self {
         CallerTable {
             most,
@@ -34,14 +33,14 @@ impl CallerTable {
         }
     }
 
-    /// Counts a call that was over at `now`.
+    /// Counts a call that ended at `now`.
     pub(super) fn count(&mut self, now: Duration, who: &CallerName, has_failed: bool) {
         self.counts_of(now, who).add(now, has_failed);
     }
 
     fn counts_of(&mut self, now: Duration, who: &CallerName) -> &mut CallCounts {
         let is_full = self.callers.len() >= self.most && !self.callers.contains_key(who);
-        // Nobody becomes idle between two moments.
+        // Clients become idle only at the end of an interval.
         if is_full && now >= self.looked + MOMENT {
             self.looked = now;
             self.forget_idle(now);
@@ -49,7 +48,7 @@ impl CallerTable {
         if self.callers.len() >= self.most && !self.callers.contains_key(who) {
             return &mut self.nameless;
         }
-        // An entry needs a name of its own, which is made for new callers alone.
+        // The name is only cloned for new clients.
         if !self.callers.contains_key(who) {
             self.callers.insert(who.clone(), CallCounts::default());
         }
@@ -59,18 +58,18 @@ impl CallerTable {
         }
     }
 
-    /// Makes room: whoever asked nothing within the window goes.
+    /// Removes the clients without calls within the window.
     fn forget_idle(&mut self, now: Duration) {
         self.callers.retain(|_, counts| !counts.is_idle(now));
     }
 
-    /// Returns whether nobody asked within the window before `now`.
+    /// Returns whether there was no call within the window before `now`.
     pub(super) fn is_idle(&mut self, now: Duration) -> bool {
         self.forget_idle(now);
         self.callers.is_empty() && self.nameless.is_idle(now)
     }
 
-    /// Returns the callers of the window, the busiest first, of whom `shown` are listed one by one.
+    /// Returns the clients of the window, the busiest first, of which `shown` are listed.
     pub(super) fn listed(&mut self, now: Duration, shown: usize) -> ListedCallers {
         self.forget_idle(now);
         let callers = self.callers.iter_mut();

@@ -1,4 +1,4 @@
-//! A call that is over, as those who are told of it see it.
+//! The record of an ended call.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,60 +10,60 @@ use divisi_inference::service::{InferenceTimes, ModelDescription};
 
 use super::trace_context::SpanContext;
 
-/// A call that is over.
+/// An ended call.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedCall {
     /// `http` or `grpc`.
     pub protocol: &'static str,
-    /// The method and path of HTTP, or the name of gRPC's call.
+    /// The method and path of HTTP, or the name of the gRPC call.
     pub call: String,
     /// The client's address.
     pub peer: SocketAddr,
     /// The name of its key.
     pub key: Option<Arc<str>>,
-    /// The model that it asked; empty for calls that ask none.
+    /// The requested model; empty for other calls.
     pub model: String,
     /// The model's version.
     pub version: String,
-    /// The client's name for the request.
+    /// The client's id of the request.
     pub id: String,
-    /// The samples that were answered.
+    /// The number of answered samples.
     pub samples: u64,
-    /// Whether the answer was kept from before.
+    /// Whether the answer came from the cache.
     pub cached: bool,
-    /// The status of the protocol.
+    /// The status code of the protocol.
     pub status: u16,
-    /// The words of an error; empty where there was none.
+    /// The error message; empty without an error.
     pub reason: String,
-    /// When it began.
+    /// The start time.
     pub began: SystemTime,
-    /// The time until its answer was there.
+    /// The time until the answer.
     pub took: Duration,
-    /// The time until the model was asked.
+    /// The time until the request to the model.
     pub asked: Duration,
-    /// The parts of the time of the model.
+    /// The times of the model.
     pub times: InferenceTimes,
-    /// Its part of a trace.
+    /// Its span context.
     pub trace: Option<SpanContext>,
-    /// The steps that were run for it, where its trace is recorded.
+    /// The steps that ran for it, if its trace is recorded.
     pub runs: Vec<CallRun>,
 }
 
-/// A run of a step, by names.
+/// A run of a step, with names.
 #[derive(Clone, Debug)]
 pub(crate) struct CallRun {
     /// The step's name.
     pub step: String,
-    /// The model that does the step, where clients can ask that by itself too.
+    /// The model of the step, if clients can also request it directly.
     pub model: Option<String>,
-    /// The name of the device that ran its batch.
+    /// The name of the device that ran the batch.
     pub device: Option<String>,
-    /// When it was, and how long it took.
+    /// The times of the run.
     pub run: StepRun,
 }
 
 impl CallRun {
-    /// Names the runs of a model's steps.
+    /// Adds names to the runs of a model's steps.
     fn all(model: &ModelDescription, runs: &[StepRun]) -> Vec<Self> {
         let named = runs.iter().map(|run| {
             let step = model.steps.get(run.step.get());
@@ -80,7 +80,7 @@ impl CallRun {
 }
 
 impl FinishedCall {
-    /// Notes the steps that were run, if its trace is recorded.
+    /// Records the steps that ran, if the trace is recorded.
     pub(crate) fn ran(&mut self, model: &ModelDescription, runs: &[StepRun]) {
         if self.trace.is_some_and(|trace| trace.sampled) {
             self.runs = CallRun::all(model, runs);

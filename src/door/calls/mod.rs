@@ -1,4 +1,4 @@
-//! Records of calls, and who reads them: the access log, and traces for OpenTelemetry.
+//! Records of calls for the access log and for OpenTelemetry traces.
 
 pub mod access;
 mod finished;

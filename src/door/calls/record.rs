@@ -1,4 +1,4 @@
-//! The record of a call: what is known of it once it is over.
+//! The record of a call, completed when the call ends.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::finished::{FinishedCall, HTTP};
 use super::recorder::CallRecorder;
 use super::trace_context::{SpanContext, TraceParent};
 
-/// The status of a call whose client hung up, of HTTP and of gRPC.
+/// Returns the status of a call whose client hung up, for HTTP and gRPC.
 fn given_up(protocol: &str) -> u16 {
     if protocol == HTTP { 499 } else { 1 }
 }
 
-/// A call that is under way. It is counted, and its record is written, once nobody holds it any
-/// more. Where nobody reads records none is written.
+/// A call in progress. It is counted, and its record is written, when the last clone is dropped.
+/// Without an access log or traces there is no record.
 #[derive(Clone, Default)]
 pub(crate) struct CallRecord {
     counted: Option<Arc<CountedCall>>,
@@ -83,7 +83,7 @@ impl OpenCall {
 }
 
 impl CallRecord {
-    /// Begins the record of a call that is counted.
+    /// Creates a call that is only counted.
     pub(super) fn counted(counted: CountedCall) -> Self {
         CallRecord {
             counted: Some(Arc::new(counted)),
@@ -91,7 +91,7 @@ impl CallRecord {
         }
     }
 
-    /// Begins the record that is written of it, too.
+    /// Creates a call that is counted and recorded.
     pub(super) fn written(
         self,
         recorder: Arc<CallRecorder>,
@@ -116,7 +116,7 @@ impl CallRecord {
         }
     }
 
-    /// Notes whose key came with the call.
+    /// Sets the key of the call.
     pub(crate) fn is_by(&self, key: Arc<str>) {
         if let Some(counted) = &self.counted {
             counted.is_by(Arc::clone(&key));
@@ -124,14 +124,14 @@ impl CallRecord {
         self.note(|facts| facts.key = Some(key));
     }
 
-    /// Notes what is known of the call.
+    /// Changes the record of the call, if it has one.
     pub(crate) fn note(&self, note: impl FnOnce(&mut FinishedCall)) {
         if let Some(open) = &self.open {
             note(&mut open.facts.lock());
         }
     }
 
-    /// Notes that a model is asked now.
+    /// Records that the model is requested now.
     pub(crate) fn asks(&self, model: &Arc<ModelDescription>, id: &str) {
         if let Some(counted) = &self.counted {
             counted.asks(model);
@@ -145,7 +145,7 @@ impl CallRecord {
         }
     }
 
-    /// Notes that another version of the model answers, one that came while the call waited.
+    /// Records that another version of the model answers, which was loaded while the call waited.
     pub(crate) fn asks_again(&self, model: &Arc<ModelDescription>) {
         if let Some(counted) = &self.counted {
             counted.asks(model);
@@ -153,7 +153,7 @@ impl CallRecord {
         self.note(|facts| facts.version = model.version.clone());
     }
 
-    /// Notes that the call is answered.
+    /// Records that the call was answered.
     pub(crate) fn is_answered(&self, status: u16) {
         if let Some(counted) = &self.counted {
             counted.is_answered();
@@ -161,20 +161,20 @@ impl CallRecord {
         self.ends(status, String::new);
     }
 
-    /// Notes how the call fails.
+    /// Records the failure of the call.
     pub(crate) fn fails(&self, status: u16, error: &ServiceError) {
         self.fails_by(error.kind());
         self.ends(status, || error.to_string());
     }
 
-    /// Notes the kind of error by which the call fails. The first note counts.
+    /// Records the kind of error of the call. The first one counts.
     pub(crate) fn fails_by(&self, kind: ErrorKind) {
         if let Some(counted) = &self.counted {
             counted.fails(kind);
         }
     }
 
-    /// Notes the status of the call, and the words of an error.
+    /// Sets the status of the call and its error message.
     pub(crate) fn ends(&self, status: u16, reason: impl FnOnce() -> String) {
         self.note(|facts| {
             facts.status = status;

@@ -1,4 +1,4 @@
-//! Who reads the records of calls: the access log and the exporter of traces; and who counts them.
+//! Passes ended calls to the access log, the exporter of traces and the counts of clients.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use super::record::CallRecord;
 use super::trace_context::{SpanContext, TraceParent};
 use super::traces::TraceExporter;
 
-/// See the module's text.
+/// The consumers of ended calls.
 #[derive(Default)]
 pub(crate) struct CallRecorder {
-    /// The access log, if one is kept.
+    /// The access log, if enabled.
     pub access: Option<AccessLog>,
-    /// The exporter of traces, if they are told.
+    /// The exporter of traces, if enabled.
     pub traces: Option<TraceExporter>,
-    /// Who counts calls.
+    /// The counts of clients.
     pub callers: Arc<Callers>,
 }
 
 impl CallRecorder {
-    /// Begins the record of a call; one that nobody reads is counted alone.
+    /// Creates the record of a call, which is only counted without an access log and traces.
     pub(crate) fn begin(
         self: &Arc<Self>,
         protocol: &'static str,
@@ -44,7 +44,7 @@ impl CallRecorder {
         record.written(Arc::clone(self), protocol, call(), peer, trace)
     }
 
-    /// Counts and records what was refused before it was a call of anybody: a connection, or a head.
+    /// Counts and records a refusal before there was a call: of a connection or a head.
     pub(crate) fn refuse(
         self: &Arc<Self>,
         (protocol, peer): (&'static str, SocketAddr),
@@ -60,7 +60,7 @@ impl CallRecorder {
         }
     }
 
-    /// Takes the record of a call that is over.
+    /// Records an ended call.
     pub(super) fn finish(&self, call: FinishedCall) {
         let call = Arc::new(call);
         if let Some(traces) = &self.traces {
@@ -71,7 +71,7 @@ impl CallRecorder {
         }
     }
 
-    /// Returns what was refused and what was lost, for `/metrics`.
+    /// Returns the refused and lost calls, for `/metrics`.
     pub(crate) fn gauges(&self) -> Vec<Gauge> {
         let of_access = self.access.as_ref().map(AccessLog::gauges);
         let of_traces = self.traces.as_ref().map(TraceExporter::gauges);
@@ -80,7 +80,7 @@ impl CallRecorder {
         refused.chain(all.flatten()).collect()
     }
 
-    /// Waits a little for what is on its way to the log.
+    /// Waits a limited time for queued log lines.
     pub(crate) fn flush(&self) {
         if let Some(access) = &self.access {
             access.flush();

@@ -1,34 +1,34 @@
-//! Who began a trace, as the header `traceparent` of W3C's Trace Context tells it.
+//! The origin of a trace, from the `traceparent` header of W3C's Trace Context.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// The caller's part of a trace.
+/// The client's part of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceParent {
     /// The trace.
     pub trace: u128,
-    /// The caller's span.
+    /// The client's span.
     pub span: u64,
     /// Whether the trace is recorded.
     pub sampled: bool,
 }
 
-/// Our part of a trace.
+/// The server's part of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanContext {
     /// The trace.
     pub trace: u128,
-    /// Our span.
+    /// The server's span.
     pub span: u64,
-    /// The caller's span, if there is one.
+    /// The client's span, if there is one.
     pub parent: Option<u64>,
     /// Whether the trace is recorded.
     pub sampled: bool,
 }
 
 impl TraceParent {
-    /// Reads the header, or returns `None` if it is none.
+    /// Parses the header, or returns `None` if it is invalid.
     pub fn parse(header: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(header).ok()?.trim();
         let mut parts = text.split('-');
@@ -41,7 +41,7 @@ impl TraceParent {
         let trace = u128::from_str_radix(field(32)?, 16).ok()?;
         let span = u64::from_str_radix(field(16)?, 16).ok()?;
         let flags = u8::from_str_radix(field(2)?, 16).ok()?;
-        // Later versions may say more behind these fields; the first one may not.
+        // Later versions may have more fields after these; the first version may not.
         let is_known = version < u8::MAX && (version > 0 || parts.next().is_none());
         let parent = TraceParent {
             trace,
@@ -53,7 +53,7 @@ impl TraceParent {
 }
 
 impl SpanContext {
-    /// Begins a span within another one of ours.
+    /// Creates a span within another span of this server.
     pub(crate) fn within(outer: SpanContext) -> Self {
         SpanContext {
             span: random(),
@@ -62,7 +62,8 @@ impl SpanContext {
         }
     }
 
-    /// Begins a span under the caller's, or one of a new trace; `ratio` of those are recorded.
+    /// Creates a span within the client's, or a span of a new trace; `ratio` of new traces are
+    /// recorded.
     pub fn begin(parent: Option<TraceParent>, ratio: f64) -> Self {
         let trace = parent.map_or_else(
             || u128::from(random()) << 64 | u128::from(random()),
@@ -77,14 +78,13 @@ impl SpanContext {
     }
 }
 
-/// Returns whether a trace is among the `ratio` of all traces that are recorded, as every program
-/// with the same ratio says of it.
+/// Returns whether a trace is recorded with this ratio. All programs with the same ratio agree.
 pub fn is_within(trace: u128, ratio: f64) -> bool {
     const HALF: f64 = (1u64 << 63) as f64;
     ratio >= 1.0 || ((trace as u64 >> 1) as f64) < ratio * HALF
 }
 
-/// Returns a number that is not zero and that nobody can guess.
+/// Returns an unpredictable number that is not zero.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish().max(1)
 }

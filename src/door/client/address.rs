@@ -1,4 +1,4 @@
-//! Where a server is: a host and a port, and whether it speaks TLS.
+//! A server's address: a host, a port, and whether it uses TLS.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use thiserror::Error;
 /// A server's address, as `host:port`, `http://host:port` or `https://host`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
-    /// Its name, or its address; one of IPv6 without brackets.
+    /// Its name or address; an IPv6 address has no brackets.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// Whether it speaks TLS.
+    /// Whether it uses TLS.
     pub tls: bool,
 }
 
-/// A text is no address of a server.
+/// The text is not a valid server address.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "expected the address of a server such as 127.0.0.1:8000, host:8000 or https://host, found \
@@ -32,7 +32,7 @@ impl fmt::Display for ServerAddress {
 }
 
 impl ServerAddress {
-    /// Returns the host and the port, as they follow a scheme.
+    /// Returns the host and the port as after a URL scheme.
     pub(super) fn authority(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),

@@ -1,4 +1,4 @@
-//! A connection to a server, be it under TLS or not.
+//! A connection to a server, with or without TLS.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -15,13 +15,13 @@ use crate::tls::chain;
 use super::address::ServerAddress;
 use super::trust::NamedCertificates;
 
-/// The bytes that go to a server and come from it.
+/// A stream to a server.
 pub(super) trait Connection: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Connection for T {}
 
-/// Connects to a server, which has `patience` for each of its answers. `trusted` is a file of the
-/// certificates that it may be signed by, in place of those that this machine trusts.
+/// Connects to a server with a time limit of `patience` for each answer. `trusted` is a file of
+/// trusted certificates, instead of those that this machine trusts.
 pub(super) fn connect(
     address: &ServerAddress,
     trusted: Option<&PathBuf>,
@@ -40,14 +40,14 @@ pub(super) fn connect(
     Ok(Box::new(StreamOwned::new(client, stream)))
 }
 
-/// Whether what a server sent first is no record of TLS, such as the answer of one that speaks HTTP.
+/// Returns whether a server's first bytes are not a TLS record, such as those of an HTTP server.
 pub(super) fn is_no_tls(error: &io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     let foreign = Error::InvalidMessage(InvalidMessage::InvalidContentType);
     inner == Some(&foreign)
 }
 
-/// Connects to the first of a host's addresses that answers.
+/// Connects to the first of a host's addresses that accepts.
 fn reach(address: &ServerAddress, patience: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "unknown host name");
     for at in (&*address.host, address.port).to_socket_addrs()? {
@@ -59,8 +59,8 @@ fn reach(address: &ServerAddress, patience: Duration) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Returns how a server is known to be who it says it is: by the certificates of a file, or by those
-/// that this machine trusts.
+/// Returns the verification of servers: by the certificates of a file, or by those that this
+/// machine trusts.
 pub(crate) fn client_config(trusted: Option<&PathBuf>) -> io::Result<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let versions = ClientConfig::builder_with_provider(Arc::clone(&provider))

@@ -24,13 +24,13 @@ pub(crate) use connection::client_config;
 use connection::{Connection, connect, is_no_tls};
 pub use webhook::{Webhook, WebhookError};
 
-/// The time for a server to say anything.
+/// The time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The most bytes of an answer's headers.
+/// The maximum size of an answer's headers in bytes.
 const MOST_HEAD: u64 = 64 << 10;
 
-/// A server cannot be asked, or does not answer.
+/// The reasons why a request to a server failed.
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// The connection failed.
@@ -41,7 +41,7 @@ pub enum ClientError {
         /// The error of the system.
         error: io::Error,
     },
-    /// The server answered TLS with something else.
+    /// The server's answer to TLS is not TLS.
     #[error(
         "{address}: the server does not speak TLS there: try http://{}",
         address.authority()
@@ -50,17 +50,17 @@ pub enum ClientError {
         /// The server's address.
         address: ServerAddress,
     },
-    /// The server refused, or failed.
+    /// The server refused the request, or failed.
     #[error("{address} answered {status}: {words}")]
     Refused {
         /// The server's address.
         address: ServerAddress,
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// The server's words.
+        /// The server's error message.
         words: String,
     },
-    /// The answer is none of the protocol.
+    /// The answer does not follow the protocol.
     #[error("{address} sent an answer that violates the protocol: {why}")]
     Foreign {
         /// The server's address.
@@ -80,13 +80,12 @@ impl ClientError {
     }
 }
 
-/// How a server is asked.
+/// Options of a connection to a server.
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
-    /// The key that is sent to it.
+    /// The key to send.
     pub key: Option<String>,
-    /// A file of the certificates that it may be signed by; `None` for those that this machine
-    /// trusts.
+    /// A file of trusted certificates; `None` for those that this machine trusts.
     pub trusted: Option<PathBuf>,
 }
 
@@ -98,10 +97,10 @@ pub struct HttpClient {
     limits: ServerLimits,
 }
 
-/// An answer of HTTP.
+/// An HTTP answer.
 struct HttpAnswer {
     status: u16,
-    /// The bytes of the JSON, where binary data lies behind it.
+    /// The length of the JSON if binary data follows it.
     json: Option<usize>,
     body: Bytes,
 }
@@ -149,7 +148,7 @@ impl HttpClient {
     /// Connects to a server.
     ///
     /// # Errors
-    /// Nobody listens there, or it is not who it says it is.
+    /// Returns an error if no server listens there, or its certificate is not trusted.
     pub fn connect(address: &ServerAddress, options: &ClientOptions) -> Result<Self, ClientError> {
         let stream = connect(address, options.trusted.as_ref(), PATIENCE);
         let stream = stream.map_err(|error| ClientError::of_connection(address, error))?;
@@ -161,10 +160,11 @@ impl HttpClient {
         })
     }
 
-    /// Asks a model, and returns all of its outputs.
+    /// Sends a request to a model and returns all of its outputs.
     ///
     /// # Errors
-    /// The server cannot be asked, refuses, or answers something else.
+    /// Returns an error if the connection fails, or if the server refuses or sends an invalid
+    /// answer.
     pub fn infer(
         &mut self,
         model: &str,
@@ -174,10 +174,11 @@ impl HttpClient {
         Ok(answer.outputs)
     }
 
-    /// Asks a model, with parameters of the request.
+    /// Sends a request with parameters to a model.
     ///
     /// # Errors
-    /// The server cannot be asked, refuses, or answers something else.
+    /// Returns an error if the connection fails, or if the server refuses or sends an invalid
+    /// answer.
     pub fn infer_with(
         &mut self,
         model: &str,
@@ -192,7 +193,8 @@ impl HttpClient {
     /// Returns the names of a model's inputs, in the server's order.
     ///
     /// # Errors
-    /// The server cannot be asked, refuses, or answers something else.
+    /// Returns an error if the connection fails, or if the server refuses or sends an invalid
+    /// answer.
     pub fn input_names(&mut self, model: &str) -> Result<Vec<String>, ClientError> {
         let answer = self.describe(model);
         let answer = self.accepted(answer)?;
@@ -202,10 +204,10 @@ impl HttpClient {
         Ok(inputs.map(|input| input.name).collect())
     }
 
-    /// Returns whether the server is ready: whether every model that it is to serve is loaded.
+    /// Returns whether the server is ready: every configured model is loaded.
     ///
     /// # Errors
-    /// The server does not answer.
+    /// Returns an error if the server does not answer.
     pub fn is_ready(&mut self) -> Result<bool, ClientError> {
         let (host, port) = (&self.address.host, self.address.port);
         let request = format!("GET /v2/health/ready HTTP/1.1\r\nhost: {host}:{port}\r\n\r\n");
@@ -214,7 +216,7 @@ impl HttpClient {
         Ok(answer.status == 200)
     }
 
-    /// Returns an answer that is no refusal.
+    /// Returns the answer, or an error if it is a refusal.
     fn accepted(&self, answer: io::Result<HttpAnswer>) -> Result<HttpAnswer, ClientError> {
         let answer = answer.map_err(|error| ClientError::of_connection(&self.address, error))?;
         match answer.status {
@@ -284,7 +286,7 @@ impl HttpClient {
         ))
     }
 
-    /// Reads an answer. Its body is as long as its head says, within a bound.
+    /// Reads an answer with a body of the length in its head, within a bound.
     fn read(&mut self) -> io::Result<HttpAnswer> {
         let broken = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
         let mut head = (&mut self.stream).take(MOST_HEAD);
@@ -363,7 +365,7 @@ fn written(input: &NamedTensor) -> Value {
     })
 }
 
-/// Returns the words of an error, which must not steer a terminal.
+/// Returns an error message without control characters, which could affect the terminal.
 fn words(body: &[u8]) -> String {
     let json: Option<Value> = serde_json::from_slice(body).ok();
     let said = json.as_ref().and_then(|json| json["error"].as_str());

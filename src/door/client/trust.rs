@@ -1,5 +1,5 @@
-//! Which servers are trusted: those whose certificates are signed by known ones, and those whose own is
-//! known.
+//! Which servers are trusted: those with certificates signed by known ones, and those with a known
+//! certificate.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use rustls::{
     CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, client,
 };
 
-/// Verifies servers by certificates that somebody named. A certificate that signs itself is usually one
-/// of an authority, which by the rules of the web is no server's own: where a server has exactly one of
-/// those that were named, that is enough.
+/// Verifies servers by a list of certificates. A self-signed certificate is usually an authority's,
+/// which by the rules of the web cannot be a server's own. Here, a server with exactly one of the
+/// listed certificates is trusted too.
 #[derive(Debug)]
 pub(super) struct NamedCertificates {
     signed: Arc<WebPkiServerVerifier>,
@@ -25,7 +25,7 @@ impl NamedCertificates {
     /// Trusts these certificates, and those that they signed.
     ///
     /// # Errors
-    /// None of them can be used.
+    /// Returns an error if none of them can be used.
     pub(super) fn new(
         named: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
@@ -40,12 +40,12 @@ impl NamedCertificates {
     }
 }
 
-/// Whether a certificate is refused for who signed it, or for being an authority's, and is valid now:
-/// what is not is found before.
+/// Returns whether a certificate is refused only because of its signer or because it belongs to an
+/// authority. Expired certificates have another error.
 fn is_of_signer(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
-        // The words of webpki, whose errors have no other name here.
+        // The text of webpki, whose errors have no other identification here.
         Error::InvalidCertificate(CertificateError::Other(other)) => {
             other.0.to_string() == "CaUsedAsEndEntity"
         }

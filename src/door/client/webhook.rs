@@ -1,4 +1,4 @@
-//! See [`Webhook`].
+//! Sends notifications by HTTP: see [`Webhook`].
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -10,19 +10,19 @@ use thiserror::Error;
 use super::address::ServerAddress;
 use super::connection::connect;
 
-/// The time for a server to say anything.
+/// The time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The most bytes of the first line of an answer.
+/// The maximum size of an answer's first line in bytes.
 const MOST_LINE: u64 = 4 << 10;
 
-/// A server that is told of something by `POST`: `http://host/path` or `https://host:port/path`.
+/// A server that receives notifications by `POST`: `http://host/path` or `https://host:port/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
     address: ServerAddress,
     path: String,
 }
 
-/// A text is no address of a webhook.
+/// The text is not a valid webhook address.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected an address such as http://127.0.0.1:8080/jobs or https://host/jobs, found `{0}`")]
 pub struct WebhookError(String);
@@ -40,7 +40,7 @@ fn parse(text: &str) -> Option<Webhook> {
     let end = text[host..].find('/').map_or(text.len(), |at| host + at);
     let (server, path) = text.split_at(end);
     let path = if path.is_empty() { "/" } else { path };
-    // Neither a space nor the end of a line: nothing else can be told by it.
+    // No spaces or line ends, which could change the request.
     path.bytes().all(|b| b.is_ascii_graphic()).then_some(())?;
     Some(Webhook {
         address: server.parse().ok()?,
@@ -49,10 +49,11 @@ fn parse(text: &str) -> Option<Webhook> {
 }
 
 impl Webhook {
-    /// Posts JSON, and waits until the server says that it has it.
+    /// Posts JSON, and waits until the server confirms it.
     ///
     /// # Errors
-    /// The server cannot be reached, is not who it says it is, or answers no success.
+    /// Returns an error if the server cannot be reached, its certificate is not trusted, or it does
+    /// not answer with success.
     pub fn post(&self, json: &str) -> io::Result<()> {
         let mut stream = connect(&self.address, None, PATIENCE)?;
         let (authority, length) = (self.address.authority(), json.len());

@@ -1,4 +1,4 @@
-//! The configuration of a model, as the published interface file has it.
+//! The configuration of a model, in the form of the published interface file.
 
 use divisi_model::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
 use divisi_model::ensemble::{QueuePolicy, Queueing, TimeoutAction};
@@ -11,7 +11,7 @@ use divisi_inference::service::ModelDescription;
 
 use super::{backend, fixed_rows, platform, shape, written};
 
-/// Returns the configuration of a model, of which so many instances run.
+/// Returns the configuration of a model with its running instances.
 pub(crate) fn config(model: &ModelDescription, instances: &[InstanceGroup]) -> proto::ModelConfig {
     let fixed = fixed_rows(model);
     let most = model.batch.filter(|_| fixed.is_none());
@@ -101,7 +101,7 @@ fn ensemble(steps: &[ComposingStep]) -> proto::ModelEnsembling {
 
 fn batching(model: &ModelDescription) -> proto::ModelDynamicBatching {
     let written = model.config.batching.as_ref();
-    // Where nothing is written they are those that run.
+    // Without configured sizes, these are the running ones.
     let sizes = written.map_or(&model.batch_sizes, |written| &written.preferred);
     let sizes = sizes.iter().filter_map(|size| i32::try_from(*size).ok());
     let delay = u64::try_from(model.delay.as_micros());

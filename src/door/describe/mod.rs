@@ -1,4 +1,4 @@
-//! Descriptions of servers and models, the same over HTTP and gRPC.
+//! Descriptions of servers and models for both HTTP and gRPC.
 
 mod config;
 mod written;
@@ -10,7 +10,7 @@ use divisi_inference::service::ModelDescription;
 
 pub(crate) use config::config;
 
-/// The extensions of the protocol that are served, as servers name them.
+/// The supported protocol extensions by name.
 pub(crate) const EXTENSIONS: [&str; 9] = [
     "classification",
     "model_repository",
@@ -26,19 +26,19 @@ pub(crate) const EXTENSIONS: [&str; 9] = [
 /// The version of the server.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The platform and backend of all models that do not name their own, but those that others compose.
+/// The platform and backend of all models without a configured one, except composed models.
 const PLATFORM: &str = "divisi";
 
-/// Returns the platform of a model: that which it names, if it does.
+/// Returns the platform of a model: the configured one, if there is one.
 pub(crate) fn platform(model: &ModelDescription) -> &str {
     match model.composing.is_empty() {
         true => model.config.platform.as_deref().unwrap_or(PLATFORM),
-        // Clients tell ensembles by it.
+        // Clients recognise ensembles by this platform.
         false => "ensemble",
     }
 }
 
-/// Returns the backend of a model, likewise.
+/// Returns the backend of a model: the configured one, if there is one.
 fn backend(model: &ModelDescription) -> &str {
     let unnamed = match model.composing.is_empty() {
         true => PLATFORM,
@@ -47,7 +47,7 @@ fn backend(model: &ModelDescription) -> &str {
     model.config.backend.as_deref().unwrap_or(unnamed)
 }
 
-/// Returns the versions that the metadata of a model have: that which was asked for, or all.
+/// Returns the versions in the metadata of a model: the requested one, or all.
 pub(crate) fn versions<'m>(model: &'m ModelDescription, asked: &ModelId) -> &'m [String] {
     match asked.version {
         Some(_) => std::slice::from_ref(&model.version),
@@ -55,13 +55,13 @@ pub(crate) fn versions<'m>(model: &'m ModelDescription, asked: &ModelId) -> &'m 
     }
 }
 
-/// Returns the first dimension of a model's tensors: -1 for that of a batch.
+/// Returns the first dimension of a model's tensors: -1 for a batch.
 pub(crate) fn rows(model: &ModelDescription) -> Option<i64> {
     let any = model.batch.map(|_| -1);
     fixed_rows(model).or(any)
 }
 
-/// Returns the first dimension where it is no batch's for clients: always the same, or -1.
+/// Returns the first dimension if it is not a batch for clients: constant, or -1.
 fn fixed_rows(model: &ModelDescription) -> Option<i64> {
     let fixed = model.exactly;
     let fixed = fixed.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX));
@@ -69,7 +69,7 @@ fn fixed_rows(model: &ModelDescription) -> Option<i64> {
     fixed.or(any)
 }
 
-/// Returns the dimensions of a tensor behind those `rows`.
+/// Returns the dimensions of a tensor, after the leading `rows`.
 pub(crate) fn shape(spec: &TensorSpec, rows: Option<i64>) -> Vec<i64> {
     let dims = spec.dims.iter().map(|dim| i64::from(*dim));
     rows.into_iter().chain(dims).collect()

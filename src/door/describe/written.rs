@@ -1,4 +1,4 @@
-//! The parts of a configuration that are as somebody wrote them, and where its instances run.
+//! The configured parts of a model's configuration, and the placement of its instances.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::proto::inference::model_version_policy::{All, Latest, PolicyChoice, S
 use crate::proto::inference::model_warmup::Input;
 use crate::proto::inference::model_warmup::input::InputDataType;
 
-/// Returns the versions of a model that are served.
+/// Returns the served versions of a model.
 pub(super) fn versions(policy: &VersionPolicy) -> proto::ModelVersionPolicy {
     let choice = match policy {
         VersionPolicy::Latest(count) => PolicyChoice::Latest(Latest {
@@ -41,18 +41,18 @@ pub(super) fn parameters(config: &EntryConfig) -> HashMap<String, proto::ModelPa
     all.collect()
 }
 
-/// Returns a tensor of a side as it is written, or `None` if nothing is written of it.
+/// Returns the configured tensor with this name, or `None` if it is not configured.
 pub(super) fn tensor<'c>(side: &'c [ConfiguredTensor], name: &str) -> Option<&'c ConfiguredTensor> {
     side.iter().find(|tensor| tensor.name == name)
 }
 
-/// Returns the dimensions that a model itself has of a tensor, where these are others.
+/// Returns the dimensions that the model itself uses for a tensor, if they differ.
 pub(super) fn reshape(tensor: &ConfiguredTensor) -> Option<proto::ModelTensorReshape> {
     let shape = tensor.reshape.clone()?;
     Some(proto::ModelTensorReshape { shape })
 }
 
-/// Returns the number of an order of dimensions.
+/// Returns the number of a dimension order.
 pub(super) fn format(format: TensorFormat) -> i32 {
     match format {
         TensorFormat::None => Format::None,
@@ -62,7 +62,7 @@ pub(super) fn format(format: TensorFormat) -> i32 {
     .into()
 }
 
-/// Returns a request that is run before others are let in.
+/// Returns a warm-up request.
 pub(super) fn warmup(warmup: &Warmup) -> proto::ModelWarmup {
     let inputs = warmup.inputs.iter();
     proto::ModelWarmup {
@@ -85,7 +85,7 @@ fn input(input: &WarmupInput) -> Input {
     }
 }
 
-/// Returns the groups of instances of the model called `model`.
+/// Returns the instance groups of the model `model`.
 pub(super) fn instances(model: &str, groups: &[InstanceGroup]) -> Vec<proto::ModelInstanceGroup> {
     let groups = groups.iter().enumerate().map(|(number, group)| {
         let kind = match group.place {

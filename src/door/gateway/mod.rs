@@ -1,4 +1,4 @@
-//! The way of a request from a protocol to the models and back: what HTTP and gRPC have in common.
+//! Takes a request from a protocol to the models and back: the common part of HTTP and gRPC.
 
 mod ready;
 
@@ -31,7 +31,7 @@ use divisi_inference::service::{
 
 use ready::ReadyRequest;
 
-/// The models, and all that is kept between requests.
+/// The models, and the state kept between requests.
 pub(crate) struct Gateway {
     /// The models.
     pub service: Arc<dyn ModelService>,
@@ -39,21 +39,21 @@ pub(crate) struct Gateway {
     pub limits: ServerLimits,
     /// The clock of the time limits.
     pub clock: ConnectionClock,
-    /// Who may ask; `None` for everybody.
+    /// The accepted keys; `None` accepts all clients.
     pub keys: Option<Arc<Keys>>,
-    /// The certificate of connections under TLS; `None` where they are not.
+    /// The certificate for TLS; `None` without TLS.
     pub tls: Option<Arc<TlsFiles>>,
-    /// The bytes of bodies that are held.
+    /// The bytes of request bodies in memory.
     pub bodies: Arc<Allowance>,
     /// Reads and writes large JSON.
     pub background: Background,
-    /// Whether files of models are taken from those who load them.
+    /// Whether clients may upload model files when they load models.
     pub load_files: bool,
-    /// Who reads the records of calls.
+    /// The recorder of calls.
     pub calls: Arc<CallRecorder>,
-    /// Whether the server ends.
+    /// Whether the server is shutting down.
     is_ending: AtomicBool,
-    /// Answers that are kept; `None` where none are.
+    /// The cache of answers, if enabled.
     cache: Option<ResponseCache>,
     requests: Arc<Allowance>,
     regions: Regions,
@@ -87,21 +87,21 @@ impl Gateway {
         })
     }
 
-    /// Notes that the server ends: it is not ready any more.
+    /// Marks the server as shutting down: it is no longer ready.
     pub(crate) fn ends(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether clients should ask this server.
+    /// Returns whether clients should use this server.
     pub(crate) fn is_ready(&self) -> bool {
         !self.is_ending.load(Ordering::Relaxed) && self.service.is_ready()
     }
 
-    /// Checks that whoever sends a header `authorization` has a role; none is needed for `None`.
-    /// Notes whose key it is.
+    /// Checks that a header `authorization` has a key with a role; `None` requires no key. Records
+    /// the name of the key.
     ///
     /// # Errors
-    /// There are keys, and the header has none of that role.
+    /// Returns an error if keys are required and the header has none with this role.
     pub(crate) fn authorize(
         &self,
         header: Option<&[u8]>,
@@ -115,10 +115,10 @@ impl Gateway {
         Ok(())
     }
 
-    /// Answers a request; `within` is a deadline that its protocol names.
+    /// Answers a request; `within` is the deadline set by its protocol.
     ///
     /// # Errors
-    /// It is refused, fails, or is not answered in time.
+    /// Returns an error if the request is refused, fails, or misses its deadline.
     pub(crate) async fn infer(
         &self,
         call: InferenceCall,
@@ -149,7 +149,7 @@ impl Gateway {
         }
     }
 
-    /// Counts a request that was refused while it was read, where there is the model that it names.
+    /// Counts a request that was refused while it was read, if its model exists.
     pub(crate) fn count_refusal(&self, model: &ModelId, error: &ServiceError, record: &CallRecord) {
         record.fails_by(error.kind());
         if let Ok(described) = self.service.describe(model) {
@@ -165,7 +165,7 @@ impl Gateway {
         model: &ModelDescription,
         within: Option<Duration>,
     ) -> Result<(InferenceAnswer, CacheUse, InferenceReply), ServiceError> {
-        // What the model refuses it counts by itself.
+        // The service counts its own refusals.
         let ready = self.ready(call, model, within);
         let ready = ready.inspect_err(|_| self.service.count_refusal(&call.model))?;
         let ReadyRequest {
@@ -189,7 +189,7 @@ impl Gateway {
         Ok((answer, cache, reply))
     }
 
-    /// Asks a model, unless the answer was kept. An answer after the deadline is none.
+    /// Requests an answer from the model or the cache. An answer after the deadline is discarded.
     async fn answer_within(
         &self,
         request: InferenceRequest,
@@ -227,7 +227,7 @@ impl Gateway {
         }
     }
 
-    /// Returns the cache, if the answer to a request may be kept and given again.
+    /// Returns the cache if the answer to a request may be cached.
     fn cache_for(
         &self,
         request: &InferenceRequest,
@@ -240,7 +240,7 @@ impl Gateway {
     /// Returns the configuration of a model.
     ///
     /// # Errors
-    /// There is none of that name and version.
+    /// Returns an error if there is no model of this name and version.
     pub(crate) fn config(&self, of: &ModelId) -> Result<ModelConfig, ServiceError> {
         let model = self.service.describe(of)?;
         let cached = self.cache.is_some() && model.cached;
@@ -250,11 +250,10 @@ impl Gateway {
         })
     }
 
-    /// Returns the statistics of a version of a model, of all versions where none is named, or of all
-    /// models.
+    /// Returns the statistics of a version of a model, of all its versions, or of all models.
     ///
     /// # Errors
-    /// There is none of that name and version.
+    /// Returns an error if there is no model of this name and version.
     pub(crate) fn statistics(
         &self,
         of: Option<&ModelId>,
@@ -295,10 +294,10 @@ impl Gateway {
         exposition(&models, &gauges)
     }
 
-    /// Loads a model, in a thread of its own.
+    /// Loads a model in its own thread.
     ///
     /// # Errors
-    /// As [`ModelService::load`].
+    /// Returns the errors of [`ModelService::load`].
     pub(crate) async fn load(
         &self,
         name: String,
@@ -307,17 +306,17 @@ impl Gateway {
     ) -> Result<(), ServiceError> {
         let service = Arc::clone(&self.service);
         control(move || {
-            // Whoever asked may be gone by now, and what was read of it is here still.
+            // The client may have left, but its data is still in memory.
             let _held = held;
             service.load(&name, &by)
         })
         .await
     }
 
-    /// Unloads a model, likewise.
+    /// Unloads a model in its own thread.
     ///
     /// # Errors
-    /// As [`ModelService::unload`].
+    /// Returns the errors of [`ModelService::unload`].
     pub(crate) async fn unload(&self, name: String, dependents: bool) -> Result<(), ServiceError> {
         let service = Arc::clone(&self.service);
         control(move || service.unload(&name, dependents)).await
@@ -326,7 +325,7 @@ impl Gateway {
     /// Registers a region of shared memory.
     ///
     /// # Errors
-    /// As [`Regions::register`].
+    /// Returns the errors of [`Regions::register`].
     pub(crate) fn register(&self, region: RegionStatus) -> Result<(), ServiceError> {
         self.regions.register(region, self.limits.regions)
     }
@@ -337,7 +336,7 @@ impl Gateway {
     }
 }
 
-/// Notes an answer in the record of its call.
+/// Records an answer in the record of its call.
 fn note(record: &CallRecord, answer: &InferenceAnswer, cache: CacheUse) {
     record.note(|facts| {
         facts.ran(&answer.model, &answer.runs);
@@ -350,7 +349,8 @@ fn note(record: &CallRecord, answer: &InferenceAnswer, cache: CacheUse) {
     });
 }
 
-/// Returns an output as it was wanted, written to its region where it has one.
+/// Returns an output in the requested form, and writes it to its shared memory region if it has
+/// one.
 fn written(
     call: &InferenceCall,
     model: &ModelDescription,
@@ -380,7 +380,7 @@ fn written(
     })
 }
 
-/// Does what takes its time away from the threads that answer clients.
+/// Runs blocking work outside the threads that answer clients.
 async fn control(
     work: impl FnOnce() -> Result<(), ServiceError> + Send + 'static,
 ) -> Result<(), ServiceError> {

@@ -1,4 +1,4 @@
-//! A request as its model is asked: its tensors read, and room found for it and for its answer.
+//! Prepares a request for its model: reads its tensors and reserves memory for it and its answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use divisi_inference::service::{InferenceRequest, ModelDescription};
 
 use super::Gateway;
 
-/// A request as its model is asked.
+/// A request prepared for its model.
 pub(super) struct ReadyRequest {
     pub(super) request: InferenceRequest,
-    /// Where outputs are written, one for each that is wanted by name.
+    /// The shared memory of outputs, one for each requested output.
     pub(super) regions: Vec<Option<ReservedPart>>,
-    /// Its place among those that may be under way.
+    /// Its place among the requests in progress.
     pub(super) _place: AllowanceShare,
 }
 
 impl Gateway {
-    /// Reads what a model is asked, and finds room for the request and its answer.
+    /// Reads the inputs of a request, and reserves memory for it and its answer.
     ///
     /// # Errors
-    /// An input is wrong, or there is no room.
+    /// Returns an error if an input is invalid or there is no room.
     pub(super) fn ready(
         &self,
         call: &InferenceCall,
@@ -49,7 +49,7 @@ impl Gateway {
             due: None,
             untold: Arc::<Tallies>::clone(&self.tallies),
         };
-        // What cannot be written is refused before anything is computed for it.
+        // Outputs that cannot be written are refused before any computation.
         let regions = call.outputs.iter().map(|output| {
             let part = output.region.as_ref();
             part.map(|part| self.regions.reserve(part)).transpose()
@@ -61,8 +61,8 @@ impl Gateway {
         })
     }
 
-    /// Returns the inputs of a request. What is in shared memory is copied once there is room for all
-    /// of it: a small request can name much.
+    /// Returns the inputs of a request. Shared memory is copied only once there is room for all of
+    /// it: a small request can refer to large regions.
     fn inputs(&self, call: &InferenceCall) -> Result<Vec<NamedTensor>, ServiceError> {
         let (most, found) = (self.limits.bodies, call.region_bytes());
         if found > most {
@@ -79,7 +79,7 @@ impl Gateway {
             .collect()
     }
 
-    /// Finds room for the copy of an input. Of one that lies in the request there is none.
+    /// Reserves memory for the copy of an input; inputs within the request need none.
     fn room_for(&self, input: &CallInput) -> Result<AllowanceShare, ServiceError> {
         let mut room = self.bodies.share();
         let Some(part) = input.region() else {
@@ -112,8 +112,8 @@ impl Gateway {
     }
 }
 
-/// Returns the deadline of a request, and how long it may wait in its model's queue: where that lets
-/// requests say so, its `timeout` means the queue alone.
+/// Returns the deadline of a request, and its limit in its model's queue. If the model allows
+/// timeouts in requests, `timeout` applies to the queue only.
 fn timeouts(
     call: &InferenceCall,
     model: &ModelDescription,

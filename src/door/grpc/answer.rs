@@ -1,5 +1,5 @@
-//! The body of an answer of gRPC, in pieces: what was held for the call is held until it is read, and
-//! a connection that takes none of them is noticed.
+//! The body of a gRPC answer, in pieces. It holds the memory of the call until it is read, and
+//! detects a client that reads nothing.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::net::{RequestUnderWay, UnreadAnswer};
 
 use super::packed::{AnswerPacker, CallEncoding, PackedAnswer};
 
-/// The memory that a call holds until its answer is read; an extension of the answer.
+/// The memory of a call, held until its answer is read; an extension of the answer.
 pub(super) type HeldBytes = Arc<AllowanceShare>;
 
-/// The bytes of a piece. A connection keeps what it has taken of a piece until its client takes it,
-/// so it has one at a time.
+/// The size of a piece. A connection buffers a piece until its client reads it, so it gets one
+/// piece at a time.
 const PIECE: usize = 64 << 10;
 
-/// See the module's text.
+/// The body of an answer.
 pub(super) struct AnswerBody {
     inner: tonic::body::Body,
-    /// The rest of what the answer consists of so far.
+    /// The rest of the answer so far.
     rest: Bytes,
-    /// Packs messages, if the client takes packed ones.
+    /// Compresses messages if the client accepts it.
     packer: Option<AnswerPacker>,
     unread: UnreadAnswer,
     _held: Option<HeldBytes>,
@@ -35,7 +35,7 @@ pub(super) struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// Returns an answer that is watched; its request is under way until it is taken.
+    /// Returns a watched answer whose request is in progress until it is read.
     pub(super) fn watch(
         mut answer: Response<tonic::body::Body>,
         under_way: RequestUnderWay,
@@ -53,8 +53,8 @@ impl AnswerBody {
     }
 }
 
-/// Returns the packer of an answer, and says in its headers that messages are packed. One that has its
-/// status among its headers has no messages.
+/// Returns the packer of an answer, and adds the encoding to its headers. An answer with its status
+/// in the headers has no messages.
 fn packer(answer: &mut Response<tonic::body::Body>) -> Option<AnswerPacker> {
     let encoding = answer.extensions_mut().remove::<CallEncoding>()?.answer?;
     if Status::from_header_map(answer.headers()).is_some() {
@@ -64,8 +64,9 @@ fn packer(answer: &mut Response<tonic::body::Body>) -> Option<AnswerPacker> {
     Some(AnswerPacker::new(encoding))
 }
 
-/// Takes a piece off the rest of an answer. The last byte is a piece of its own, and a copy: it is
-/// taken after all before it were, so that a connection whose stream has ended keeps no more.
+/// Takes a piece off the rest of an answer. The last byte is a copied piece of its own: the
+/// connection takes it only after all earlier bytes, so that it does not keep the buffer after the
+/// stream has ended.
 fn piece(rest: &mut Bytes) -> Bytes {
     match rest.len() {
         0 | 1 => Bytes::copy_from_slice(&std::mem::take(rest)),
@@ -79,7 +80,7 @@ impl AnswerBody {
         packer.is_some_and(|packer| !packer.is_empty())
     }
 
-    /// Takes messages, to be packed or as they are.
+    /// Adds messages, to be compressed if there is a packer.
     fn put(&mut self, bytes: Bytes) {
         match &mut self.packer {
             Some(packer) => packer.put(bytes),
@@ -87,7 +88,7 @@ impl AnswerBody {
         }
     }
 
-    /// Packs a piece of a message; others have their turn before the next one.
+    /// Compresses a piece of a message, then yields to other tasks.
     fn poll_packed(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self.packer.as_mut().map(AnswerPacker::step) {
             Some(PackedAnswer::Working) => {

@@ -1,5 +1,5 @@
-//! The body of a call of gRPC: its messages, each handed on once it is whole. Its bytes count as
-//! held, and it has to come in time.
+//! The body of a gRPC call: passes on complete messages. Its bytes count as held memory, and it
+//! must arrive in time.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use super::gather::{GatheredMessage, MessageBounds, MessageGatherer, PREFIX};
 use super::packed::PACKED;
 use super::status::status;
 
-/// Where the body of a call leaves a message for whoever decodes it. tonic would copy it into memory
-/// that it takes by the length that is claimed; so it is told of an empty message, and what
-/// decodes that finds here what has really come.
+/// A slot where the body of a call leaves a message for its decoder. tonic would copy the message
+/// into memory allocated by its claimed length, so it gets an empty message, and the decoder takes
+/// the received message from here.
 #[derive(Clone, Default)]
 pub(super) struct MessageSlot(Arc<Leaf<Option<GatheredMessage>>>);
 
@@ -30,39 +30,39 @@ impl MessageSlot {
         *self.0.lock() = Some(message);
     }
 
-    /// Takes the message that is there.
+    /// Takes the message.
     pub(super) fn take(&self) -> Option<GatheredMessage> {
         self.0.lock().take()
     }
 }
 
-/// Where messages go.
+/// The destination of messages.
 pub(super) enum MessagesTo {
-    /// To tonic, as they came.
+    /// tonic, as received.
     Tonic,
-    /// To whoever decodes them.
+    /// A slot for the decoder.
     Slot(MessageSlot),
 }
 
-/// How many messages a body has.
+/// The number of messages of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyKind {
-    /// One. All of the body has to come in time.
+    /// One message. The whole body must arrive in time.
     Unary,
-    /// As many as there are. Each has to come in time, once it has begun.
+    /// Any number of messages. Each must arrive in time once it has begun.
     Stream,
 }
 
-/// See the module's text.
+/// The body of a call.
 pub(super) struct CallBody {
     inner: WaitedBody,
     gatherer: MessageGatherer,
-    /// The rest of a piece, which belongs to the messages that follow.
+    /// The rest of a received piece, with the following messages.
     rest: Bytes,
     to: MessagesTo,
-    /// A message whose prefix was handed on, for tonic.
+    /// A message for tonic whose prefix was passed on.
     next: Option<Bytes>,
-    /// The memory of that.
+    /// The memory of the message for tonic.
     held: Option<AllowanceShare>,
     kind: BodyKind,
     limit: PaceLimit,
@@ -97,11 +97,11 @@ impl CallBody {
         }
     }
 
-    /// Hands a message on, beginning with its prefix.
+    /// Passes on a message, starting with its prefix.
     fn hand_on(&mut self, message: GatheredMessage) -> Result<Bytes, Status> {
         let flag = message.flag;
         match (&self.to, self.kind, message.bytes) {
-            // Of a call with one message the rest is not waited for; a stream goes on.
+            // A unary call does not wait for the rest; a stream continues.
             (MessagesTo::Tonic, _, Err(error)) | (_, BodyKind::Unary, Err(error)) => {
                 Err(status(error))
             }
@@ -118,7 +118,7 @@ impl CallBody {
         }
     }
 
-    /// Returns the next message that has come whole, unless it has to be unpacked first.
+    /// Returns the next complete message, unless it must be unpacked first.
     fn gathered(&mut self) -> Result<Option<GatheredMessage>, Status> {
         let message = self.gatherer.take(&mut self.rest)?;
         if message.is_some() && self.kind == BodyKind::Stream {
@@ -142,7 +142,7 @@ impl CallBody {
         }
     }
 
-    /// Unpacks a piece of a message. Returns the message once it is whole or refused.
+    /// Unpacks a piece of a message. Returns the message once it is complete or refused.
     fn unpack(&mut self) -> Option<GatheredMessage> {
         let unpacker = self.unpacker.as_mut()?;
         let stepped = unpacker.step(too_large);
@@ -159,14 +159,14 @@ impl CallBody {
         })
     }
 
-    /// Ends the body, which may not break off within a message.
+    /// Ends the body, which must not end within a message.
     fn end(&self) -> Option<Result<Frame<Bytes>, Status>> {
         let words = "expected the rest of a message, found the end of the call";
         let breaks_off = self.gatherer.is_within();
         breaks_off.then(|| Err(Status::internal(words)))
     }
 
-    /// Waits for more, as long as there is time.
+    /// Waits for more data within the time limit.
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         match self.kind == BodyKind::Unary || self.gatherer.is_within() {
             true => (self.limit.poll_wait(context)).map(|error| Some(Err(status(error)))),
@@ -181,10 +181,10 @@ fn too_large(most: usize) -> ServiceError {
     ServiceError::new(ErrorKind::TooLarge, message)
 }
 
-/// Returns the bytes before a message.
+/// Returns the prefix of a message.
 pub(super) fn prefix(flag: u8, length: usize) -> Bytes {
     let mut bytes = [flag; PREFIX];
-    // Lengths are those that came in four bytes.
+    // The length was received in four bytes.
     bytes[1..].copy_from_slice(&(length as u32).to_be_bytes());
     Bytes::copy_from_slice(&bytes)
 }
@@ -210,7 +210,7 @@ impl Body for CallBody {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
             if self.unpacker.is_some() {
-                // Others have their turn.
+                // Yields to other tasks.
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }

@@ -1,5 +1,5 @@
-//! The calls of gRPC by their paths. Those whose messages may be large are read by the door itself,
-//! the others by tonic, within a small bound.
+//! The gRPC calls by path. Calls with large messages are read by this crate, the others by tonic
+//! within a small bound.
 
 use std::convert::Infallible;
 use std::future::{Future, Ready, ready};
@@ -28,7 +28,7 @@ use super::service::GrpcService;
 use super::stream::{AnswerStream, SentKey};
 use super::wire::BoundedMessage;
 
-/// The paths of inference, of streams of it, and of loading.
+/// The paths of inference, streams and loading.
 const INFER: &str = "/inference.GRPCInferenceService/ModelInfer";
 const STREAM: &str = "/inference.GRPCInferenceService/ModelStreamInfer";
 const LOAD: &str = "/inference.GRPCInferenceService/RepositoryModelLoad";
@@ -36,18 +36,18 @@ const LOAD: &str = "/inference.GRPCInferenceService/RepositoryModelLoad";
 /// The path of health checks.
 const HEALTH: &str = "/grpc.health.v1.Health/";
 
-/// The bytes of a message that says how something is to be done.
+/// The maximum size of a control message in bytes.
 const CONTROL: usize = 64 << 10;
 
-/// Those of a message that needs no key. It has a name at most, and does not count as held: who has
-/// no key takes nothing from those who do.
+/// The maximum size of a message that needs no key. It contains at most a name and does not count
+/// as held memory, so that clients without keys cannot take memory from others.
 const KEYLESS: usize = 4 << 10;
 
-/// See the module's text.
+/// The gRPC calls of a connection.
 #[derive(Clone)]
 pub(super) struct GrpcCalls {
     gateway: Arc<Gateway>,
-    /// How the messages of this call are compressed.
+    /// The compression of this call's messages.
     encoding: CallEncoding,
     service: GrpcService,
     health: HealthServer<GrpcService>,
@@ -68,10 +68,10 @@ impl GrpcCalls {
         }
     }
 
-    /// Answers a call of somebody who may.
+    /// Answers an authorized call.
     ///
     /// # Errors
-    /// None: errors are answers.
+    /// Never fails: errors are answers.
     pub(super) async fn answer(
         mut self,
         mut request: Request<WaitedBody>,
@@ -147,7 +147,7 @@ impl GrpcCalls {
         MessageBounds { bodies, most }
     }
 
-    /// Returns a request whose messages are left in a slot, and what decodes them.
+    /// Returns a request whose messages are left in a slot, and their decoder.
     fn read<M: BoundedMessage, A: Message + 'static>(
         &self,
         request: Request<WaitedBody>,
@@ -188,7 +188,7 @@ impl GrpcCalls {
     }
 }
 
-/// A call with one request, which a function answers.
+/// A call with one request, answered by a function.
 struct UnaryCall<F>(F);
 
 impl<M, A, F, R> UnaryService<M> for UnaryCall<F>

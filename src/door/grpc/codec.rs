@@ -1,5 +1,5 @@
-//! Messages whose size clients choose: they are measured before they are decoded, and count as held
-//! until they are answered.
+//! Messages of any size: they are measured before they are decoded, and count as held memory until
+//! they are answered.
 
 use std::marker::PhantomData;
 
@@ -16,23 +16,23 @@ use super::body::MessageSlot;
 use super::gather::GatheredMessage;
 use super::wire::{BoundedMessage, WireFault, decoded_size};
 
-/// A message that was received.
+/// A received message.
 pub(super) struct ReceivedMessage<M> {
-    /// The message, or why it was refused.
+    /// The message, or the reason for its refusal.
     pub read: Result<M, RefusedMessage>,
     /// Its share of the memory of bodies.
     pub held: AllowanceShare,
 }
 
-/// A message that was refused.
+/// A refused message.
 pub(super) struct RefusedMessage {
     /// The reason.
     pub error: ServiceError,
-    /// Its bytes, of which there are none if these were not taken.
+    /// Its bytes; empty if they were not received.
     pub bytes: Bytes,
 }
 
-/// Reads requests `M` from where the body of their call leaves them, and writes answers `A`.
+/// Reads requests `M` from the slot of their call, and writes answers `A`.
 pub(super) struct MessageCodec<M, A> {
     slot: MessageSlot,
     limits: ServerLimits,
@@ -40,7 +40,7 @@ pub(super) struct MessageCodec<M, A> {
 }
 
 impl<M, A> MessageCodec<M, A> {
-    /// Creates the codec of a call whose body leaves its messages in a slot.
+    /// Creates the codec of a call with a slot.
     pub(super) fn new(slot: MessageSlot, limits: ServerLimits) -> Self {
         let of = PhantomData;
         MessageCodec { slot, limits, of }
@@ -77,7 +77,7 @@ impl<M: BoundedMessage> Decoder for MessageDecoder<M> {
     type Item = ReceivedMessage<M>;
     type Error = Status;
 
-    /// Decodes what is in the slot; the buffer is that of an empty message.
+    /// Decodes the message in the slot; the buffer is that of an empty message.
     fn decode(&mut self, _: &mut DecodeBuf<'_>) -> Result<Option<ReceivedMessage<M>>, Status> {
         let message = self.slot.take();
         let message = message.ok_or_else(|| Status::internal("expected a message, found none"))?;
@@ -88,7 +88,7 @@ impl<M: BoundedMessage> Decoder for MessageDecoder<M> {
 /// Decodes a message, unless it is refused.
 ///
 /// # Errors
-/// It is malformed.
+/// Returns an error if the message is malformed.
 fn received<M: BoundedMessage>(
     message: GatheredMessage,
     limits: &ServerLimits,
@@ -107,7 +107,7 @@ fn received<M: BoundedMessage>(
     Ok(ReceivedMessage { read, held })
 }
 
-/// The status that gRPC has for messages that are none.
+/// Returns the gRPC status for malformed messages.
 fn malformed(why: impl std::fmt::Display) -> Status {
     Status::internal(why.to_string())
 }

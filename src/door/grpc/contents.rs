@@ -1,4 +1,4 @@
-//! Tensors with their values in fields of their type.
+//! Tensors with typed value fields.
 
 use bytes::Bytes;
 use divisi_runtime::tensor::DataType;
@@ -10,7 +10,7 @@ use divisi_inference::protocol::{ElementFault, ElementSink, beyond_range};
 /// Returns the values of a tensor as bytes.
 ///
 /// # Errors
-/// They are not in the field of the type, or none of it.
+/// Returns an error if the values are in another field or have another type.
 pub(super) fn bytes_of(
     of: &str,
     data_type: DataType,
@@ -38,7 +38,7 @@ pub(super) fn bytes_of(
     }
 }
 
-/// Returns the number of values in all fields together.
+/// Returns the total number of values in all fields.
 fn count(contents: &InferTensorContents) -> usize {
     [
         contents.bool_contents.len(),

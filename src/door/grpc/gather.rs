@@ -1,7 +1,7 @@
-//! The messages of a call as they come in pieces: each is gathered, and handed on once it is whole.
+//! Gathers the messages of a call from received pieces, and passes them on when they are complete.
 //!
-//! Memory is taken for what has come, and counted; a message that is longer than its bound, or for
-//! which there is no memory, is refused by its first five bytes.
+//! Memory is allocated and counted for received bytes only. A message that exceeds its bound, or
+//! has no memory left, is refused by its first five bytes.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use divisi_inference::protocol::GrowingBytes;
 /// The bytes before a message: whether it is compressed, and its length.
 pub(super) const PREFIX: usize = 5;
 
-/// The memory that is taken at first for a message.
+/// The first allocation for a message in bytes.
 const FIRST: usize = 4 << 10;
 
-/// A message that has come.
+/// A received message.
 pub(super) struct GatheredMessage {
-    /// The byte that says whether it is compressed.
+    /// The compression byte.
     pub flag: u8,
-    /// The message, or why it was not gathered.
+    /// The message, or the reason for its refusal.
     pub bytes: Result<Bytes, ServiceError>,
     /// Its share of the memory of bodies.
     pub held: AllowanceShare,
@@ -30,13 +30,13 @@ pub(super) struct GatheredMessage {
 
 /// The bounds of messages.
 pub(super) struct MessageBounds {
-    /// The memory of bodies, of all calls together.
+    /// The memory of bodies, shared by all calls.
     pub bodies: Arc<Allowance>,
-    /// Bytes of a message.
+    /// The maximum size of a message in bytes.
     pub most: usize,
 }
 
-/// See the module's text.
+/// Gathers messages.
 pub(super) struct MessageGatherer {
     bounds: MessageBounds,
     state: GatherState,
@@ -48,7 +48,7 @@ enum GatherState {
         count: usize,
     },
     Message(PartialMessage),
-    /// The rest of a message that was refused.
+    /// The rest of a refused message.
     Refused {
         left: usize,
     },
@@ -79,16 +79,16 @@ impl MessageGatherer {
         &self.bounds
     }
 
-    /// Returns whether a message has begun and is not whole.
+    /// Returns whether a message is incomplete.
     pub(super) fn is_within(&self) -> bool {
         !matches!(self.state, GatherState::Prefix { count: 0, .. })
     }
 
-    /// Takes bytes off a piece, until a message is whole or refused, which is returned, or there are
-    /// none left.
+    /// Takes bytes off a piece until a message is complete or refused, and returns it, or until the
+    /// piece is empty.
     ///
     /// # Errors
-    /// The message is longer than its bound.
+    /// Returns an error if the message exceeds its bound.
     pub(super) fn take(&mut self, piece: &mut Bytes) -> Result<Option<GatheredMessage>, Status> {
         while !piece.is_empty() {
             if let Some(message) = self.step(piece)? {
@@ -126,7 +126,7 @@ impl MessageGatherer {
         }
     }
 
-    /// Begins a message, which may be empty.
+    /// Starts a message, which may be empty.
     fn begin(&mut self, flag: u8, claimed: u32) -> Result<Option<GatheredMessage>, Status> {
         let (claimed, most) = (claimed as usize, self.bounds.most);
         if claimed > most {
@@ -149,7 +149,7 @@ impl MessageGatherer {
         })
     }
 
-    /// Ends the message that is gathered, as whole or refused.
+    /// Ends the message as complete or refused.
     fn end(&mut self, gathered: Result<(), ServiceError>) -> Option<GatheredMessage> {
         let state = std::mem::replace(&mut self.state, GatherState::BEGIN);
         let GatherState::Message(message) = state else {
@@ -168,8 +168,8 @@ impl MessageGatherer {
 }
 
 impl PartialMessage {
-    /// Appends what a piece has of the message. Returns whether it was gathered once it is whole, or
-    /// there is no memory for it.
+    /// Appends the bytes of a piece to the message. Returns the result once it is complete or there
+    /// is no memory for it.
     fn append(&mut self, piece: &mut Bytes) -> Option<Result<(), ServiceError>> {
         let more = piece.len().min(self.claimed - self.bytes.len());
         if !self.grow(self.bytes.len() + more) {
@@ -179,7 +179,8 @@ impl PartialMessage {
         (self.bytes.len() == self.claimed).then_some(Ok(()))
     }
 
-    /// Takes memory for `has` bytes. It grows with what has come, not with what is claimed.
+    /// Allocates memory for `has` bytes. It grows with the received bytes, not with the claimed
+    /// length.
     fn grow(&mut self, has: usize) -> bool {
         if has <= self.bytes.capacity() {
             return true;

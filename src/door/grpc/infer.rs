@@ -1,4 +1,4 @@
-//! Requests for inference as gRPC writes them, and their answers.
+//! gRPC requests for inference, and their answers.
 
 use std::collections::HashMap;
 use std::vec::IntoIter;
@@ -21,20 +21,20 @@ use divisi_inference::protocol::{
 use super::codec::RefusedMessage;
 use super::contents::bytes_of;
 
-/// The names in a request, which are read also where the rest of it is refused.
+/// The names in a request, which are read even if the rest of it is refused.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct RequestNames {
     #[prost(string, tag = "1")]
     model_name: String,
     #[prost(string, tag = "2")]
     model_version: String,
-    /// The request's own.
+    /// The id of the request.
     #[prost(string, tag = "3")]
     pub(super) id: String,
 }
 
 impl RequestNames {
-    /// Returns those of a request that was received.
+    /// Returns the names of a received request.
     pub(super) fn of(read: &Result<ModelInferRequest, RefusedMessage>) -> Self {
         match read {
             Ok(request) => RequestNames {
@@ -46,16 +46,16 @@ impl RequestNames {
         }
     }
 
-    /// Returns the model that is asked.
+    /// Returns the requested model.
     pub(super) fn model(&self) -> ModelId {
         ModelId::new(&*self.model_name, &*self.model_version)
     }
 }
 
-/// Reads a request that was received, unless it was refused.
+/// Reads a received request, unless it was refused.
 ///
 /// # Errors
-/// It was, or [`read_call`] refuses it.
+/// Returns an error if the request was refused, and the errors of [`read_call`].
 pub(super) fn read_received(
     read: Result<ModelInferRequest, RefusedMessage>,
     limits: &RequestBounds,
@@ -66,10 +66,10 @@ pub(super) fn read_received(
     )
 }
 
-/// Reads a request. Raw contents stay in the buffer that they arrived in.
+/// Reads a request. Raw contents stay in their receive buffer.
 ///
 /// # Errors
-/// It is wrong or beyond a bound.
+/// Returns an error if the request is invalid or exceeds a bound.
 pub fn read_call(
     request: ModelInferRequest,
     limits: &RequestBounds,
@@ -89,10 +89,10 @@ pub fn read_call(
     Ok(call)
 }
 
-/// Raw contents that no input has taken yet.
+/// Raw contents that no input has used yet.
 struct RawContents {
     left: IntoIter<Bytes>,
-    /// Whether there were any: then no input has contents of its own.
+    /// Whether there are any; inputs then have no contents of their own.
     there: bool,
 }
 
@@ -165,7 +165,7 @@ fn parameters(written: HashMap<String, InferParameter>) -> CallParameters {
     }
 }
 
-/// Writes an answer. Outputs are raw contents; of those in shared memory these are empty.
+/// Writes an answer. Outputs are raw contents, empty for those in shared memory.
 pub(super) fn write_reply(reply: InferenceReply) -> ModelInferResponse {
     let raw = reply.outputs.iter().map(|output| match &output.place {
         ReplyPlace::Region(_) => Bytes::new(),

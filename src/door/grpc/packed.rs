@@ -1,5 +1,5 @@
-//! Messages of gRPC that are compressed. A client that compresses what it asks is answered likewise; one
-//! that merely could unpack answers is not, since most clients say so of themselves unasked.
+//! Compressed gRPC messages. Answers are compressed only if the client compresses its requests:
+//! most clients announce by default that they accept compressed answers.
 
 use bytes::{Buf, Bytes};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
@@ -10,32 +10,31 @@ use crate::packing::{Encoding, PIECE, Packer, WORTH};
 use super::body::prefix;
 use super::gather::PREFIX;
 
-/// The header that says how the messages of a call are compressed.
+/// The header with the compression of a call's messages.
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
-/// The header that says which encodings one can unpack.
+/// The header with the accepted encodings.
 const ACCEPTED: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
-/// The encodings of requests.
+/// The supported encodings of requests.
 const KNOWN: &str = "identity,deflate,gzip";
 
-/// The first byte of a message that is compressed.
+/// The first byte of a compressed message.
 pub(super) const PACKED: u8 = 1;
 
-/// How the messages of a call are compressed.
+/// The compression of a call's messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallEncoding {
-    /// Those of the request that say so of themselves.
+    /// The encoding of request messages that are marked as compressed.
     pub request: Option<Encoding>,
-    /// Those of the answer; an extension of that.
+    /// The encoding of answer messages, stored as an extension of the answer.
     pub answer: Option<Encoding>,
 }
 
 impl CallEncoding {
-    /// Takes the encoding off the headers of a request: the messages that others read of it are not
-    /// compressed any more.
+    /// Takes the encoding off the headers of a request, since later readers get unpacked messages.
     ///
     /// # Errors
-    /// The request is compressed in another way.
+    /// Returns an error if the encoding is not supported.
     pub(super) fn take(headers: &mut HeaderMap) -> Result<Self, Status> {
         let Some(header) = headers.remove(ENCODING) else {
             return Ok(CallEncoding::default());
@@ -52,7 +51,7 @@ impl CallEncoding {
         Ok(CallEncoding { request, answer })
     }
 
-    /// Says in the headers of an answer that its messages may be compressed.
+    /// Adds the encoding to the headers of an answer.
     pub(super) fn say(encoding: Encoding, headers: &mut HeaderMap) {
         headers.insert(ENCODING, HeaderValue::from_static(encoding.name()));
     }
@@ -66,25 +65,25 @@ fn unknown(name: &str) -> Status {
     status
 }
 
-/// Packs the messages of an answer, one after another.
+/// Compresses the messages of an answer one after another.
 pub(super) struct AnswerPacker {
     encoding: Encoding,
-    /// Messages that were not begun.
+    /// Messages that are not started.
     left: Bytes,
     message: Option<PartlyPacked>,
 }
 
-/// A message that is being packed.
+/// A message that is being compressed.
 struct PartlyPacked {
     packer: Packer,
-    /// The message with its prefix, as it is sent if packing saves nothing.
+    /// The message with its prefix, which is sent unchanged if compression saves nothing.
     whole: Bytes,
     at: usize,
 }
 
 /// The state of an [`AnswerPacker`] after a step.
 pub(super) enum PackedAnswer {
-    /// There is more to be done.
+    /// There is more to do.
     Working,
     /// A message is ready to be sent.
     Ready(Bytes),
@@ -93,7 +92,7 @@ pub(super) enum PackedAnswer {
 }
 
 impl AnswerPacker {
-    /// Creates one without messages.
+    /// Creates a packer without messages.
     pub(super) fn new(encoding: Encoding) -> Self {
         AnswerPacker {
             encoding,
@@ -107,12 +106,12 @@ impl AnswerPacker {
         self.left.is_empty() && self.message.is_none()
     }
 
-    /// Takes whole messages with their prefixes. Those before must have been returned.
+    /// Adds complete messages with their prefixes. All earlier ones must have been returned.
     pub(super) fn put(&mut self, messages: Bytes) {
         self.left = messages;
     }
 
-    /// Packs one piece more.
+    /// Compresses one more piece.
     pub(super) fn step(&mut self) -> PackedAnswer {
         let Some(message) = &mut self.message else {
             return self.begin();
@@ -128,7 +127,7 @@ impl AnswerPacker {
 
     fn begin(&mut self) -> PackedAnswer {
         let Some(length) = self.left.get(1..PREFIX).map(|mut bytes| bytes.get_u32()) else {
-            // What is no message is sent as it is.
+            // Bytes that are not a message are sent unchanged.
             return match self.left.is_empty() {
                 true => PackedAnswer::Empty,
                 false => PackedAnswer::Ready(std::mem::take(&mut self.left)),

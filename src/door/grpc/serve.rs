@@ -1,4 +1,4 @@
-//! A connection of gRPC.
+//! Serves gRPC connections.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -32,19 +32,19 @@ use super::answer::AnswerBody;
 use super::calls::GrpcCalls;
 use super::status::status;
 
-/// Bytes of a call that may come before any of them is taken.
+/// The bytes of a call that may arrive before they are read.
 const STREAM_WINDOW: u32 = 4 << 20;
-/// The same of all calls of a connection.
+/// The bytes of all calls of a connection that may arrive before they are read.
 const CONNECTION_WINDOW: u32 = 16 << 20;
-/// Bytes that may come in one piece: of larger pieces fewer are read and looked at.
+/// The maximum bytes of a frame: larger frames reduce the number of reads.
 const FRAME: u32 = 256 << 10;
-/// Between questions whether the client is still there.
+/// The time between two pings to the client.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
-/// The header that says whose trace a call is part of.
+/// The header with the trace of a call.
 const TRACE_PARENT: &str = "traceparent";
 
-/// The time that a connection has for its last words, once it has to make room for a newcomer.
+/// The time for the last bytes of a connection that must make room for another one.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Serves a connection until its client or the server ends it.
@@ -72,7 +72,7 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, m
     }
 }
 
-/// Serves what a client and the server say on a connection, be it under TLS or not.
+/// Serves a connection, with or without TLS.
 async fn serve_on(
     gateway: Arc<Gateway>,
     (stream, peer): (impl AsyncRead + AsyncWrite + Unpin, SocketAddr),
@@ -108,14 +108,14 @@ async fn serve_on(
     });
     let http = builder(&limits, presence.clock());
     let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
-    // How a connection ended its client knows, or does not care.
+    // The client knows how its connection ended.
     let patience = tokio::select! {
         biased;
         _ = connection.as_mut() => return,
         () = presence.makes_room(limits.idle_time) => LAST_WORDS,
         () = ending.comes() => limits.last_time,
     };
-    // Its calls are not whole, and are not waited for.
+    // Its calls are incomplete and not awaited.
     if presence.is_cut() {
         return;
     }
@@ -127,26 +127,26 @@ async fn serve_on(
     }
 }
 
-/// Returns the name of a path's call.
+/// Returns the name of the call with this path.
 fn call_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// Returns the kind of error that a status stands for, where nobody noted it: of several the one that
-/// is told before a model is asked.
+/// Returns the kind of error for a status if it was not recorded: of several, the one from before
+/// the request to a model.
 fn kind_of(code: Code) -> ErrorKind {
     let number = u8::try_from(i32::from(code)).unwrap_or_default();
     let kinds = ErrorKind::ALL.into_iter();
     let known = kinds.rev().find(|kind| kind.grpc() == number);
     match (known, code) {
         (Some(kind), _) => kind,
-        // A message that is longer than its bound.
+        // A message that exceeds its bound.
         (None, Code::OutOfRange) => ErrorKind::TooLarge,
         (None, _) => ErrorKind::Internal,
     }
 }
 
-/// Notes how a call ended: an answer without a status among its headers goes on, and has none yet.
+/// Records the end of a call. An answer without a status in its headers continues and has none yet.
 fn record_end(record: &CallRecord, answer: &Response<Body>) {
     let status = Status::from_header_map(answer.headers());
     let code = status.as_ref().map_or(Code::Ok, Status::code);
@@ -158,7 +158,7 @@ fn record_end(record: &CallRecord, answer: &Response<Body>) {
     record.ends(u16::try_from(i32::from(code)).unwrap_or(u16::MAX), reason);
 }
 
-/// Returns the role that a call needs, or `None` where it needs no key.
+/// Returns the role that a call requires, or `None` if it needs no key.
 fn role(call: &str) -> Option<KeyRole> {
     match call {
         "ServerLive" | "ServerReady" | "Check" => None,
@@ -193,7 +193,8 @@ fn builder(limits: &ServerLimits, clock: &ConnectionClock) -> http2::Builder<Str
         .max_frame_size(FRAME)
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(header_bytes)
-        // Who cancels many calls at once keeps the connection, which others may share.
+        // A client that cancels many calls at once keeps its connection, which other clients may
+        // share.
         .max_pending_accept_reset_streams(limits.streams as usize)
         .keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(limits.read_time);

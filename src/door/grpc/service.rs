@@ -1,4 +1,4 @@
-//! Each call of the protocol over gRPC.
+//! The calls of the gRPC protocol.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ use super::status::{deadline, status};
 use super::stream::{AnswerStream, SentKey};
 use super::views;
 
-/// The calls of gRPC, and the models that they ask.
+/// The gRPC calls and their models.
 #[derive(Clone)]
 pub(super) struct GrpcService(pub Arc<Gateway>);
 
-/// An answer, or the status that tells why there is none.
+/// An answer, or the status of an error.
 type Answered<T> = Result<Response<T>, Status>;
 
 fn unsupported<T>(what: &str) -> Answered<T> {
@@ -38,12 +38,12 @@ fn unsupported<T>(what: &str) -> Answered<T> {
     Err(status(ServiceError::unsupported(message)))
 }
 
-/// Returns the model that is asked, or `None` if all are.
+/// Returns the requested model, or `None` for all models.
 fn one(name: String, version: String) -> Option<ModelId> {
     Some(ModelId::new(name, version)).filter(|model| !model.name.is_empty())
 }
 
-/// Returns whether what uses a model is to be unloaded with it.
+/// Returns whether the pipelines that use a model are to be unloaded with it.
 fn dependents(
     parameters: &HashMap<String, proto::ModelRepositoryParameter>,
 ) -> Result<bool, ServiceError> {
@@ -67,7 +67,7 @@ fn record<T>(request: &Request<T>) -> CallRecord {
     request.extensions().get().cloned().unwrap_or_default()
 }
 
-/// Reads how a model is to be loaded.
+/// Returns the parameters of a load request.
 fn load(
     parameters: HashMap<String, proto::ModelRepositoryParameter>,
     with_files: bool,
@@ -84,7 +84,7 @@ fn load(
     load_parameters(parameters, with_files)
 }
 
-/// The calls whose messages the door reads by itself.
+/// The calls whose messages are read by this crate.
 impl GrpcService {
     pub(super) async fn model_infer(
         self,
@@ -152,7 +152,7 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::ModelReadyResponse> {
         let asked = request.into_inner();
         let model = ModelId::new(asked.name, asked.version);
-        // One that there is not is not ready, as clients of Triton expect.
+        // A missing model is not ready, as clients of Triton expect.
         let ready = match self.0.service.state(&model) {
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             state => state.map_err(status)? == ModelState::Ready,
@@ -278,7 +278,7 @@ impl GrpcInferenceService for GrpcService {
         &self,
         _: Request<proto::CudaSharedMemoryStatusRequest>,
     ) -> Answered<proto::CudaSharedMemoryStatusResponse> {
-        // None can be registered.
+        // Such regions cannot be registered.
         Ok(Response::new(
             proto::CudaSharedMemoryStatusResponse::default(),
         ))

@@ -1,4 +1,4 @@
-//! Errors as gRPC tells them, and the deadlines that its clients set.
+//! Errors as gRPC statuses, and the deadlines of clients.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ pub(super) fn status(error: ServiceError) -> Status {
     Status::new(code, error.to_string())
 }
 
-/// Returns the deadline that a client sets for a call.
+/// Returns the deadline of a call set by its client.
 ///
 /// # Errors
-/// It is none of gRPC.
+/// Returns an error if the value is invalid.
 pub(super) fn deadline(metadata: &MetadataMap) -> Result<Option<Duration>, ServiceError> {
     let Some(value) = metadata.get("grpc-timeout") else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Streams of requests: each is answered, in the order in which they came, and several at once.
+//! Streams of requests: several run at once, and answers are in the order of requests.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -23,19 +23,18 @@ use super::codec::{ReceivedMessage, RefusedMessage};
 use super::infer::{RequestNames, parameter, read_received, write_reply};
 use super::status::status;
 
-/// The name of a request of a stream, in records.
+/// The name of a stream's request in records.
 const REQUEST: &str = "ModelStreamInfer request";
 
-/// Requests of a stream that are under way at once.
+/// The maximum number of concurrent requests of a stream.
 const AT_ONCE: usize = 256;
 
-/// The header `authorization` with which a stream began: each of its requests needs a key that is
-/// still known.
+/// The header `authorization` of a stream. Its key is checked again for each request.
 #[derive(Clone, Debug)]
 pub(super) struct SentKey(Option<Arc<[u8]>>);
 
 impl SentKey {
-    /// Returns that of a call with `headers`.
+    /// Returns the header among `headers`.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let key = headers.get(AUTHORIZATION);
         SentKey(key.map(|key| key.as_bytes().into()))
@@ -46,7 +45,7 @@ impl SentKey {
     }
 }
 
-/// A task that ends with this.
+/// A task that is aborted when this is dropped.
 struct OwnedTask<T>(JoinHandle<T>);
 
 impl<T> Drop for OwnedTask<T> {
@@ -55,10 +54,10 @@ impl<T> Drop for OwnedTask<T> {
     }
 }
 
-/// An answer, or the end of the stream by an error.
+/// An answer, or an error that ends the stream.
 struct StreamAnswer {
     answer: Result<ModelStreamInferResponse, Status>,
-    /// The memory that its request holds until it is sent.
+    /// The memory of its request, held until the answer is sent.
     _held: Option<AllowanceShare>,
 }
 
@@ -71,13 +70,13 @@ impl From<Status> for StreamAnswer {
     }
 }
 
-/// An answer that is under way.
+/// A pending answer.
 type AnswerTask = OwnedTask<StreamAnswer>;
 
 /// A request of a stream.
 type StreamMessage = ReceivedMessage<ModelInferRequest>;
 
-/// The answers of a stream. Dropping it cancels all that is under way.
+/// The answers of a stream. Dropping it cancels all pending requests.
 pub(super) struct AnswerStream {
     tasks: mpsc::Receiver<AnswerTask>,
     next: Option<AnswerTask>,
@@ -102,7 +101,7 @@ impl AnswerStream {
     }
 }
 
-/// Begins each request, until the stream ends or nobody wants answers any more.
+/// Starts each request until the stream ends or its client has left.
 async fn read(
     gateway: Arc<Gateway>,
     mut requests: Streaming<StreamMessage>,
@@ -110,7 +109,7 @@ async fn read(
     (record, key): (CallRecord, SentKey),
 ) {
     loop {
-        // Room first: what cannot be begun yet stays with the client.
+        // Waits for room first, so that further requests stay with the client.
         let Ok(room) = begun.reserve().await else {
             return;
         };
@@ -118,7 +117,7 @@ async fn read(
             Ok(None) => return,
             Ok(Some(request)) => begin(&gateway, request, &record, &key),
             Err(status) => {
-                // Where the message that follows begins, nobody knows.
+                // The start of the next message is unknown.
                 room.send(OwnedTask(tokio::spawn(ready(status.into()))));
                 return;
             }
@@ -127,7 +126,7 @@ async fn read(
     }
 }
 
-/// Begins a request, unless the stream's key is not known any more.
+/// Starts a request, unless the stream's key is no longer valid.
 fn begin(
     gateway: &Arc<Gateway>,
     request: StreamMessage,
@@ -144,7 +143,7 @@ fn begin(
     }
 }
 
-/// Answers a request; an error is part of the answer, and the stream goes on.
+/// Answers a request. An error is part of the answer, and the stream continues.
 async fn answer(
     gateway: Arc<Gateway>,
     ReceivedMessage { read, held }: StreamMessage,
@@ -162,7 +161,7 @@ async fn answer(
     }
 }
 
-/// Writes an answer or the words of an error.
+/// Returns an answer or an error message.
 fn written(
     answered: Result<ModelInferResponse, ServiceError>,
     id: String,
@@ -177,7 +176,7 @@ fn written(
             (error.to_string(), reply)
         }
     };
-    // Clients that would take several answers to a request wait for the last.
+    // Clients that support several answers to a request wait for the final one.
     let (name, last) = parameter((FINAL, ParameterValue::Bool(true)));
     reply.parameters.insert(name, last);
     ModelStreamInferResponse {
@@ -186,7 +185,7 @@ fn written(
     }
 }
 
-/// The parameter of the last answer to a request.
+/// The parameter that marks the last answer to a request.
 const FINAL: &str = "triton_final_response";
 
 async fn answered(

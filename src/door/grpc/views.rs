@@ -10,7 +10,7 @@ use crate::regions::RegionStatus;
 use divisi_inference::protocol::ModelId;
 use divisi_inference::service::ModelDescription;
 
-/// Returns the metadata of a model that was asked for as `asked`.
+/// Returns the metadata of a model for the request `asked`.
 pub(super) fn metadata(model: &ModelDescription, asked: &ModelId) -> proto::ModelMetadataResponse {
     let tensors = |specs: &[TensorSpec]| {
         let view = |spec: &TensorSpec| TensorMetadata {

@@ -1,4 +1,4 @@
-//! Each call of the protocol but inference, and its answer.
+//! The HTTP calls other than inference.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ use super::views::{
     ErrorView, IndexView, LiveView, ModelView, ReadyView, RegionView, ServerView, StatisticsView,
 };
 
-/// The bytes of a body that says how something is to be done.
+/// The maximum size of a control body in bytes.
 const CONTROL: usize = 64 << 10;
 
 /// Answers a call.
@@ -59,7 +59,7 @@ pub(super) async fn answer(
     }
 }
 
-/// Answers a call that has no body to wait for.
+/// Answers a call without a body.
 fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, ServiceError> {
     let service = &gateway.service;
     Ok(match route {
@@ -81,7 +81,7 @@ fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, Ser
             gateway.regions().unregister(&name);
             empty()
         }
-        // There are none, so that all of them are gone.
+        // There are never any, so all of them are gone.
         Route::GpuRegionStatus => json(&[(); 0]),
         Route::GpuRegionUnregister(_) => empty(),
         Route::GpuRegionRegister => return Err(unsupported("GPU shared memory")),
@@ -106,7 +106,7 @@ fn index(gateway: &Gateway, ready: bool) -> Response<ChunkedBody> {
     json(&wanted.map(IndexView::of).collect::<Vec<_>>())
 }
 
-/// Reads a body of JSON; an empty one says nothing.
+/// Reads a JSON body; an empty one is the default value.
 async fn control<T: Default + for<'de> Deserialize<'de>>(
     gateway: &Gateway,
     request: Request<WaitedBody>,
@@ -114,7 +114,7 @@ async fn control<T: Default + for<'de> Deserialize<'de>>(
     read(gateway, request, CONTROL).await.map(|(read, _)| read)
 }
 
-/// Reads a body of JSON of at most so many bytes, likewise; it is held as long as what was read.
+/// Reads a JSON body of limited size; its memory is held as long as the result.
 async fn read<T: Default + for<'de> Deserialize<'de>>(
     gateway: &Gateway,
     request: Request<WaitedBody>,
@@ -126,7 +126,7 @@ async fn read<T: Default + for<'de> Deserialize<'de>>(
         return Ok((T::default(), body));
     }
     let mut json = serde_json::Deserializer::from_slice(&bytes);
-    // It names the field.
+    // The error names the field.
     let read = serde_path_to_error::deserialize(&mut json);
     let wrong = |e: &dyn fmt::Display| ServiceError::bad(format!("the request's JSON: {e}"));
     let JsonObject(read) = read.map_err(|e| wrong(&e))?;
@@ -159,7 +159,7 @@ struct UnloadParameters {
     unload_dependents: bool,
 }
 
-/// Reads how a model is to be loaded, of a body that is held until it is.
+/// Returns the parameters of a load request, whose body is held until the model is loaded.
 async fn load(
     gateway: &Gateway,
     request: Request<WaitedBody>,
@@ -200,7 +200,7 @@ impl RegionRequest {
     }
 }
 
-/// Says whether something is ready; a status of 4xx is the protocol's way to say no.
+/// Returns the answer to a readiness check; the protocol uses 4xx for not ready.
 fn health(ready: bool) -> Response<ChunkedBody> {
     let mut response = json(&ReadyView { ready });
     if !ready {
@@ -219,7 +219,7 @@ fn text(text: String) -> Response<ChunkedBody> {
 }
 
 fn json(value: &impl Serialize) -> Response<ChunkedBody> {
-    // Views are made of texts and numbers, which can be written.
+    // Views consist of texts and numbers, which can be serialized.
     let bytes = serde_json::to_vec(value).unwrap_or_default();
     response(StatusCode::OK, "application/json", bytes.into())
 }
@@ -240,13 +240,13 @@ pub(super) fn error_bytes(error: &ServiceError) -> Vec<u8> {
     serde_json::to_vec(&view).unwrap_or_default()
 }
 
-/// Returns the answer that tells an error.
+/// Returns the answer for an error.
 pub(super) fn error_response(error: &ServiceError) -> Response<ChunkedBody> {
     let status = StatusCode::from_u16(error.kind().http());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = response(status, "application/json", error_bytes(error).into());
     let more = match error.kind() {
-        // The rest of the body is not waited for.
+        // The rest of the body is not read.
         ErrorKind::Slow => Some((CONNECTION, "close")),
         // RFC 9110, section 11.6.1.
         ErrorKind::Unauthenticated => Some((WWW_AUTHENTICATE, "Bearer")),

@@ -15,16 +15,16 @@ use crate::net::{PaceLimit, RequestUnderWay, WaitedBody};
 use divisi_inference::error::{ErrorKind, ServiceError};
 use divisi_inference::protocol::{ByteRope, RopeGatherer};
 
-/// The body of an answer: pieces that are sent as they are.
+/// The body of an answer in pieces that are sent unchanged.
 #[derive(Default)]
 pub(crate) struct ChunkedBody {
     pieces: VecDeque<Bytes>,
-    /// Its request is under way as long as pieces are left.
+    /// Its request is in progress while there are pieces left.
     _under_way: Option<RequestUnderWay>,
 }
 
 impl ChunkedBody {
-    /// Creates a body of pieces; empty ones are left out.
+    /// Creates a body from pieces, without empty ones.
     pub(crate) fn of(pieces: impl IntoIterator<Item = Bytes>) -> Self {
         ChunkedBody {
             pieces: pieces.into_iter().filter(|p| !p.is_empty()).collect(),
@@ -32,7 +32,7 @@ impl ChunkedBody {
         }
     }
 
-    /// The same as the answer to a request, which is under way until it is taken.
+    /// Returns the body of the answer to a request that is in progress until the body is read.
     pub(super) fn of_request(self, under_way: RequestUnderWay) -> Self {
         ChunkedBody {
             _under_way: Some(under_way),
@@ -63,9 +63,9 @@ impl Body for ChunkedBody {
     }
 }
 
-/// The body of a request. Its bytes count as held until this is dropped.
+/// The body of a request. Its bytes count as held memory until it is dropped.
 pub(super) struct HeldBody {
-    /// The bytes, in the pieces in which they came.
+    /// The bytes in their received pieces.
     pub bytes: ByteRope,
     /// Its share of the memory of bodies.
     pub held: AllowanceShare,
@@ -74,7 +74,7 @@ pub(super) struct HeldBody {
 /// Gathers the body of a request.
 ///
 /// # Errors
-/// It is larger than a bound, comes too slowly, or breaks off.
+/// Returns an error if the body exceeds a bound, arrives too slowly, or is incomplete.
 pub(super) async fn gather(
     gateway: &Gateway,
     body: WaitedBody,
@@ -120,7 +120,7 @@ async fn gather_all(
 /// Waits for the next piece of a body, or returns `None` at its end.
 ///
 /// # Errors
-/// The body comes too slowly, or others need its connection's place.
+/// Returns an error if the body is too slow or another client needs the connection's place.
 async fn next_frame(
     body: &mut WaitedBody,
     pace: &mut PaceLimit,
@@ -133,16 +133,16 @@ async fn next_frame(
     .await
 }
 
-/// Returns the error of a body of which nothing came when there was no room for a newcomer.
+/// Returns the error of a stalled body whose connection must make room.
 fn stalled() -> ServiceError {
     let message = "the request's body stalled while another client needed the connection";
     ServiceError::new(ErrorKind::Slow, message)
 }
 
-/// Takes room for more bytes.
+/// Reserves memory for more bytes.
 ///
 /// # Errors
-/// There is none.
+/// Returns an error if there is no memory left.
 pub(super) fn hold(held: &mut AllowanceShare, more: usize) -> Result<(), ServiceError> {
     match held.take(more) {
         true => Ok(()),

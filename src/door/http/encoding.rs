@@ -1,5 +1,4 @@
-//! Bodies that are compressed: those of requests unpacked, those of answers packed where a client asks
-//! for it.
+//! Unpacks compressed requests, and compresses answers if a client requests it.
 
 use bytes::Bytes;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap};
@@ -10,10 +9,10 @@ use divisi_inference::error::ServiceError;
 
 use super::body::{HeldBody, too_large};
 
-/// Returns how the body of a request is compressed, or `None` if it is as it is.
+/// Returns the compression of a request's body, or `None` without compression.
 ///
 /// # Errors
-/// It is compressed in another way.
+/// Returns an error if the encoding is not supported.
 pub(super) fn of_request(headers: &HeaderMap) -> Result<Option<Encoding>, ServiceError> {
     let Some(header) = headers.get(CONTENT_ENCODING) else {
         return Ok(None);
@@ -28,7 +27,7 @@ pub(super) fn of_request(headers: &HeaderMap) -> Result<Option<Encoding>, Servic
     }
 }
 
-/// Returns how a client wants answers to be compressed, or `None` for not at all.
+/// Returns the requested compression of the answer, or `None` for no compression.
 pub(super) fn of_answer(headers: &HeaderMap) -> Option<Encoding> {
     let text = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
     text.split(',').find_map(|one| {
@@ -45,7 +44,7 @@ fn is_zero(weight: &str) -> bool {
 /// Unpacks a body of at most `most` bytes.
 ///
 /// # Errors
-/// It is damaged, or larger than a bound.
+/// Returns an error if the body is damaged or exceeds a bound.
 pub(super) async fn unpacked(
     gateway: &Gateway,
     body: HeldBody,
@@ -64,7 +63,7 @@ pub(super) async fn unpacked(
     })
 }
 
-/// Packs pieces of an answer, or returns them as they are where that saves nothing.
+/// Compresses the pieces of an answer, or returns `None` if the answer is too small.
 pub(super) async fn packed(pieces: &[Bytes], encoding: Encoding) -> Option<Bytes> {
     if pieces.iter().map(Bytes::len).sum::<usize>() < WORTH {
         return None;

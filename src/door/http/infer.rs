@@ -1,5 +1,5 @@
-//! Inference over HTTP: JSON, with binary data behind it where a header says how long the JSON is; where
-//! it is none, all of the body is the one input.
+//! Inference over HTTP: JSON, followed by binary data if a header has the length of the JSON. If
+//! that length is 0, the whole body is the single input.
 
 use bytes::Bytes;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -18,7 +18,7 @@ use super::body::{ChunkedBody, HeldBody, gather};
 use super::encoding::{of_answer, of_request, packed, unpacked};
 use super::raw::read_raw;
 
-/// The header that says how long the JSON is.
+/// The header with the length of the JSON.
 const LENGTH: &str = "inference-header-content-length";
 
 /// Answers a request for inference.
@@ -53,8 +53,8 @@ async fn received(
     read(gateway, model, headers, body).await
 }
 
-/// Reads a request. What it holds of memory is counted from then on: of JSON, the tensors that were
-/// read of it, and no longer its text.
+/// Reads a request. After that, the held memory is that of the tensors without the text of the
+/// JSON.
 async fn read(
     gateway: &Gateway,
     model: ModelId,
@@ -74,7 +74,7 @@ async fn read(
     let (head, tail) = parted(gateway, length, bytes)?;
     let behind = tail.len();
     let limits = gateway.limits.request;
-    // What is read is held as long as somebody reads it, also where nobody waits any more.
+    // The data is held while it is being read, even if the request was cancelled.
     let reading = move || Ok((read_call(model, &head, tail, &limits)?, held));
     let (call, mut held) = gateway.background.run(all - behind, reading).await?;
     let kept = if behind > 0 { all } else { 0 };
@@ -84,7 +84,7 @@ async fn read(
     }
 }
 
-/// Returns the JSON of a request, and the binary data behind it.
+/// Returns the JSON of a request, and the binary data after it.
 fn parted(
     gateway: &Gateway,
     length: Option<usize>,

@@ -1,4 +1,4 @@
-//! Objects of JSON, and nothing in their place.
+//! JSON objects without alternatives.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-/// A value that is read of an object: a list of the values of its fields, which derived types take as
-/// well, is refused.
+/// A value read from a JSON object. A list of field values, which derived types also accept, is
+/// refused.
 #[derive(Default)]
 pub(super) struct JsonObject<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! Raw requests: a body that is the values of a model's one input, and nothing else.
+//! Raw requests: the body has only the values of a model's single input.
 
 use divisi_inference::bounds::RequestBounds;
 use divisi_inference::error::ServiceError;
@@ -7,10 +7,11 @@ use divisi_inference::protocol::{
 };
 use divisi_inference::service::ModelDescription;
 
-/// Reads a request whose body is the input of one sample. The outputs are sent as binary data, too.
+/// Reads a request whose body is the input of one sample. The outputs are sent as binary data too.
 ///
 /// # Errors
-/// The model has other inputs than one of numbers, or the bytes are not a sample of it.
+/// Returns an error if the model has several inputs or one of strings, or if the bytes are not a
+/// sample.
 pub(super) fn read_raw(
     model: ModelId,
     described: &ModelDescription,
@@ -45,15 +46,15 @@ pub(super) fn read_raw(
     Ok(call)
 }
 
-/// Returns the first dimension of the one sample of a model, where its tensors have one more than their
-/// specifications: `None` within where it is open.
+/// Returns the first dimension of a sample, if the model's tensors have one more dimension than
+/// their specifications: the inner `None` if it is open.
 fn rows(described: &ModelDescription) -> Option<Option<usize>> {
     let is_open = described.one_sample && described.exactly.is_none();
     let rows = described.exactly.or((!is_open).then_some(1));
     described.batch.map(|_| rows)
 }
 
-/// Returns the dimensions of a tensor of so many bytes, of which one may be open.
+/// Returns the dimensions of a tensor of this many bytes, one of which may be open.
 fn closed_dims(sizes: &[Option<usize>], bytes: usize, size: usize) -> Option<Vec<usize>> {
     let mut known = sizes.iter().flatten();
     let known = known.try_fold(size, |all, &size| all.checked_mul(size))?;

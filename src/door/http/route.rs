@@ -30,12 +30,12 @@ pub(super) enum Route {
     GpuRegionRegister,
     GpuRegionUnregister(String),
     Metrics,
-    /// A part of the protocol that is not served, by its name.
+    /// A part of the protocol that is not supported, by its name.
     Unsupported(&'static str),
 }
 
 impl Route {
-    /// Returns the role that the call needs, or `None` where it needs no key.
+    /// Returns the role that the call requires, or `None` if it needs no key.
     pub(super) fn role(&self) -> Option<KeyRole> {
         match self {
             Route::Live | Route::Ready => None,
@@ -58,10 +58,10 @@ impl Route {
     }
 }
 
-/// Finds the call of a method and path.
+/// Returns the call for a method and a path.
 ///
 /// # Errors
-/// There is none, or the path is no text.
+/// Returns an error if there is no such call or the path is not valid text.
 pub(super) fn route(method: &Method, path: &str, scope: HttpScope) -> Result<Route, ServiceError> {
     let parts = path.trim_matches('/').split('/');
     let parts = parts.map(|part| percent_decode_str(part).decode_utf8());
@@ -79,7 +79,7 @@ pub(super) fn route(method: &Method, path: &str, scope: HttpScope) -> Result<Rou
     of_method(method, &Method::GET, get)
 }
 
-/// Returns the methods that a path is served by.
+/// Returns the methods that a path supports.
 pub(super) fn allowed(path: &str, scope: HttpScope) -> &'static str {
     match route(&Method::GET, path, scope) {
         Ok(_) => "GET, HEAD",
@@ -91,7 +91,7 @@ fn unknown(path: &str) -> ServiceError {
     ServiceError::new(ErrorKind::NotFound, format!("no path `{path}` is served"))
 }
 
-/// Returns the route if the method is the expected one; HEAD is as good as GET.
+/// Returns the route if the method is the expected one; HEAD is treated as GET.
 fn of_method(method: &Method, expected: &Method, route: Route) -> Result<Route, ServiceError> {
     let fits = method == expected || (method == Method::HEAD && expected == Method::GET);
     match fits {
@@ -118,7 +118,7 @@ fn protocol(method: &Method, parts: &[&str]) -> Option<Result<Route, ServiceErro
     Some(of_method(method, &expected, route))
 }
 
-/// Returns the settings that are not served, whatever the method.
+/// Returns the unsupported settings, for any method.
 fn settings(parts: &[&str]) -> Option<Route> {
     match parts {
         ["logging"] => Some(Route::Unsupported("log settings")),

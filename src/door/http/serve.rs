@@ -1,4 +1,4 @@
-//! A connection of HTTP: its requests one after another, each with an answer.
+//! Serves HTTP connections: one request after another.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -27,18 +27,18 @@ use super::body::ChunkedBody;
 use super::route::{allowed, route};
 use super::worded::{WordedIo, last_answer};
 
-/// The header that says whose trace a call is part of.
+/// The header with the trace of a call.
 const TRACE_PARENT: &str = "traceparent";
 
-/// The name of heads that are no request in records.
+/// The name of invalid request heads in records.
 const HEAD: &str = "head";
 
-/// The part of the protocol that is served at an address.
+/// The part of the protocol served at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HttpScope {
-    /// All of it.
+    /// The whole protocol.
     Protocol,
-    /// The metrics alone.
+    /// Only the metrics.
     Metrics,
 }
 
@@ -89,10 +89,10 @@ struct ConnectedClient {
 }
 
 impl ConnectedClient {
-    /// Serves what the client and the server say on a connection, be it under TLS or not.
+    /// Serves a connection, with or without TLS.
     ///
-    /// A connection that is left to its client may have a request on its way. So one that the server
-    /// ends answers one request more, and tells its client that this was the last one.
+    /// An idle connection may have a request on its way. So a connection that the server ends
+    /// answers one more request, and announces in the answer that it closes.
     async fn serve(
         self,
         gateway: Arc<Gateway>,
@@ -133,7 +133,7 @@ impl ConnectedClient {
             .header_read_timeout(None);
         let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
         let note = |ended: hyper::Result<()>| {
-            // How a connection ended its client knows, or does not care, unless it left an answer lying.
+            // The client knows how its connection ended, unless it did not read an answer.
             if ended.is_err_and(|error| is_unread(&error)) {
                 let error = ServiceError::new(ErrorKind::Slow, Unread);
                 unread.refuse((HTTP, peer), CONNECTION, error.kind().http(), &error);
@@ -145,7 +145,7 @@ impl ConnectedClient {
             ended = connection.as_mut() => return note(ended),
             () = goes => {}
         }
-        // A request that has not come whole by now is not waited for.
+        // An incomplete request is not awaited.
         if phase.has_begun() {
             connection.as_mut().graceful_shutdown();
             note(connection.await);
@@ -153,7 +153,7 @@ impl ConnectedClient {
     }
 }
 
-/// Tells a client that its connection ends with this answer.
+/// Announces that the connection closes after this answer.
 fn say_last(response: &mut Response<ChunkedBody>) {
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(header::CONNECTION, close);
@@ -202,7 +202,7 @@ async fn respond(
     })
 }
 
-/// Tells a client that there are too many connections.
+/// Refuses a client because there are too many connections.
 async fn turn_away(mut stream: tokio::net::TcpStream) {
     let error = too_many_connections();
     let _ = stream

@@ -1,4 +1,4 @@
-//! The answers in JSON, as the protocol has them.
+//! The JSON answers of the protocol.
 
 use divisi_runtime::tensor::TensorSpec;
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub(super) struct ModelView<'a> {
 }
 
 impl<'a> ModelView<'a> {
-    /// The model that was asked for as `asked`.
+    /// Creates the view of a model for the request `asked`.
     pub(super) fn of(model: &'a ModelDescription, asked: &ModelId) -> Self {
         let rows = rows(model);
         ModelView {

@@ -1,5 +1,5 @@
-//! Words for the errors that hyper tells by itself. A head that it cannot read it answers with a
-//! status alone, one that does not come in time not at all; clients of the protocol expect JSON.
+//! Adds error messages to errors that hyper reports itself. For an invalid head hyper sends only a
+//! status, and for a late one nothing; clients of the protocol expect JSON.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,22 +13,22 @@ use divisi_inference::error::{ErrorKind, ServiceError};
 
 use super::answer::error_bytes;
 
-/// The most bytes of an answer that hyper makes.
+/// The maximum size of an answer by hyper in bytes.
 const MOST: usize = 256;
 
-/// A connection whose bare errors get words.
+/// A connection whose bare errors get messages.
 pub(super) struct WordedIo<S, T> {
     inner: S,
-    /// Is told of each error, with its status.
+    /// Called for each error with its status.
     told: T,
-    /// An answer that is being written in place of one, and how long that one is.
+    /// A replacement answer that is being written, and the length of the original.
     instead: Option<(Bytes, usize)>,
-    /// Whether something waits to be written.
+    /// Whether data is waiting to be written.
     is_full: bool,
 }
 
 impl<S, T> WordedIo<S, T> {
-    /// Gives words to the errors on a connection, and tells `told` of them.
+    /// Adds messages to the errors on a connection, and reports them to `told`.
     pub(super) fn new(inner: S, told: T) -> Self {
         WordedIo {
             inner,
@@ -39,7 +39,7 @@ impl<S, T> WordedIo<S, T> {
     }
 }
 
-/// Returns the status of an answer that is a bare error, and its words.
+/// Returns the status of a bare error and its message.
 fn bare_error(answer: &[u8]) -> Option<(u16, ServiceError)> {
     let text = std::str::from_utf8(answer.get(..answer.len().min(MOST + 1))?).ok()?;
     let rest = text.strip_prefix("HTTP/1.1 ")?;
@@ -59,7 +59,7 @@ fn bare_error(answer: &[u8]) -> Option<(u16, ServiceError)> {
     Some((status, ServiceError::new(kind, words)))
 }
 
-/// Returns the answer that tells an error before the connection ends.
+/// Returns the answer that reports an error before the connection ends.
 pub(super) fn last_answer(status: u16, error: &ServiceError) -> Bytes {
     let code = StatusCode::from_u16(status).ok();
     let reason = code.and_then(|code| code.canonical_reason());
@@ -73,15 +73,15 @@ pub(super) fn last_answer(status: u16, error: &ServiceError) -> Bytes {
     [head.as_bytes(), &body].concat().into()
 }
 
-/// Whether a head did not come in time, by the error of [`TimedIo`](crate::net::TimedIo). A client that
-/// sent nothing is told nothing.
+/// Returns whether a head was late, by the error of [`TimedIo`](crate::net::TimedIo). A client that
+/// sent nothing gets no answer.
 fn is_late(error: &io::Error) -> bool {
     let is_bare = error.raw_os_error().is_none() && error.get_ref().is_none();
     is_bare && error.kind() == io::ErrorKind::TimedOut
 }
 
 impl<S: AsyncWrite + Unpin, T: Fn(u16, &ServiceError)> WordedIo<S, T> {
-    /// Writes the answer that stands in place of another.
+    /// Writes the replacement answer.
     fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let Some((answer, of)) = &mut self.instead else {
             return Poll::Ready(Ok(0));
@@ -98,13 +98,13 @@ impl<S: AsyncWrite + Unpin, T: Fn(u16, &ServiceError)> WordedIo<S, T> {
         Poll::Ready(Ok(of))
     }
 
-    /// Tells a client that its head did not come in time, as far as the connection takes that at once.
+    /// Reports a late head to the client, as far as the connection accepts it at once.
     fn tell_late(&mut self, context: &mut Context<'_>) {
         let words = "the head of the request did not arrive in time";
         let error = ServiceError::new(ErrorKind::Slow, words);
         let status = error.kind().http();
         (self.told)(status, &error);
-        // Within an answer that still lies here no other one can be told.
+        // Within a pending answer no other one can be sent.
         if !self.is_full {
             let answer = last_answer(status, &error);
             let _ = Pin::new(&mut self.inner).poll_write(context, &answer);
@@ -156,7 +156,7 @@ impl<S: AsyncWrite + Unpin, T: Fn(u16, &ServiceError) + Unpin> AsyncWrite for Wo
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        // A bare error is written in one part.
+        // hyper writes a bare error in one part.
         if let [part] = parts {
             return self.poll_write(context, part);
         }

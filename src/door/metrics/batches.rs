@@ -1,4 +1,4 @@
-//! The batches that ran, by their sizes.
+//! The executed batches by size.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use divisi_runtime::lock::Leaf;
 
 use super::timed::TimedCount;
 
-/// The sizes that are told apart; batches of any further size are left out.
+/// The number of distinct sizes; batches of further sizes are left out.
 const MOST_SIZES: usize = 256;
 
 /// The batches of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BatchStatistics {
-    /// Their samples.
+    /// The number of samples.
     pub size: u64,
-    /// Their copying in.
+    /// The time of copying inputs.
     pub input: TimedCount,
-    /// Their computing.
+    /// The time of computing.
     pub compute: TimedCount,
-    /// Their combining.
+    /// The time of combining outputs.
     pub output: TimedCount,
 }
 
@@ -28,8 +28,8 @@ pub(crate) struct BatchStatistics {
 pub(super) struct BatchTally(Leaf<BTreeMap<usize, BatchStatistics>>);
 
 impl BatchTally {
-    /// Counts the batches of a request's runs, and returns how many they are. Where a request is one
-    /// sample for clients, its runs are a batch of one, as Triton counts what it cannot batch.
+    /// Counts the batches of a request's runs, and returns their number. If a request is one sample
+    /// for clients, its runs are a batch of one, as Triton counts models without batching.
     pub(super) fn count<'r>(
         &self,
         runs: impl Iterator<Item = &'r StepRun>,
@@ -42,8 +42,8 @@ impl BatchTally {
         last.inspect(|run| self.add(1, run)).map_or(0, |_| 1)
     }
 
-    /// Counts the batches whose first rows are those of runs: so each batch is counted once, whoever
-    /// shares it.
+    /// Counts the batches whose first rows are those of runs, so that a shared batch is counted
+    /// once.
     fn count_begun<'r>(&self, runs: impl Iterator<Item = &'r StepRun>) -> u64 {
         let begun = runs.filter_map(|run| Some((run.batch.filter(|b| b.is_first)?.samples, run)));
         let mut count = 0;

@@ -1,10 +1,10 @@
-//! The time of an ensemble within another one, of the runs of its steps.
+//! The times of an ensemble nested in another one, from the runs of its steps.
 
 use std::time::Duration;
 
 use divisi_engine::serving::StepRun;
 
-/// The parts of a time: each moment counts once, whatever runs beside it.
+/// The parts of a time: each moment counts once, even if several runs overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct InnerTimes {
     pub(super) queue: Duration,
@@ -13,12 +13,13 @@ pub(super) struct InnerTimes {
     pub(super) output: Duration,
 }
 
-/// The kinds of moments, those that count before others first.
+/// The number of kinds of time, in order of precedence.
 const KINDS: usize = 3;
 
 impl InnerTimes {
-    /// Returns the times of runs, from the arrival of the first to the end of the last. A moment in
-    /// which one of them computes is computing, else copying in, else handing on, else waiting.
+    /// Returns the times of runs, from the arrival of the first to the end of the last. A moment
+    /// counts as computing if any run computes, else as copying in, else as handing on, else as
+    /// waiting.
     pub(super) fn of<'r>(runs: impl Iterator<Item = &'r StepRun>) -> Self {
         let mut marks: Vec<(Duration, usize, isize)> = Vec::new();
         let mut span: Option<(Duration, Duration)> = None;
@@ -49,7 +50,7 @@ impl InnerTimes {
     }
 }
 
-/// Returns the time in which each kind is the first of those that are under way.
+/// Returns the time for which each kind takes precedence.
 fn by_kind(mut marks: Vec<(Duration, usize, isize)>, first: Duration) -> [Duration; KINDS] {
     marks.sort_unstable();
     let (mut times, mut under_way, mut at) = ([Duration::ZERO; KINDS], [0; KINDS], first);
@@ -94,7 +95,7 @@ mod tests {
                 vec![run(0, [1, 0, 3, 0]), run(6, [1, 1, 1, 1])],
                 [4, 1, 4, 1],
             ),
-            // Beside each other.
+            // Overlapping.
             (
                 vec![run(0, [0, 1, 9, 0]), run(0, [4, 2, 3, 2])],
                 [0, 1, 9, 1],

@@ -1,5 +1,5 @@
-//! Counts of what was asked and how it went: the statistics of the protocol, and the same in
-//! Prometheus' text format under the names that Triton has for them.
+//! Counts of requests and their outcomes: the statistics of the protocol, and Triton's metrics in
+//! Prometheus' text format.
 
 mod batches;
 mod inner;

@@ -7,7 +7,7 @@ use divisi_inference::service::Gauge;
 use super::tally::ModelStatistics;
 use super::timed::TimedCount;
 
-/// A metric of models: its name, help, whether it counts, and its value.
+/// A metric of models: its name, its help, whether it is a counter, and its value.
 type ModelMetric = (
     &'static str,
     &'static str,
@@ -19,7 +19,7 @@ fn micros(counted: TimedCount) -> u64 {
     counted.ns / 1000
 }
 
-/// The metrics of models, named as Triton names them.
+/// The metrics of models, with Triton's names.
 const METRICS: [ModelMetric; 13] = [
     (
         "nv_inference_request_success",
@@ -132,7 +132,7 @@ fn failures(text: &mut String, models: &[ModelStatistics]) {
     }
 }
 
-/// Appends metrics that came by themselves; those of one name lie one after another.
+/// Appends other metrics; those with the same name are adjacent.
 fn others(text: &mut String, gauges: &[Gauge]) {
     let mut last = "";
     for gauge in gauges {
@@ -146,7 +146,7 @@ fn others(text: &mut String, gauges: &[Gauge]) {
     }
 }
 
-// Writing to a text does not fail.
+// Writing to a string cannot fail.
 
 fn head(text: &mut String, name: &str, help: &str, counts: bool) {
     let kind = if counts { "counter" } else { "gauge" };

@@ -23,52 +23,52 @@ pub(crate) struct ModelStatistics {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// When the last answer was, in milliseconds of Unix time.
+    /// The time of the last answer in milliseconds of Unix time.
     pub last: u64,
     /// Samples answered.
     pub samples: u64,
-    /// Batches that were run, or requests where it is no single model.
+    /// The number of executed batches, or of requests if it is not a single model.
     pub executions: u64,
     /// Requests answered.
     pub success: TimedCount,
     /// Requests that failed, or were refused.
     pub fail: TimedCount,
-    /// The same by reason.
+    /// The failures by reason.
     pub reasons: Vec<(&'static str, u64)>,
-    /// Their waiting.
+    /// The time in the queue.
     pub queue: TimedCount,
-    /// Their copying in.
+    /// The time of copying inputs.
     pub input: TimedCount,
-    /// Their computing.
+    /// The time of computing.
     pub compute: TimedCount,
-    /// Their combining.
+    /// The time of combining outputs.
     pub output: TimedCount,
-    /// Requests answered by what was kept.
+    /// Requests answered from the cache.
     pub hits: TimedCount,
-    /// Requests whose answers were looked for and not there.
+    /// Requests whose answers were not in the cache.
     pub misses: TimedCount,
-    /// The batches that ran, by their sizes: its own, and those of its members that are no models
-    /// by themselves.
+    /// The executed batches by size: its own, and those of members that are not models by
+    /// themselves.
     pub batches: Vec<BatchStatistics>,
-    /// Requests that wait for their first batch, or are under way where nobody tells when that begins.
+    /// Requests waiting for their first batch, or in progress if the start of batches is unknown.
     pub pending: u64,
 }
 
-/// How the kept answers took part in a request, and how long that took.
+/// The use of the cache for a request, and the lookup time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheUse {
-    /// Nobody looked.
+    /// The cache was not used.
     None,
-    /// The answer was there.
+    /// The answer was cached.
     Hit(Duration),
-    /// It was not.
+    /// The answer was not cached.
     Miss(Duration),
 }
 
-/// The reasons of failures, as Triton names them.
+/// The reasons of failures, with Triton's names.
 const REASONS: [&str; 4] = ["REJECTED", "CANCELED", "BACKEND", "OTHER"];
 
-/// Counts what happens to the requests of a version of a model.
+/// Counts the requests of a version of a model.
 #[derive(Debug, Default)]
 pub(crate) struct ModelTally {
     last: AtomicU64,
@@ -88,7 +88,7 @@ pub(crate) struct ModelTally {
 }
 
 impl ModelTally {
-    /// Counts a request that begins; what it returns counts its end.
+    /// Counts the start of a request; the returned value counts its end.
     pub(crate) fn begin(self: &Arc<Self>) -> RequestTally {
         self.pending.fetch_add(1, Ordering::Relaxed);
         RequestTally {
@@ -102,7 +102,7 @@ impl ModelTally {
         self.success.add(took);
         self.last.fetch_max(now(), Ordering::Relaxed);
         match cache {
-            // As Triton counts: a kept answer waits in a queue for no time.
+            // As in Triton, a cached answer has no queue time.
             CacheUse::Hit(took) => {
                 self.queue.add(Duration::ZERO);
                 return self.hits.add(took);
@@ -118,8 +118,8 @@ impl ModelTally {
         self.executions.fetch_add(batches, Ordering::Relaxed);
     }
 
-    /// Counts the runs for a request to another model, of which this one does a step: one request,
-    /// with the times of the run that ended last, which failed where one of them did.
+    /// Counts the runs for a request to another model that uses this one as a step: one request
+    /// with the times of the run that ended last. It failed if any run failed.
     fn ran<'r>(
         &self,
         last: &StepRun,
@@ -145,8 +145,8 @@ impl ModelTally {
         self.last.fetch_max(now(), Ordering::Relaxed);
     }
 
-    /// Counts the runs for a request to an ensemble that this one is within: one request, with the time
-    /// from its first step on, which failed where one of them did.
+    /// Counts the runs for a request to an ensemble that contains this one: one request with the
+    /// time since its first step. It failed if any run failed.
     fn ran_within<'r>(&self, runs: impl Iterator<Item = &'r StepRun> + Clone, one_sample: bool) {
         let times = InnerTimes::of(runs.clone());
         if let Some(why) = runs.clone().find_map(|run| run.failed) {
@@ -201,7 +201,7 @@ impl ModelTally {
     }
 }
 
-/// Returns the rows that the step with the most of them was run for.
+/// Returns the largest number of rows of a step.
 fn most_rows<'r>(runs: impl Iterator<Item = &'r StepRun>) -> u64 {
     let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
     for run in runs {
@@ -210,13 +210,13 @@ fn most_rows<'r>(runs: impl Iterator<Item = &'r StepRun>) -> u64 {
     rows.into_values().max().unwrap_or_default() as u64
 }
 
-/// Returns the milliseconds of Unix time.
+/// Returns the current Unix time in milliseconds.
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |since| since.as_millis() as u64)
 }
 
-/// A request that is under way. Dropped before its end, it was given up by its client.
+/// A request in progress. If it is dropped before its end, its client cancelled it.
 #[derive(Debug)]
 pub(crate) struct RequestTally {
     of: Arc<ModelTally>,
@@ -225,14 +225,14 @@ pub(crate) struct RequestTally {
 }
 
 impl RequestTally {
-    /// Another version of the model answers it: it counts there.
+    /// Counts the request for another version of the model, which answers it.
     pub(crate) fn goes_to(&mut self, other: Arc<ModelTally>) {
         other.pending.fetch_add(1, Ordering::Relaxed);
         self.of.pending.fetch_sub(1, Ordering::Relaxed);
         self.of = other;
     }
 
-    /// Counts its end, and the batches that are the model's own.
+    /// Counts its end, and the model's own batches.
     pub(crate) fn end(mut self, outcome: Result<(&InferenceAnswer, CacheUse, u64), &ServiceError>) {
         self.over = true;
         match outcome {
@@ -254,14 +254,14 @@ impl Drop for RequestTally {
     }
 }
 
-/// The tallies of all versions of models that were asked or described.
+/// The tallies of all versions of models that were requested or described.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
     by_model: SharedLeaf<BTreeMap<(String, String), Arc<ModelTally>>>,
 }
 
 impl Tallies {
-    /// Returns the tally of a version of a model that is served.
+    /// Returns the tally of a served version of a model.
     pub(crate) fn of(&self, model: &ModelDescription) -> Arc<ModelTally> {
         let known = self.by_model.read();
         let key =
@@ -278,9 +278,9 @@ impl Tallies {
         Arc::clone(self.by_model.write().entry(key).or_default())
     }
 
-    /// Counts the runs of an answered request's steps, each at the model that does it, and at the
-    /// ensembles within which it does. Returns the batches that
-    /// are its own: those that it began, or one where it is no single model.
+    /// Counts the runs of an answered request's steps for their models, and for the ensembles that
+    /// contain them. Returns the request's own batches: those that it started, or one if it is not
+    /// a single model.
     pub(crate) fn count_runs(&self, model: &ModelDescription, runs: &[StepRun]) -> u64 {
         for inner in &model.inner {
             let own = runs.iter().filter(|run| inner.steps.contains(&run.step));
@@ -292,8 +292,8 @@ impl Tallies {
         self.count_steps(model, runs).unwrap_or(1)
     }
 
-    /// Counts runs likewise, and returns the batches that are the model's own, or `None` where it is no
-    /// single model.
+    /// Counts the runs for the models of their steps. Returns the model's own batches, or `None` if
+    /// it is not a single model.
     fn count_steps(&self, model: &ModelDescription, runs: &[StepRun]) -> Option<u64> {
         let mut own = None;
         let tally = self.of(model);
@@ -335,8 +335,7 @@ impl Tallies {
 }
 
 impl RunCounter for Tallies {
-    /// Counts them as Triton does: a model that did its step was executed, whatever became of the
-    /// request.
+    /// Counts as Triton does: a model that ran its step was executed, even if the request failed.
     fn count(&self, model: &ModelDescription, runs: &[StepRun]) {
         if let Some(batches) = self.count_steps(model, runs) {
             let executions = &self.of(model).executions;

@@ -1,19 +1,19 @@
-//! How often something happened, and how long it took.
+//! Counts of events with their total time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often something happened, and how long it took in all.
+/// The number of events and their total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimedCount {
-    /// How often.
+    /// The number of events.
     pub count: u64,
-    /// Nanoseconds in all.
+    /// The total time in nanoseconds.
     pub ns: u64,
 }
 
 impl TimedCount {
-    /// Counts one that took so long.
+    /// Counts an event of this duration.
     pub(super) fn add(&mut self, time: Duration) {
         self.count += 1;
         self.ns = self.ns.saturating_add(nanoseconds(time));
@@ -24,7 +24,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A [`TimedCount`] that is counted from any thread.
+/// A [`TimedCount`] for use by several threads.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     count: AtomicU64,
@@ -32,13 +32,13 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// Counts one that took so long.
+    /// Counts an event of this duration.
     pub(super) fn add(&self, time: Duration) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.ns.fetch_add(nanoseconds(time), Ordering::Relaxed);
     }
 
-    /// Returns what was counted.
+    /// Returns the current count.
     pub(super) fn read(&self) -> TimedCount {
         TimedCount {
             count: self.count.load(Ordering::Relaxed),

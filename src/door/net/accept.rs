@@ -1,4 +1,4 @@
-//! Taking connections, up to a bound, until the server ends.
+//! Accepts connections up to a bound until the server shuts down.
 
 use std::future::Future;
 use std::io;
@@ -18,40 +18,40 @@ use divisi_inference::error::{ErrorKind, ServiceError};
 use super::ending::Ending;
 use super::presence::{OpenConnections, Presence};
 
-/// Pause after the system had no room for a connection.
+/// The pause after the system had no room for a connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Between two notices that file descriptors are lacking.
+/// The time between two notices about missing file descriptors.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// The most connections that are taken after the server has begun to end: those that the system had
-/// made by then.
+/// The maximum number of connections accepted after shutdown has begun: those in the system's
+/// backlog.
 const LAST: usize = 4096;
 
-/// Bytes of answers that the system takes before it has sent those that it took earlier. It would take
-/// megabytes of each client that does not read, and its next requests would be computed meanwhile.
+/// The maximum unsent bytes of answers in the system's buffer. Otherwise it would buffer megabytes
+/// for each client that does not read, while its next requests are computed.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 << 10;
 
 /// The name of connections in records.
 pub(crate) const CONNECTION: &str = "connection";
 
-/// Returns the error of a connection that there is no place for.
+/// Returns the error of a refused connection.
 pub(crate) fn too_many_connections() -> ServiceError {
     ServiceError::new(ErrorKind::TooMany, "too many connections")
 }
 
-/// A connection that was taken.
+/// An accepted connection.
 pub(crate) struct AcceptedConnection {
     /// The connection.
     pub stream: TcpStream,
     /// The client's address.
     pub peer: SocketAddr,
-    /// Its place among the open connections, or `None` if none can make room.
+    /// Its place among the open connections, or `None` if no connection can be closed for it.
     pub presence: Option<Presence>,
 }
 
-/// Takes connections, and serves each in a task of its own.
+/// Accepts connections, and serves each in its own task.
 pub(crate) async fn accept<F>(
     listener: TcpListener,
     open: Arc<OpenConnections>,
@@ -89,8 +89,8 @@ pub(crate) async fn accept<F>(
     last_ones(listener).for_each(begin);
 }
 
-/// Returns the connections that the system has made and nobody has taken. When the listener closes,
-/// the system would reset them, and their requests would be lost.
+/// Returns the connections in the system's backlog. When the listener closes, the system would
+/// reset them and lose their requests.
 fn last_ones(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr)> {
     let listener = listener.into_std().ok();
     let next = move || {
@@ -101,13 +101,12 @@ fn last_ones(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAd
     std::iter::from_fn(next).take(LAST)
 }
 
-/// When the operator was last told that file descriptors are lacking.
+/// The time of the last notice about missing file descriptors.
 #[derive(Default)]
 struct DescriptorLack(Option<Instant>);
 
 impl DescriptorLack {
-    /// Returns whether file descriptors are lacking, by the error of the system, and tells it now and
-    /// then.
+    /// Returns whether the error is a lack of file descriptors, and reports it periodically.
     fn is_seen(&mut self, error: &io::Error, notices: &Notices) -> bool {
         let errno = Errno::from_io_error(error);
         let lacks = errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE].contains(&errno));
@@ -122,9 +121,9 @@ impl DescriptorLack {
     }
 }
 
-/// Sets the options of a connection. One that cannot have them is served as it is.
+/// Sets the options of a connection. Failures are ignored.
 fn prepare(stream: &TcpStream) {
-    // Answers are small and must not wait for each other.
+    // Small answers must not be delayed.
     let _ = stream.set_nodelay(true);
     #[cfg(target_os = "linux")]
     let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);

@@ -1,26 +1,26 @@
-//! The end of the server, as its connections are told of it.
+//! The shutdown signal for connections.
 
 use tokio::sync::watch;
 
-/// Tells connections that the server ends.
+/// Signals connections that the server shuts down.
 #[derive(Clone)]
 pub(crate) struct Ending(watch::Receiver<bool>);
 
 impl Ending {
-    /// Creates what tells and what is told.
+    /// Creates the sender and the receiver of the signal.
     pub(crate) fn new() -> (watch::Sender<bool>, Self) {
         let (tell, told) = watch::channel(false);
         (tell, Ending(told))
     }
 
-    /// Returns whether the server ends.
+    /// Returns whether the server is shutting down.
     pub(crate) fn has_come(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits until the server ends.
+    /// Waits until the server shuts down.
     pub(crate) async fn comes(&mut self) {
-        // Nobody there to tell it is the end, too.
+        // A dropped sender also means shutdown.
         let _ = self.0.wait_for(|ends| *ends).await;
     }
 }

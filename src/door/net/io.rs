@@ -1,5 +1,5 @@
-//! A connection that fails where its client is too slow: while it opens the connection, while it sends
-//! the head of a request, and while it leaves an answer lying.
+//! A connection with time limits for slow clients: while opening the connection, while sending a
+//! request's head, and while leaving an answer unread.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -17,8 +17,8 @@ use crate::limits::ServerLimits;
 
 use super::presence::Presence;
 
-/// Whether a request is being served on a connection of HTTP/1.1. The time for its first head counts
-/// from the connection on, that for a later one from the first byte of this.
+/// Whether a request is being served on an HTTP/1.1 connection. The time for the first head starts
+/// with the connection, for later ones with their first byte.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Phase(Arc<ServingPhase>);
 
@@ -29,18 +29,18 @@ struct ServingPhase {
 }
 
 impl Phase {
-    /// A request's head is there.
+    /// Records that a request's head has arrived.
     pub(crate) fn serves(&self) {
         self.0.heads.fetch_add(1, Ordering::Relaxed);
         self.0.serving.store(true, Ordering::Relaxed);
     }
 
-    /// It was answered.
+    /// Records that the request was answered.
     pub(crate) fn rests(&self) {
         self.0.serving.store(false, Ordering::Relaxed);
     }
 
-    /// Returns whether the head of a request has come.
+    /// Returns whether the head of a request has arrived.
     pub(crate) fn has_begun(&self) -> bool {
         self.next_head() > 0
     }
@@ -49,18 +49,18 @@ impl Phase {
         self.0.serving.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of the head that comes next.
+    /// Returns the number of the next head.
     fn next_head(&self) -> u64 {
         self.0.heads.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of the head that is waited for, or `None` while a request is served.
+    /// Returns the number of the awaited head, or `None` while a request is served.
     fn awaited_head(&self) -> Option<u64> {
         (!self.is_serving()).then(|| self.next_head())
     }
 }
 
-/// A time limit that is armed while something is waited for.
+/// A time limit that is armed while waiting.
 pub(crate) struct TimeLimit {
     clock: ConnectionClock,
     time: Duration,
@@ -77,12 +77,12 @@ impl TimeLimit {
         }
     }
 
-    /// That which was waited for is there.
+    /// Disarms the limit.
     pub(crate) fn disarm(&mut self) {
         self.until = None;
     }
 
-    /// Arms it, unless it is armed already, and returns whether it has passed.
+    /// Arms the limit if it is not armed, and returns whether it has passed.
     pub(crate) fn has_passed(&mut self, context: &mut Context<'_>) -> bool {
         let (time, clock) = (self.time, &self.clock);
         let until = self.until.get_or_insert_with(|| clock.sleep(time));
@@ -90,38 +90,38 @@ impl TimeLimit {
     }
 }
 
-/// The bytes by which clients open connections of HTTP/2.
+/// The length of the HTTP/2 connection preface.
 const PREFACE: usize = 24;
 
-/// The bytes that a client has to send within the time for heads.
+/// The bytes that a client must send within the time for heads.
 pub(crate) enum ExpectedBytes {
-    /// The heads of requests of HTTP/1.1.
+    /// The heads of HTTP/1.1 requests.
     Heads {
-        /// The phase, which tells when one is complete.
+        /// Knows when a head is complete.
         phase: Phase,
-        /// The number of the head that is on its way; `None` between requests.
+        /// The number of the partly received head; `None` between requests.
         begun: Option<u64>,
     },
-    /// The first bytes of HTTP/2.
+    /// The HTTP/2 preface.
     Preface {
-        /// Those that have not come.
+        /// The bytes that are missing.
         left: usize,
     },
 }
 
 impl ExpectedBytes {
-    /// Expects heads, where `phase` tells when one is complete.
+    /// Expects heads; `phase` knows when one is complete.
     pub(crate) fn heads(phase: Phase) -> Self {
         let begun = Some(0);
         ExpectedBytes::Heads { phase, begun }
     }
 
-    /// Expects the first bytes of HTTP/2.
+    /// Expects the HTTP/2 preface.
     pub(crate) fn preface() -> Self {
         ExpectedBytes::Preface { left: PREFACE }
     }
 
-    /// Notes that bytes have come. Returns whether something begins with them.
+    /// Records received bytes. Returns whether they start a head or preface.
     fn come(&mut self, bytes: usize) -> bool {
         match self {
             ExpectedBytes::Heads { phase, begun } => {
@@ -137,7 +137,7 @@ impl ExpectedBytes {
         }
     }
 
-    /// Returns whether the rest of something is waited for.
+    /// Returns whether more bytes are awaited.
     fn waits(&mut self) -> bool {
         match self {
             ExpectedBytes::Heads { phase, begun } => {
@@ -151,19 +151,19 @@ impl ExpectedBytes {
     }
 }
 
-/// See the module's text.
+/// A connection with time limits.
 pub(crate) struct TimedIo<S> {
     stream: S,
     presence: Presence,
     expected: ExpectedBytes,
-    /// Whether any byte has come.
+    /// Whether any byte has arrived.
     has_sent: bool,
     head: TimeLimit,
     read: TimeLimit,
 }
 
 impl<S> TimedIo<S> {
-    /// Limits the time for the bytes that are expected, and for reading.
+    /// Limits the time for the expected bytes, and for reading answers.
     pub(crate) fn new(
         stream: S,
         presence: Presence,
@@ -181,7 +181,7 @@ impl<S> TimedIo<S> {
         }
     }
 
-    /// Notes that bytes have come.
+    /// Records received bytes.
     fn come(&mut self, bytes: usize) {
         if !self.has_sent {
             self.has_sent = true;
@@ -192,7 +192,7 @@ impl<S> TimedIo<S> {
         }
     }
 
-    /// Returns why the connection ends, if the client was too slow.
+    /// Returns the error that ends the connection if the client was too slow.
     fn late(&mut self, context: &mut Context<'_>) -> Option<io::Error> {
         if !self.expected.waits() {
             self.head.disarm();
@@ -218,7 +218,7 @@ impl<S> TimedIo<S> {
     }
 }
 
-/// A client has left an answer lying for too long.
+/// The client left an answer unread for too long.
 #[derive(Debug, Error)]
 #[error("the client did not read its answer in time")]
 pub(crate) struct Unread;
@@ -227,7 +227,7 @@ fn unread() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, Unread)
 }
 
-/// Whether a connection ended because its client left an answer lying.
+/// Returns whether a connection ended because its client left an answer unread.
 pub(crate) fn is_unread(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut sources = std::iter::successors(Some(error), |error| error.source());
     sources.any(|error| {
@@ -241,12 +241,12 @@ fn slow() -> io::Error {
     io::Error::from(io::ErrorKind::TimedOut)
 }
 
-/// A client has sent nothing at all.
+/// The client sent no data.
 #[derive(Debug, Error)]
 #[error("the client sent no data")]
 struct SilentClient;
 
-/// Returns the error of a client that has asked nothing, so that nothing is answered.
+/// Returns the error for a client without any request, which gets no answer.
 fn silent() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, SilentClient)
 }

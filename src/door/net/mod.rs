@@ -1,5 +1,5 @@
-//! Connections: taken up to a bound, with time limits for clients that send or read slowly, or that
-//! are idle for too long.
+//! Connections: a bounded number, with time limits for clients that send or read slowly or are
+//! idle.
 
 mod accept;
 mod ending;

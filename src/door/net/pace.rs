@@ -1,4 +1,4 @@
-//! Bodies that come too slowly: each piece has to come in time, and all of them fast enough.
+//! Limits for slow bodies: each piece must arrive in time, and all of them at a minimum rate.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use crate::clock::{ClockWait, ConnectionClock};
 use crate::limits::ServerLimits;
 use divisi_inference::error::{ErrorKind, ServiceError};
 
-/// The pace of a body. A state machine without clock; its times count from the beginning of the body.
+/// The pace of a body. A state machine without a clock; times count from the start of the body.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyPace {
-    /// The time between two pieces, and the time in which no rate is expected.
+    /// The time between two pieces, and the initial time without a minimum rate.
     time: Duration,
-    /// Bytes a second.
+    /// The minimum rate in bytes per second.
     rate: usize,
     bytes: usize,
     last: Duration,
 }
 
 impl BodyPace {
-    /// Creates the pace of a body of which nothing has come.
+    /// Creates the pace of a body without received data.
     pub fn new(time: Duration, rate: usize) -> Self {
         BodyPace {
             time,
@@ -33,20 +33,20 @@ impl BodyPace {
         }
     }
 
-    /// Notes that more bytes have come by `now`.
+    /// Records bytes received by `now`.
     pub fn comes(&mut self, bytes: usize, now: Duration) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.last = now;
     }
 
-    /// Returns the time by which the next piece has to come.
+    /// Returns the deadline for the next piece.
     pub fn deadline(&self) -> Duration {
         let seconds = self.bytes as f64 / self.rate.max(1) as f64;
         let paced = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         self.last.min(paced).saturating_add(self.time)
     }
 
-    /// Returns the error of a body that came too slowly.
+    /// Returns the error of a slow body.
     fn error(&self) -> ServiceError {
         let (time, rate) = (self.time.as_secs_f64(), self.rate);
         let message = format!(
@@ -57,7 +57,7 @@ impl BodyPace {
     }
 }
 
-/// Waits for the pieces of a body only as long as its pace allows.
+/// Waits for the pieces of a body within its pace.
 pub(crate) struct PaceLimit {
     limits: BodyPace,
     clock: ConnectionClock,
@@ -71,7 +71,7 @@ struct PacedBody {
 }
 
 impl PaceLimit {
-    /// Creates the limit of a body that has not begun.
+    /// Creates the limit of a body that has not started.
     pub(crate) fn new(limits: &ServerLimits, clock: &ConnectionClock) -> Self {
         PaceLimit {
             clock: clock.clone(),
@@ -80,21 +80,21 @@ impl PaceLimit {
         }
     }
 
-    /// The body has come; another one may begin.
+    /// Ends the body; another one may start.
     pub(crate) fn ends(&mut self) {
         self.under_way = None;
     }
 
-    /// Notes that bytes have come.
+    /// Records received bytes.
     pub(crate) fn comes(&mut self, bytes: usize) {
         let body = begun(&mut self.under_way, self.limits, &self.clock);
         body.pace.comes(bytes, self.clock.now() - body.began);
     }
 
-    /// Waits for more.
+    /// Waits for more data.
     ///
     /// # Errors
-    /// The body comes too slowly.
+    /// Returns an error if the body is too slow.
     pub(crate) fn poll_wait(&mut self, context: &mut Context<'_>) -> Poll<ServiceError> {
         let body = begun(&mut self.under_way, self.limits, &self.clock);
         let deadline = body.began.checked_add(body.pace.deadline());
@@ -111,7 +111,7 @@ impl PaceLimit {
     }
 }
 
-/// Returns the body that is under way, which begins now if none is.
+/// Returns the current body, which starts now if there is none.
 fn begun<'a>(
     under_way: &'a mut Option<PacedBody>,
     pace: BodyPace,

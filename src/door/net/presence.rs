@@ -1,5 +1,5 @@
-//! The open connections of an address as they live: each knows whether it has been idle for too long,
-//! and whether it has to make room for a newcomer.
+//! The open connections of an address. Each knows whether it has been idle for too long, and
+//! whether it must make room for a new one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl OpenConnections {
         self.table.lock().len()
     }
 
-    /// Takes a connection. Where there is no room the first one that is idle or stalled is dropped;
+    /// Registers a connection. If there is no room, the first idle or stalled connection is closed;
     /// returns `None` if there is none.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Presence> {
         let dismissed = Arc::new(Notify::new());
@@ -54,7 +54,7 @@ impl OpenConnections {
         })))
     }
 
-    /// Drops the oldest connection that never sent a byte, if there is one.
+    /// Closes the oldest connection that never sent a byte, if there is one.
     pub(crate) fn drop_silent(&self) {
         let dropped = self.table.lock().drop_silent();
         if let Some(dropped) = dropped {
@@ -67,7 +67,7 @@ impl OpenConnections {
     }
 }
 
-/// An open connection; it leaves its address when the last of these is dropped.
+/// An open connection. It is removed when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Presence(Arc<PresentConnection>);
 
@@ -75,7 +75,7 @@ struct PresentConnection {
     all: Arc<OpenConnections>,
     number: ConnectionNumber,
     dismissed: Arc<Notify>,
-    /// Is told when a request ends.
+    /// Notified when a request ends.
     rests: Notify,
 }
 
@@ -86,18 +86,18 @@ impl Drop for PresentConnection {
 }
 
 impl Presence {
-    /// Notes that the first byte has come.
+    /// Records the first received byte.
     pub(crate) fn sends(&self) {
         self.0.all.table.lock().sends(self.0.number);
     }
 
-    /// Notes that a request is under way, until what is returned is dropped.
+    /// Marks a request as in progress until the returned value is dropped.
     pub(crate) fn begins(&self) -> RequestUnderWay {
         self.0.all.table.lock().begins(self.0.number);
         RequestUnderWay(self.clone())
     }
 
-    /// Notes that more of a request is waited for, until what is returned is dropped.
+    /// Marks more of a request as awaited until the returned value is dropped.
     pub(crate) fn waits(&self) -> BodyWait {
         let now = self.0.all.now();
         self.0.all.table.lock().waits(self.0.number, now);
@@ -114,7 +114,7 @@ impl Presence {
         self.0.all.table.lock().is_cut(self.0.number)
     }
 
-    /// Waits until the connection has to make room for a newcomer, or was idle for `time`.
+    /// Waits until the connection must make room for a new one, or was idle for `time`.
     pub(crate) async fn makes_room(&self, time: Duration) {
         tokio::select! {
             () = self.0.dismissed.notified() => {}
@@ -122,8 +122,8 @@ impl Presence {
         }
     }
 
-    /// Waits until the connection has to go: as [`Presence::makes_room`] says, or once it is idle for
-    /// `last` while the server ends.
+    /// Waits until the connection must close: as in [`Presence::makes_room`], or when it is idle
+    /// for `last` while the server shuts down.
     pub(crate) async fn goes(&self, time: Duration, ending: &mut Ending, last: Duration) {
         tokio::select! {
             () = self.makes_room(time) => {}
@@ -131,7 +131,7 @@ impl Presence {
         }
     }
 
-    /// Waits until no request was under way for `time`, counted from now on at the earliest.
+    /// Waits until no request was in progress for `time`, counted from now on at the earliest.
     pub(crate) async fn rests(&self, time: Duration) {
         let clock = &self.0.all.clock;
         let from = clock.now();
@@ -145,7 +145,7 @@ impl Presence {
             if until <= clock.now() {
                 return;
             }
-            // It may be later by then, and is never earlier.
+            // The time can move later meanwhile, but never earlier.
             clock.sleep_until(until).await;
         }
     }
@@ -167,7 +167,7 @@ impl Drop for RequestUnderWay {
 pub(crate) struct BodyWait(Presence);
 
 impl BodyWait {
-    /// See [`Presence::is_cut`].
+    /// Returns the result of [`Presence::is_cut`].
     pub(crate) fn is_cut(&self) -> bool {
         self.0.is_cut()
     }

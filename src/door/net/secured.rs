@@ -12,8 +12,8 @@ use crate::limits::ServerLimits;
 use super::ending::Ending;
 use super::presence::Presence;
 
-/// Agrees with a client on TLS. Returns `None` if that fails, takes too long, or the connection has to
-/// go; a client that speaks TLS is told why by the protocol itself.
+/// Negotiates TLS with a client. Returns `None` if that fails, takes too long, or the connection
+/// must close. TLS itself reports errors to the client.
 pub(crate) async fn secured(
     stream: TcpStream,
     config: Arc<ServerConfig>,

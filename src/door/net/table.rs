@@ -1,5 +1,5 @@
-//! The open connections of an address, and which of them makes room for a newcomer. A state machine
-//! without clock and lock.
+//! The open connections of an address, and which one is closed for a new connection. A state
+//! machine without clock or lock.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -7,32 +7,32 @@ use std::time::Duration;
 /// The number of a connection in its [`ConnectionTable`].
 pub type ConnectionNumber = u64;
 
-/// Up to a bound, the open connections, each with a `T` by which it is told that it was dropped.
+/// The open connections up to a bound, each with a `T` that signals that it was closed.
 ///
-/// Those that never sent a byte are dropped first, and of these the oldest; then the one that has been
-/// idle the longest; then the one whose request has not come whole and of which nothing has come for
-/// the longest time, if that is long enough. A connection whose request is whole is never dropped.
+/// Connections that never sent a byte are closed first, the oldest of them first; then the one that
+/// has been idle the longest; then the one with an incomplete request that has received nothing for
+/// the longest time, if that is long enough. A connection with a complete request is never closed.
 #[derive(Debug)]
 pub struct ConnectionTable<T> {
     most: usize,
-    /// The time without a byte after which a request that is not whole makes room.
+    /// The time without a byte after which an incomplete request makes room.
     stalled: Duration,
     next: ConnectionNumber,
     members: HashMap<ConnectionNumber, KeptConnection<T>>,
-    /// The connections that have not been dropped.
+    /// The number of connections that were not closed.
     held: usize,
-    /// Those of them that may have to make room: the first one is dropped first.
+    /// The connections that may be closed, the first one first.
     ranks: BTreeSet<RoomRank>,
 }
 
-/// The rank of a connection among those that make room, by a time and its number.
+/// The rank of a connection among those that make room, by time and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RoomRank {
-    /// It is idle since then, and has never sent a byte.
+    /// Idle since this time, without ever having sent a byte.
     Silent(Duration, ConnectionNumber),
-    /// It is idle since then.
+    /// Idle since this time.
     Idle(Duration, ConnectionNumber),
-    /// It waits since then for more of a request.
+    /// Waiting for more of a request since this time.
     Receiving(Duration, ConnectionNumber),
 }
 
@@ -49,17 +49,17 @@ impl RoomRank {
 #[derive(Debug)]
 struct KeptConnection<T> {
     number: ConnectionNumber,
-    /// `None` once the connection was dropped.
+    /// `None` once the connection was closed.
     tell: Option<T>,
     has_sent: bool,
     requests: usize,
-    /// Those of them of which more is waited for.
+    /// The number of requests that wait for more data.
     waits: usize,
-    /// The time since when no request is under way.
+    /// The time since when no request is in progress.
     since: Duration,
-    /// The time since when more is waited for.
+    /// The time since when more data is awaited.
     waits_since: Duration,
-    /// Whether it was dropped while it was receiving.
+    /// Whether it was closed while it was receiving.
     is_cut: bool,
 }
 
@@ -68,12 +68,12 @@ impl<T> KeptConnection<T> {
         self.requests == 0
     }
 
-    /// Returns whether it has requests, and more of each is waited for.
+    /// Returns whether it has requests and all of them wait for more data.
     fn is_receiving(&self) -> bool {
         !self.is_idle() && self.waits >= self.requests
     }
 
-    /// Returns its rank among those that make room, or `None` if it is not among them.
+    /// Returns its rank among those that make room, or `None` if it makes none.
     fn rank(&self) -> Option<RoomRank> {
         self.tell.as_ref()?;
         match (self.is_idle(), self.has_sent) {
@@ -87,18 +87,18 @@ impl<T> KeptConnection<T> {
     }
 }
 
-/// A connection that was taken.
+/// A registered connection.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EnteredConnection<T> {
     /// Its number.
     pub number: ConnectionNumber,
-    /// The connection that was dropped to make room, if there had to be one.
+    /// The connection that was closed to make room, if any.
     pub dropped: Option<T>,
 }
 
 impl<T> ConnectionTable<T> {
-    /// Creates an empty table for at most `most` connections. A request that is not whole makes room
-    /// once nothing of it has come for the time `stalled`.
+    /// Creates an empty table for at most `most` connections. An incomplete request makes room once
+    /// nothing has arrived for the time `stalled`.
     pub fn new(most: usize, stalled: Duration) -> Self {
         ConnectionTable {
             most,
@@ -110,7 +110,7 @@ impl<T> ConnectionTable<T> {
         }
     }
 
-    /// Returns the number of open connections, without those that were dropped.
+    /// Returns the number of open connections, without closed ones.
     pub fn len(&self) -> usize {
         self.held
     }
@@ -120,8 +120,8 @@ impl<T> ConnectionTable<T> {
         self.held == 0
     }
 
-    /// Takes a connection that was opened at `now`, or returns `None` if all places are taken by
-    /// connections with a request under way that is whole, or that still comes.
+    /// Registers a connection opened at `now`, or returns `None` if all places are taken by
+    /// connections with a complete or still arriving request.
     pub fn enter(&mut self, tell: T, now: Duration) -> Option<EnteredConnection<T>> {
         let is_full = self.held >= self.most;
         let dropped = if is_full { self.drop_first(now) } else { None };
@@ -146,17 +146,17 @@ impl<T> ConnectionTable<T> {
         Some(EnteredConnection { number, dropped })
     }
 
-    /// Notes that a connection has sent its first byte.
+    /// Records the first byte of a connection.
     pub fn sends(&mut self, number: ConnectionNumber) {
         self.change(number, |member| member.has_sent = true);
     }
 
-    /// Notes that a request of a connection is under way.
+    /// Records the start of a request.
     pub fn begins(&mut self, number: ConnectionNumber) {
         self.change(number, |member| member.requests += 1);
     }
 
-    /// Notes that more of a request is waited for from `now` on.
+    /// Records that more of a request is awaited from `now` on.
     pub fn waits(&mut self, number: ConnectionNumber, now: Duration) {
         self.change(number, |member| {
             member.waits += 1;
@@ -164,14 +164,14 @@ impl<T> ConnectionTable<T> {
         });
     }
 
-    /// Notes that more of that request has come, or that it is not waited for any longer.
+    /// Records that more of the request has arrived or is no longer awaited.
     pub fn receives(&mut self, number: ConnectionNumber) {
         self.change(number, |member| {
             member.waits = member.waits.saturating_sub(1);
         });
     }
 
-    /// Notes that a request of a connection was answered at `now`, or given up.
+    /// Records that a request was answered or cancelled at `now`.
     pub fn ends(&mut self, number: ConnectionNumber, now: Duration) {
         self.change(number, |member| {
             member.requests = member.requests.saturating_sub(1);
@@ -179,7 +179,7 @@ impl<T> ConnectionTable<T> {
         });
     }
 
-    /// Forgets a connection that is closed.
+    /// Removes a closed connection.
     pub fn leaves(&mut self, number: ConnectionNumber) {
         let Some(member) = self.members.remove(&number) else {
             return;
@@ -190,19 +190,19 @@ impl<T> ConnectionTable<T> {
         self.held -= usize::from(member.tell.is_some());
     }
 
-    /// Returns the time since when no request of a connection is under way, or `None` if one is.
+    /// Returns the time since when no request of a connection is in progress, or `None` if one is.
     pub fn idle_since(&self, number: ConnectionNumber) -> Option<Duration> {
         let member = self.members.get(&number)?;
         member.is_idle().then_some(member.since)
     }
 
-    /// Returns whether a connection was dropped while it was receiving, and still is.
+    /// Returns whether a connection was closed while it was receiving, and still is.
     pub fn is_cut(&self, number: ConnectionNumber) -> bool {
         let member = self.members.get(&number);
         member.is_some_and(|member| member.is_cut && member.is_receiving())
     }
 
-    /// Drops the oldest connection that never sent a byte. Returns `None` if there is none.
+    /// Closes the oldest connection that never sent a byte. Returns `None` if there is none.
     pub fn drop_silent(&mut self) -> Option<T> {
         match *self.ranks.first()? {
             silent @ RoomRank::Silent(..) => self.drop_of(silent),
@@ -210,7 +210,7 @@ impl<T> ConnectionTable<T> {
         }
     }
 
-    /// Drops the first connection, unless it still receives.
+    /// Closes the first connection, unless it still receives.
     fn drop_first(&mut self, now: Duration) -> Option<T> {
         let first = *self.ranks.first()?;
         match first {
@@ -227,7 +227,7 @@ impl<T> ConnectionTable<T> {
         member.tell.take()
     }
 
-    /// Changes a connection, and its rank with it.
+    /// Changes a connection and updates its rank.
     fn change(&mut self, number: ConnectionNumber, change: impl FnOnce(&mut KeptConnection<T>)) {
         let Some(member) = self.members.get_mut(&number) else {
             return;

@@ -1,5 +1,5 @@
-//! Streams of HTTP/2 whose client leaves an answer lying. A client says how much of each stream it
-//! would take, and may say nothing while it answers pings, so that its connection is in order.
+//! Limits for HTTP/2 streams whose client leaves an answer unread. A client grants flow control for
+//! each stream, and may grant none while it answers pings, so that its connection looks alive.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -19,7 +19,7 @@ tokio::task_local! {
     static ANSWER: UnreadAnswer;
 }
 
-/// The pieces of an answer that were handed to a connection, and how many of them it has taken.
+/// The number of answer pieces passed to a connection, and the number it has taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnreadAnswer(Arc<AnswerPieces>);
 
@@ -30,23 +30,23 @@ struct AnswerPieces {
 }
 
 impl UnreadAnswer {
-    /// Returns the answer of the stream that is being served.
+    /// Returns the answer of the current task's stream.
     pub(crate) fn of_this_stream() -> Self {
         ANSWER.try_with(Clone::clone).unwrap_or_default()
     }
 
-    /// A piece is handed to the connection.
+    /// Records that a piece is passed to the connection.
     pub(crate) fn hands(&self) {
         self.0.handed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The connection asks for more, so that it has taken what it was handed.
+    /// Records that the connection requests more, so it has taken the last piece.
     pub(crate) fn is_taken(&self) {
         let handed = self.0.handed.load(Ordering::Relaxed);
         self.0.taken.store(handed, Ordering::Relaxed);
     }
 
-    /// Returns the number of the piece that lies, if one does.
+    /// Returns the number of the unread piece, if there is one.
     fn lies(&self) -> Option<usize> {
         let handed = self.0.handed.load(Ordering::Relaxed);
         let taken = self.0.taken.load(Ordering::Relaxed);
@@ -54,13 +54,13 @@ impl UnreadAnswer {
     }
 }
 
-/// Runs each stream of a connection in a task, and ends it where a piece of its answer lies for too
-/// long: what is dropped is reset.
+/// Runs each stream of a connection in a task, and aborts it if a piece of its answer is unread for
+/// too long. Dropping a stream resets it.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamExecutor {
-    /// The time that a piece may lie.
+    /// The time for which a piece may be unread.
     pub read_time: Duration,
-    /// The clock by which it lies.
+    /// The clock for this time.
     pub clock: ConnectionClock,
 }
 
@@ -92,7 +92,7 @@ struct AnswerWatch {
 }
 
 impl AnswerWatch {
-    /// Looks which piece lies now; it is another one, or none, only after the stream was polled.
+    /// Updates the unread piece, which only changes when the stream is polled.
     fn look(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let lies = self.answer.lies();
         if lies.is_none() || lies != self.lies {

@@ -1,5 +1,5 @@
-//! The body of a request. While more of it is waited for, its connection is receiving: it makes room
-//! for a newcomer where nothing comes.
+//! The body of a request. While more of it is awaited, its connection counts as receiving and may
+//! be closed for a new one if nothing arrives.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::presence::{BodyWait, Presence};
 
-/// See the module's text.
+/// The body of a request on a connection.
 pub(crate) struct WaitedBody {
     inner: Incoming,
     /// Its connection; `None` if waiting does not count.
@@ -27,7 +27,7 @@ impl WaitedBody {
         }
     }
 
-    /// Returns the same as the body of a stream, which is under way also between its messages.
+    /// Returns the body of a stream, which is in progress even between its messages.
     pub(crate) fn of_stream(self) -> Self {
         WaitedBody {
             presence: None,
@@ -36,7 +36,7 @@ impl WaitedBody {
         }
     }
 
-    /// Returns whether more is waited for though the connection has made room.
+    /// Returns whether more is awaited although the connection has made room.
     pub(crate) fn is_cut(&self) -> bool {
         self.waits.as_ref().is_some_and(BodyWait::is_cut)
     }

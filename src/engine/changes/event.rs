@@ -76,7 +76,7 @@ pub enum ChangeEvent {
     LoseRequested(DeviceIndex),
     /// A device stopped working; its workers have to move.
     DeviceLost {
-        /// Its number among the devices.
+        /// The number of the device.
         device: DeviceIndex,
         /// The reason that its driver reported.
         reason: String,

@@ -217,7 +217,7 @@ pub struct Check {
     pub beyond: u64,
     /// Requests (for accuracy: samples) counted in all.
     pub counted: u64,
-    /// The largest share allowed beyond the limit, including the uncertainty of the baseline.
+    /// The largest allowed share beyond the limit, including the uncertainty of the baseline.
     pub allowed: f64,
     /// The number of further counts that are needed to tell an excess from chance (see
     /// [`Judge::POWER`]).

@@ -7,7 +7,7 @@ use super::judge::{Baseline, Check, Judge, Limited, Terms};
 /// A limit of a probation, as a share of the counted requests or samples.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
-    /// The quantity that is limited.
+    /// The limited quantity.
     pub what: Limited,
     /// For p99: the latency, in microseconds, above which a request counts as a hit.
     edge: u64,

@@ -29,51 +29,51 @@ pub enum DeploymentError {
         /// The reason.
         reason: String,
     },
-    /// A model is wanted otherwise than its files say, and its source reads them alone.
+    /// A load overrides the model's files, and its source does not support this.
     #[error("model `{0}`: its manifest is fixed; only models of a repository can be configured")]
     Overridden(String),
-    /// A pipeline uses a model that is to be unloaded.
+    /// A pipeline uses the model to unload.
     #[error(
         "model `{name}` is used by `{by}`; unload that first, or both with `unload_dependents`"
     )]
     Used {
         /// The model's name.
         name: String,
-        /// The pipeline's.
+        /// The pipeline's name.
         by: String,
     },
-    /// A pipeline uses a model that is to be loaded, and could not be served with it.
+    /// A pipeline uses the model to load, and could not be served with it.
     #[error("model `{name}`: its user `{by}` cannot be served with it: {reason}")]
     Breaks {
         /// The model's name.
         name: String,
-        /// The pipeline's.
+        /// The pipeline's name.
         by: String,
         /// The reason.
         reason: String,
     },
-    /// The models that are served are fixed.
+    /// The served models are fixed.
     #[error("the server was started with a fixed set of models")]
     Fixed,
-    /// The models that are served follow their files.
+    /// The served models follow their files.
     #[error(
         "models cannot be loaded or unloaded by name while the server polls their files; change \
          the files instead"
     )]
     Polled,
-    /// The models cannot be looked at.
+    /// The models cannot be read.
     #[error("{0}; the served models stay")]
     Unreadable(String),
     /// No model can be served.
     #[error("no model can be served{0}")]
     Nothing(String),
-    /// The models are no catalogue.
+    /// The models do not form a valid catalogue.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
-    /// There is no matrix for them.
+    /// There is no matrix for the models.
     #[error(transparent)]
     Placement(#[from] SearchError),
-    /// They do not fit, and would without one of those that are served.
+    /// The models do not fit, but would fit without one of the served models.
     #[error("{reason}; it fits without `{would}`")]
     Alone {
         /// The reason.

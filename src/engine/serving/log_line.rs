@@ -1,23 +1,23 @@
-//! Lines that a session writes to its own log, as events of `tracing`.
+//! Log lines of a session, as events of `tracing`.
 
 use divisi_runtime::words::one_line;
 
 use super::events::{LogLevel, at_level};
 
-/// The part of a session that a line of its log comes from.
+/// The part of a session that writes a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogTarget {
-    /// Changes of what runs.
+    /// Changes of the running setup.
     Changes,
     /// The search for an allocation matrix.
     Search,
     /// The built-in load.
     Load,
-    /// The session itself and whoever watches it.
+    /// The session itself and its observers.
     Session,
 }
 
-/// A line that a log has and that `tracing` is still to see.
+/// A log line that has not been passed to `tracing` yet.
 #[derive(Debug)]
 #[must_use = "`tracing` is still to see the line"]
 pub struct UntracedLine {
@@ -36,8 +36,8 @@ impl UntracedLine {
         }
     }
 
-    /// Passes the line to `tracing`. No lock may be held: a subscriber may write to a
-    /// terminal that blocks.
+    /// Passes the line to `tracing`. The caller must not hold a lock, because a subscriber may
+    /// write to a terminal that blocks.
     pub fn trace(self) {
         let UntracedLine {
             target,

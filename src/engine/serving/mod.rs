@@ -1,8 +1,8 @@
-//! Requests to answers.
+//! From requests to answers.
 //!
-//! Decisions are made by a state machine without clock, lock or thread: [`Core`] takes
-//! events with the time they happen at and returns what to do. `live` drives it with
-//! threads; tests and the simulation drive it in virtual time.
+//! A state machine without clock, lock or thread makes the decisions: [`Core`] takes events with
+//! their times and returns actions. `live` drives it with threads; tests and the simulation drive
+//! it in virtual time.
 
 mod answer;
 mod batch;

@@ -5,15 +5,15 @@
 
 use std::time::Duration;
 
-/// Place of a sample in the order in which samples run, over all requests: by urgency, then by the time by
-/// which its request is to be answered (earliest deadline first), then by arrival.
+/// The position of a sample in the order of execution, over all requests: by urgency, then by due
+/// time (earliest deadline first), then by arrival.
 ///
-/// Requests that name no such time go before those of their urgency that do.
+/// Requests without a due time go before others of the same urgency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SampleOrder {
-    /// Below 0 for those that hurry.
+    /// The urgency, below 0 for more urgent requests.
     urgency: i16,
-    /// Those that waited too long are behind all others of their urgency.
+    /// Whether the sample waited too long and moved behind all others of its urgency.
     is_delayed: bool,
     due: Option<Duration>,
     arrival: u64,
@@ -29,7 +29,7 @@ impl SampleOrder {
         }
     }
 
-    /// Returns the place of the sample that comes `samples` later in its request.
+    /// Returns the position of the sample that comes `samples` later in its request.
     pub(super) fn plus(self, samples: usize) -> Self {
         SampleOrder {
             arrival: self.arrival + samples as u64,
@@ -37,7 +37,7 @@ impl SampleOrder {
         }
     }
 
-    /// Returns the place of the same sample behind all others of its urgency.
+    /// Returns the position of the same sample behind all others of its urgency.
     pub(super) fn delayed(self) -> Self {
         SampleOrder {
             is_delayed: true,

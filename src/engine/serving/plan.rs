@@ -1,4 +1,4 @@
-//! The plan of applying a setup: all that would change, worked out before anything moves.
+//! The plan for applying a setup: all its effects, computed before anything changes.
 
 use thiserror::Error;
 
@@ -10,56 +10,56 @@ use divisi_runtime::device::{DeviceIndex, Devices, Ledger, MemberIndex};
 use super::reload::{ReloadAction, ReloadPlan};
 use super::setup::{SettingChange, Setup};
 
-/// All that a plan is worked out from. A plan holds for as long as none of it changes.
+/// The state that a plan is computed from. A plan is valid until this state changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanBasis {
-    /// The setup that runs.
+    /// The running setup.
     pub setup: Setup,
-    /// A rule of a caller's own combines requests, in place of the setup's.
+    /// Whether a caller's own rule combines requests instead of the setup's.
     pub own_rule: bool,
     /// Devices that are lost.
     pub lost: Vec<DeviceIndex>,
-    /// Entries of the matrix whose worker was retired.
+    /// Cells of the matrix whose worker was retired.
     pub retired: Vec<Cell>,
-    /// The devices with the memory that may be booked, where the rest of it is lent.
+    /// The devices with the available memory if the rest is lent, or `None`.
     pub left: Option<Devices>,
 }
 
-/// The things that never change while an engine runs; setups are checked against them.
+/// The limits of an engine, which never change while it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanLimits<'a> {
-    /// The ensemble served.
+    /// The served ensemble.
     pub ensemble: &'a Ensemble,
-    /// The devices that serve it.
+    /// The devices of the engine.
     pub devices: &'a Devices,
-    /// The memory that each worker books by the setup that runs.
+    /// The memory booked by each worker under the running setup.
     pub footprints: &'a Footprints,
-    /// Samples that the pool holds.
+    /// The capacity of the pool in samples.
     pub most_segment: usize,
 }
 
-/// Why a setup cannot be applied.
+/// The reason why a setup cannot be applied.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PlanError {
-    /// The matrix has other rows or columns than the one that runs.
+    /// The matrix has other rows or columns than the running one.
     #[error("the matrix is for other devices or members than the running ones")]
     OtherFrame,
-    /// The matrix has a worker on a device that is lost.
+    /// The matrix has a worker on a lost device.
     #[error("`{0}` is gone")]
     DeviceLost(String),
     /// A device has too little memory.
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
-    /// It would fit if a search did not measure in the rest of the memory.
+    /// The setup would fit if a search were not using the remaining memory.
     #[error("a search is using the remaining memory; cancel it or wait until it ends: {0}")]
     Lent(DoesNotFit),
-    /// The policy does not suit the batch sizes.
+    /// The policy does not match the batch sizes.
     #[error("policy: {0}")]
     Policy(PolicyError),
-    /// The combination does not suit the members.
+    /// The combination does not match the members.
     #[error("combination: {0}")]
     Combination(CombinationError),
-    /// There are not as many precisions as members.
+    /// The number of precisions differs from the number of members.
     #[error("precisions: expected {expected}, one for each member, found {found}")]
     Precisions {
         /// The number found.
@@ -67,10 +67,10 @@ pub enum PlanError {
         /// The number of members.
         expected: usize,
     },
-    /// The pool holds no segment of this size.
+    /// The segment size is 0 or exceeds the pool.
     #[error("segment size: expected 1 to {most} samples (the pool's size), found {size}")]
     SegmentSize {
-        /// The size asked for.
+        /// The requested size.
         size: usize,
         /// The size of the pool.
         most: usize,
@@ -92,8 +92,8 @@ impl Coded for PlanError {
     }
 }
 
-/// The changes that applying a setup would make: workers, settings, memory. It was checked, so that
-/// only a worker that does not start can keep it from being applied.
+/// The effects of applying a setup: workers, settings, memory. It is checked, so it can only fail
+/// if a worker does not start.
 #[derive(Clone, Debug)]
 pub struct Plan {
     basis: PlanBasis,
@@ -105,10 +105,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Works out what applying `to` changes of what runs.
+    /// Plans applying `to`.
     ///
     /// # Errors
-    /// It cannot be applied.
+    /// The setup cannot be applied.
     pub fn new(basis: PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Self, PlanError> {
         let to = &resolved(&basis, to, limits)?;
         let footprints = limits.footprints;
@@ -120,7 +120,7 @@ impl Plan {
         let memory = memory(&before, &after.book(&to.matrix, devices)?, devices);
         let mut settings = SettingChange::between(&basis.setup, to);
         if basis.own_rule && basis.setup.combination == to.combination {
-            // The setup's own rule takes the place of the caller's.
+            // The setup's own rule replaces the caller's.
             settings.push(SettingChange::combination(&basis.setup, to));
         }
         Ok(Plan {
@@ -133,67 +133,66 @@ impl Plan {
         })
     }
 
-    /// Whether nothing changed since it was made, where this is what it would be made from
-    /// now.
+    /// Returns whether the state is still `basis`, the one that the plan was computed from.
     pub fn is_of(&self, basis: &PlanBasis) -> bool {
         self.basis == *basis
     }
 
-    /// Returns what ran when it was planned.
+    /// Returns the setup that ran when the plan was made.
     pub fn from(&self) -> &Setup {
         &self.basis.setup
     }
 
-    /// Returns what is to run.
+    /// Returns the setup to apply.
     pub fn to(&self) -> &Setup {
         &self.to
     }
 
-    /// Returns the workers that come and go.
+    /// Returns the changes of workers.
     pub fn reload(&self) -> &ReloadPlan {
         &self.reload
     }
 
-    /// Returns what differs beside the matrix.
+    /// Returns the changed settings, without the matrix.
     pub fn settings(&self) -> &[SettingChange] {
         &self.settings
     }
 
-    /// Returns the memory that each worker books once it is applied.
+    /// Returns the memory that each worker books after the change.
     pub fn footprints(&self) -> &Footprints {
         &self.footprints
     }
 
-    /// Returns the bytes booked in each device's memory, now and after.
+    /// Returns the bytes booked in each device's memory, now and after the change.
     pub fn memory(&self) -> &[(u64, u64)] {
         &self.memory
     }
 
-    /// Returns the members that have no worker for a moment, so that their requests wait.
+    /// Returns the members that are briefly without a worker, so that their requests wait.
     pub fn paused_members(&self) -> Vec<MemberIndex> {
         self.reload.paused_members(&self.from().matrix)
     }
 
-    /// Returns what differs beside the matrix, in words.
+    /// Returns the changed settings in words, without the matrix.
     pub fn setting_words(&self) -> Vec<String> {
         let members = &self.to.matrix.frame().members;
         let changes = self.settings.iter();
         changes.flat_map(|change| change.words(members)).collect()
     }
 
-    /// Whether the very same setup runs, with all its workers.
+    /// Returns whether the same setup is running with all its workers.
     pub fn is_empty(&self) -> bool {
         self.reload.is_empty() && self.basis.setup == self.to
     }
 
-    /// Whether latencies measured before do not tell those to come.
+    /// Returns whether earlier latencies do not predict later ones.
     pub fn changes_pace(&self) -> bool {
         self.from().matrix != self.to.matrix
             || self.settings.iter().any(SettingChange::changes_pace)
     }
 }
 
-/// Returns a setup of the running frame with precisions as they are computed here.
+/// Returns a setup of the running frame with the effective precisions on these devices.
 fn resolved(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Setup, PlanError> {
     if basis.setup.matrix.frame() != to.matrix.frame() {
         return Err(PlanError::OtherFrame);
@@ -242,7 +241,7 @@ fn reload(
     let mut plan = match &basis.left {
         None => ReloadPlan::rebuilding(old, new, devices, is_rebuilt)?,
         Some(left) => {
-            // What would not fit without the search either is reported as such.
+            // A setup that would not fit without the search either is reported as such.
             after.book(&to.matrix, devices)?;
             ReloadPlan::rebuilding(old, new, left, is_rebuilt).map_err(PlanError::Lent)?
         }
@@ -270,25 +269,25 @@ fn memory(before: &Ledger, after: &Ledger, devices: &Devices) -> Vec<(u64, u64)>
         .collect()
 }
 
-/// A step of a plan that is applied.
+/// A step of applying a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApplyStep {
-    /// The worker at a place finishes what it has and goes.
+    /// The worker of a cell finishes its samples and is removed.
     Drain(Cell),
     /// A worker is built.
     Start(Cell, BatchSize),
-    /// The workers that were built serve from now on.
+    /// The new workers begin to serve.
     Serve,
-    /// The workers that were built are dropped: one of them did not start.
+    /// The new workers are dropped because one of them did not start.
     Discard,
-    /// A worker that had to make room is built again.
+    /// A removed worker is built again.
     Restore(Cell, BatchSize),
     /// A setting has its new value.
     Set(SettingChange),
 }
 
 impl ApplyStep {
-    /// Returns the step that an action of a reload is, or `None` for its end.
+    /// Returns the step of a reload's action, or `None` for its end.
     pub(crate) fn of(action: &ReloadAction) -> Option<Self> {
         match *action {
             ReloadAction::Drain(cell) => Some(ApplyStep::Drain(cell)),
@@ -300,8 +299,8 @@ impl ApplyStep {
         }
     }
 
-    /// Returns the step in words: `start cpu:0 × mlp at 8`. A change of the combination may
-    /// take several.
+    /// Returns the step in words: `start cpu:0 × mlp at 8`. A change of the combination may have
+    /// several.
     pub fn words(&self, frame: &Frame) -> Vec<String> {
         let place = |cell: &Cell| {
             let (device, member) = (&frame.devices[cell.device], &frame.members[cell.member]);
@@ -318,18 +317,18 @@ impl ApplyStep {
     }
 }
 
-/// There is no matrix for the devices that remain; says why.
+/// There is no matrix for the remaining devices; holds the reason.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct NoFallback(pub String);
 
-/// Why a plan was not applied. What ran before serves, unless a device was lost.
+/// The reason why a plan was not applied. The previous setup serves, unless a device was lost.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ApplyError {
     /// The running setup, the devices or their memory changed since the plan was made.
     #[error("the running setup changed since this was planned; plan it again")]
     Stale,
-    /// It cannot be applied to what runs by now.
+    /// The plan cannot be applied to the running setup.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A worker did not start.
@@ -338,10 +337,10 @@ pub enum ApplyError {
     /// A lost device cannot be evacuated.
     #[error(transparent)]
     NoFallback(#[from] NoFallback),
-    /// The device cannot be lost, or is lost already.
+    /// The device cannot be lost, or is already lost.
     #[error(transparent)]
     Device(#[from] super::FaultError),
-    /// The code that applies it panicked; says with what.
+    /// The code that applies the plan panicked; holds the message.
     #[error("the change {0}")]
     Panicked(String),
 }

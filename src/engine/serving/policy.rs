@@ -1,5 +1,5 @@
-//! The batching policies: what a worker with an idle lane does with what waits, and the lanes
-//! that it has: batches that can be in execution at once.
+//! The batching policies: the decision of a worker with an idle lane about waiting samples, and the
+//! lanes of a worker, which are batches that can be in execution at once.
 
 use std::time::Duration;
 
@@ -7,40 +7,40 @@ use divisi_model::ensemble::{BatchSize, MemberPolicy, PolicyKind};
 
 use super::batch::BatchId;
 
-/// A worker's queue, as its policy sees it.
+/// A worker's queue, as seen by its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueState {
     /// Samples waiting.
     pub samples: usize,
-    /// When the oldest arrived.
+    /// The arrival of the oldest sample.
     pub oldest: Option<Duration>,
-    /// Samples that its device may still take (`MaxInf − CurInf`).
+    /// Samples that the device can still take (`MaxInf − CurInf`).
     pub room: usize,
 }
 
-/// A policy's answer to a worker that is free.
+/// A policy's decision for a free worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Run `samples` now, as a batch of `rows`.
     Run {
-        /// Samples that it takes.
+        /// The number of samples in the batch.
         samples: usize,
-        /// Rows that it runs: more where the policy pads.
+        /// The rows to run. More than the samples if the policy pads.
         rows: usize,
     },
     /// Take the segment at the front.
     TakeSegment,
-    /// Nothing before this time unless more arrives.
+    /// Run nothing until this time unless more samples arrive.
     WaitUntil(Duration),
-    /// Nothing waits, or nothing more may be started.
+    /// Run nothing: no samples wait, or no more may be started.
     Idle,
 }
 
 /// Decides for one worker of batch size `size` with an idle lane for a full batch.
 ///
-/// Under `elastic` that is a worker whose device runs one batch at a time: all lanes
-/// that it would start at once become one batch, since none would run beside another.
-/// Where they do run side by side, [`fitting`] says how much a lane takes.
+/// Under `elastic` this is a worker on a device that runs one batch at a time. Its lanes would not
+/// overlap, so all lanes that it would start at once become one batch. If they do run side by side,
+/// [`fitting`] returns the number of samples for a lane.
 pub fn decide(policy: MemberPolicy, size: BatchSize, queue: QueueState, now: Duration) -> Decision {
     let Some(oldest) = queue.oldest else {
         return Decision::Idle;
@@ -77,35 +77,35 @@ pub fn decide(policy: MemberPolicy, size: BatchSize, queue: QueueState, now: Dur
     }
 }
 
-/// Samples that an elastic worker may start now: `R = min(N, MaxInf − CurInf)`
-/// (Ebird, algorithm 1). [`Lanes::elastic`] says which lane takes how many of them.
+/// Returns the samples that an elastic worker can start now: `R = min(N, MaxInf − CurInf)` (Ebird,
+/// algorithm 1). [`Lanes::elastic`] selects the lane.
 pub fn fitting(ready: usize, room: usize) -> usize {
     ready.min(room)
 }
 
-/// One lane: its place among its worker's lanes and the largest batch it takes.
+/// One lane: its position in its worker and its largest batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane {
-    /// Its number in its worker.
+    /// The number of the lane in its worker.
     pub index: usize,
-    /// Rows of its batches at most.
+    /// The most rows of its batches.
     pub size: usize,
 }
 
-/// Which batches an elastic worker starts beside those that it has in execution.
+/// The batches that an elastic worker starts next to those in execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// Any that fits (Ebird, algorithm 1).
+    /// Any batch that fits (Ebird, algorithm 1).
     Any,
-    /// Those of at least half as many samples.
+    /// Batches of at least half as many samples.
     ///
-    /// On an H100 six lanes of 10 samples serve 0.58 of what one batch of 60 does
+    /// On an H100, six lanes of 10 samples reach 0.58 of the throughput of one batch of 60
     /// (`benches/cuda`, row `lanes`).
     Half,
 }
 
 impl Beside {
-    /// Whether a batch of `samples` starts beside batches of `alive` samples in all.
+    /// Returns whether a batch of `samples` starts next to batches with a total of `alive` samples.
     pub fn allows(self, samples: usize, alive: usize) -> bool {
         match self {
             Beside::Any => true,
@@ -114,11 +114,11 @@ impl Beside {
     }
 }
 
-/// Sizes of the lanes of a worker of batch size `size`, smallest first. Where batches
-/// run one at a time there is one lane, whatever the policy.
+/// Returns the lane sizes of a worker of batch size `size`, smallest first. If batches run one at a
+/// time, there is one lane under every policy.
 ///
-/// Elastic: 1, 1, 2, 4, … up to half the batch size, which add up to it, so that any
-/// number of samples can be started at once (Ebird, section VI.C).
+/// Under `elastic` the sizes are 1, 1, 2, 4, … up to half the batch size. They add up to it, so any
+/// number of samples can start at once (Ebird, section VI.C).
 pub fn lane_sizes(policy: PolicyKind, size: BatchSize, side_by_side: bool) -> Vec<usize> {
     let size = size.get();
     match policy {
@@ -131,24 +131,24 @@ pub fn lane_sizes(policy: PolicyKind, size: BatchSize, side_by_side: bool) -> Ve
     }
 }
 
-/// The lanes of one worker and what they run.
+/// The lanes of one worker, with their batches.
 #[derive(Clone, Debug)]
 pub struct Lanes {
     lanes: Vec<LaneState>,
-    /// Batches of lanes that another policy had; nothing starts before they are done.
+    /// Batches of the lanes of an earlier policy. Nothing starts before they end.
     old: Vec<(BatchId, usize)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct LaneState {
     size: usize,
-    /// The batch it runs and its samples.
+    /// The running batch and its samples.
     runs: Option<(BatchId, usize)>,
     idle_since: Duration,
 }
 
 impl Lanes {
-    /// Idle lanes of `sizes`, smallest first.
+    /// Creates idle lanes of `sizes`, smallest first.
     pub fn new(now: Duration, sizes: &[usize]) -> Self {
         let idle = |&size: &usize| LaneState {
             size,
@@ -161,12 +161,12 @@ impl Lanes {
         }
     }
 
-    /// Samples that the idle lanes take together.
+    /// Returns the total samples that the idle lanes can take.
     pub fn idle_samples(&self) -> usize {
         self.idle().map(|lane| lane.size).sum()
     }
 
-    /// Other lanes from now on; what runs is finished first.
+    /// Replaces the lanes after their running batches end.
     pub fn replace(&mut self, now: Duration, sizes: &[usize]) {
         if self.lanes.iter().map(|l| l.size).eq(sizes.iter().copied()) {
             return;
@@ -177,19 +177,19 @@ impl Lanes {
         self.old = old;
     }
 
-    /// The largest idle lane of at most `most`.
+    /// Returns the largest idle lane of at most `most`.
     fn largest_idle(&self, most: usize) -> Option<Lane> {
         self.idle().rfind(|lane| lane.size <= most)
     }
 
-    /// Returns the largest idle lane of at most `most`, or `None` if there is none, or it is
-    /// too small to start beside what runs.
+    /// Returns the largest idle lane of at most `most`, or `None` if there is none or it is too
+    /// small to start next to the running batches.
     pub fn elastic(&self, most: usize, beside: Beside) -> Option<Lane> {
         let lane = self.largest_idle(most)?;
         beside.allows(lane.size, self.alive()).then_some(lane)
     }
 
-    /// The smallest idle lane of at least `least`.
+    /// Returns the smallest idle lane of at least `least`.
     pub fn smallest_idle(&self, least: usize) -> Option<Lane> {
         self.idle().find(|lane| lane.size >= least)
     }
@@ -204,17 +204,17 @@ impl Lanes {
             })
     }
 
-    /// Since when a lane has been idle.
+    /// Returns the time since when a lane has been idle.
     pub fn idle_since(&self, lane: Lane) -> Duration {
         self.lanes[lane.index].idle_since
     }
 
-    /// A batch of `samples` starts in a lane.
+    /// Starts a batch of `samples` in a lane.
     pub fn start(&mut self, lane: Lane, batch: BatchId, samples: usize) {
         self.lanes[lane.index].runs = Some((batch, samples));
     }
 
-    /// Ends a batch. Returns its samples.
+    /// Ends a batch. Returns its number of samples.
     pub fn finish(&mut self, now: Duration, batch: BatchId) -> usize {
         if let Some(at) = self.old.iter().position(|(b, _)| *b == batch) {
             return self.old.swap_remove(at).1;
@@ -229,7 +229,7 @@ impl Lanes {
         }
     }
 
-    /// Samples in execution.
+    /// Returns the samples in execution.
     pub fn alive(&self) -> usize {
         let now = self.lanes.iter().filter_map(|l| l.runs);
         now.chain(self.old.iter().copied()).map(|(_, s)| s).sum()

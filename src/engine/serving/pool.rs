@@ -17,7 +17,7 @@ use divisi_runtime::lock::SharedLeaf;
 
 use super::batch::Slice;
 
-/// Slots by extent; the bytes live in `Storage`.
+/// The slots by extent. Their bytes are in `Storage`.
 #[derive(Clone, Debug)]
 pub struct PoolIndex {
     slots: usize,
@@ -28,14 +28,14 @@ pub struct PoolIndex {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
-    /// Slots handed out since the extent was opened.
+    /// Slots taken since the extent was opened.
     used: usize,
-    /// Of those, not yet released.
+    /// Taken slots that are not released yet.
     live: usize,
 }
 
 impl PoolIndex {
-    /// `extents` extents of `slots` slots.
+    /// Creates `extents` extents of `slots` slots.
     pub fn new(extents: usize, slots: usize) -> Self {
         PoolIndex {
             slots: slots.max(1),
@@ -45,23 +45,23 @@ impl PoolIndex {
         }
     }
 
-    /// Slots in all.
+    /// Returns the total number of slots.
     pub fn capacity(&self) -> usize {
         self.slots * self.extents.len()
     }
 
-    /// Slots that can be taken now.
+    /// Returns the number of slots that can be taken now.
     pub fn available(&self) -> usize {
         let rest = self.open.map_or(0, |e| self.slots - self.extents[e].used);
         rest + self.free.len() * self.slots
     }
 
-    /// Samples that hold a slot.
+    /// Returns the number of samples that hold a slot.
     pub fn live(&self) -> usize {
         self.extents.iter().map(|e| e.live).sum()
     }
 
-    /// Takes slots for `samples`, in order; none where there are not enough.
+    /// Takes slots for `samples`, in order, or returns `None` if there are too few.
     pub fn allocate(&mut self, samples: usize) -> Option<Vec<Slice>> {
         if samples > self.available() {
             return None;
@@ -88,7 +88,7 @@ impl PoolIndex {
         Some(slices)
     }
 
-    /// Gives back `len` slots of an extent.
+    /// Releases `len` slots of an extent.
     pub fn release(&mut self, extent: usize, len: usize) {
         let state = &mut self.extents[extent];
         state.live = state.live.saturating_sub(len);
@@ -101,12 +101,11 @@ impl PoolIndex {
     }
 }
 
-/// Lends page-locked memory of so many values, where there is a GPU that can.
+/// Returns page-locked memory of this number of values, or `None` if no GPU can provide it.
 pub(super) type Lender = Box<dyn Fn(usize) -> Option<PinnedBlock> + Send + Sync>;
 
-/// One block of slots for each extent and each distinct input of the members. A block's
-/// lock is held to write one request's rows or to copy one batch's; different blocks
-/// never wait for each other.
+/// One block of slots for each extent and each distinct input of the members. A block is locked to
+/// write one request's rows or to copy one batch's. Different blocks never wait for each other.
 pub(super) struct Storage {
     transforms: Transforms,
     /// `[transform][extent]`.
@@ -116,8 +115,8 @@ pub(super) struct Storage {
 }
 
 impl Storage {
-    /// Room for `extents` of `slots` samples as each of `transforms` makes them; a
-    /// block's memory is taken when it is first written.
+    /// Creates storage for `extents` of `slots` samples, converted by each of `transforms`. A
+    /// block's memory is allocated on the first write.
     pub(super) fn new(extents: usize, slots: usize, transforms: Transforms) -> Self {
         let extents = || (0..extents).map(|_| OnceLock::new()).collect();
         Storage {
@@ -128,7 +127,7 @@ impl Storage {
         }
     }
 
-    /// The same in memory that GPUs copy from directly, as far as `lender` has some.
+    /// Uses memory that GPUs can copy from directly, as far as `lender` provides it.
     #[must_use]
     pub(super) fn pinned(self, lender: Lender) -> Self {
         Storage {
@@ -137,7 +136,7 @@ impl Storage {
         }
     }
 
-    /// Writes samples to their slots, once as each distinct input wants them.
+    /// Writes samples to their slots, once for each distinct input.
     pub(super) fn write(&self, slices: &[Slice], values: SampleValues<'_>) {
         let width = self.transforms.sample().elements();
         let mut rest = values;
@@ -150,20 +149,20 @@ impl Storage {
         }
     }
 
-    /// Whether models may read samples that do not lie in the pool: no GPU copies from it, and
-    /// converting a sample anew for each batch costs no more than copying it.
+    /// Returns whether models can read samples outside the pool: no GPU copies from the pool, and
+    /// converting a sample for each batch costs no more than copying it.
     pub(super) fn reads_elsewhere(&self) -> bool {
         let sample = self.transforms.sample();
         let mut inputs = self.transforms.distinct().iter();
         self.lender.is_none() && inputs.all(|input| !input.resizes(sample))
     }
 
-    /// Returns the values of a sample before it is converted.
+    /// Returns the values of a sample before conversion.
     pub(super) fn sample_width(&self) -> usize {
         self.transforms.sample().elements()
     }
 
-    /// Writes samples to `to` as a transform makes them.
+    /// Writes samples to `to`, converted by a transform.
     pub(super) fn convert(&self, transform: usize, samples: SampleValues<'_>, to: &mut [f32]) {
         let input = &self.transforms.distinct()[transform];
         input.convert(self.transforms.sample(), samples, to);
@@ -179,8 +178,8 @@ impl Storage {
         self.convert(transform, samples, rows);
     }
 
-    /// Returns the block that a slice lies in. Its memory is taken the first time, before its
-    /// lock: whoever lends it takes locks of its own.
+    /// Returns the block of a slice. Allocates its memory on first use before locking it, because
+    /// the lender takes locks of its own.
     fn block(&self, slice: Slice, transform: usize) -> &SharedLeaf<HostBuffer> {
         let values = self.slots * self.width(transform);
         self.blocks[transform][slice.extent].get_or_init(|| SharedLeaf::new(self.new_block(values)))
@@ -190,7 +189,7 @@ impl Storage {
         let lent = self.lender.as_ref().and_then(|lend| lend(values));
         match lent {
             Some(block) => HostBuffer::Pinned(block),
-            // What cannot be locked is copied twice; nothing else is lost.
+            // Memory that cannot be page-locked is only copied twice.
             None => HostBuffer::Ordinary(vec![0.0; values]),
         }
     }
@@ -200,15 +199,14 @@ impl Storage {
         self.transforms.distinct()[transform].shape.elements()
     }
 
-    /// Copies one slice's samples to `to`, as a transform makes them.
+    /// Copies one slice's samples to `to`, converted by a transform.
     pub(super) fn read_as(&self, slice: Slice, transform: usize, to: &mut [f32]) {
         let width = self.width(transform);
         let block = self.block(slice, transform).read();
         to.copy_from_slice(&block.values()[slice.slot * width..][..slice.len * width]);
     }
 
-    /// Where a copy engine finds one slice's samples; none where their block is not
-    /// page-locked.
+    /// Returns one slice's samples for a copy engine, or `None` if their block is not page-locked.
     pub(super) fn host_slice(&self, slice: Slice, transform: usize) -> Option<HostSlice> {
         let width = self.width(transform);
         let block = self.block(slice, transform).read();

@@ -1,9 +1,9 @@
-//! Where samples wait: a queue for each member, and before it, under `segment`, the paper's
-//! segments: up to N consecutive samples in order of arrival, closed when full or after a
-//! time (seed paper, section II.C.1).
+//! The queues of samples: one for each member and, under `segment`, the paper's segments before it:
+//! up to N consecutive samples in order of arrival, closed when full or after a time (seed paper,
+//! section II.C.1).
 //!
-//! A segment's size is the policy's affair. Extents of the pool keep the manifest's
-//! `segment_size`, and a segment may span several or less than one, up to what the pool holds.
+//! The policy determines the size of a segment. Extents of the pool keep the manifest's
+//! `segment_size`. A segment may span several extents or less than one, up to the size of the pool.
 
 use std::collections::BTreeMap;
 use std::ops;
@@ -14,20 +14,20 @@ use divisi_model::dataflow::StepIndex;
 use super::batch::Range;
 use super::order::SampleOrder;
 
-/// Ranges in the order in which they run, and how many samples they hold.
+/// Ranges in the order of execution, with their number of samples.
 ///
-/// Ranges are found by their place in the order in which they run, so that those of one request are
-/// taken out without a look at the others.
+/// Ranges are found by their position in this order, so that the ranges of one request are removed
+/// without examining others.
 #[derive(Clone, Debug, Default)]
 pub struct MemberQueue {
-    /// By the place of their first sample, then by their step.
+    /// Ranges by the position of their first sample, then by step.
     ranges: BTreeMap<(SampleOrder, StepIndex), Range>,
     samples: usize,
 }
 
 impl MemberQueue {
-    /// Adds a range where it belongs by its order: new ones at the back, those that were
-    /// taken but not started where they were.
+    /// Inserts a range at its position: new ranges at the back, taken but unstarted ranges at their
+    /// old position.
     pub fn push(&mut self, range: Range) {
         if range.len > 0 {
             self.samples += range.len;
@@ -40,7 +40,7 @@ impl MemberQueue {
         self.samples
     }
 
-    /// When the first waiting sample arrived, and its place in the order in which samples run.
+    /// Returns the arrival of the first waiting sample, and its position in the order of execution.
     pub fn oldest(&self) -> Option<(Duration, SampleOrder)> {
         self.front().map(|r| (r.arrived, r.order))
     }
@@ -69,19 +69,19 @@ impl MemberQueue {
         taken
     }
 
-    /// Puts back what was taken but not started, where it was.
+    /// Returns taken but unstarted ranges to their old positions.
     pub fn put_back(&mut self, ranges: Vec<Range>) {
         for range in ranges {
             self.push(range);
         }
     }
 
-    /// The ranges in order.
+    /// Iterates over the ranges in order.
     pub fn iter(&self) -> impl Iterator<Item = &Range> {
         self.ranges.values()
     }
 
-    /// Samples of the segment at the front.
+    /// Returns the samples of the segment at the front.
     pub fn segment_samples(&self) -> usize {
         let Some(segment) = self.front().map(|r| r.segment) else {
             return 0;
@@ -95,8 +95,8 @@ impl MemberQueue {
         self.take(self.segment_samples())
     }
 
-    /// Takes out the ranges whose samples have these places in the order in which they run, of these
-    /// steps.
+    /// Removes the samples at these positions in the order of execution that wait for these steps.
+    /// Returns their ranges.
     pub fn remove(
         &mut self,
         orders: &ops::Range<SampleOrder>,
@@ -117,12 +117,12 @@ fn samples_of(ranges: &[Range]) -> usize {
     ranges.iter().map(|r| r.len).sum()
 }
 
-/// Some or all of a pipeline's steps.
+/// All or some of a pipeline's steps.
 #[derive(Clone, Copy, Debug)]
 pub enum StepFilter<'a> {
-    /// All of them.
+    /// All steps.
     All,
-    /// These.
+    /// These steps.
     Some(&'a [StepIndex]),
 }
 
@@ -145,7 +145,7 @@ pub struct Segmenter {
 }
 
 impl Segmenter {
-    /// Segments of up to `size` samples.
+    /// Creates a segmenter for segments of up to `size` samples.
     pub fn new(size: usize) -> Self {
         Segmenter {
             size: size.max(1),
@@ -155,12 +155,12 @@ impl Segmenter {
         }
     }
 
-    /// Samples in a segment at most.
+    /// Returns the most samples of a segment.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Sets the size of segments to come. Returns the open one, closed as it is.
+    /// Sets the size of later segments. Closes the open segment and returns it.
     pub fn resize(&mut self, size: usize) -> Vec<Range> {
         self.size = size.max(1);
         self.close()
@@ -184,7 +184,7 @@ impl Segmenter {
         closed
     }
 
-    /// Closes the open segment as it is.
+    /// Closes the open segment.
     pub fn close(&mut self) -> Vec<Range> {
         if self.open.samples() > 0 {
             self.next += 1;
@@ -192,20 +192,20 @@ impl Segmenter {
         self.open.take(usize::MAX)
     }
 
-    /// When the open segment is old enough to close.
+    /// Returns the time at which the open segment must close.
     pub fn due(&self, wait: Duration) -> Option<Duration> {
         (self.open.samples() > 0).then(|| self.opened.saturating_add(wait))
     }
 
-    /// A number of its own for ranges that skip segmentation.
+    /// Assigns a new number to a range that skips segmentation.
     pub fn stamp(&mut self, mut range: Range) -> Range {
         range.segment = self.next;
         self.next += 1;
         range
     }
 
-    /// Takes ranges out of the open segment whose samples have these places in the order in which
-    /// they run, of these steps.
+    /// Removes the samples at these positions in the order of execution that wait for these steps
+    /// from the open segment. Returns their ranges.
     pub fn remove(
         &mut self,
         orders: &ops::Range<SampleOrder>,

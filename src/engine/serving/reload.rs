@@ -1,7 +1,7 @@
-//! Reload: from one matrix to another while serving, planned against the ledger.
+//! Reload: the change from one matrix to another while serving, planned with the ledger.
 //!
-//! Where both fit, new workers are ready before old ones drain. Where they do not,
-//! entries in the way drain first; if a new worker then cannot start, those come back.
+//! If both fit, new workers are ready before old ones drain. Otherwise the workers in the way drain
+//! first. If a new worker then does not start, they are restored.
 
 use std::collections::VecDeque;
 
@@ -11,21 +11,21 @@ use divisi_model::allocation::{
 use divisi_model::ensemble::BatchSize;
 use divisi_runtime::device::{Devices, MemberIndex};
 
-/// The steps of a reload, decided before anything moves.
+/// The steps of a reload, determined before anything changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReloadPlan {
-    /// The entries that differ.
+    /// The differing entries.
     pub difference: Difference,
-    /// Workers that must go before new ones have room.
+    /// Workers to remove before the new ones have room.
     pub early: Vec<(Cell, BatchSize)>,
-    /// Workers that are new.
+    /// New workers.
     pub starts: Vec<(Cell, BatchSize)>,
-    /// Workers that go once the new ones serve.
+    /// Workers to remove after the new ones serve.
     pub late: Vec<(Cell, BatchSize)>,
 }
 
 impl ReloadPlan {
-    /// Plans the way from `old` to `new` where members are computed as they are.
+    /// Plans a reload from `old` to `new` with unchanged precisions.
     ///
     /// # Errors
     /// `new` does not fit even alone.
@@ -38,11 +38,11 @@ impl ReloadPlan {
         ReloadPlan::rebuilding((old, footprints), (new, footprints), devices, |_| false)
     }
 
-    /// Plans the way from `old` to `new`, each with the memory of its workers; those at the places
-    /// that `is_rebuilt` says are built again, since their members are computed in other numbers.
+    /// Plans a reload from `old` to `new`, each with the memory of its workers. Workers in cells
+    /// with `is_rebuilt` are built again, because the precision of their members changes.
     ///
     /// # Errors
-    /// As for [`ReloadPlan::new`].
+    /// See [`ReloadPlan::new`].
     pub fn rebuilding(
         (old, before): (&Matrix, &Footprints),
         (new, after): (&Matrix, &Footprints),
@@ -60,7 +60,8 @@ impl ReloadPlan {
             .iter()
             .filter_map(|e| e.change.stops().map(|s| (e.cell, s)))
             .collect();
-        // The largest go first: they make the most room, so the fewest have to.
+        // The largest go first, because they free the most memory, so that as few as possible go
+        // early.
         late.sort_by_key(|(cell, size)| {
             std::cmp::Reverse(before.booking(*cell, *size).activation_bytes)
         });
@@ -86,7 +87,7 @@ impl ReloadPlan {
         })
     }
 
-    /// Starts kept entries again whose worker was retired.
+    /// Also starts the retired workers of kept entries.
     pub fn revive(&mut self, retired: &[Cell]) {
         let kept = self.difference.entries.iter();
         let again = kept.filter_map(|entry| match entry.change {
@@ -96,12 +97,13 @@ impl ReloadPlan {
         self.starts.extend(again);
     }
 
-    /// Whether the plan does nothing.
+    /// Returns whether the plan changes nothing.
     pub fn is_empty(&self) -> bool {
         self.difference.is_empty() && self.starts.is_empty()
     }
 
-    /// Members that have no worker between the early drains and the new workers.
+    /// Returns the members without a worker between the early drains and the start of the new
+    /// workers.
     pub fn paused_members(&self, old: &Matrix) -> Vec<MemberIndex> {
         let gone = |member: MemberIndex| {
             let mut workers = old.workers().filter(|(c, _)| c.member == member);
@@ -113,7 +115,7 @@ impl ReloadPlan {
     }
 }
 
-/// Old and new workers beside each other, for a moment.
+/// Old and new workers that exist at the same time.
 struct OverlappingWorkers<'a> {
     devices: &'a Devices,
     before: &'a Footprints,
@@ -122,7 +124,7 @@ struct OverlappingWorkers<'a> {
 }
 
 impl OverlappingWorkers<'_> {
-    /// Whether the old workers but for `early` fit beside the new ones.
+    /// Returns whether the old workers without `early` fit next to the new ones.
     fn fits(
         &self,
         old: &Matrix,
@@ -138,7 +140,8 @@ impl OverlappingWorkers<'_> {
         let new = starts.iter().map(|(cell, size)| {
             let mut booking = self.after.booking(*cell, *size);
             if (self.is_rebuilt)(*cell) {
-                // In other numbers it has other weights: it shares none with the old workers.
+                // Another precision has other weights, so the worker shares none with the old
+                // workers.
                 booking.member = MemberIndex::new(members + cell.member.get());
             }
             booking
@@ -147,37 +150,37 @@ impl OverlappingWorkers<'_> {
     }
 }
 
-/// The next thing to be done for a reload.
+/// The next action of a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReloadAction {
     /// Drain the worker at a cell and drop it.
     Drain(Cell),
-    /// Build a worker; it serves nobody yet.
+    /// Build a worker that does not serve yet.
     Build(Cell, BatchSize),
-    /// Let all new workers serve.
+    /// Begin serving with all new workers.
     Activate,
-    /// Drop what was built.
+    /// Drop the built workers.
     Discard,
-    /// Build an old worker again and let it serve.
+    /// Build an old worker again and serve with it.
     Restore(Cell, BatchSize),
-    /// The new matrix runs.
+    /// The new matrix is running.
     Done,
-    /// The old matrix runs again.
+    /// The old matrix is running again; holds the reason.
     Failed(String),
 }
 
-/// The end of the last action.
+/// The result of the last action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReloadEvent {
     /// The reload begins.
     Start,
-    /// It was done.
+    /// The action succeeded.
     Done,
-    /// It failed; says why.
+    /// The action failed; holds the reason.
     Failed(String),
 }
 
-/// A reload under way: `step(event) → action`.
+/// A reload in progress: `step(event) → action`.
 #[derive(Clone, Debug)]
 pub struct Reload {
     plan: ReloadPlan,
@@ -195,7 +198,7 @@ enum ReloadStage {
 }
 
 impl Reload {
-    /// Ready for [`ReloadEvent::Start`].
+    /// Creates a reload that waits for [`ReloadEvent::Start`].
     pub fn new(plan: ReloadPlan) -> Self {
         Reload {
             plan,
@@ -203,13 +206,13 @@ impl Reload {
         }
     }
 
-    /// The plan it follows.
+    /// Returns the plan.
     pub fn plan(&self) -> &ReloadPlan {
         &self.plan
     }
 
-    /// Returns what to do after `event`. [`ReloadAction::Done`] and [`ReloadAction::Failed`]
-    /// are the last.
+    /// Returns the action after `event`. [`ReloadAction::Done`] and [`ReloadAction::Failed`] are
+    /// the last.
     pub fn step(&mut self, event: ReloadEvent) -> ReloadAction {
         match (&mut self.stage, event) {
             (ReloadStage::Build(_), ReloadEvent::Failed(reason)) => {

@@ -1,5 +1,5 @@
-//! All that can be staged, compared, applied and rolled back together, and what differs between
-//! two setups beside the matrix.
+//! A setup, which can be staged, compared, applied and rolled back as a whole, and the changes of
+//! settings between two setups.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -12,33 +12,32 @@ use divisi_model::ensemble::{
 use divisi_model::ranged::checked_when_read;
 use divisi_runtime::device::MemberIndex;
 
-/// How an ensemble is served.
+/// The configuration of a serving ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Setup {
-    /// Which member runs where, with which batch size.
+    /// The place and batch size of each member.
     pub matrix: Matrix,
-    /// When a free worker starts a batch.
+    /// The batching policy: when a free worker starts a batch.
     pub policy: PolicyKind,
-    /// Who votes, and how votes are combined.
+    /// The votes of members, and their combination.
     pub combination: Combination,
-    /// Samples in a segment at most, under `segment`.
+    /// The most samples of a segment under `segment`.
     pub segment_size: usize,
-    /// The numbers that each member is computed in, one a column.
+    /// The precision of each member, one per column.
     pub precisions: Vec<MemberPrecision>,
 }
 
 checked_when_read!(Setup);
 
 impl Setup {
-    /// Samples in a segment at most, as in a manifest.
+    /// The most samples of a segment, as in a manifest.
     pub const MOST_SEGMENT: usize = 1 << 20;
 
-    /// Whether its parts belong together. What an engine can hold of it is the engine's
-    /// to say.
+    /// Checks that the parts of the setup match. The engine checks its own limits.
     ///
     /// # Errors
-    /// Which part is wrong and what was expected.
+    /// A part does not match. The error names it and the expected value.
     pub fn check(&self) -> Result<(), SetupError> {
         let frame = self.matrix.frame();
         let policy = self.policy.check(&frame.batch_sizes);
@@ -55,7 +54,7 @@ impl Setup {
         }
     }
 
-    /// The same with another policy.
+    /// Returns the setup with another policy.
     #[must_use]
     pub fn with_policy(&self, policy: PolicyKind) -> Self {
         Setup {
@@ -64,7 +63,7 @@ impl Setup {
         }
     }
 
-    /// The same with another matrix.
+    /// Returns the setup with another matrix.
     #[must_use]
     pub fn with_matrix(&self, matrix: Matrix) -> Self {
         Setup {
@@ -73,7 +72,7 @@ impl Setup {
         }
     }
 
-    /// The same with another precision of a member; an unknown member changes nothing.
+    /// Returns the setup with another precision of a member. Ignores an unknown member.
     #[must_use]
     pub fn with_precision(&self, member: MemberIndex, precision: MemberPrecision) -> Self {
         let mut changed = self.clone();
@@ -84,16 +83,16 @@ impl Setup {
     }
 }
 
-/// Why the parts of a setup do not belong together.
+/// The reason why the parts of a setup do not match.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SetupError {
-    /// The policy does not suit the batch sizes.
+    /// The policy does not match the batch sizes.
     #[error("policy: {0}")]
     Policy(PolicyError),
-    /// The combination does not suit the members.
+    /// The combination does not match the members.
     #[error("combination: {0}")]
     Combination(CombinationError),
-    /// There are not as many precisions as members.
+    /// The number of precisions differs from the number of members.
     #[error("precisions: expected {expected}, one for each member, found {found}")]
     Precisions {
         /// The number found.
@@ -101,7 +100,7 @@ pub enum SetupError {
         /// The number of members.
         expected: usize,
     },
-    /// No segment has this size.
+    /// The segment size is out of range.
     #[error("segment size: expected 1 to {most} samples, found {size}", most = Setup::MOST_SEGMENT)]
     SegmentSize {
         /// The size found.
@@ -120,16 +119,16 @@ impl Coded for SetupError {
 pub enum SettingChange {
     /// The batching policy.
     Policy(PolicyKind, PolicyKind),
-    /// How members are combined.
+    /// The combination of members.
     Combination(Box<Combination>, Box<Combination>),
-    /// Samples in a segment.
+    /// The samples of a segment.
     Segment(usize, usize),
-    /// The numbers that a member is computed in.
+    /// The precision of a member.
     Precision(MemberIndex, MemberPrecision, MemberPrecision),
 }
 
 impl SettingChange {
-    /// Returns what differs between two setups beside the matrix.
+    /// Returns the changed settings between two setups, without the matrix.
     pub fn between(old: &Setup, new: &Setup) -> Vec<Self> {
         let policy = old.policy != new.policy;
         let combination = old.combination != new.combination;
@@ -155,14 +154,14 @@ impl SettingChange {
         Self::Combination(boxed(old), boxed(new))
     }
 
-    /// Whether batches form otherwise, so that latencies measured before do not tell those
-    /// to come.
+    /// Returns whether batches form differently, so that earlier latencies do not predict later
+    /// ones.
     pub fn changes_pace(&self) -> bool {
         !matches!(self, SettingChange::Combination(..))
     }
 
-    /// Returns the change in words, where `members` are the members' names: `policy:
-    /// no-wait → elastic`. A change of the combination may take several.
+    /// Returns the change in words, with `members` as the members' names: `policy: no-wait →
+    /// elastic`. A change of the combination may have several.
     pub fn words(&self, members: &[String]) -> Vec<String> {
         match self {
             SettingChange::Policy(old, new) => vec![format!("policy: {old} → {new}")],

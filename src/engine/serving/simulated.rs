@@ -1,6 +1,6 @@
-//! A simulated device in the place of a device's thread: batches and transfers in,
-//! what became of them at its time out. Driven in real time by `live`, in virtual
-//! time by the simulation.
+//! A simulated device in place of a device's thread. Takes batches and transfers, and returns their
+//! outcomes at the right times. Driven in real time by `live`, and in virtual time by the
+//! simulation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use divisi_runtime::device::simulated::{DeviceJob, Executor, JobEvent, JobId, La
 use super::batch::{Batch, Transfer};
 use super::core::Stamps;
 
-/// Something that a simulated device did.
+/// An event of a simulated device.
 #[derive(Clone, Debug)]
 pub enum DeviceEvent<T> {
-    /// A part is in its memory; and when the copy was asked for.
+    /// A part is in its memory; holds the time at which its copy was requested.
     Copied(Transfer, Duration),
-    /// A batch is back in host memory, to be folded.
+    /// The answers of a batch are in host memory, ready to be folded.
     Done(Batch<T>, Stamps),
 }
 
-/// See the module's text.
+/// A simulated device with its batches and copies.
 pub struct SimulatedDevice<T> {
     device: DeviceIndex,
     costs: Arc<Costs>,
@@ -32,11 +32,11 @@ pub struct SimulatedDevice<T> {
     transfers: HashMap<JobId, (Transfer, Duration)>,
     next_job: JobId,
     slowdown: f64,
-    /// Batches leave what they do not fill to others.
+    /// Whether batches leave unused capacity to others.
     shared: bool,
 }
 
-/// The law of a device whose batches were measured whole.
+/// The law of a device with measured times of whole batches.
 const MEASURED: Law = Law {
     units: 1,
     rate: 1.0,
@@ -50,7 +50,7 @@ const MEASURED: Law = Law {
 };
 
 impl<T> SimulatedDevice<T> {
-    /// The `device` of `costs`, idle.
+    /// Creates an idle `device` of `costs`.
     pub fn new(device: DeviceIndex, costs: Arc<Costs>) -> Self {
         let shared = costs.is_shared(device);
         SimulatedDevice {
@@ -66,13 +66,13 @@ impl<T> SimulatedDevice<T> {
         }
     }
 
-    /// From now on operations take `factor` times as long.
+    /// Makes later operations slower by `factor`.
     pub fn set_slowdown(&mut self, factor: f64) {
         self.slowdown = factor;
         self.executor.set_slowdown(factor);
     }
 
-    /// Forgets all that is under way: the device is gone.
+    /// Forgets all work, because the device is lost.
     pub fn clear(&mut self) {
         self.executor.clear();
         self.batches.clear();
@@ -122,17 +122,17 @@ impl<T> SimulatedDevice<T> {
         self.next_job
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_event(&self) -> Option<Duration> {
         self.executor.next_event()
     }
 
-    /// When [`SimulatedDevice::advance`] may have something to tell next.
+    /// Returns the next time at which [`SimulatedDevice::advance`] may return something.
     pub fn foresee(&self) -> Option<Duration> {
         self.executor.foresee()
     }
 
-    /// Returns what happened until `now`, each with its time, in order.
+    /// Returns the events until `now`, each with its time, in order.
     pub fn advance(&mut self, now: Duration) -> Vec<(Duration, DeviceEvent<T>)> {
         let events = self.executor.advance(now);
         let happened = events

@@ -1,4 +1,4 @@
-//! The requests of a simulation that are still to arrive.
+//! The future requests of a simulation.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use divisi_model::catalogue::Mix;
 
 use super::Workload;
 
-/// The requests that are still to arrive.
+/// The requests that have not arrived yet.
 pub(super) struct ArrivingRequests {
     /// The samples still to send.
     left: usize,
@@ -17,11 +17,11 @@ pub(super) struct ArrivingRequests {
 
 /// The way in which requests arrive.
 enum ArrivalKind {
-    /// Requests of this many samples, as many at once as are admitted.
+    /// Requests of `samples` samples, as many at once as are admitted.
     Eager { samples: usize },
-    /// Clients that each send a request of this many samples; `idle` have none under way.
+    /// Clients that each send a request of `samples` samples; `idle` of them have none under way.
     Closed { idle: usize, samples: usize },
-    /// One sample at a time, the next at its time.
+    /// One sample at a time, each at its own time.
     Open {
         arrivals: Box<Arrivals>,
         next: Duration,
@@ -29,7 +29,8 @@ enum ArrivalKind {
 }
 
 impl ArrivingRequests {
-    /// Creates the requests of a workload, of `segment` samples unless it says otherwise.
+    /// Creates the requests of a workload, of `segment` samples unless the workload specifies a
+    /// size.
     ///
     /// # Errors
     /// A recording of arrivals cannot be read.
@@ -49,12 +50,12 @@ impl ArrivingRequests {
         Ok(ArrivingRequests { left, kind, asked })
     }
 
-    /// Whether all samples were sent.
+    /// Returns whether all samples were sent.
     pub(super) fn is_over(&self) -> bool {
         self.left == 0
     }
 
-    /// Returns the time of the next request, if it arrives at a time of its own.
+    /// Returns the time of the next request, or `None` if it depends on answers.
     pub(super) fn next(&self) -> Option<Duration> {
         match &self.kind {
             ArrivalKind::Open { next, .. } if self.left > 0 => Some(*next),
@@ -62,7 +63,7 @@ impl ArrivingRequests {
         }
     }
 
-    /// Returns the samples of a request that is due, if there is one.
+    /// Returns the samples of a request that is due, or `None`.
     pub(super) fn due(&self, now: Duration) -> Option<usize> {
         let samples = match &self.kind {
             ArrivalKind::Eager { samples } => self.asked.piece(*samples),
@@ -74,13 +75,13 @@ impl ArrivingRequests {
         Some(samples.min(self.left)).filter(|&s| s > 0)
     }
 
-    /// Returns the entry that the next request asks.
+    /// Returns the entry of the next request.
     pub(super) fn entry(&self) -> usize {
         self.asked.next()
     }
 
-    /// Notes that a request of `samples` was sent, or that one of an open pattern was
-    /// refused and is lost.
+    /// Records that a request of `samples` was sent, or that one of an open pattern was refused and
+    /// lost.
     pub(super) fn sent(&mut self, samples: usize) {
         self.left -= samples;
         self.asked.sent(samples);
@@ -91,12 +92,12 @@ impl ArrivingRequests {
         }
     }
 
-    /// Whether a request that is refused is lost, not sent again.
+    /// Returns whether a refused request is lost instead of being sent again.
     pub(super) fn gives_up(&self) -> bool {
         matches!(self.kind, ArrivalKind::Open { .. })
     }
 
-    /// Notes that a request is over.
+    /// Records that a request is over.
     pub(super) fn answered(&mut self) {
         if let ArrivalKind::Closed { idle, .. } = &mut self.kind {
             *idle += 1;

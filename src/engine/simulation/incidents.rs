@@ -1,4 +1,4 @@
-//! Faults and other changes in the middle of a run.
+//! Faults and other changes during a run.
 
 use crate::serving::{Batch, Verdict};
 use divisi_model::ensemble::PolicyKind;
@@ -7,24 +7,24 @@ use divisi_runtime::device::DeviceIndex;
 use super::arriving::ArrivingRequests;
 use super::run::{Simulation, add_worker};
 
-/// An incident in the middle of a run.
+/// An incident during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Incident {
     /// A device disappears.
     Lose(DeviceIndex),
-    /// A device returns, with the workers that the matrix has there.
+    /// A device returns, with its workers in the matrix.
     Regain(DeviceIndex),
-    /// The next batch that ends on a device panics: its requests fail, and its worker is
-    /// built again at once unless it panics too often.
+    /// The next batch that ends on a device panics. Its requests fail, and its worker is rebuilt at
+    /// once unless it panics too often.
     Panic(DeviceIndex),
-    /// Operations on a device take this many times as long from now on.
+    /// Later operations on a device are slower by this factor.
     Slow(DeviceIndex, f64),
     /// The policy changes.
     Policy(PolicyKind),
 }
 
 impl Simulation {
-    /// Handles the incidents whose time has come.
+    /// Handles the incidents that are due.
     pub(super) fn inject(&mut self) {
         while let Some(&(at, incident)) = self.incidents.first() {
             if at > self.now {
@@ -44,7 +44,7 @@ impl Simulation {
         }
     }
 
-    /// Starts the workers of the matrix that a device lacks.
+    /// Starts the workers of the matrix that are missing on a device.
     fn regain(&mut self, device: DeviceIndex) {
         self.core.regain_device(device);
         for &(cell, size) in self.workers.iter().filter(|(c, _)| c.device == device) {
@@ -57,7 +57,7 @@ impl Simulation {
         }
     }
 
-    /// Handles a batch that panicked.
+    /// Handles a panic of a batch.
     pub(super) fn panicked(&mut self, batch: &Batch<usize>, arriving: &mut ArrivingRequests) {
         self.panics.retain(|device| *device != batch.device);
         let (verdict, owed) = self.core.panicked(self.now, batch);

@@ -1,5 +1,5 @@
-//! Serving in virtual time: a discrete-event loop drives the state machines that threads
-//! drive live. Runs repeat exactly, and an hour takes seconds.
+//! Serving in virtual time: a discrete-event loop drives the state machines that threads drive
+//! live. Runs repeat exactly, and an hour takes seconds.
 
 mod arriving;
 mod incidents;
@@ -22,16 +22,16 @@ use divisi_runtime::device::Devices;
 pub use incidents::Incident;
 pub use run::Simulation;
 
-/// The models, devices and setup that serve in a simulation.
+/// The models, devices and setup of a simulation.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The ensemble, or several with the shares in which they are asked.
+    /// The ensemble, or several with their shares of the requests.
     pub demand: Demand,
     /// The devices.
     pub devices: Devices,
     /// The matrix.
     pub matrix: Matrix,
-    /// The costs of every member on every device that has a worker of it.
+    /// The costs of every worker in the matrix.
     pub costs: Arc<Costs>,
     /// The batching policy.
     pub policy: PolicyKind,
@@ -40,7 +40,7 @@ pub struct Scenario {
 /// The requests of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Workload {
-    /// Samples as fast as they are served, as in benchmark mode.
+    /// Samples as fast as they are served, like in benchmark mode.
     Saturate {
         /// The number of samples.
         samples: usize,
@@ -56,7 +56,7 @@ pub enum Workload {
     },
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SimulationError {
     /// A recording of arrivals cannot be read.
@@ -67,7 +67,7 @@ pub enum SimulationError {
     TooLarge {
         /// Samples of the request.
         samples: usize,
-        /// Samples of the pool.
+        /// The capacity of the pool in samples.
         most: usize,
     },
     /// The costs of a worker are unknown.
@@ -78,7 +78,7 @@ pub enum SimulationError {
         /// The device's name.
         device: String,
     },
-    /// Requests wait, and no worker can serve them.
+    /// Requests are waiting, and no worker can serve them.
     #[error("at {at:?}, {left} requests are waiting and no worker can serve them")]
     Stuck {
         /// The time.
@@ -86,7 +86,7 @@ pub enum SimulationError {
         /// The number of requests.
         left: usize,
     },
-    /// The policy does not suit the batch sizes.
+    /// The policy does not match the batch sizes.
     #[error(transparent)]
     Policy(#[from] PolicyError),
 }
@@ -94,7 +94,7 @@ pub enum SimulationError {
 /// One answered request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The entry of the catalogue that it asked.
+    /// The requested entry of the catalogue.
     pub entry: usize,
     /// The time of its answer.
     pub at: Duration,
@@ -119,18 +119,18 @@ pub struct SimulationReport {
     pub split: SplitMeans,
     /// Requests refused.
     pub refused: u64,
-    /// Requests that failed by an incident.
+    /// Requests that failed because of an incident.
     pub failed: u64,
     /// The share of the run in which each device was occupied.
     pub busy: Vec<f64>,
-    /// Every request, in order of its answer, if they are kept.
+    /// Every request in the order of the answers, if requests are kept.
     pub served: Vec<Served>,
-    /// The spans of every lane and copy engine, in order of their ends, if they are kept.
+    /// The spans of every lane and copy engine in the order of their ends, if spans are kept.
     pub spans: Vec<Span>,
 }
 
 impl SimulationReport {
-    /// Returns the samples answered a second.
+    /// Returns the samples answered per second.
     pub fn samples_per_s(&self) -> f64 {
         self.samples as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
@@ -148,8 +148,7 @@ impl SimulationReport {
 /// Runs a scenario under a workload.
 ///
 /// # Errors
-/// Costs are missing, the policy does not suit the batch sizes, or a request can never be
-/// served.
+/// Costs are missing, the policy does not match the batch sizes, or a request can never be served.
 pub fn simulate(scene: &Scenario, workload: Workload) -> Result<SimulationReport, SimulationError> {
     Simulation::new(scene)?.run(workload)
 }

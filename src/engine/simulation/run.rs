@@ -27,9 +27,9 @@ use super::{Scenario, Served, SimulationError, SimulationReport, Workload};
 /// A scenario that is ready to run.
 pub struct Simulation {
     demand: Demand,
-    /// Each request has the number of the entry that it asks.
+    /// The core. Each request's payload is the number of its entry.
     pub(super) core: Core<usize>,
-    /// Draws the rows for which conditions hold.
+    /// Draws the rows that pass conditions.
     random: ChaCha8Rng,
     pub(super) devices: Vec<SimulatedDevice<usize>>,
     pub(super) now: Duration,
@@ -47,17 +47,17 @@ pub struct Simulation {
     pub(super) report: SimulationReport,
 }
 
-/// The samples that a pool holds. It is not bounded by bytes, since it holds none.
+/// The samples of a pool. There is no limit in bytes, because the pool holds no data.
 const POOL_SAMPLES: usize = 16_384;
 
-/// The rows for which conditions hold are the same in each run.
+/// A constant seed, so that the same rows pass conditions in each run.
 const SEED_OF_CONDITIONS: u64 = 1;
 
 impl Simulation {
     /// Creates a simulation in which every worker of the scenario's matrix is ready.
     ///
     /// # Errors
-    /// The costs of a worker are unknown, or the policy does not suit the batch sizes.
+    /// The costs of a worker are unknown, or the policy does not match the batch sizes.
     pub fn new(scene: &Scenario) -> Result<Self, SimulationError> {
         let ensemble = scene.demand.models();
         let policy = scene.policy;
@@ -116,7 +116,7 @@ impl Simulation {
         self
     }
 
-    /// Ends the run early once `stop` is set.
+    /// Ends the run early when `stop` is set.
     #[must_use]
     pub fn until(mut self, stop: Arc<AtomicBool>) -> Self {
         self.stop = Some(stop);
@@ -131,7 +131,7 @@ impl Simulation {
         self
     }
 
-    /// Bounds the samples alive on a device under `elastic`.
+    /// Limits the samples in execution on a device under `elastic`.
     #[must_use]
     pub fn with_max_inf(mut self, device: DeviceIndex, most: std::num::NonZeroU32) -> Self {
         self.core.set_max_inf(device, Some(most));
@@ -141,7 +141,7 @@ impl Simulation {
     /// Runs until every request is over.
     ///
     /// # Errors
-    /// A request is larger than the pool, or no worker can serve those that wait.
+    /// A request is larger than the pool, or no worker can serve the waiting requests.
     pub fn run(mut self, workload: Workload) -> Result<SimulationReport, SimulationError> {
         let mut arriving = ArrivingRequests::new(&workload, self.segment, self.demand.mix())?;
         loop {
@@ -184,7 +184,7 @@ impl Simulation {
             let asked = PipelineIndex(entry);
             let fits = samples > self.core.capacity(asked) || samples <= self.core.free(asked);
             if !fits && !arriving.gives_up() {
-                // It waits instead of being refused and sent again.
+                // The request waits instead of being refused and sent again.
                 break;
             }
             let arrival = Arrival {
@@ -206,9 +206,9 @@ impl Simulation {
         Ok(())
     }
 
-    /// Lets devices with room take batches.
+    /// Lets devices with room start batches.
     fn drive(&mut self, arriving: &mut ArrivingRequests) {
-        // Nothing has a deadline here.
+        // No request has a deadline in a simulation.
         self.core.tick(self.now).pay(drop);
         let early = self.core.lose_patience(self.now);
         self.note_served(self.now, early, arriving);
@@ -218,7 +218,7 @@ impl Simulation {
                 self.drive_device(device);
             }
         }
-        // After one device has taken a batch, another may have the least to do.
+        // After one device has taken a batch, another may be the least loaded.
         loop {
             let woken = self.core.wake(self.now);
             if woken.is_empty() {
@@ -281,8 +281,8 @@ impl Simulation {
         }
     }
 
-    /// Runs the host's steps that are ready: they take no time here, and as many rows go each way as
-    /// the demand says.
+    /// Runs the steps on the host that are ready. They take no time here, and the demand defines
+    /// the share of rows for each outcome.
     fn run_host_steps(&mut self, arriving: &mut ArrivingRequests) {
         loop {
             let ready = self.core.take_host_work();
@@ -297,7 +297,7 @@ impl Simulation {
         }
     }
 
-    /// Draws the rows that a step of the host has a result for.
+    /// Draws the rows with a result of a step on the host.
     fn rows_made(&mut self, work: &HostWork<usize>) -> RowSet {
         let passed = self.demand.step(work.payload, work.step.get()).passed();
         if passed >= 1.0 {
@@ -338,7 +338,7 @@ fn pipelines(demand: &Demand) -> Vec<PipelineConfig> {
     let pipeline = |entry: &CatalogueEntry| {
         let slots = entry.ensemble().segment_size;
         PipelineConfig {
-            // What the devices can do is looked for, and whom a queue would refuse is not.
+            // The simulation measures the capacity of the devices, regardless of queue limits.
             queueing: None,
             flow: Arc::new(entry.ensemble().dataflow().on_columns(entry.columns())),
             extents: (POOL_SAMPLES / slots).max(2),
@@ -367,7 +367,7 @@ pub(super) fn add_worker(core: &mut Core<usize>, now: Duration, cell: Cell, size
         device: cell.device,
         member: cell.member,
         size,
-        // Batches take what their costs say, whatever they are computed in.
+        // The costs determine the time of batches, regardless of precision.
         precision: MemberPrecision::default(),
     };
     core.add_worker(now, spec);

@@ -8,18 +8,18 @@ use divisi_runtime::tensor::{DataType, Signature, TensorSpec, TensorValue};
 use crate::error::{ErrorKind, ServiceError};
 use crate::protocol::{GrowingBytes, NamedTensor, WireTensor};
 
-/// Which rows of an answer become which tensors.
+/// The mapping of an answer's rows to tensors.
 #[derive(Debug)]
 pub(super) struct AnswerForm {
     signature: Signature,
-    /// Whether they are what the one member returned, not what was made of it.
+    /// Whether the tensors are those of a single member, without a combination.
     own: bool,
     /// Whether some of them can be computed without the others.
     parts: bool,
 }
 
 impl AnswerForm {
-    /// The outputs of a network that is served alone: its own tensors.
+    /// Creates the form of a single network: its own tensors.
     pub(super) fn of_network(ensemble: &Ensemble) -> Self {
         AnswerForm {
             signature: Signature {
@@ -31,8 +31,8 @@ impl AnswerForm {
         }
     }
 
-    /// The outputs of an ensemble: its combined answer, named after its kind, or the tensors that a
-    /// pipeline answers.
+    /// Creates the form of an ensemble: its combined answer, named after its kind, or the output
+    /// tensors of a pipeline.
     pub(super) fn of_ensemble(ensemble: &Ensemble) -> Self {
         let (outputs, lengths) = match &ensemble.pipeline {
             None => (combined(ensemble.answers), None),
@@ -57,7 +57,7 @@ impl AnswerForm {
         &self.signature.outputs
     }
 
-    /// Returns the output whose values have the names of the ensemble's classes, values or labels.
+    /// Returns the output whose values are named by the ensemble's classes, values or labels.
     pub(super) fn named_values(&self, ensemble: &Ensemble) -> Option<&str> {
         let count = ensemble.answers.count();
         let [single] = self.specs() else {
@@ -66,7 +66,7 @@ impl AnswerForm {
         (single.elements() == Some(count)).then_some(&*single.name)
     }
 
-    /// Returns how much the engine is to tell.
+    /// Returns the level of detail that the engine must return.
     pub(super) fn detail(&self) -> Detail {
         match self.own {
             true => Detail::Members,
@@ -74,10 +74,10 @@ impl AnswerForm {
         }
     }
 
-    /// Returns the positions of outputs by name, of all where none is named.
+    /// Returns the positions of outputs by name, or of all outputs for an empty list.
     ///
     /// # Errors
-    /// There is no output of a name.
+    /// Returns an error if a name is unknown.
     pub(super) fn wanted(&self, names: &[String], model: &str) -> Result<Vec<usize>, ServiceError> {
         let specs = self.specs();
         if names.is_empty() {
@@ -96,7 +96,7 @@ impl AnswerForm {
         names.iter().map(place).collect()
     }
 
-    /// Returns the positions of the outputs that are to be computed, in order, once each; empty for
+    /// Returns the positions of the outputs to compute, in order and without repetition; empty for
     /// all.
     pub(super) fn computed(&self, wanted: &[usize]) -> Vec<usize> {
         let mut computed = wanted.to_vec();
@@ -108,11 +108,11 @@ impl AnswerForm {
         }
     }
 
-    /// Returns the outputs that are wanted, of samples of a length, where some were `computed`, or
-    /// all if none is named.
+    /// Returns the wanted outputs of samples of a length. `computed` lists the computed outputs,
+    /// and is empty for all.
     ///
     /// # Errors
-    /// The rows are not those of the outputs.
+    /// Returns an error if the rows do not match the outputs.
     pub(super) fn outputs(
         &self,
         answer: &Answer,
@@ -139,7 +139,7 @@ impl AnswerForm {
         Ok(outputs.map(|(name, value)| wire(name, value)).collect())
     }
 
-    /// The form of an answer that has some of the outputs.
+    /// Returns the form of an answer with some of the outputs.
     fn only(&self, outputs: &[usize]) -> Self {
         let specs = outputs.iter().map(|at| self.specs()[*at].clone());
         AnswerForm {

@@ -1,4 +1,4 @@
-//! Requests that wait between two engines, by the model that they ask.
+//! Requests that wait between two engines, by model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use divisi_runtime::lock::Leaf;
 
 use crate::protocol::ModelId;
 
-/// A name, and a version where one was asked for.
+/// A name, and a version if one was requested.
 type Asked = (String, Option<String>);
 
-/// Counts those who wait.
+/// Counts the waiting requests.
 #[derive(Default)]
 pub(super) struct WaitingBetween(Leaf<BTreeMap<Asked, usize>>);
 
-/// One that waits, until it is dropped.
+/// A waiting request, counted until this is dropped.
 pub(super) struct WaitsBetween {
     of: Arc<WaitingBetween>,
     asked: Asked,
 }
 
 impl WaitingBetween {
-    /// A request waits from now on.
+    /// Counts a request as waiting.
     pub(super) fn enter(self: &Arc<Self>, model: &ModelId) -> WaitsBetween {
         let asked = (model.name.clone(), model.version.clone());
         *self.0.lock().entry(asked.clone()).or_default() += 1;
@@ -31,7 +31,7 @@ impl WaitingBetween {
         }
     }
 
-    /// Returns how many wait that asked for this.
+    /// Returns the number of waiting requests for this model.
     pub(super) fn of(&self, name: &str, version: Option<&str>) -> usize {
         let asked = (name.to_owned(), version.map(str::to_owned));
         self.0.lock().get(&asked).copied().unwrap_or_default()

@@ -1,11 +1,11 @@
-//! The figures of an engine for `/metrics`, beyond those that Triton knows.
+//! The metrics of an engine in addition to Triton's.
 
 use divisi_engine::serving::{Engine, LevelStats, Observed, PipelineIndex, StepStats, WorkerStats};
 use divisi_model::catalogue::CatalogueEntry;
 
 use crate::service::Gauge;
 
-/// Returns the figures of an engine, those of one name one after another.
+/// Returns the metrics of an engine; those with the same name are adjacent.
 pub(super) fn of(engine: &Engine) -> Vec<Gauge> {
     let seen = engine.telemetry().observe();
     let mut all = whole(&seen);
@@ -28,13 +28,13 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> Gauge {
     }
 }
 
-/// A figure of each of several parts.
+/// A metric of each of several parts.
 type PartFigure<S> = (&'static str, &'static str, fn(&S) -> f64);
 
 /// The labels of a part.
 type Labels = Vec<(&'static str, String)>;
 
-/// Returns figures of parts, each figure of all of them before the next.
+/// Returns the metrics of parts, ordered by metric.
 fn table<S>(figures: &[PartFigure<S>], parts: &[(Labels, S)]) -> Vec<Gauge> {
     let of_figure = |(name, help, value): &PartFigure<S>| {
         let each = parts.iter().map(|(labels, part)| Gauge {
@@ -134,7 +134,7 @@ fn of_workers(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
     table(&WORKERS, &workers)
 }
 
-/// Returns the numbers that workers compute in, as labels; simulated devices compute nothing.
+/// Returns the precisions of workers as labels; simulated devices have none.
 fn of_precisions(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
     let ensemble = engine.ensemble();
     let names = ensemble.member_names();

@@ -9,7 +9,7 @@ use divisi_runtime::tensor::{DataType, Signature, SignatureError, TensorSpec, Te
 use crate::error::ServiceError;
 use crate::protocol::{NamedTensor, WireTensor};
 
-/// The name of the input of an ensemble whose samples have no names.
+/// The name of the input of an ensemble with unnamed samples.
 const INPUT: &str = "input";
 
 /// Returns the inputs of an ensemble.
@@ -28,20 +28,20 @@ pub(super) fn specs(ensemble: &Ensemble, network: bool) -> Vec<TensorSpec> {
 /// Samples, row after row.
 pub(super) struct SampleRows {
     values: RowValues,
-    /// The length of the samples; 0 where lengths do not vary.
+    /// The length of the samples; 0 if all have the same length.
     pub length: usize,
 }
 
-/// Where the values of samples are.
+/// The location of the values of samples.
 enum RowValues {
-    /// In the buffer in which they were received.
+    /// In the receive buffer.
     Received(SharedSamples),
-    /// Made of tensors of other types, or of several.
+    /// Converted from other types, or joined from several tensors.
     Made(Vec<f32>),
 }
 
 impl SampleRows {
-    /// Returns a request of them.
+    /// Returns a request with these samples.
     pub(super) fn request(&self) -> Request<'_> {
         match &self.values {
             RowValues::Received(memory) => Request::shared(memory),
@@ -50,11 +50,11 @@ impl SampleRows {
     }
 }
 
-/// Returns the samples of a request. Numbers that lie in the received buffer as samples do stay
-/// there. Where `single` is true, the first dimension is none that its client has sent.
+/// Returns the samples of a request. Values that already have the layout of samples stay in the
+/// receive buffer. With `single`, the first dimension was not sent by the client.
 ///
 /// # Errors
-/// The tensors are not those of the signature.
+/// Returns an error if the tensors do not match the signature.
 pub(super) fn sample_rows(
     signature: &Signature,
     inputs: &[NamedTensor],
@@ -85,7 +85,8 @@ pub(super) fn sample_rows(
     })
 }
 
-/// Returns the error of tensors that are not those of a signature, with the dimensions that were sent.
+/// Returns the error of tensors that do not match a signature, with the dimensions that the client
+/// sent.
 fn not_taken(error: SignatureError, single: bool) -> ServiceError {
     match error {
         SignatureError::Dims {
@@ -103,14 +104,14 @@ fn not_taken(error: SignatureError, single: bool) -> ServiceError {
     }
 }
 
-/// Returns the values of a tensor where they were received.
+/// Returns the values of a tensor in the receive buffer.
 fn received(tensor: &WireTensor) -> SharedSamples {
     let pieces = tensor.pieces().cloned();
     SharedSamples::of_pieces(pieces.map(|piece| Arc::new(piece) as SharedMemory))
 }
 
-/// Returns the error of a request that the engine refuses, with the input that it is about where
-/// that is one.
+/// Returns the error of a request that the engine refused, with the input in question if there is
+/// one.
 pub(super) fn refusal(signature: &Signature, refused: &Refused) -> ServiceError {
     let error = ServiceError::coded(refused);
     let input = match refused {
@@ -123,7 +124,7 @@ pub(super) fn refusal(signature: &Signature, refused: &Refused) -> ServiceError 
     }
 }
 
-/// Whether an input is float32 of the dimensions that samples have.
+/// Returns whether an input is float32 with the dimensions of samples.
 fn is_rows(spec: &TensorSpec, input: &NamedTensor) -> bool {
     let tensor = &input.tensor;
     let [batch, sample @ ..] = tensor.dims() else {

@@ -1,11 +1,11 @@
-//! The workers of a model, as its clients are told them.
+//! The workers of a model as clients see them.
 
 use divisi_engine::serving::{Engine, PipelineIndex};
 use divisi_model::catalogue::{CatalogueEntry, InstanceGroup, InstancePlace};
 use divisi_runtime::device::DeviceIndex;
 
-/// Returns where the workers of an entry run: one on each GPU, and so many on processors. Of an entry
-/// that is made of several networks, or of other models, each of these has its own.
+/// Returns the instances of an entry: one on each GPU, and the number on processors. An entry made
+/// of several networks or other models has none; these have their own.
 pub(super) fn of(engine: &Engine, entry: PipelineIndex) -> Vec<InstanceGroup> {
     let entry = engine.catalogue().entries().get(entry.0);
     let workers = entry.map_or_else(Vec::new, |entry| workers(engine, entry));
@@ -27,7 +27,7 @@ pub(super) fn of(engine: &Engine, entry: PipelineIndex) -> Vec<InstanceGroup> {
     on_gpus.into_iter().chain(on_processors).collect()
 }
 
-/// Returns the devices of the workers that run, or none where an entry is no network alone.
+/// Returns the devices of the running workers, or none if an entry is not a single network.
 fn workers(engine: &Engine, entry: &CatalogueEntry) -> Vec<DeviceIndex> {
     let ([column], true) = (&entry.columns()[..], entry.interface().composing.is_empty()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The entries of an engine in this process, or of a deployment of one engine after another, as
+//! The entries of an engine in this process, or of the successive engines of a deployment, as
 //! models.
 
 mod answers;
@@ -32,18 +32,18 @@ use totals::TotalsOfEngines;
 
 pub use model::signature;
 
-/// The models of an engine: an ensemble's outputs are its combined answer, a pipeline's the tensors
-/// that it answers, a network's its own.
+/// The models of an engine. The output of an ensemble is its combined answer, that of a pipeline
+/// its output tensors, and that of a network its own tensors.
 pub struct EnsembleService(Arc<FollowedModels>);
 
-/// The models of the engine that runs, or that runs next.
+/// The models of the running engine and its successors.
 struct FollowedModels {
-    /// Where engines follow one another.
+    /// The deployment, if engines can be replaced.
     deployment: Option<Arc<Deployment>>,
     served: SharedLeaf<Arc<ServedModels>>,
-    /// Requests that wait for the next engine.
+    /// Requests waiting for the next engine.
     between: Arc<WaitingBetween>,
-    /// Counters of the engines.
+    /// The counters of all engines.
     totals: Arc<TotalsOfEngines>,
 }
 
@@ -55,8 +55,8 @@ struct ServedModels {
 }
 
 impl ServedModels {
-    /// The models of an engine; where `network` is true, they are networks whose own tensors are the
-    /// outputs.
+    /// Creates the models of an engine; with `network`, they are networks with their own output
+    /// tensors.
     fn new(generation: u64, engine: Arc<Engine>, network: bool) -> Self {
         let catalogue = Arc::clone(engine.catalogue());
         let entries = catalogue.entries().iter().enumerate();
@@ -71,7 +71,7 @@ impl ServedModels {
         }
     }
 
-    /// Returns the model that is asked, in its newest version if none is named.
+    /// Returns the requested model, in its newest version if none is named.
     fn find(&self, asked: &ModelId) -> Result<&ServedModel, ServiceError> {
         let named = self.models.iter();
         let mut named = named.filter(|model| model.description.name == asked.name);
@@ -82,14 +82,14 @@ impl ServedModels {
         found.ok_or_else(|| asked.unknown())
     }
 
-    /// Whether all models answer. Where there is none, the engine waits for the first.
+    /// Returns whether all models answer. Without models, the engine waits for the first one.
     fn is_ready(&self) -> bool {
         let mut models = self.models.iter();
         let is_open = self.engine.telemetry().door() == DoorState::Open;
         is_open && models.all(|model| self.state_of(model) == ModelState::Ready)
     }
 
-    /// Whether the version of a model is served, or any where none is known.
+    /// Returns whether this version of a model is served, or any version if it has none.
     fn has(&self, status: &ModelStatus) -> bool {
         let version = status.version.map(|version| version.to_string());
         let mut named = self.models.iter().map(|model| &model.description);
@@ -111,8 +111,8 @@ impl ServedModels {
 }
 
 impl EnsembleService {
-    /// Serves what an engine serves. Where `network` is true, it is a network's file alone, whose own
-    /// tensors are the outputs.
+    /// Serves the models of an engine. With `network`, it is a single network file with its own
+    /// output tensors.
     pub fn new(engine: Arc<Engine>, network: bool) -> Self {
         EnsembleService(Arc::new(FollowedModels {
             deployment: None,
@@ -122,7 +122,7 @@ impl EnsembleService {
         }))
     }
 
-    /// Serves what a deployment serves, now and later.
+    /// Serves the current and future models of a deployment.
     pub fn of_deployment(deployment: Arc<Deployment>) -> Self {
         let totals = Arc::<TotalsOfEngines>::default();
         deployment.observe(Arc::<TotalsOfEngines>::clone(&totals));
@@ -136,10 +136,10 @@ impl EnsembleService {
         }))
     }
 
-    /// Asks a model that is served.
+    /// Sends a request to a served model.
     ///
     /// # Errors
-    /// At once: it is not served, or does not take the request.
+    /// Returns an error at once if the model is not served or refuses the request.
     pub fn ask(&self, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
         check_goals(asked)?;
         self.0.ask(asked)
@@ -147,7 +147,7 @@ impl EnsembleService {
 }
 
 impl FollowedModels {
-    /// Returns the models that are served now.
+    /// Returns the currently served models.
     fn served(&self) -> Arc<ServedModels> {
         let known = Arc::clone(&self.served.read());
         let Some(deployment) = &self.deployment else {
@@ -160,7 +160,7 @@ impl FollowedModels {
         let engine = Arc::clone(&running.engine);
         let new = Arc::new(ServedModels::new(running.number, engine, false));
         let mut served = self.served.write();
-        // Somebody else may know a newer one already.
+        // Another thread may have set a newer generation.
         if served.generation < new.generation {
             *served = Arc::clone(&new);
         }
@@ -178,19 +178,19 @@ impl FollowedModels {
             if let Some(answer) = self.ask_next(asked) {
                 return Ok(answer);
             }
-            // An engine that ends takes nothing any more: the next one is there before it ends.
+            // An ending engine accepts nothing; the next engine is set before it ends.
             if self.served().generation == served.generation {
                 return Err(refused);
             }
         }
     }
 
-    /// Asks the next engine once it is there, where the old one ends before: the request waits as long
-    /// as its deadline lets it.
+    /// Sends the request to the next engine if the old one ends first: the request waits within its
+    /// deadline.
     fn ask_next(self: &Arc<Self>, asked: &InferenceRequest) -> Option<InferenceFuture> {
         let (tell, told) = oneshot::channel::<()>();
         let waiter = Box::new(move || {
-            // Who has given the request up does not listen.
+            // A cancelled request has no receiver.
             let _ = tell.send(());
         });
         if !self.deployment.as_ref()?.wait_for_engine(waiter) {
@@ -199,7 +199,7 @@ impl FollowedModels {
         let (models, asked, began) = (Arc::clone(self), asked.clone(), Instant::now());
         let waits = self.between.enter(&asked.model);
         Some(Box::pin(async move {
-            // Nobody left to tell it is the end of the gap, too.
+            // A dropped sender also ends the gap.
             let is_told = async { drop(told.await) };
             let deadline = asked.deadline;
             let in_time = tokio::time::timeout(deadline.unwrap_or(Duration::MAX), is_told).await;
@@ -221,8 +221,8 @@ impl FollowedModels {
         deployment.map(|d| d.models()).unwrap_or_default()
     }
 
-    /// Returns the models and versions that are not served, with the reasons. Of one that was just
-    /// loaded the statuses may not know yet.
+    /// Returns the models and versions that are not served, with the reasons. The statuses may not
+    /// include a model that was just loaded.
     fn unloaded<'s>(
         served: &ServedModels,
         statuses: &'s [ModelStatus],
@@ -245,7 +245,7 @@ impl FollowedModels {
     }
 }
 
-/// Refuses goals: a model alone is as accurate and as dear as it is.
+/// Refuses goals: a single model has a fixed accuracy and cost.
 fn check_goals(asked: &InferenceRequest) -> Result<(), ServiceError> {
     match asked.goals.is_none() {
         true => Ok(()),
@@ -257,7 +257,7 @@ fn check_goals(asked: &InferenceRequest) -> Result<(), ServiceError> {
     }
 }
 
-/// Whether a model that is asked is that of a status, which need not know its version.
+/// Returns whether a status is that of the requested model. The status need not have a version.
 fn is_asked(status: &ModelStatus, asked: &ModelId) -> bool {
     let known = status.version.map(|version| version.to_string());
     let is_version = match (&asked.version, &known) {
@@ -299,7 +299,7 @@ impl ModelService for EnsembleService {
 
     fn is_ready(&self) -> bool {
         let served = self.0.served();
-        // As Triton does: one that was unloaded, or that nobody asked for, is none that is missing.
+        // As in Triton, models that were unloaded or never requested do not affect readiness.
         let statuses = self.0.statuses();
         let mut unloaded = FollowedModels::unloaded(&served, &statuses).into_iter();
         served.is_ready() && unloaded.all(|(status, _)| status.failure.is_none())
@@ -338,7 +338,7 @@ impl ModelService for EnsembleService {
         let found = served.find(&ModelId::new(name, version)).ok()?;
         let newest = served.find(&ModelId::new(name, "")).ok()?;
         let between = &self.0.between;
-        // Those that name no version want the newest.
+        // Requests without a version want the newest.
         let unnamed = match std::ptr::eq(found, newest) {
             true => between.of(name, None),
             false => 0,
@@ -370,7 +370,7 @@ impl ModelService for EnsembleService {
 
     fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
         match self.0.deployment()?.unload(name, dependents) {
-            // As Triton does: a model that is not there is unloaded already.
+            // As in Triton, unloading a missing model succeeds.
             Ok(()) | Err(DeploymentError::Unknown(_)) => Ok(()),
             Err(error) => Err(ServiceError::coded(&error)),
         }

@@ -1,4 +1,4 @@
-//! An entry of a catalogue as a model that clients ask.
+//! An entry of a catalogue as a model for clients.
 
 use std::sync::Arc;
 
@@ -21,21 +21,21 @@ use super::answers::AnswerForm;
 use super::inputs::{self, SampleRows, sample_rows};
 use super::steps;
 
-/// See the module's text.
+/// An entry of a catalogue as a model.
 pub(super) struct ServedModel {
-    /// Its number among those of its engine.
+    /// Its index within its engine.
     pub pipeline: PipelineIndex,
     pub description: Arc<ModelDescription>,
     form: Arc<AnswerForm>,
-    /// Its tensors have no dimension of a batch: a request is one sample.
+    /// Whether its tensors have no batch dimension: a request is one sample.
     single: bool,
 }
 
-/// A request that the engine did not take.
+/// A request that the engine did not accept.
 pub(super) enum NotTaken {
-    /// The engine takes no requests any more.
+    /// The engine no longer accepts requests.
     Closed(ServiceError),
-    /// The request is at fault.
+    /// The request is invalid.
     Refused(ServiceError),
 }
 
@@ -46,8 +46,8 @@ impl From<ServiceError> for NotTaken {
 }
 
 impl ServedModel {
-    /// The entry with a number of an engine's catalogue; `network` says that its own tensors are its
-    /// answers.
+    /// Creates the model of an entry of an engine's catalogue; with `network`, its own tensors are
+    /// its outputs.
     pub(super) fn new(
         engine: &Engine,
         (number, entry): (usize, &CatalogueEntry),
@@ -96,12 +96,12 @@ impl ServedModel {
         }
     }
 
-    /// Counts a request that was refused before the engine was asked.
+    /// Counts a request that was refused before it reached the engine.
     pub(super) fn count_refusal(&self, engine: &Engine) {
         engine.telemetry().count_refusal(self.pipeline);
     }
 
-    /// Refuses a request of other than so many samples, where a model always takes as many.
+    /// Refuses another number of samples if a model has a fixed number.
     fn check_batch(&self, tensors: &[NamedTensor]) -> Result<(), ServiceError> {
         let Some(size) = self.description.exactly else {
             return Ok(());
@@ -118,7 +118,7 @@ impl ServedModel {
         }
     }
 
-    /// Returns the outputs that a request wants, and its samples.
+    /// Returns the requested outputs and the samples of a request.
     fn read(&self, asked: &InferenceRequest) -> Result<(Vec<usize>, SampleRows), ServiceError> {
         let wanted = self.form.wanted(&asked.outputs, &self.description.name)?;
         let batched: Vec<NamedTensor>;
@@ -134,19 +134,19 @@ impl ServedModel {
         Ok((wanted, rows))
     }
 
-    /// Returns who is told of runs of a request's steps that no answer tells.
+    /// Returns the listener for runs of a request's steps that are not part of an answer.
     fn untold(&self, asked: &InferenceRequest) -> RunListener {
         let (counter, model) = (Arc::clone(&asked.untold), Arc::clone(&self.description));
         RunListener::new(move |runs| counter.count(&model, runs))
     }
 
-    /// Sends a request to the engine; what it returns waits for the answer.
+    /// Sends a request to the engine. The returned future waits for the answer.
     pub(super) fn ask(
         &self,
         engine: &Arc<Engine>,
         asked: &InferenceRequest,
     ) -> Result<InferenceFuture, NotTaken> {
-        // What the engine refuses it counts by itself.
+        // The engine counts its own refusals.
         let read = self.read(asked);
         let (wanted, rows) = read.inspect_err(|_| self.count_refusal(engine))?;
         let computed = self.form.computed(&wanted);
@@ -164,7 +164,7 @@ impl ServedModel {
                 .to(self.pipeline)
         };
         let (tell, told) = oneshot::channel::<Outcome>();
-        // Who has given the request up does not listen.
+        // A cancelled request has no receiver.
         let reply = Box::new(move |outcome| drop(tell.send(outcome)));
         let under_way = engine
             .submit_cancellable(request, reply)
@@ -177,7 +177,7 @@ impl ServedModel {
             })?;
         let (form, length, single) = (Arc::clone(&self.form), rows.length, self.single);
         let model = Arc::clone(&self.description);
-        // What runs stays until this is answered.
+        // The engine must live until the request is answered.
         let engine = Arc::clone(engine);
         Ok(Box::pin(async move {
             let outcome = told.await;
@@ -206,8 +206,8 @@ impl ServedModel {
     }
 }
 
-/// Returns the tensors of an ensemble as its clients are told them, without the dimension of a batch;
-/// `network` says that its own tensors are its answers.
+/// Returns the tensors of an ensemble as clients see them, without the batch dimension; with
+/// `network`, its own tensors are its outputs.
 pub fn signature(ensemble: &Ensemble, network: bool) -> Signature {
     Signature {
         inputs: inputs::specs(ensemble, network),
@@ -223,8 +223,8 @@ fn form(ensemble: &Ensemble, network: bool) -> AnswerForm {
     }
 }
 
-/// Returns whether answers may be those of some steps without others: of equal requests one may then
-/// be answered otherwise than another.
+/// Returns whether answers may leave out some steps, so that equal requests may have different
+/// answers.
 fn has_quorum(ensemble: &Ensemble) -> bool {
     let pipeline = ensemble.pipeline.as_ref();
     pipeline.is_some_and(|pipeline| !pipeline.flow().waits().is_empty())
@@ -249,23 +249,23 @@ fn as_batch(input: &NamedTensor) -> NamedTensor {
     }
 }
 
-/// Takes the dimension of a batch of one away.
+/// Removes the dimension of a batch of one.
 fn without_batch(output: &mut NamedTensor) {
     let tensor = &output.tensor;
     let dims = tensor.dims().get(1..).unwrap_or_default().to_vec();
     output.tensor = WireTensor::of_values(tensor.data_type(), dims, tensor.bytes());
 }
 
-/// Returns the names of the values of outputs, where the ensemble has some.
+/// Returns the names of the values of outputs, if the ensemble has names.
 fn class_labels(ensemble: &Ensemble, form: &AnswerForm) -> Option<(String, Arc<[String]>)> {
     let names = ensemble.answer_names.as_ref()?;
     let output = form.named_values(ensemble)?;
     Some((output.to_owned(), names.as_slice().into()))
 }
 
-/// The names of the steps that quorums did without, joined by commas.
+/// The names of the steps that quorums left out, joined by commas.
 const MISSING: &str = "divisi_missing";
-/// Whether none of them could have changed the class.
+/// Whether none of the missing steps could have changed the class.
 const CERTAIN: &str = "divisi_certain";
 
 fn parameters(missing: &MissingSteps) -> Vec<(&'static str, ParameterValue)> {

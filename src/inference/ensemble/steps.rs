@@ -1,4 +1,4 @@
-//! The steps of an entry, and the entries that do them.
+//! The steps of an entry, and the entries that run them.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use divisi_runtime::device::MemberIndex;
 use crate::protocol::ModelId;
 use crate::service::{DescribedStep, InnerEnsemble};
 
-/// Returns the steps of an entry, with the entries that are their models alone.
+/// Returns the steps of an entry, with the entry of each step's model if it is a single model.
 pub(super) fn described(catalogue: &Catalogue, entry: &CatalogueEntry) -> Vec<DescribedStep> {
     let (ensemble, columns) = (entry.ensemble(), entry.columns());
     let alone = |member: MemberIndex| {
@@ -33,7 +33,7 @@ pub(super) fn described(catalogue: &Catalogue, entry: &CatalogueEntry) -> Vec<De
     steps.collect()
 }
 
-/// Returns a step that an entry does, if one does it alone.
+/// Returns a step with its entry, if a single one runs it.
 fn step_of(name: &str, doer: Option<&CatalogueEntry>) -> DescribedStep {
     DescribedStep {
         name: name.to_owned(),
@@ -46,13 +46,14 @@ fn model_id(entry: &CatalogueEntry) -> ModelId {
     ModelId::new(entry.name(), &*entry.version().to_string())
 }
 
-/// Whether an entry is one model and nothing else.
+/// Returns whether an entry is a single model.
 fn is_alone(entry: &CatalogueEntry) -> bool {
     let pipeline = entry.ensemble().pipeline.as_ref();
     pipeline.is_none_or(|pipeline| pipeline.steps().len() == 1)
 }
 
-/// Returns the ensembles within an entry: those that do several of its steps, and those within them.
+/// Returns the ensembles nested in an entry: those that run several of its steps, and those nested
+/// in them.
 pub(super) fn inner(catalogue: &Catalogue, entry: &CatalogueEntry) -> Vec<InnerEnsemble> {
     let mut all = Vec::new();
     let pipeline = entry.ensemble().pipeline.iter();
@@ -63,7 +64,7 @@ pub(super) fn inner(catalogue: &Catalogue, entry: &CatalogueEntry) -> Vec<InnerE
     all
 }
 
-/// A step by its number, and the rest of its name within an ensemble.
+/// The index of a step, and the rest of its name within an ensemble.
 type PathStep<'p> = (StepIndex, &'p str);
 
 fn add_inner(
@@ -74,7 +75,7 @@ fn add_inner(
 ) {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for part in composing {
-        // Named as the repository names the steps of an ensemble.
+        // The repository names the steps of an ensemble this way.
         let count = uses.entry(&part.model).or_default();
         *count += 1;
         let name = match *count {
@@ -102,8 +103,8 @@ fn add_inner(
     }
 }
 
-/// Returns the rest of a step's path within the part called `name`, or `None` if it is of another part.
-/// The only step of the only part has the name of that which uses it.
+/// Returns the rest of a step's path within the part `name`, or `None` if it belongs to another
+/// part. The only step of the only part has the name of its ensemble.
 fn within<'p>(path: &'p str, name: &str, is_only: bool) -> Option<&'p str> {
     if path == name || path.is_empty() && is_only {
         return Some("");

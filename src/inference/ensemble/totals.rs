@@ -1,7 +1,7 @@
-//! Counters of engines that follow one another, added up.
+//! The total counters of successive engines.
 //!
-//! A counter goes on from one engine to the next where both have it, whatever its member is called there.
-//! One that an engine does not have begins anew with the next that does.
+//! A counter continues from one engine to the next if both have it, even if its member is renamed.
+//! A counter that an engine does not have restarts with the next engine that has it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ fn series(gauge: &Gauge) -> Series {
     (gauge.name, gauge.labels.clone())
 }
 
-/// The counters of engines that ended, as the last of them left them.
+/// The final counters of ended engines.
 #[derive(Clone, Debug, Default)]
 struct Totals {
     counters: HashMap<Series, f64>,
-    /// The models of that engine, by which its members are named.
+    /// The catalogue of the last ended engine, which names its members.
     catalogue: Option<Arc<Catalogue>>,
 }
 
 impl Totals {
-    /// Adds to the counters of an engine what those before it counted.
+    /// Adds the counts of earlier engines to the counters of an engine.
     fn go_on(&self, catalogue: &Catalogue, figures: &mut [Gauge]) {
         let names = self.names_before(catalogue);
         for gauge in figures.iter_mut().filter(|gauge| gauge.counts) {
@@ -38,7 +38,7 @@ impl Totals {
         }
     }
 
-    /// Gives the counters of the last of these engines its own share, and that of those before it.
+    /// Replaces the counters of the last ended engine by the totals.
     fn have(&self, catalogue: &Catalogue, figures: &mut [Gauge]) {
         let names = self.names_before(catalogue);
         for gauge in figures.iter_mut().filter(|gauge| gauge.counts) {
@@ -46,7 +46,7 @@ impl Totals {
         }
     }
 
-    /// Returns the counters once an engine has ended with these figures.
+    /// Returns the totals after an engine has ended with these figures.
     fn after(&self, catalogue: &Arc<Catalogue>, mut figures: Vec<Gauge>) -> Totals {
         self.go_on(catalogue, &mut figures);
         let counters = figures.iter().filter(|gauge| gauge.counts);
@@ -56,7 +56,7 @@ impl Totals {
         }
     }
 
-    /// Returns what was counted of the member and the labels of a counter.
+    /// Returns the total for the member and labels of a counter.
     fn counted(&self, gauge: &Gauge, names: &HashMap<String, String>) -> Option<f64> {
         let mut series = series(gauge);
         for (_, name) in series.1.iter_mut().filter(|(label, _)| *label == "member") {
@@ -65,8 +65,8 @@ impl Totals {
         self.counters.get(&series).copied()
     }
 
-    /// Returns the names that the members of a catalogue had, by those that they have: with other
-    /// models beside it a member may have another one.
+    /// Returns the earlier names of a catalogue's members by their current names: a member may be
+    /// renamed when other models are loaded.
     fn names_before(&self, catalogue: &Catalogue) -> HashMap<String, String> {
         let Some(before) = &self.catalogue else {
             return HashMap::new();
@@ -80,22 +80,22 @@ impl Totals {
     }
 }
 
-/// The engines before the one that runs.
+/// The engines before the running one.
 #[derive(Clone, Default)]
 struct EndedEngines {
     totals: Totals,
-    /// The last of them that ended.
+    /// The number of the last ended engine.
     ended: Option<u64>,
-    /// The one that answers its last requests.
+    /// The engine that finishes its last requests.
     ending: Option<Arc<Generation>>,
 }
 
-/// See the module's text.
+/// The counters of successive engines.
 #[derive(Default)]
 pub(super) struct TotalsOfEngines(Leaf<EndedEngines>);
 
 impl TotalsOfEngines {
-    /// Returns the figures of the engine that runs, its counters with those of the engines before.
+    /// Returns the figures of the running engine, with counters that include earlier engines.
     pub(super) fn figures(&self, running: impl Fn() -> Arc<Generation>) -> Vec<Gauge> {
         loop {
             let before = self.0.lock().clone();
@@ -104,12 +104,12 @@ impl TotalsOfEngines {
             let last = ending.map(|one| (gauges::of(&one.engine), one));
             let mut figures = gauges::of(&running.engine);
             if self.0.lock().ended != before.ended {
-                // One ended meanwhile, and may have been counted before its end.
+                // An engine that ended meanwhile may have been counted before its end.
                 continue;
             }
             let (totals, catalogue) = (before.totals, &running.catalogue);
             match (before.ended == Some(running.number), last) {
-                // No engine runs now.
+                // No engine is running.
                 (true, _) => totals.have(catalogue, &mut figures),
                 (false, Some((last, of))) => {
                     let totals = totals.after(&of.catalogue, last);

@@ -1,4 +1,4 @@
-//! A request for inference as HTTP and gRPC both write it, and the answer to it.
+//! Inference requests and answers, common to HTTP and gRPC.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use super::tensor::WireTensor;
 use crate::bounds::RequestBounds;
 use crate::error::{ErrorKind, ServiceError};
 
-/// A request: whom it asks, with which tensors, and for what.
+/// An inference request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InferenceCall {
-    /// The model that is asked.
+    /// The requested model.
     pub model: ModelId,
-    /// The client's name for it, which the answer carries.
+    /// The client's id of the request, repeated in the answer.
     pub id: String,
-    /// The time until it is given up, or until its model's queue does with it as its policy says.
+    /// The time limit of the request, or its limit in the queue if its model's policy applies one.
     pub timeout: Option<Duration>,
     /// Its priority; 0 for its model's default.
     pub priority: u64,
-    /// The goals that it names in place of a certain model.
+    /// The goals that it names instead of a model.
     pub goals: RequestGoals,
     /// Its inputs.
     pub inputs: Vec<CallInput>,
-    /// The outputs that are wanted; empty for all.
+    /// The requested outputs; empty for all.
     pub outputs: Vec<CallOutput>,
-    /// Whether outputs that do not say how they are wanted are sent as binary data.
+    /// Whether outputs are sent as binary data by default.
     pub binary: bool,
 }
 
@@ -41,13 +41,13 @@ pub struct CallInput {
     pub name: String,
     /// The type of its values.
     pub data_type: DataType,
-    /// Its dimensions, that of the batch first.
+    /// Its dimensions, starting with the batch.
     pub dims: Vec<usize>,
-    /// Where its values are.
+    /// The location of its values.
     pub source: InputSource,
 }
 
-/// Where the values of an input are.
+/// The location of an input's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputSource {
     /// In the request.
@@ -61,42 +61,42 @@ pub enum InputSource {
 pub struct RegionPart {
     /// The region's name.
     pub region: String,
-    /// The first byte, counted from the region's first.
+    /// The offset of the first byte in the region.
     pub offset: usize,
-    /// The bytes.
+    /// The size in bytes.
     pub size: usize,
 }
 
-/// An output that is wanted.
+/// A requested output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOutput {
     /// Its name.
     pub name: String,
-    /// Whether it is sent as binary data; `None` to do as the request says.
+    /// Whether it is sent as binary data; `None` for the request's default.
     pub binary: Option<bool>,
-    /// How many of the largest values are wanted in place of all.
+    /// The number of top values to return instead of all values.
     pub classes: Option<NonZeroUsize>,
-    /// The shared memory that it is written to.
+    /// The shared memory to write it to.
     pub region: Option<RegionPart>,
 }
 
-/// An answer as it is sent.
+/// An answer to send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InferenceReply {
-    /// The model that was asked.
+    /// The model that answered.
     pub model: String,
     /// Its version.
     pub version: String,
-    /// The client's name for the request.
+    /// The client's id of the request.
     pub id: String,
     /// Its parameters, by name.
     pub parameters: Vec<(&'static str, ParameterValue)>,
-    /// The outputs, in the order in which they were asked for.
+    /// The outputs, in the requested order.
     pub outputs: Vec<ReplyOutput>,
 }
 
 impl InferenceReply {
-    /// Returns the bytes of the outputs whose values are written in JSON.
+    /// Returns the bytes of the outputs that are written in JSON.
     pub fn written_bytes(&self) -> usize {
         let written = self.outputs.iter();
         let written = written.filter(|output| output.place == ReplyPlace::Written);
@@ -111,29 +111,29 @@ pub struct ReplyOutput {
     pub name: String,
     /// Its type, dimensions and values.
     pub tensor: WireTensor,
-    /// Where its values go.
+    /// The destination of its values.
     pub place: ReplyPlace,
 }
 
-/// Where the values of an output go.
+/// The destination of an output's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyPlace {
-    /// Into the answer, as numbers where that is told in JSON.
+    /// The answer, as numbers if it is JSON.
     Written,
-    /// Into the answer, as binary data.
+    /// The answer, as binary data.
     Binary,
-    /// Into shared memory, where they are already.
+    /// Shared memory, which already contains them.
     Region(RegionPart),
 }
 
-/// Parameters that make a request one of a sequence.
+/// The parameters of request sequences.
 const SEQUENCE: [&str; 3] = ["sequence_id", "sequence_start", "sequence_end"];
 
 impl InferenceCall {
     /// Creates a request from its parameters.
     ///
     /// # Errors
-    /// A parameter is wrong, or asks for what is not served.
+    /// Returns an error if a parameter is invalid or not supported.
     pub fn new(
         model: ModelId,
         id: String,
@@ -174,10 +174,10 @@ impl InferenceCall {
         parts.fold(0, |bytes, part| bytes.saturating_add(part.size))
     }
 
-    /// Checks the length of the id, how many tensors there are, and that none is there twice.
+    /// Checks the length of the id, the number of tensors, and that their names are distinct.
     ///
     /// # Errors
-    /// The id is too long, there are too many tensors, or one is there twice.
+    /// Returns an error if the id is too long, there are too many tensors, or a name occurs twice.
     pub fn check(&self, limits: &RequestBounds) -> Result<(), ServiceError> {
         check_id(&self.id, limits)?;
         let inputs: Vec<&str> = self.inputs.iter().map(|input| &*input.name).collect();
@@ -187,7 +187,7 @@ impl InferenceCall {
     }
 }
 
-/// The id is written to the answer and to the records of calls.
+/// The id is bounded because it is repeated in the answer and in records.
 fn check_id(id: &str, limits: &RequestBounds) -> Result<(), ServiceError> {
     let (most, found) = (limits.id, id.len());
     match found <= most {
@@ -213,7 +213,7 @@ fn check_names(of: &str, names: &[&str], limits: &RequestBounds) -> Result<(), S
     }
 }
 
-/// Returns the error of a request with more tensors than the bound.
+/// Returns the error of a request with too many tensors.
 pub(crate) fn too_many_tensors(of: &str, limits: &RequestBounds) -> ServiceError {
     let most = limits.tensors;
     ServiceError::new(
@@ -238,11 +238,11 @@ fn refuse_sequence(name: &str, value: Option<&ParameterValue>) -> Result<(), Ser
 }
 
 impl CallInput {
-    /// Creates an input whose values are in shared memory if its parameters say so, and else
-    /// those that `here` returns.
+    /// Creates an input with values in shared memory if its parameters say so, or else with the
+    /// values returned by `here`.
     ///
     /// # Errors
-    /// A parameter is wrong, or the values are not there.
+    /// Returns an error if a parameter is invalid or the values are missing.
     pub fn new(
         (name, data_type, dims): (String, DataType, Vec<usize>),
         parameters: &CallParameters,
@@ -261,7 +261,7 @@ impl CallInput {
         })
     }
 
-    /// Returns the part of shared memory that has its values, if one has.
+    /// Returns the shared memory of its values, if it has one.
     pub fn region(&self) -> Option<&RegionPart> {
         match &self.source {
             InputSource::Here(_) => None,
@@ -271,10 +271,10 @@ impl CallInput {
 }
 
 impl CallOutput {
-    /// Creates an output that is wanted from its parameters.
+    /// Creates a requested output from its parameters.
     ///
     /// # Errors
-    /// A parameter is wrong.
+    /// Returns an error if a parameter is invalid.
     pub fn new(name: String, parameters: &CallParameters) -> Result<Self, ServiceError> {
         let of = format!("output `{name}`");
         let classes = parameters.size("classification", &of)?;
@@ -294,7 +294,7 @@ impl CallOutput {
 }
 
 impl RegionPart {
-    /// Returns the part of shared memory that parameters name, or `None` if they name none.
+    /// Returns the shared memory in the parameters, or `None` without any.
     fn of(parameters: &CallParameters, of: &str) -> Result<Option<Self>, ServiceError> {
         let Some(region) = parameters.text("shared_memory_region", of)? else {
             return Ok(None);

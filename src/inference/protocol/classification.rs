@@ -1,5 +1,5 @@
-//! The classification extension: the largest values of an output with their numbers and names, in
-//! place of all values.
+//! The classification extension: returns the largest values of an output with their indices and
+//! names instead of all values.
 
 use std::cmp::Ordering;
 use std::num::NonZeroUsize;
@@ -12,10 +12,10 @@ use super::elements::numbers;
 use super::tensor::WireTensor;
 
 /// Returns the `most` largest values of each sample as strings `value:index[:label]`, the largest
-/// first. The first dimension is that of the batch where `batched` is true.
+/// first. With `batched`, the first dimension is the batch.
 ///
 /// # Errors
-/// The output consists of strings.
+/// Returns an error if the output has strings.
 pub fn classified(
     name: &str,
     tensor: &WireTensor,
@@ -48,8 +48,8 @@ pub fn classified(
     Ok(WireTensor::of_strings(dims, bytes))
 }
 
-/// Returns the places of the `count` largest values, the largest first; of equal ones the first. NaN is
-/// behind all numbers.
+/// Returns the indices of the `count` largest values, the largest first; of equal ones the first.
+/// NaN sorts after all numbers.
 fn largest(row: &[f64], count: usize) -> impl Iterator<Item = usize> {
     let order = |a: &usize, b: &usize| -> Ordering {
         let (one, other) = (row[*a], row[*b]);
@@ -73,7 +73,7 @@ fn written(value: f64, tensor: &WireTensor, at: usize, labels: Option<&[String]>
     let number = match (is_whole, value.is_nan()) {
         (true, _) => format!("{value:.0}"),
         (false, false) => format!("{value:.6}"),
-        // As C writes it, and so Triton.
+        // As in C, and so in Triton.
         (false, true) if value.is_sign_negative() => "-nan".to_owned(),
         (false, true) => "nan".to_owned(),
     };

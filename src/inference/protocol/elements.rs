@@ -1,4 +1,4 @@
-//! The values of a tensor in JSON, parsed straight into bytes of its type, and written from them.
+//! The values of a tensor in JSON, parsed directly into bytes of its type, and written from them.
 
 use bytes::Bytes;
 use divisi_runtime::tensor::DataType;
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::growing::GrowingBytes;
 use super::tensor::{WireTensor, put_string};
 
-/// Takes the values of a tensor one after another.
+/// Collects the values of a tensor.
 #[derive(Debug)]
 pub struct ElementSink {
     data_type: DataType,
@@ -18,23 +18,23 @@ pub struct ElementSink {
     most: usize,
 }
 
-/// A value that a tensor cannot take.
+/// A value that does not fit a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ElementFault {
-    /// It is none of the type.
+    /// The value has another type.
     Type(DataType),
-    /// It is a finite number, and would be infinite in the type.
+    /// The number is finite, but infinite in the tensor's type.
     Range {
         /// The number.
         value: f64,
         /// The type.
         data_type: DataType,
     },
-    /// There are more than the bound.
+    /// There are too many values.
     TooMany(usize),
 }
 
-/// Describes a number that is beyond the range of its type.
+/// Describes a number outside of the range of its type.
 pub fn beyond_range(at: usize, value: f64, data_type: DataType) -> String {
     let value = match value.abs() < 1e16 {
         true => format!("{value}"),
@@ -44,7 +44,7 @@ pub fn beyond_range(at: usize, value: f64, data_type: DataType) -> String {
 }
 
 impl ElementSink {
-    /// Creates an empty tensor that takes `most` values.
+    /// Creates an empty tensor for at most `most` values.
     pub fn new(data_type: DataType, most: usize) -> Self {
         ElementSink {
             data_type,
@@ -78,10 +78,10 @@ impl ElementSink {
         Ok(())
     }
 
-    /// Takes true or false.
+    /// Adds a boolean.
     ///
     /// # Errors
-    /// The tensor takes something else.
+    /// Returns an error if the tensor has another type or is full.
     pub fn bool(&mut self, value: bool) -> Result<(), ElementFault> {
         match self.data_type {
             DataType::Bool => self.put(&[u8::from(value)]),
@@ -89,12 +89,12 @@ impl ElementSink {
         }
     }
 
-    /// Takes a whole number.
+    /// Adds an integer.
     ///
     /// # Errors
-    /// The type does not hold it.
+    /// Returns an error if the number does not fit the type or the tensor is full.
     pub fn integer(&mut self, value: i128) -> Result<(), ElementFault> {
-        /// Appends the number if a type holds it.
+        /// Appends the number if it fits a type.
         macro_rules! whole {
             ($type:ty) => {
                 match <$type>::try_from(value) {
@@ -117,10 +117,10 @@ impl ElementSink {
         }
     }
 
-    /// Takes a number.
+    /// Adds a floating-point number.
     ///
     /// # Errors
-    /// The type does not hold it.
+    /// Returns an error if the number does not fit the type or the tensor is full.
     pub fn float(&mut self, value: f64) -> Result<(), ElementFault> {
         match self.data_type {
             DataType::Fp16 => {
@@ -140,7 +140,7 @@ impl ElementSink {
         }
     }
 
-    /// Takes the bytes of a number in a narrower type, in which it may have become infinite.
+    /// Appends a number in a narrower type, in which it may be infinite.
     fn put_float(
         &mut self,
         bytes: &[u8],
@@ -154,10 +154,10 @@ impl ElementSink {
         }
     }
 
-    /// Takes a string.
+    /// Adds a string.
     ///
     /// # Errors
-    /// The tensor takes something else.
+    /// Returns an error if the tensor has another type or is full.
     pub fn string(&mut self, value: &[u8]) -> Result<(), ElementFault> {
         if self.data_type != DataType::Bytes {
             return Err(ElementFault::Type(self.data_type));
@@ -168,12 +168,12 @@ impl ElementSink {
     }
 }
 
-/// The values of a tensor one after another, as JSON writes them.
+/// The values of a tensor in the form of JSON.
 pub(super) struct WrittenElements<'a>(pub &'a WireTensor);
 
 impl Serialize for WrittenElements<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// Writes values of a type, each converted.
+        /// Writes converted values of a type.
         macro_rules! write {
             ($type:ty) => {
                 write!($type, |v| v)
@@ -205,7 +205,7 @@ impl Serialize for WrittenElements<'_> {
 
 /// Returns the values of a type other than strings; true is 1.
 pub(super) fn numbers(data_type: DataType, bytes: &[u8]) -> Vec<f64> {
-    /// Reads values of a type, each converted.
+    /// Reads converted values of a type.
     macro_rules! read {
         ($type:ty, $convert:expr) => {{
             let (values, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
@@ -230,10 +230,10 @@ pub(super) fn numbers(data_type: DataType, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// Returns the values of a tensor that are no finite numbers, in order, as RapidJSON and Python write
-/// them: JSON itself has no words for them.
+/// Returns the values of a tensor that are not finite numbers, in order, in the notation of
+/// RapidJSON and Python: JSON itself has none.
 pub(super) fn non_finite(tensor: &WireTensor) -> Vec<&'static str> {
-    /// Finds them among values of a type.
+    /// Finds the non-finite values of a type.
     macro_rules! words {
         ($type:ty) => {{
             let bytes = tensor.bytes();

@@ -1,4 +1,4 @@
-//! The goals that a request names: which task, how accurate, how soon, at what cost.
+//! The goals of a request: task, accuracy, latency and cost.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use divisi_modelless::quantities::{Accuracy, COST_QUERIES, QueryCost};
 use super::parameters::CallParameters;
 use crate::error::ServiceError;
 
-/// The least accuracy, in percent.
+/// The minimum accuracy in percent.
 const ACCURACY: &str = "accuracy";
-/// The longest time to the answer, in milliseconds.
+/// The maximum time to the answer in milliseconds.
 const LATENCY: &str = "latency_ms";
-/// The most that a million such queries may cost.
+/// The maximum cost of a million such queries.
 const COST: &str = "max_cost";
-/// Which of the variants that meet all goals answers.
+/// The preference among the variants that meet all goals.
 const PREFER: &str = "prefer";
-/// The task, where a request names one of its ensembles as its model.
+/// The task, if the request's model is one of its ensembles.
 const TASK: &str = "task";
 
-/// The goals that a request names in place of a certain model.
+/// The goals that a request names instead of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestGoals {
-    /// The task; `None` for the one whose name is the model's.
+    /// The task; `None` for the task with the model's name.
     pub task: Option<String>,
     /// The goals.
     pub goals: QueryGoals,
@@ -32,7 +32,7 @@ impl RequestGoals {
     /// Reads the goals of a request.
     ///
     /// # Errors
-    /// A parameter is of another type, or out of range.
+    /// Returns an error if a parameter has another type or is out of range.
     pub fn of(parameters: &CallParameters) -> Result<Self, ServiceError> {
         let number = |name| parameters.number(name, "the request");
         let text = |name| parameters.text(name, "the request");
@@ -48,13 +48,13 @@ impl RequestGoals {
         })
     }
 
-    /// Whether the request asks for a certain model and nothing else.
+    /// Returns whether the request has no goals.
     pub fn is_none(&self) -> bool {
         *self == RequestGoals::default()
     }
 }
 
-/// Numbers up to 1 are refused: whoever writes 0.985 means 98.5 %.
+/// Refuses numbers up to 1: 0.985 probably means 98.5 %.
 fn accuracy(percent: f64) -> Result<Accuracy, ServiceError> {
     let is_fraction = percent <= 1.0;
     let accuracy = Accuracy::percent(percent).ok().filter(|_| !is_fraction);

@@ -1,29 +1,29 @@
-//! Bytes that may become many megabytes.
+//! Growable bytes of up to many megabytes.
 
 use std::io::{self, Write};
 
 use bytes::Bytes;
 use memmap2::MmapMut;
 
-/// The size from which on bytes lie in a mapping of their own.
+/// The size from which bytes are in their own mapping.
 const MAPPED: usize = 4 << 20;
 
-/// Bytes that grow. From 4 MiB on they lie in a mapping, which the last reader's drop releases on
-/// any thread. The allocator (mimalloc 2) keeps memory that another thread drops until the thread
-/// that allocated it allocates again, which an idle thread never does.
+/// Growable bytes. From 4 MiB on they are in a mapping, which is released when the last reference
+/// is dropped on any thread. The allocator (mimalloc 2) would keep memory dropped by another thread
+/// until the allocating thread allocates again, which an idle thread never does.
 #[derive(Debug, Default)]
 pub struct GrowingBytes(BytePlace);
 
-/// Where the bytes lie.
+/// The location of the bytes.
 #[derive(Debug)]
 enum BytePlace {
-    /// Bytes of the allocator: they are few, or the system refused a mapping.
+    /// Allocated bytes: few, or the system refused a mapping.
     Allocated(Vec<u8>),
-    /// Bytes of a mapping.
+    /// Bytes in a mapping.
     Mapped(MappedBytes),
 }
 
-/// The first bytes of a mapping.
+/// The used part of a mapping.
 #[derive(Debug)]
 struct MappedBytes {
     map: MmapMut,
@@ -43,8 +43,8 @@ impl Default for BytePlace {
 }
 
 impl GrowingBytes {
-    /// Returns an empty one that takes `bytes` bytes without moving them, unless the system makes no
-    /// mapping for them.
+    /// Creates empty bytes that can grow to `bytes` bytes without moving, unless the system refuses
+    /// a mapping.
     pub fn with_capacity(bytes: usize) -> Self {
         GrowingBytes(match mapping(bytes) {
             Some(map) => BytePlace::Mapped(MappedBytes { map, len: 0 }),
@@ -57,12 +57,12 @@ impl GrowingBytes {
         self.as_ref().len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.as_ref().is_empty()
     }
 
-    /// Returns how many bytes there can be without moving them.
+    /// Returns the number of bytes that fit without moving.
     pub fn capacity(&self) -> usize {
         match &self.0 {
             BytePlace::Allocated(bytes) => bytes.capacity(),
@@ -70,7 +70,7 @@ impl GrowingBytes {
         }
     }
 
-    /// Takes memory for more bytes.
+    /// Reserves memory for more bytes.
     pub fn reserve(&mut self, more: usize) {
         if !self.fits(more) {
             self.grow(more);
@@ -105,7 +105,7 @@ impl GrowingBytes {
         }
     }
 
-    /// Returns the bytes, which are not copied.
+    /// Returns the bytes without copying them.
     pub fn freeze(self) -> Bytes {
         match self.0 {
             BytePlace::Allocated(bytes) => bytes.into(),
@@ -123,7 +123,7 @@ impl GrowingBytes {
         }
     }
 
-    /// Moves to a larger mapping, or to the allocator's memory if the system makes none.
+    /// Moves to a larger mapping, or to allocated memory if the system refuses one.
     #[cold]
     fn grow(&mut self, more: usize) {
         let len = self.len();
@@ -164,7 +164,7 @@ impl Write for GrowingBytes {
     }
 }
 
-/// Returns zeros of the system, or `None` if these are few bytes or it has none.
+/// Returns zeroed memory, or `None` if it is small or the system refuses.
 fn mapping(bytes: usize) -> Option<MmapMut> {
     (bytes >= MAPPED).then(|| MmapMut::map_anon(bytes).ok())?
 }

@@ -1,4 +1,4 @@
-//! The parameters of a call that loads a model.
+//! The parameters of a load request.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,24 +6,25 @@ use divisi_engine::deployment::ModelOverride;
 
 use crate::error::ServiceError;
 
-/// The value of such a parameter.
+/// The value of a parameter.
 pub enum LoadParameter {
     /// A text.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// Something else.
+    /// Another type.
     Other,
 }
 
-/// The prefix of the names of files.
+/// The prefix of file names.
 const FILE: &str = "file:";
 
-/// Reads the parameters: `config`, a configuration in JSON, and `file:PATH`, a file of the model, whose
-/// bytes are in base64 where they come as a text. Files are taken if `with_files` says so.
+/// Reads the parameters: `config`, a configuration in JSON, and `file:PATH`, a model file, which is
+/// base64 if it is text. Files are accepted if `with_files` is set.
 ///
 /// # Errors
-/// A parameter is another one, has a value of another kind, or is a file that is not taken.
+/// Returns an error if a parameter is unknown, has a value of another type, or is a file without
+/// `with_files`.
 pub fn load_parameters(
     parameters: impl IntoIterator<Item = (String, LoadParameter)>,
     with_files: bool,

@@ -1,5 +1,5 @@
-//! Requests and answers of the protocol, as both HTTP and gRPC have them: tensors in the buffers
-//! that they arrived in, parameters, and the forms that tensors are written in.
+//! Requests and answers of the protocol, common to HTTP and gRPC: tensors in their receive buffers,
+//! parameters, and the formats of tensors.
 
 mod call;
 mod classification;

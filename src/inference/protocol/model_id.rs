@@ -1,18 +1,18 @@
-//! Which model is asked.
+//! The identity of a model.
 
 use crate::error::{ErrorKind, ServiceError};
 
-/// A model by name and, where one was asked for, by version.
+/// A model by name and, if requested, by version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelId {
     /// Its name.
     pub name: String,
-    /// Its version; `None` for the one that is served.
+    /// Its version; `None` for the served one.
     pub version: Option<String>,
 }
 
 impl ModelId {
-    /// Creates the identity of a model; an empty version is none.
+    /// Creates the identity of a model; an empty version means none.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         ModelId {
             name: name.into(),
@@ -20,7 +20,7 @@ impl ModelId {
         }
     }
 
-    /// Returns the error of a model that is not there.
+    /// Returns the error of a missing model.
     pub fn unknown(&self) -> ServiceError {
         let name = &self.name;
         let message = match &self.version {

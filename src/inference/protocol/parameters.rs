@@ -11,7 +11,7 @@ pub enum ParameterValue {
     Bool(bool),
     /// A whole number.
     Integer(i64),
-    /// A whole number that may be beyond those.
+    /// An unsigned integer that may exceed `i64`.
     Unsigned(u64),
     /// A number.
     Float(f64),
@@ -31,7 +31,7 @@ impl fmt::Display for ParameterValue {
     }
 }
 
-/// Parameters, and what they belong to, for errors.
+/// The parameters of a request, an input or an output.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallParameters {
     /// The values by name.
@@ -39,16 +39,16 @@ pub struct CallParameters {
 }
 
 impl CallParameters {
-    /// Returns the value of a name.
+    /// Returns the value with this name.
     pub fn get(&self, name: &str) -> Option<&ParameterValue> {
         let found = self.values.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value)
     }
 
-    /// Returns whether a parameter is true, or `None` if it is not there.
+    /// Returns the boolean value of a parameter, or `None` if it is missing.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if it has another type.
     pub fn flag(&self, name: &str, of: &str) -> Result<Option<bool>, ServiceError> {
         match self.get(name) {
             None => Ok(None),
@@ -57,10 +57,10 @@ impl CallParameters {
         }
     }
 
-    /// Returns a whole number that is not negative, or `None` if it is not there.
+    /// Returns the unsigned value of a parameter, or `None` if it is missing.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if it has another type or is negative.
     pub fn count(&self, name: &str, of: &str) -> Result<Option<u64>, ServiceError> {
         let found = match self.get(name) {
             None => return Ok(None),
@@ -75,10 +75,10 @@ impl CallParameters {
         number.map_or_else(|| Err(wrong(name, of, expected, found)), |n| Ok(Some(n)))
     }
 
-    /// Returns a number of bytes, values or the like, or `None` if it is not there.
+    /// Returns a parameter as a size, or `None` if it is missing.
     ///
     /// # Errors
-    /// It is something else, or more than memory has addresses for.
+    /// Returns an error if it has another type or exceeds the address space.
     pub fn size(&self, name: &str, of: &str) -> Result<Option<usize>, ServiceError> {
         let Some(count) = self.count(name, of)? else {
             return Ok(None);
@@ -88,10 +88,10 @@ impl CallParameters {
         size.map(Some).ok_or_else(wrong)
     }
 
-    /// Returns a number, or `None` if it is not there.
+    /// Returns a numeric parameter, or `None` if it is missing.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if it has another type.
     pub fn number(&self, name: &str, of: &str) -> Result<Option<f64>, ServiceError> {
         match self.get(name) {
             None => Ok(None),
@@ -102,10 +102,10 @@ impl CallParameters {
         }
     }
 
-    /// Returns a text, or `None` if it is not there.
+    /// Returns a text parameter, or `None` if it is missing.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if it has another type.
     pub fn text(&self, name: &str, of: &str) -> Result<Option<&str>, ServiceError> {
         match self.get(name) {
             None => Ok(None),

@@ -1,10 +1,10 @@
-//! Bytes in the pieces in which they were received.
+//! Bytes in their received pieces.
 
 use bytes::{Bytes, BytesMut};
 
 use super::growing::GrowingBytes;
 
-/// Bytes in several pieces, one after another.
+/// Bytes in a sequence of pieces.
 #[derive(Clone, Debug, Default)]
 pub struct ByteRope {
     first: Bytes,
@@ -26,7 +26,7 @@ impl From<Vec<u8>> for ByteRope {
     }
 }
 
-/// Ropes are equal if their bytes are, however they lie.
+/// Ropes are equal if their bytes are, whatever their pieces.
 impl PartialEq for ByteRope {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.joined() == other.joined()
@@ -41,7 +41,7 @@ impl ByteRope {
         self.pieces().map(Bytes::len).sum()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.pieces().all(Bytes::is_empty)
     }
@@ -51,7 +51,7 @@ impl ByteRope {
         std::iter::once(&self.first).chain(&self.rest)
     }
 
-    /// Appends a piece; an empty one is left out.
+    /// Appends a piece, unless it is empty.
     pub fn push(&mut self, piece: Bytes) {
         match (self.first.is_empty(), piece.is_empty()) {
             (true, _) => self.first = piece,
@@ -60,7 +60,7 @@ impl ByteRope {
         }
     }
 
-    /// Takes the first `count` bytes off, or all if there are fewer.
+    /// Splits off the first `count` bytes, or all if there are fewer.
     #[must_use]
     pub fn split_to(&mut self, count: usize) -> ByteRope {
         let mut taken = ByteRope::default();
@@ -89,29 +89,29 @@ impl ByteRope {
     }
 }
 
-/// Gathers pieces as they come. Small ones are copied together, so that neither they nor the memory
-/// that they lie in are many. All pieces of a very large body are copied into one mapping.
+/// Gathers received pieces. Small ones are copied together, which limits their number and their
+/// memory. All pieces of a very large body are copied into one mapping.
 #[derive(Debug, Default)]
 pub struct RopeGatherer {
     /// The body, if at least [`LARGE`] bytes were received.
     large: Option<GrowingBytes>,
-    /// The size of the body as its sender announced it, in bytes.
+    /// The announced size of the body in bytes.
     announced: usize,
     whole: ByteRope,
-    /// Small pieces, copied.
+    /// Copied small pieces.
     tail: BytesMut,
     bytes: usize,
 }
 
-/// A piece of as many bytes stays where it is: at least half of what is read at once, so that half of
-/// the memory that it keeps is in use.
+/// A piece of at least this size is not copied: it is at least half of what is read at once, so
+/// that at least half of the memory that it keeps is used.
 const STAYS: usize = 32 << 10;
 
-/// The size from which on a body is copied into one mapping, in bytes.
+/// The size in bytes from which a body is copied into one mapping.
 const LARGE: usize = 16 << 20;
 
 impl RopeGatherer {
-    /// Creates one for a body whose sender announced `bytes` bytes. It allocates nothing yet.
+    /// Creates a gatherer for a body with an announced size of `bytes`, without allocating.
     pub fn announced(bytes: u64) -> Self {
         RopeGatherer {
             announced: usize::try_from(bytes).unwrap_or(0),
@@ -124,7 +124,7 @@ impl RopeGatherer {
         self.bytes
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -146,7 +146,7 @@ impl RopeGatherer {
         }
     }
 
-    /// Returns the memory of a large body, into which what came before is copied.
+    /// Returns the memory of a large body, after copying the earlier pieces into it.
     fn large(&mut self) -> &mut GrowingBytes {
         if self.large.is_none() {
             self.end_tail();
@@ -166,7 +166,7 @@ impl RopeGatherer {
         self.whole.push(tail.freeze());
     }
 
-    /// Returns all of it.
+    /// Returns all bytes.
     pub fn finish(mut self) -> ByteRope {
         if let Some(large) = self.large {
             return large.freeze().into();

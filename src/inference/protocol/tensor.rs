@@ -1,5 +1,5 @@
-//! Tensors as they are sent: values in row-major order as little-endian bytes, strings with their
-//! lengths before them.
+//! Tensors in the format of the protocol: values in row-major order as little-endian bytes, strings
+//! preceded by their lengths.
 
 use bytes::Bytes;
 use divisi_runtime::tensor::DataType;
@@ -10,10 +10,10 @@ use crate::error::ServiceError;
 use super::growing::GrowingBytes;
 use super::rope::ByteRope;
 
-/// The bytes of the length before each string.
+/// The size of the length before each string in bytes.
 const LENGTH: usize = 4;
 
-/// A tensor in the buffer that it arrived in.
+/// A tensor in its receive buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireTensor {
     data_type: DataType,
@@ -31,10 +31,10 @@ pub struct NamedTensor {
 }
 
 impl WireTensor {
-    /// Creates a tensor from its bytes. `name` is for errors.
+    /// Creates a tensor from its bytes. `name` is used in errors.
     ///
     /// # Errors
-    /// The bytes are not those of the dimensions, or there are more than a bound.
+    /// Returns an error if the bytes do not match the dimensions or exceed a bound.
     pub fn new(
         name: &str,
         data_type: DataType,
@@ -56,11 +56,10 @@ impl WireTensor {
         })
     }
 
-    /// Checks that a tensor may have so many bytes, without any of them. Returns how many values it
-    /// has.
+    /// Checks that a tensor may have this size, without its bytes. Returns the number of values.
     ///
     /// # Errors
-    /// They are not those of the dimensions, or there are more than a bound.
+    /// Returns an error if the size does not match the dimensions or exceeds a bound.
     pub fn check(
         name: &str,
         data_type: DataType,
@@ -75,7 +74,7 @@ impl WireTensor {
         Ok(elements)
     }
 
-    /// Creates a tensor that a model made; its bytes are those of its dimensions.
+    /// Creates a tensor from a model's output, whose bytes match its dimensions.
     pub fn of_values(data_type: DataType, dims: Vec<usize>, bytes: Bytes) -> Self {
         WireTensor {
             data_type,
@@ -102,22 +101,22 @@ impl WireTensor {
         self.data_type
     }
 
-    /// Returns the dimensions, the slowest first.
+    /// Returns the dimensions, slowest first.
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }
 
-    /// Returns the values as bytes in one piece, copied if they lie in several.
+    /// Returns the values as bytes in one piece, copied if there are several.
     pub fn bytes(&self) -> Bytes {
         self.bytes.joined()
     }
 
-    /// Returns how many bytes they are.
+    /// Returns the size of the values in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Iterates over the pieces in which the bytes lie, in order.
+    /// Iterates over the pieces of the bytes, in order.
     pub fn pieces(&self) -> impl Iterator<Item = &Bytes> {
         self.bytes.pieces()
     }
@@ -127,7 +126,7 @@ impl WireTensor {
         self.dims.iter().product()
     }
 
-    /// Iterates over the strings of a tensor of BYTES, which lies in one piece.
+    /// Iterates over the strings of a BYTES tensor, which is in one piece.
     pub fn strings(&self) -> impl Iterator<Item = &[u8]> {
         self.pieces().flat_map(|piece| Strings(piece))
     }
@@ -139,7 +138,7 @@ pub(super) fn put_string(to: &mut GrowingBytes, string: &[u8]) {
     to.extend_from_slice(string);
 }
 
-/// Takes strings off the front of bytes, as long as there are whole ones.
+/// Splits complete strings off the front of bytes.
 struct Strings<'a>(&'a [u8]);
 
 impl<'a> Iterator for Strings<'a> {

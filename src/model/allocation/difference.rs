@@ -1,4 +1,4 @@
-//! The difference of two matrices: the worker of which entry comes, goes or is replaced.
+//! The difference between two matrices: the entries whose worker starts, stops or is replaced.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub enum WorkerChange {
         /// The batch size of the new worker.
         to: BatchSize,
     },
-    /// A worker of the same batch size replaces it: its member is computed in other numbers.
+    /// A worker with the same batch size replaces it, because its member's precision changes.
     Rebuild(BatchSize),
 }
 
@@ -83,7 +83,8 @@ impl Difference {
         Difference { entries }
     }
 
-    /// Returns the same where kept workers are replaced at the places that `is_rebuilt` says.
+    /// Returns the difference with kept workers replaced in the cells for which `is_rebuilt`
+    /// returns true.
     #[must_use]
     pub fn rebuilding(mut self, is_rebuilt: impl Fn(Cell) -> bool) -> Self {
         for entry in &mut self.entries {

@@ -4,7 +4,7 @@
 //! ensemble = "digits"
 //! devices = ["cpu:0", "cpu:1"]
 //! members = ["mlp", "cnn-s"]
-//! # a row a device, a column a member; 0 is no worker
+//! # one row per device, one column per member; 0: no worker
 //! matrix = [
 //!     [16, 0],
 //!     [0, 8],
@@ -21,10 +21,10 @@ use divisi_runtime::words;
 
 use super::matrix::{Frame, InvalidMatrix, Matrix};
 
-/// The fields of a file of a whole setup beside the matrix (`session::SetupFile`).
+/// The additional fields of a setup file (`session::SetupFile`).
 const SETUP_FIELDS: [&str; 4] = ["policy", "combination", "segment_size", "precisions"];
 
-/// Returns the message about a field that only whole setups have, if an error is about one.
+/// Returns the message about a field that only setup files have, or `None` for other errors.
 fn about_setup(error: &toml::de::Error, text: &str) -> Option<String> {
     let name = text.get(error.span()?)?.trim_matches('"');
     if name == "precision" {
@@ -39,32 +39,32 @@ fn about_setup(error: &toml::de::Error, text: &str) -> Option<String> {
     ))
 }
 
-/// A matrix with the ensemble and devices that it is for.
+/// A matrix with the names of its ensemble and devices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MatrixFile {
     /// The ensemble's name.
     pub ensemble: String,
-    /// The devices' names, one a row.
+    /// The devices' names, one per row.
     pub devices: Vec<String>,
-    /// The members' names, one a column.
+    /// The members' names, one per column.
     pub members: Vec<String>,
     /// The batch sizes, row by row; 0 for no worker.
     pub matrix: Vec<Vec<i64>>,
 }
 
-/// Why a file has no matrix for an ensemble on its devices.
+/// The reason why a file has no matrix for an ensemble on its devices.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MatrixFileError {
-    /// The file is not one of a matrix.
+    /// The file is not a matrix file.
     #[error("line {line}: {message}")]
     Syntax {
         /// The line, from 1.
         line: usize,
-        /// The parser's message, in plain words.
+        /// The parser's message in plain words.
         message: String,
     },
-    /// The matrix is for another ensemble.
+    /// The matrix belongs to another ensemble.
     #[error(
         "ensemble: expected `{expected}`, found `{found}`; the matrix belongs to another ensemble"
     )]
@@ -108,7 +108,7 @@ impl MatrixFileError {
 }
 
 impl MatrixFile {
-    /// Returns the file for `matrix` of the ensemble called `ensemble`.
+    /// Returns the file for `matrix` of the ensemble `ensemble`.
     pub fn new(ensemble: &str, matrix: &Matrix) -> Self {
         let rows = matrix.rows();
         MatrixFile {
@@ -125,7 +125,7 @@ impl MatrixFile {
     /// Reads a file's text.
     ///
     /// # Errors
-    /// The text is not one of a matrix file.
+    /// The text is not a matrix file.
     pub fn parse(text: &str) -> Result<Self, MatrixFileError> {
         toml::from_str(text).map_err(|e| {
             let mut error = MatrixFileError::of(&e, text);
@@ -138,7 +138,7 @@ impl MatrixFile {
         })
     }
 
-    /// Returns the file's text: a line a row, so that it can be read and edited by hand.
+    /// Returns the file's text, with one line per row for reading and editing by hand.
     pub fn to_text(&self) -> String {
         let list = |items: &[String]| {
             let quoted: Vec<String> = items

@@ -1,13 +1,13 @@
 //! The history of undo and redo.
 
-/// Undo and redo over values that replaced each other.
+/// An undo and redo history of successive values.
 #[derive(Clone, Debug)]
 pub struct UndoHistory<T> {
     undo: Vec<T>,
     redo: Vec<T>,
 }
 
-/// The most values kept to undo; older ones are forgotten.
+/// The maximum number of values to undo. Older values are forgotten.
 const MOST: usize = 100;
 
 impl<T> Default for UndoHistory<T> {
@@ -20,7 +20,7 @@ impl<T> Default for UndoHistory<T> {
 }
 
 impl<T: Clone> UndoHistory<T> {
-    /// Records that a new value replaced `old`. Nothing can be redone then.
+    /// Records that a new value replaced `old`. Clears the values to redo.
     pub fn replaced(&mut self, old: T) {
         self.undo.push(old);
         if self.undo.len() > MOST {
@@ -29,7 +29,7 @@ impl<T: Clone> UndoHistory<T> {
         self.redo.clear();
     }
 
-    /// Forgets the oldest values, except so many to undo and as many to redo.
+    /// Forgets the oldest values beyond `most` values to undo and `most` values to redo.
     pub fn keep(&mut self, most: usize) {
         for values in [&mut self.undo, &mut self.redo] {
             let over = values.len().saturating_sub(most);
@@ -37,23 +37,23 @@ impl<T: Clone> UndoHistory<T> {
         }
     }
 
-    /// Returns the value that an undo would bring back, or `None` if there is none.
+    /// Returns the value that an undo would restore, or `None` if there is no value to undo.
     pub fn before(&self) -> Option<&T> {
         self.undo.last()
     }
 
-    /// Returns the value that a redo would bring back, or `None` if there is none.
+    /// Returns the value that a redo would restore, or `None` if there is no value to redo.
     pub fn after(&self) -> Option<&T> {
         self.redo.last()
     }
 
-    /// Records an undo: the value before replaced `current`.
+    /// Records an undo: the previous value replaced `current`.
     pub fn went_back(&mut self, current: T) {
         self.undo.pop();
         self.redo.push(current);
     }
 
-    /// Records a redo: the value after replaced `current`.
+    /// Records a redo: the next value replaced `current`.
     pub fn went_forth(&mut self, current: T) {
         self.redo.pop();
         self.undo.push(current);

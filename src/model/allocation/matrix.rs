@@ -1,5 +1,4 @@
-//! The matrix, its rules, and the difference of two: workers that are kept, started, stopped or
-//! replaced.
+//! The allocation matrix and its rules.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,14 +9,14 @@ use thiserror::Error;
 use crate::ensemble::{BatchSize, BatchSizes, Ensemble};
 use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 
-/// The frame of a matrix: its rows, its columns and the batch sizes that are allowed.
+/// The frame of a matrix: its rows, columns and allowed batch sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// The devices' names, one a row.
+    /// The devices' names, one per row.
     pub devices: Vec<String>,
-    /// The members' names, one a column.
+    /// The members' names, one per column.
     pub members: Vec<String>,
-    /// The batch sizes that entries may have.
+    /// The allowed batch sizes.
     pub batch_sizes: BatchSizes,
 }
 
@@ -52,7 +51,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Iterates over the cells of a matrix of so many rows and columns, device by device.
+    /// Iterates over the cells of a matrix of this size, device by device.
     pub fn all(devices: usize, members: usize) -> impl Iterator<Item = Cell> + use<> {
         let row = move |device| {
             let members = MemberIndex::all(members);
@@ -61,18 +60,17 @@ impl Cell {
         DeviceIndex::all(devices).flat_map(row)
     }
 
-    /// Returns its position among the cells of a matrix of `members` columns, device by
-    /// device.
+    /// Returns its position among the cells of a matrix with `members` columns, device by device.
     #[inline]
     pub fn place(self, members: usize) -> usize {
         self.device.get() * members + self.member.get()
     }
 }
 
-/// An allocation: which member runs on which device, with which batch size.
+/// An allocation: the members that run on each device, with their batch sizes.
 ///
-/// Every member has a worker and every batch size is allowed: a matrix that breaks a rule
-/// cannot be made.
+/// Every member has a worker and every batch size is allowed. A matrix that breaks a rule cannot be
+/// constructed.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "MatrixRows", into = "MatrixRows")]
 pub struct Matrix {
@@ -80,7 +78,7 @@ pub struct Matrix {
     entries: Vec<Option<BatchSize>>,
 }
 
-/// A matrix as it is serialised; deserialising checks the rules.
+/// The serialised form of a matrix. Deserialising checks the rules.
 #[derive(Serialize, Deserialize)]
 struct MatrixRows {
     frame: Arc<Frame>,
@@ -112,14 +110,14 @@ impl From<Matrix> for MatrixRows {
 /// The rule that a matrix would break.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum InvalidMatrix {
-    /// It has other rows or columns than its frame.
+    /// The rows or columns differ from its frame.
     #[error("expected {devices} rows of {members} entries, found {found}")]
     Size {
         /// The number of devices.
         devices: usize,
         /// The number of members.
         members: usize,
-        /// The size that was found.
+        /// The actual size.
         found: String,
     },
     /// A member has no worker.
@@ -137,9 +135,9 @@ pub enum InvalidMatrix {
         device: String,
         /// The member's name.
         member: String,
-        /// The number that was found.
+        /// The actual number.
         found: i64,
-        /// The batch sizes that are allowed.
+        /// The allowed batch sizes.
         allowed: String,
     },
     /// The frame has no device.
@@ -148,11 +146,10 @@ pub enum InvalidMatrix {
 }
 
 impl Matrix {
-    /// Creates a matrix from its entries, row after row (a row a device); `None` is no
-    /// worker.
+    /// Creates a matrix from its entries, row by row (one row per device). `None` is no worker.
     ///
     /// # Errors
-    /// It breaks a rule.
+    /// The matrix breaks a rule.
     pub fn new(frame: Arc<Frame>, entries: Vec<Option<BatchSize>>) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (frame.devices.len(), frame.members.len());
         if devices == 0 {
@@ -173,7 +170,7 @@ impl Matrix {
     /// Creates a matrix from rows of numbers, 0 for no worker.
     ///
     /// # Errors
-    /// It breaks a rule.
+    /// The matrix breaks a rule.
     pub fn from_rows(frame: Arc<Frame>, rows: &[Vec<i64>]) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (frame.devices.len(), frame.members.len());
         if rows.len() != devices || rows.iter().any(|r| r.len() != members) {
@@ -218,7 +215,7 @@ impl Matrix {
         &self.frame
     }
 
-    /// Returns the entry at `cell`, or `None` if it is empty or there is no such place.
+    /// Returns the entry at `cell`, or `None` if it is empty or outside the matrix.
     pub fn get(&self, cell: Cell) -> Option<BatchSize> {
         let members = self.frame.members.len();
         let place = (cell.member.get() < members).then(|| cell.place(members))?;
@@ -228,7 +225,7 @@ impl Matrix {
     /// Returns the matrix with another entry at `cell`.
     ///
     /// # Errors
-    /// It would break a rule, or there is no such place.
+    /// The new matrix breaks a rule, or the cell is outside the matrix.
     pub fn with(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
         if cell.device.get() >= devices || cell.member.get() >= members {
@@ -243,7 +240,7 @@ impl Matrix {
         Matrix::new(Arc::clone(&self.frame), entries)
     }
 
-    /// Iterates over every place, device by device.
+    /// Iterates over all cells, device by device.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
         let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
         Cell::all(devices, members)
@@ -264,7 +261,7 @@ impl Matrix {
             .map(move |device| (device, self.get(Cell { device, member })))
     }
 
-    /// Returns the entries as numbers, a row a device, 0 for no worker.
+    /// Returns the entries as numbers, one row per device, 0 for no worker.
     pub fn rows(&self) -> Vec<Vec<usize>> {
         let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
         let number = |entry: &Option<BatchSize>| entry.map_or(0, BatchSize::get);
@@ -274,8 +271,8 @@ impl Matrix {
             .collect()
     }
 
-    /// Returns every valid matrix that differs in exactly one entry. The paper's equation 2
-    /// counts them with the unchanged entry; without it there are B·D·M − F.
+    /// Returns every valid matrix that differs in exactly one entry. The paper's equation 2 also
+    /// counts the unchanged entry; without it there are B·D·M − F matrices.
     pub fn neighbours(&self) -> Vec<Matrix> {
         let sizes = || self.frame.batch_sizes.iter().map(Some);
         self.cells()

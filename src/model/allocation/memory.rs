@@ -1,4 +1,4 @@
-//! The memory that the workers of a matrix and the sample pool book, and whether they fit.
+//! The memory of the workers and sample pool of a matrix, and whether it fits.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use divisi_runtime::device::{
 use super::matrix::{Cell, Matrix};
 use super::pool::{PoolBounds, PoolSize};
 
-/// The memory that each member books on each device at each allowed batch size, and that
-/// of the sample pool on the host.
+/// The memory of each member on each device at each allowed batch size, and of the sample pool on
+/// the host.
 #[derive(Clone, Debug)]
 pub struct Footprints {
     members: Vec<Arc<MemberFootprint>>,
@@ -54,7 +54,7 @@ pub enum DoesNotFit {
         /// Bytes of the device's memory.
         capacity: u64,
     },
-    /// The sample pool does not fit in the host's memory.
+    /// The sample pool does not fit in host memory.
     #[error(
         "the sample pool needs {} of host memory; {} are free",
         format_bytes(*.needed), format_bytes(*.free)
@@ -67,9 +67,9 @@ pub enum DoesNotFit {
     },
 }
 
-/// Returns the bytes of a worker's share of the sample pool in the memory of a device that
-/// has its own. Under policies that copy ahead it holds several times the worker's batch,
-/// and the part of a request that is being copied.
+/// Returns the bytes of a worker's share of the sample pool, for a device with its own memory.
+/// Under policies that copy ahead, the share holds several times the worker's batch, and the part
+/// of a request that is being copied.
 fn pool_share(ensemble: &Ensemble, member: &Member, kind: &DeviceKind, size: BatchSize) -> u64 {
     if !kind.is_concurrent() {
         return 0;
@@ -79,7 +79,7 @@ fn pool_share(ensemble: &Ensemble, member: &Member, kind: &DeviceKind, size: Bat
 }
 
 impl MemberFootprint {
-    /// Plans the memory of a member that is computed in `precision`.
+    /// Plans the memory of a member with precision `precision`.
     fn of(
         ensemble: &Ensemble,
         member: &Member,
@@ -132,23 +132,24 @@ impl Footprints {
         let pool = PoolSize::of(ensemble, PoolBounds::default());
         Footprints {
             members: members.collect(),
-            // Where it cannot be had, starting an engine says so.
+            // If the pool is not possible, starting an engine reports the error.
             pool_bytes: pool.map_or(0, PoolSize::bytes),
         }
     }
 
-    /// Plans the memory of the members of all entries of a catalogue, beside the pools of these.
+    /// Plans the memory of the members of all entries of a catalogue, with the sample pools of the
+    /// entries.
     pub fn of_catalogue(catalogue: &Catalogue, devices: &Devices) -> Self {
         let alone = Footprints::of(catalogue.models(), devices);
-        // Where one cannot be had, starting an engine says so.
+        // If a pool is not possible, starting an engine reports the error.
         match PoolSize::of_entries(catalogue, PoolBounds::default()) {
             Ok(pools) => alone.with_pools(&pools),
             Err(_) => alone,
         }
     }
 
-    /// Returns the same where members are computed in other numbers, one precision a member; those
-    /// of which it stays the same are not planned again.
+    /// Returns the footprints with other precisions, one per member. Members with an unchanged
+    /// precision are not planned again.
     #[must_use]
     pub fn in_precisions(
         &self,
@@ -173,7 +174,7 @@ impl Footprints {
         }
     }
 
-    /// Returns the footprints beside these pools.
+    /// Returns the footprints with these pools.
     #[must_use]
     pub fn with_pools(self, pools: &[PoolSize]) -> Self {
         Footprints {
@@ -182,15 +183,15 @@ impl Footprints {
         }
     }
 
-    /// Returns the memory space of the sample pool and the bytes that it takes, or `None` if
-    /// no device uses the host's memory, or that is gone.
+    /// Returns the memory space and the bytes of the sample pool, or `None` if no device uses host
+    /// memory or the host is gone.
     pub fn pool(&self, devices: &Devices) -> Option<(SpaceId, u64)> {
         let host = devices.host_space()?;
         let gone = devices.spaces()[host.0].bytes == 0;
         (!gone).then_some((host, self.pool_bytes))
     }
 
-    /// Returns a ledger for `devices` in which only the sample pool is booked.
+    /// Returns a ledger for `devices` with only the sample pool booked.
     ///
     /// # Errors
     /// The host has no room for the pool.
@@ -206,7 +207,7 @@ impl Footprints {
         Ok(ledger)
     }
 
-    /// Returns the bytes of a lone worker at `cell` with batches of `size`.
+    /// Returns the bytes of a single worker at `cell` with batches of `size`.
     pub fn bytes(&self, cell: Cell, size: BatchSize) -> u64 {
         let f = self.footprint(cell, size);
         f.weight_bytes + f.activation_bytes
@@ -214,7 +215,7 @@ impl Footprints {
 
     fn footprint(&self, cell: Cell, size: BatchSize) -> Footprint {
         let sizes = &self.members[cell.member].by_size[cell.device];
-        // Sizes of a matrix are among the allowed ones; another would never fit.
+        // A matrix has only allowed sizes. Any other size would never fit.
         let never = Footprint {
             weight_bytes: 0,
             activation_bytes: u64::MAX / 4,
@@ -250,7 +251,7 @@ impl Footprints {
     /// Books one more worker.
     ///
     /// # Errors
-    /// It does not fit; nothing is booked.
+    /// The worker does not fit. Nothing is booked then.
     pub fn book_one(
         &self,
         ledger: &mut Ledger,

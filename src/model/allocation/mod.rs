@@ -1,4 +1,5 @@
-//! The allocation matrix as a value: devices × members, an entry is a batch size.
+//! The allocation matrix: one row per device, one column per member, and a batch size in each
+//! entry.
 
 mod difference;
 mod file;

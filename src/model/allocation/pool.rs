@@ -11,12 +11,12 @@ use crate::catalogue::{Catalogue, CatalogueEntry};
 use crate::ensemble::{Combination, DEFAULT_SEGMENT, Ensemble, RuleKind};
 use divisi_runtime::device::format_bytes;
 
-/// Bounds of the sample pool.
+/// The limits of the sample pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolBounds {
-    /// The most samples that it holds: the admission bound.
+    /// The maximum number of samples, which limits admission.
     pub samples: usize,
-    /// The most bytes that it may take, samples and answers under way together.
+    /// The maximum number of bytes of samples and answers under way together.
     pub bytes: u64,
 }
 
@@ -29,14 +29,14 @@ impl Default for PoolBounds {
     }
 }
 
-/// The factor by which a pool may exceed its bound in bytes if two extents need it, and all pools of a
-/// catalogue together.
+/// The factor by which a pool with two extents may exceed its limit in bytes. Also applies to all
+/// pools of a catalogue together.
 ///
-/// The bound is meant for many small samples. 256 large images in two sizes are no mistake
-/// (430 MB for 224×224 and 299×299), a gibibyte of them may well be.
+/// The limit is meant for many small samples. 256 large images in two sizes are reasonable (430 MB
+/// for 224×224 and 299×299), but a gibibyte of them may be a mistake.
 const STRETCH: u64 = 4;
 
-/// Two segments need more than the pool may take, or two samples do.
+/// Two segments, or two samples, need more than the pool may take.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "segment_size {segment}: the pool is limited to {} and must hold two segments; expected at \
@@ -44,15 +44,15 @@ const STRETCH: u64 = 4;
     format_bytes(*.bytes)
 )]
 pub struct SegmentTooLarge {
-    /// Samples of a segment.
+    /// The samples of a segment.
     pub segment: usize,
-    /// The most samples of a segment that would fit.
+    /// The maximum number of samples of a segment that fits.
     pub most: usize,
-    /// Bytes that the pool may take.
+    /// The maximum number of bytes of the pool.
     pub bytes: u64,
 }
 
-/// The sample pool of an ensemble: extents of some slots each.
+/// The sample pool of an ensemble: extents of several slots each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSize {
     extents: usize,
@@ -61,12 +61,12 @@ pub struct PoolSize {
 }
 
 impl PoolSize {
-    /// Returns as many extents as fit in `bounds`, or two if those need more bytes, up to
-    /// four times the bound. An extent has as many slots as a segment of the usual size has samples, or
-    /// as many as fit.
+    /// Returns the number of extents that fit in `bounds`, or two extents if these need up to four
+    /// times the bytes. An extent has a slot for each sample of a segment of the usual size, or
+    /// fewer slots if they do not fit.
     ///
     /// # Errors
-    /// Two segments of a larger size than usual need still more, or two samples do.
+    /// Two segments of more than the usual size, or two samples, need even more memory.
     pub fn of(ensemble: &Ensemble, bounds: PoolBounds) -> Result<Self, SegmentTooLarge> {
         let sample_bytes = sample_bytes(ensemble);
         let fitting = |bytes: u64| (bytes / sample_bytes) as usize;
@@ -89,12 +89,12 @@ impl PoolSize {
         })
     }
 
-    /// Returns the pools of the entries of a catalogue. Where they would take more than four times the
-    /// bytes of `bounds` together, the largest of them become smaller, down to two extents of a batch:
-    /// so that a request of a batch is always let in, whatever else is served.
+    /// Returns the pools of the entries of a catalogue. If the pools together would take more than
+    /// four times the bytes of `bounds`, the largest pools shrink, down to two extents of a batch.
+    /// A request of one batch is therefore always admitted, regardless of the other entries.
     ///
     /// # Errors
-    /// As [`PoolSize::of`] for any of them alone.
+    /// As [`PoolSize::of`] for a single entry.
     pub fn of_entries(
         catalogue: &Catalogue,
         bounds: PoolBounds,
@@ -111,7 +111,7 @@ impl PoolSize {
         Ok(pools.map(within).collect())
     }
 
-    /// Returns the same pool in `bytes`, or as two extents of `batch` samples if these need more.
+    /// Returns the pool limited to `bytes`, or two extents of `batch` samples if these need more.
     fn within(self, bytes: u64, batch: usize) -> Self {
         if self.bytes() <= bytes {
             return self;
@@ -130,24 +130,24 @@ impl PoolSize {
         self.extents
     }
 
-    /// Returns the samples of an extent.
+    /// Returns the number of samples of an extent.
     pub fn slots(self) -> usize {
         self.slots
     }
 
-    /// Returns the samples that it holds.
+    /// Returns the number of samples of the pool.
     pub fn samples(self) -> usize {
         self.extents * self.slots
     }
 
-    /// Returns the bytes of host memory that it takes once every extent was used.
+    /// Returns the bytes of host memory in use once every extent was used.
     pub fn bytes(self) -> u64 {
         self.samples() as u64 * self.sample_bytes
     }
 }
 
-/// Returns the level at which all that is above it is cut off, so that the rest is `budget` in all; what
-/// is needed most if that is less.
+/// Returns the level to which the largest values must shrink so that the sum is `budget`, or the
+/// largest value if no value must shrink.
 fn level(budget: u64, mut needed: Vec<u64>) -> u64 {
     needed.sort_unstable();
     let mut left = budget;
@@ -163,7 +163,7 @@ fn level(budget: u64, mut needed: Vec<u64>) -> u64 {
 
 /// Returns the bytes of a sample in all distinct inputs, and of its answer.
 fn sample_bytes(ensemble: &Ensemble) -> u64 {
-    // Rule and voters may change while serving: room for whichever takes most.
+    // The rule and the voters may change while serving. Reserve room for the largest.
     let combination = ensemble.combination();
     let rules = RuleKind::suited(ensemble.answers).iter();
     let widths = rules.map(|rule| {

@@ -1,4 +1,4 @@
-//! The columns of the matrix: members of all entries side by side.
+//! The columns of the matrix: the members of all entries side by side.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use crate::ensemble::Member;
 use divisi_runtime::device::MemberIndex;
 
-/// The columns of members, in the order in which entries name them.
+/// The columns of members, in the order of the entries.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) members: Vec<Arc<Member>>,
-    /// By the address of a member.
+    /// The columns, by the address of the member.
     known: HashMap<*const Member, MemberIndex>,
 }
 
 impl Columns {
-    /// Returns the column of a member of the entry called `entry`.
+    /// Returns the column of a member of the entry `entry`.
     pub(super) fn of(&mut self, member: &Arc<Member>, entry: &str) -> MemberIndex {
         if let Some(column) = self.known.get(&Arc::as_ptr(member)) {
             return *column;
@@ -31,7 +31,7 @@ impl Columns {
         column
     }
 
-    /// Returns a name that no column has: `name`, or that with the entry's before it.
+    /// Returns an unused name: `name`, or `name` prefixed with the entry's name.
     fn free_name(&self, name: &str, entry: &str) -> String {
         let is_free = |wanted: &str| self.members.iter().all(|m| m.name != wanted);
         if is_free(name) {

@@ -1,47 +1,47 @@
-//! The configuration of an entry, as far as its clients are told it as it is written.
+//! The part of an entry's configuration that clients see as written.
 
 use divisi_runtime::tensor::DataType;
 
-/// See the module's text.
+/// The part of an entry's configuration that clients see as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryConfig {
-    /// Its platform, if it names one.
+    /// Its platform, if set.
     pub platform: Option<String>,
-    /// Its backend, if it names one.
+    /// Its backend, if set.
     pub backend: Option<String>,
-    /// The name of its file, if it is another than usual.
+    /// The name of its file, if it is not the usual name.
     pub model_file: Option<String>,
-    /// The versions that are served.
+    /// The served versions.
     pub versions: VersionPolicy,
-    /// The inputs of which something is written.
+    /// The inputs with written settings.
     pub inputs: Vec<ConfiguredTensor>,
-    /// The outputs of which something is written.
+    /// The outputs with written settings.
     pub outputs: Vec<ConfiguredTensor>,
-    /// How requests become batches, if something is written of it.
+    /// The batching settings, if set.
     pub batching: Option<ConfiguredBatching>,
-    /// Requests that are run before others are let in.
+    /// Requests that run before clients are admitted.
     pub warmup: Vec<Warmup>,
     /// Parameters by name.
     pub parameters: Vec<(String, String)>,
 }
 
-/// An input or output as it is written, beside its type and dimensions.
+/// The settings of an input or output other than its type and dimensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfiguredTensor {
     /// Its name.
     pub name: String,
-    /// The dimensions that the model itself has, where these are others.
+    /// The dimensions that the model itself has, if they differ.
     pub reshape: Option<Vec<i64>>,
     /// The order of its dimensions.
     pub format: TensorFormat,
-    /// The file with the names of its values, if it has one.
+    /// The file with the names of its values, if set.
     pub label_file: Option<String>,
 }
 
-/// The order of the dimensions of an input that is an image: a hint for clients that prepare it.
+/// The order of the dimensions of an image input: a hint for clients that prepare images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TensorFormat {
-    /// None is said.
+    /// Not set.
     #[default]
     None,
     /// Height, width, channels.
@@ -50,19 +50,19 @@ pub enum TensorFormat {
     Nchw,
 }
 
-/// How requests become batches, as it is written.
+/// The batching settings as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfiguredBatching {
-    /// The sizes that are preferred.
+    /// The preferred batch sizes.
     pub preferred: Vec<usize>,
     /// Whether answers keep the order of their requests.
     pub preserve_ordering: bool,
 }
 
-/// The versions of a model that are served.
+/// The policy that selects the served versions of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VersionPolicy {
-    /// The highest ones, so many.
+    /// This number of versions, the highest ones.
     Latest(u32),
     /// All.
     All,
@@ -77,7 +77,7 @@ impl Default for VersionPolicy {
 }
 
 impl VersionPolicy {
-    /// Returns the versions that are served of those that there are, ascending.
+    /// Returns the served versions of the existing versions, ascending.
     pub fn select(&self, there: &[u64]) -> Vec<u64> {
         let mut sorted = there.to_vec();
         sorted.sort_unstable();
@@ -95,20 +95,20 @@ impl VersionPolicy {
     }
 }
 
-/// A request that is to be run before others are let in.
+/// A request that runs before clients are admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warmup {
     /// Its name.
     pub name: String,
-    /// Its batch size; a warm-up of 0 is skipped.
+    /// Its batch size. A warm-up with batch size 0 is skipped.
     pub rows: usize,
-    /// How often it is run; 0 for once.
+    /// The number of runs; 0 also means one.
     pub count: usize,
     /// Its inputs.
     pub inputs: Vec<WarmupInput>,
 }
 
-/// An input of such a request.
+/// An input of a warm-up request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarmupInput {
     /// Its name.
@@ -117,17 +117,17 @@ pub struct WarmupInput {
     pub data_type: DataType,
     /// The dimensions of a row.
     pub dims: Vec<i64>,
-    /// Where its values are from, if something is written of it.
+    /// The source of its values, if set.
     pub data: Option<WarmupData>,
 }
 
-/// The values of such an input.
+/// The source of the values of a warm-up input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WarmupData {
     /// Zeros.
     Zeros,
     /// Random numbers.
     Random,
-    /// The bytes of a file in the folder `warmup` of the model.
+    /// The bytes of a file in the model's folder `warmup`.
     File(String),
 }

@@ -1,5 +1,5 @@
-//! The demand on the models of a catalogue: a mix of its entries, and how many of the rows of each
-//! entry reach each of its steps.
+//! The demand on the models of a catalogue: a mix of its entries, and the share of each entry's
+//! rows that reaches each of its steps.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use divisi_runtime::device::MemberIndex;
 
 use super::{Catalogue, CatalogueEntry, Mix};
 
-/// The rows of a step, as shares.
+/// The shares of rows of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepShare {
     reached: f64,
@@ -17,14 +17,14 @@ pub struct StepShare {
 }
 
 impl StepShare {
-    /// All rows: what is assumed of a step that was never run.
+    /// All rows, which is the assumption for a step that never ran.
     pub const ALL: StepShare = StepShare {
         reached: 1.0,
         passed: 1.0,
     };
 
-    /// Returns the shares of a step that was run for `rows` rows, was not for `skipped`, and has a
-    /// result for `made`.
+    /// Returns the shares of a step that ran for `rows` rows, was skipped for `skipped` rows, and
+    /// has a result for `made` rows.
     pub fn of_rows(rows: u64, skipped: u64, made: u64) -> Self {
         let share = |part: u64, of: u64| match of {
             0 => 1.0,
@@ -36,34 +36,35 @@ impl StepShare {
         }
     }
 
-    /// Returns the share of the rows of its entry that it is run for.
+    /// Returns the share of its entry's rows for which it runs.
     pub fn reached(self) -> f64 {
         self.reached
     }
 
-    /// Returns the share of the rows that it is run for that it has a result for.
+    /// Returns the share of its rows for which it has a result.
     pub fn passed(self) -> f64 {
         self.passed
     }
 }
 
-/// See the module's text. One ensemble alone is a demand too.
+/// The demand on the models of a catalogue. A single ensemble is also a demand.
 #[derive(Clone, Debug)]
 pub struct Demand {
     catalogue: Arc<Catalogue>,
     mix: Mix,
-    /// By entry; empty where no rows were counted.
+    /// The shares of steps by entry; empty if no rows were counted.
     steps: Vec<Vec<StepShare>>,
 }
 
-/// The fewest rows of a member for a sample of the mix: those that nobody asks have workers too.
+/// The minimum number of rows of a member per sample of the mix. Members without requests also need
+/// workers.
 const LEAST: f64 = 1e-6;
 
-/// A step that fewer rows reach than this share says nothing of the 99th percentile.
+/// A step reached by a smaller share of rows does not affect the 99th percentile.
 const RARE: f64 = 0.01;
 
 impl Demand {
-    /// Creates the demand of a mix of the entries of a catalogue, all of whose rows reach all steps.
+    /// Creates the demand of a mix of the entries of a catalogue. All rows reach all steps.
     pub fn new(catalogue: Arc<Catalogue>, mix: Mix) -> Self {
         Demand {
             steps: vec![Vec::new(); catalogue.entries().len()],
@@ -72,18 +73,19 @@ impl Demand {
         }
     }
 
-    /// Creates the demand of an ensemble alone.
+    /// Creates the demand of a single ensemble.
     pub fn of(ensemble: Arc<Ensemble>) -> Self {
         Demand::new(Arc::new(Catalogue::of(ensemble)), Mix::even(1))
     }
 
-    /// Returns the same where rows reach the steps of each entry, in the order of work, in these shares.
+    /// Returns the demand with these shares of rows for the steps of each entry, in execution
+    /// order.
     #[must_use]
     pub fn with_steps(self, steps: Vec<Vec<StepShare>>) -> Self {
         Demand { steps, ..self }
     }
 
-    /// Returns the same where the models are served under another policy, in segments of another size.
+    /// Returns the demand with the models served under another policy and segment size.
     #[must_use]
     pub fn under(self, policy: PolicyKind, segment_size: usize) -> Self {
         Demand {
@@ -92,12 +94,12 @@ impl Demand {
         }
     }
 
-    /// Returns what is asked.
+    /// Returns the catalogue.
     pub fn catalogue(&self) -> &Arc<Catalogue> {
         &self.catalogue
     }
 
-    /// Returns the members of all entries side by side, one a column of the matrix.
+    /// Returns the members of all entries side by side, one per column of the matrix.
     pub fn models(&self) -> &Arc<Ensemble> {
         self.catalogue.models()
     }
@@ -107,7 +109,7 @@ impl Demand {
         &self.mix
     }
 
-    /// Returns the shares of the entries in words: `75 % digits, 25 % imn4`.
+    /// Returns the shares of the entries as text: `75 % digits, 25 % imn4`.
     pub fn in_words(&self) -> String {
         let entries = self.catalogue.entries();
         let word = |(entry, share): (usize, f64)| {
@@ -124,8 +126,8 @@ impl Demand {
         share.copied().unwrap_or(StepShare::ALL)
     }
 
-    /// Returns the rows that each member runs for a sample of the mix, above 0: 1 each for an ensemble
-    /// alone.
+    /// Returns the rows that each member runs for a sample of the mix: above 0, and 1 for each
+    /// member of a single ensemble.
     pub fn by_member(&self) -> Vec<f64> {
         let mut rows = vec![0.0; self.models().members.len()];
         for (entry, share) in self.mix.asked() {
@@ -137,8 +139,8 @@ impl Demand {
         rows
     }
 
-    /// Iterates over the members that decide how long requests take: those that more than one in a hundred of an
-    /// entry's rows reach.
+    /// Iterates over the members that determine the latency of requests: those reached by more than
+    /// 1 % of an entry's rows.
     pub fn waited_for(&self) -> impl Iterator<Item = MemberIndex> + '_ {
         let entries = self.mix.asked().map(|(entry, _)| entry);
         let runs = entries.flat_map(|entry| self.runs(entry));
@@ -146,8 +148,7 @@ impl Demand {
             .map(|(member, _)| member)
     }
 
-    /// Returns the column of each step of an entry that a model runs, with the share of rows that
-    /// reach it.
+    /// Returns the column of each model step of an entry, with the share of rows that reach it.
     fn runs(&self, entry: usize) -> Vec<(MemberIndex, f64)> {
         let of = &self.catalogue.entries()[entry];
         let flow = of.ensemble().dataflow();
@@ -163,8 +164,8 @@ impl Demand {
             .collect()
     }
 
-    /// Returns the first entry that is asked and holds the member of a column, with the member's number
-    /// in it, or `None` if nobody asks for that.
+    /// Returns the first entry with a share in the mix that holds the member of a column, with the
+    /// member's number in the entry, or `None` if no such entry holds it.
     pub fn asked_holder(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
         let asked = self
             .mix
@@ -174,7 +175,7 @@ impl Demand {
         asked.next()
     }
 
-    /// Returns the demand of the member of a column alone, with the samples of an entry that is asked.
+    /// Returns the demand on the member of a column alone, with the samples of a requested entry.
     #[must_use]
     pub fn only(&self, column: MemberIndex) -> Self {
         let asked = self.asked_holder(column);

@@ -1,4 +1,4 @@
-//! A model, a pipeline or an ensemble in a catalogue, and how its clients see it.
+//! A model, pipeline or ensemble in a catalogue, and its interface for clients.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use divisi_runtime::device::MemberIndex;
 
 use super::EntryConfig;
 
-/// The number of a version of a model, from 1 on.
+/// The version number of a model, from 1.
 pub type Version = NonZeroU64;
 
-/// A version of a model, a pipeline or an ensemble.
+/// A version of a model, pipeline or ensemble.
 #[derive(Clone, Debug)]
 pub struct CatalogueEntry {
     pub(super) new: NewEntry,
     pub(super) columns: Arc<[MemberIndex]>,
 }
 
-/// Where instances of a model run, or are wished for.
+/// The actual or requested placement of a model's instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstanceGroup {
-    /// How many, on each device.
+    /// The number of instances on each device.
     pub count: usize,
-    /// On which kind of device.
+    /// The kind of device.
     pub place: InstancePlace,
-    /// On which GPUs, by number; none for all.
+    /// The GPU numbers; empty for all GPUs.
     pub gpus: Vec<u32>,
 }
 
 /// A kind of device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InstancePlace {
-    /// GPUs where there are some, else processors.
+    /// GPUs if there are any, else processors.
     #[default]
     Any,
     /// GPUs.
@@ -41,47 +41,47 @@ pub enum InstancePlace {
     Processors,
 }
 
-/// A request that an entry is asked before it serves.
+/// A warm-up request that runs before an entry serves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WarmupRequest {
     /// Its name.
     pub name: String,
-    /// How often it is asked.
+    /// The number of times it runs.
     pub count: NonZeroUsize,
-    /// How often its samples are repeated in it.
+    /// The number of repetitions of its samples.
     pub rows: NonZeroUsize,
-    /// Its samples, row after row.
+    /// Its samples, row by row.
     pub values: Vec<f32>,
 }
 
-/// How clients see an entry.
+/// The interface of an entry for clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// It is a network alone, whose own tensors are its answers.
+    /// The entry is a single network whose own tensors are its answers.
     pub network: bool,
     /// The first dimension of its tensors.
     pub batch: BatchDimension,
-    /// For its clients a request is one sample, whatever that dimension is.
+    /// For clients a request is one sample, regardless of the first dimension.
     pub one_sample: bool,
-    /// The names of the values of outputs, by the outputs' names.
+    /// The names of output values, by output name.
     pub labels: Vec<(String, Arc<[String]>)>,
-    /// Its answers are not kept for equal requests.
+    /// Its answers are not cached.
     pub uncached: bool,
-    /// Its samples may have NaN and infinities, and its answers are what its networks make of them:
-    /// nothing combines them. Of others such samples are refused, and such answers fail.
+    /// Samples may contain NaN and infinities, and answers are the networks' unchanged results. For
+    /// other entries such samples are refused and such answers fail.
     pub non_finite: bool,
-    /// The other entries that do its steps, as its clients are told.
+    /// The other entries that run its steps, as reported to clients.
     pub composing: Vec<ComposingStep>,
-    /// Its configuration, as far as its clients are told it as it is written.
+    /// The part of its configuration that clients see as written.
     pub config: Arc<EntryConfig>,
 }
 
-/// A step of an entry that another one does.
+/// A step of an entry that another entry runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComposingStep {
-    /// The other one's name.
+    /// The name of the other entry.
     pub model: String,
-    /// Its version; `None` for the newest.
+    /// Its version, or `None` for the newest version.
     pub version: Option<Version>,
     /// Its inputs, each with the tensor that it reads.
     pub inputs: Vec<(String, String)>,
@@ -92,19 +92,19 @@ pub struct ComposingStep {
 /// The first dimension of the tensors of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchDimension {
-    /// The samples of a request, as many as the pool holds.
+    /// The samples of a request, limited only by the pool.
     #[default]
     Any,
-    /// The samples of a request, at most so many.
+    /// The samples of a request, at most this number.
     AtMost(usize),
-    /// Always so many samples.
+    /// Always this number of samples.
     Exactly(usize),
-    /// None: a request is one sample.
+    /// No batch dimension: a request is one sample.
     None,
 }
 
 impl CatalogueEntry {
-    /// Returns the name by which it is asked.
+    /// Returns the name that clients use.
     pub fn name(&self) -> &str {
         &self.new.name
     }
@@ -119,66 +119,66 @@ impl CatalogueEntry {
         &self.new.ensemble
     }
 
-    /// Returns how clients see it.
+    /// Returns its interface for clients.
     pub fn interface(&self) -> &Interface {
         &self.new.interface
     }
 
-    /// Returns the requests that it is asked before it serves.
+    /// Returns the warm-up requests that run before it serves.
     pub fn warmup(&self) -> &Arc<[WarmupRequest]> {
         &self.new.warmup
     }
 
-    /// Returns where it is wished to run.
+    /// Returns the requested placement of its instances.
     pub fn instances(&self) -> &[InstanceGroup] {
         &self.new.instances
     }
 
-    /// Returns the batch size that its workers are to begin with, or `None` for the smallest.
+    /// Returns the initial batch size of its workers, or `None` for the smallest.
     pub fn first_batch(&self) -> Option<BatchSize> {
         self.new.first_batch
     }
 
-    /// Returns the number of samples that wait for no others, if that is less than a full batch.
+    /// Returns the number of samples that do not wait for more, if it is less than a full batch.
     pub fn enough(&self) -> Option<BatchSize> {
         self.new.enough
     }
 
-    /// Returns its member of a column, or `None` if it has no such column.
+    /// Returns its member for a column, or `None` if it has no such column.
     pub fn member_at(&self, column: MemberIndex) -> Option<MemberIndex> {
         let position = self.columns.iter().position(|of| *of == column);
         position.map(MemberIndex::new)
     }
 
-    /// Returns the column of the matrix of each of its members.
+    /// Returns the matrix column of each of its members.
     pub fn columns(&self) -> &Arc<[MemberIndex]> {
         &self.columns
     }
 }
 
-/// A model, a pipeline or an ensemble that is to be served.
+/// A model, pipeline or ensemble to serve.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
-    /// The name by which it is asked.
+    /// The name that clients use.
     pub name: String,
     /// Its version.
     pub version: Version,
     /// Its members, samples, steps and answers.
     pub ensemble: Arc<Ensemble>,
-    /// How clients see it.
+    /// Its interface for clients.
     pub interface: Interface,
-    /// The requests that it is asked before it serves.
+    /// The warm-up requests that run before it serves.
     pub warmup: Arc<[WarmupRequest]>,
-    /// Where it is wished to run; nowhere in particular if empty.
+    /// The requested placement of its instances; empty for no preference.
     pub instances: Vec<InstanceGroup>,
-    /// The batch size that its workers are to begin with, if it is a model alone.
+    /// The initial batch size of its workers, if it is a single model.
     pub first_batch: Option<BatchSize>,
-    /// The number of samples that wait for no others, if that is less than a full batch.
+    /// The number of samples that do not wait for more, if it is less than a full batch.
     pub enough: Option<BatchSize>,
 }
 
 impl NewEntry {
-    /// Creates the entry of an ensemble by its own name, in its first version.
+    /// Creates the entry of an ensemble with the ensemble's name, in version 1.
     pub fn of(ensemble: Arc<Ensemble>, interface: Interface) -> Self {
         NewEntry {
             name: ensemble.name.clone(),

@@ -1,13 +1,13 @@
-//! Why models are no catalogue.
+//! Errors of a catalogue.
 
 use thiserror::Error;
 
 use super::Version;
 
-/// Why models cannot be served together.
+/// The reason why models cannot be served together.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CatalogueError {
-    /// Two have the same name and version.
+    /// Two models have the same name and version.
     #[error("model `{name}` has version {version} twice")]
     Twice {
         /// The name.

@@ -1,4 +1,4 @@
-//! How much of what is served is asked for: the shares of the entries of a catalogue.
+//! The traffic mix: the shares of the entries of a catalogue.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,45 +8,45 @@ use thiserror::Error;
 
 use super::Catalogue;
 
-/// Shares by the names of entries, as a person writes them: `digits=3,imn4=1`. Every share is above
-/// 0 and finite, and no name is there twice.
+/// Shares by entry name, as users write them: `digits=3,imn4=1`. Every share is finite and above 0,
+/// and no name appears twice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct NamedMix(Vec<(String, f64)>);
 
-/// The shares in which the entries of a catalogue are asked, by their numbers; together 1. A share is
-/// one of samples.
+/// The shares of the entries of a catalogue in the samples of all requests, by entry number. The
+/// shares sum to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix(Box<[f64]>);
 
-/// Why shares are no mix.
+/// An error in a traffic mix.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MixError {
-    /// A part is no name with a share.
+    /// A part is not a name with a share.
     #[error("expected NAME=SHARE[,NAME=SHARE …], found `{0}`")]
     NoShare(String),
-    /// A share is no number above 0.
+    /// A share is not a number above 0.
     #[error("the share of `{name}`: expected a number above 0, up to 1000000000, found `{found}`")]
     Share {
         /// The name of the entry.
         name: String,
-        /// The share, as it was written.
+        /// The share as written.
         found: String,
     },
-    /// A name is there twice.
+    /// A name appears twice.
     #[error("`{0}` has two shares")]
     Twice(String),
-    /// There is no entry of a name.
+    /// There is no entry with this name.
     #[error("`{name}` is not served: expected one of {}", .there.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The existing names.
         there: Vec<String>,
     },
 }
 
-/// The largest share that can be written: sums of as many as there are entries stay finite.
+/// The maximum share. The sum over all entries stays finite.
 const MOST: f64 = 1e9;
 
 impl FromStr for NamedMix {
@@ -108,11 +108,11 @@ impl fmt::Display for NamedMix {
 }
 
 impl NamedMix {
-    /// Returns the shares of the entries of a catalogue. A name means its newest version; entries
-    /// that have no share are not asked.
+    /// Returns the shares of the entries of a catalogue. A name means its newest version. Entries
+    /// without a share get no requests.
     ///
     /// # Errors
-    /// There is no entry of a name.
+    /// There is no entry with a given name.
     pub fn of(&self, catalogue: &Catalogue) -> Result<Mix, MixError> {
         let mut shares = vec![0.0; catalogue.entries().len()];
         for (name, share) in &self.0 {
@@ -137,18 +137,18 @@ fn names(catalogue: &Catalogue) -> Vec<String> {
 }
 
 impl Mix {
-    /// Returns the mix in which so many entries are asked alike.
+    /// Returns the mix with equal shares for this number of entries.
     pub fn even(entries: usize) -> Self {
         Mix::of_weights(&vec![1.0; entries])
     }
 
-    /// Returns the mix of samples that were counted by entry, or `None` if there are none.
+    /// Returns the mix of the samples counted by entry, or `None` if no samples were counted.
     pub fn of_counts(counts: &[u64]) -> Option<Self> {
         let some = counts.iter().any(|count| *count > 0);
         some.then(|| Mix::of_weights(&counts.iter().map(|n| *n as f64).collect::<Vec<_>>()))
     }
 
-    /// Weights are finite and not all 0.
+    /// The weights are finite and not all 0.
     fn of_weights(weights: &[f64]) -> Self {
         let sum: f64 = weights.iter().sum();
         Mix(weights.iter().map(|weight| weight / sum).collect())
@@ -164,13 +164,13 @@ impl Mix {
         self.0.len()
     }
 
-    /// Iterates over the entries that are asked, with their shares.
+    /// Iterates over the entries with a share above 0, with their shares.
     pub fn asked(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         let shares = self.0.iter().copied().enumerate();
         shares.filter(|(_, share)| *share > 0.0)
     }
 
-    /// Returns the entry that a uniform number from 0 to 1 falls on.
+    /// Returns the entry for a uniformly distributed number from 0 to 1.
     pub fn at(&self, uniform: f64) -> usize {
         let mut left = uniform;
         let mut last = 0;
@@ -185,7 +185,7 @@ impl Mix {
     }
 }
 
-/// Entries in turn, so that what was sent to each is as near to its share as can be.
+/// Takes entries in turn, so that the samples sent to each entry stay close to its share.
 #[derive(Clone, Debug)]
 pub struct Turns {
     mix: Mix,
@@ -220,8 +220,8 @@ impl Turns {
         next.0
     }
 
-    /// Returns how many of `most` samples an entry is sent at once, so that entries of small shares
-    /// have their turns too: `most` of the one that is asked most.
+    /// Returns the number of samples to send to an entry at once: `most` for the entry with the
+    /// largest share, and less for smaller shares, so that those get turns too.
     pub fn piece(&self, entry: usize, most: usize) -> usize {
         let largest = self.mix.asked().map(|(_, share)| share);
         let largest = largest.fold(0.0, f64::max);
@@ -229,7 +229,7 @@ impl Turns {
         (piece.round() as usize).clamp(1, most.max(1))
     }
 
-    /// Notes that an entry was sent so many samples.
+    /// Records the number of samples sent to an entry.
     pub fn sent(&mut self, entry: usize, samples: usize) {
         self.sent[entry] += samples as u64;
     }

@@ -1,9 +1,8 @@
-//! Everything that is served together: models, pipelines and ensembles by name and version, over the
-//! members that they share.
+//! The served models, pipelines and ensembles, by name and version, over their shared members.
 //!
-//! An ensemble alone is a catalogue of one, and a server that waits for its first model has one of
-//! none. Of several the members lie side by side, so that one matrix says where all of them run: a
-//! member that two entries hold ([`Arc::ptr_eq`]) is one column.
+//! A single ensemble is a catalogue of one entry, and a server that waits for its first model has
+//! an empty catalogue. The members of all entries lie side by side, so one matrix places all of
+//! them. A member that two entries share ([`Arc::ptr_eq`]) has one column.
 
 mod columns;
 mod configured;
@@ -33,7 +32,7 @@ pub use entry::{
 pub use error::CatalogueError;
 pub use mix::{Mix, MixError, NamedMix, Turns};
 
-/// See the module's text.
+/// The served models, pipelines and ensembles, by name and version.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     entries: Vec<CatalogueEntry>,
@@ -41,12 +40,12 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Returns the catalogue of one ensemble alone, in its first version.
+    /// Returns the catalogue of a single ensemble, in version 1.
     pub fn of(ensemble: Arc<Ensemble>) -> Self {
         Catalogue::alone(NewEntry::of(ensemble, Interface::default()))
     }
 
-    /// Returns the catalogue of one entry.
+    /// Returns the catalogue of a single entry.
     pub fn alone(entry: NewEntry) -> Self {
         let models = Arc::clone(&entry.ensemble);
         let entry = CatalogueEntry {
@@ -59,7 +58,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns the catalogue called `name` in which there is nothing yet.
+    /// Returns the empty catalogue `name`.
     pub fn empty(name: &str) -> Self {
         Catalogue {
             entries: Vec::new(),
@@ -67,7 +66,7 @@ impl Catalogue {
         }
     }
 
-    /// Creates the catalogue called `name`. Settings that all share are those of its first entry.
+    /// Creates the catalogue `name`. Settings common to all entries come from its first entry.
     ///
     /// # Errors
     /// Two entries have the same name and version.
@@ -114,7 +113,7 @@ impl Catalogue {
         })
     }
 
-    /// Returns the same entries under another batching policy, in segments of another size.
+    /// Returns the catalogue with another batching policy and segment size.
     pub fn under(&self, policy: PolicyKind, segment_size: usize) -> Self {
         self.with_ensembles(|ensemble| Ensemble {
             policy,
@@ -123,8 +122,8 @@ impl Catalogue {
         })
     }
 
-    /// Returns the same entries without bounds on how many requests wait and how long: for who asks
-    /// as much as is answered.
+    /// Returns the catalogue without queue limits and timeouts, for a client that sends requests as
+    /// fast as they are answered.
     pub fn without_queues(&self) -> Self {
         self.with_ensembles(|ensemble| Ensemble {
             queueing: None,
@@ -132,8 +131,7 @@ impl Catalogue {
         })
     }
 
-    /// Returns the same entries with the members of columns computed in other numbers, one precision
-    /// a column.
+    /// Returns the catalogue with other precisions, one per column.
     #[must_use]
     pub fn in_precisions(&self, precisions: &[MemberPrecision]) -> Self {
         let mut same = self.clone();
@@ -168,13 +166,13 @@ impl Catalogue {
         &self.entries
     }
 
-    /// Returns the members of all entries side by side, one a column of the matrix: the ensemble
-    /// itself where it is the only entry.
+    /// Returns the members of all entries side by side, one per column of the matrix. For a single
+    /// entry this is the ensemble itself.
     pub fn models(&self) -> &Arc<Ensemble> {
         &self.models
     }
 
-    /// Returns the only ensemble, or `None` if there are several entries.
+    /// Returns the single ensemble, or `None` if there are several entries.
     pub fn single(&self) -> Option<&Arc<Ensemble>> {
         match &self.entries[..] {
             [entry] => Some(entry.ensemble()),
@@ -188,8 +186,8 @@ impl Catalogue {
         entries.find_map(|entry| Some((entry, entry.member_at(column)?)))
     }
 
-    /// Returns the number of the entry of a name and version, of the newest version if none is named,
-    /// or `None` if there is no such entry.
+    /// Returns the number of the entry with a name and version (the newest version if `None`), or
+    /// `None` if there is no such entry.
     pub fn find(&self, name: &str, version: Option<Version>) -> Option<usize> {
         let named = self.entries.iter().enumerate();
         let named =

@@ -1,15 +1,16 @@
-//! The batching policies of entries that are served together.
+//! The batching policies of entries served together.
 
 use crate::ensemble::{MemberPolicy, PolicyKind};
 
 use super::{Catalogue, CatalogueEntry};
 
-/// Returns the policy of all entries together, or `None` without any.
+/// Returns the common policy of all entries, or `None` without entries.
 pub(super) fn joint(all: &[CatalogueEntry]) -> Option<PolicyKind> {
     PolicyKind::joint(with_policies(all).map(|e| e.ensemble().policy))
 }
 
-/// Returns the entries whose policies count: steps over other models wait as these do.
+/// Returns the entries whose policies apply. Steps over other models use the policies of those
+/// models.
 fn with_policies(all: &[CatalogueEntry]) -> impl Iterator<Item = &CatalogueEntry> {
     all.iter().filter(|e| e.interface().composing.is_empty())
 }
@@ -22,8 +23,9 @@ fn policy_of(entry: &CatalogueEntry) -> MemberPolicy {
 }
 
 impl Catalogue {
-    /// Returns the policies of members that have their own, in the order of the members: where all are
-    /// delays, the shortest of the entries that hold a member. There are none where all are alike.
+    /// Returns the policies of members that have their own, in the order of the members. If all
+    /// policies are delays, a member has the shortest delay of its entries. The result is empty if
+    /// all policies are equal.
     pub fn own_policies(&self) -> Vec<Option<MemberPolicy>> {
         let common = MemberPolicy::from(self.models.policy);
         let policies = || with_policies(&self.entries).map(policy_of);

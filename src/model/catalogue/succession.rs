@@ -1,17 +1,17 @@
-//! Columns of a catalogue that go on from those of the one before it.
+//! The columns of a catalogue that continue columns of the previous catalogue.
 
 use crate::ensemble::{Member, MemberPrecision};
 use divisi_runtime::device::MemberIndex;
 
 use super::{Catalogue, Version};
 
-/// The member of a column, with the entries that hold it, each with its own name there.
+/// The member of a column, with the entries that hold it and its name in each.
 struct OwnedColumn<'c> {
     member: &'c Member,
     names: Vec<OwnName<'c>>,
 }
 
-/// A model, its version, and the name of a member there.
+/// A model, its version, and the name of a member in it.
 type OwnName<'c> = (&'c str, Version, &'c str);
 
 fn has_network(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
@@ -37,8 +37,9 @@ fn has_both(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
 }
 
 impl Catalogue {
-    /// Returns the numbers that each column is computed in where those of `before` are computed in
-    /// `running`: a column that goes on keeps what somebody chose for it in place of its manifest's.
+    /// Returns the precision of each column, given the precisions `running` of the columns of
+    /// `before`. A continued column keeps a precision that was set in place of its manifest's
+    /// precision.
     pub fn precisions_after(
         &self,
         before: &Catalogue,
@@ -55,11 +56,11 @@ impl Catalogue {
             .collect()
     }
 
-    /// Returns for each column that of `before` that it goes on from: the one of its network, else that
-    /// of its entry and its name there, else that of another version of its model. No two go on from
-    /// one.
+    /// Returns for each column the column of `before` that it continues: the column with the same
+    /// network, else the column with the same entry and member name, else the column in another
+    /// version of the same model. No two columns continue the same one.
     ///
-    /// The names of columns say nothing about that: they depend on what is served beside.
+    /// The names of columns are not compared, because they depend on the other entries.
     pub fn predecessors(&self, before: &Catalogue) -> Vec<Option<MemberIndex>> {
         let (new, old) = (self.owned_columns(), before.owned_columns());
         let mut found = vec![None; new.len()];

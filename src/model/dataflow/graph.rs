@@ -1,4 +1,4 @@
-//! A graph of steps: who needs whom, and who does the work.
+//! A graph of steps: their dependencies and their kinds of work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl StepIndex {
         usize::from(self.0)
     }
 
-    /// Returns its number as it is kept.
+    /// Returns its number in its stored form.
     pub const fn number(self) -> u16 {
         self.0
     }
@@ -32,33 +32,33 @@ impl StepIndex {
     }
 }
 
-/// Who does the work of a step.
+/// The executor of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepWork {
-    /// A model, in batches with rows of other requests.
+    /// A model, in batches that may mix rows of several requests.
     Model {
-        /// The model: a column of the matrix.
+        /// The model's column in the matrix.
         member: MemberIndex,
-        /// The layout of its input: steps of one request that read equal values share it.
+        /// The layout of its input. Steps of a request that read equal values share it.
         plane: usize,
     },
     /// The host, all rows of a part at once.
     Host,
-    /// Nobody: rows are folded as they come, and the step is over with the last of them.
+    /// No executor: rows are folded as they arrive, and the step ends with the last row.
     Fold,
 }
 
-/// The rows of a step, by those of the steps that it needs.
+/// Which rows a step has, depending on the steps that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowJoin {
-    /// Rows that exist in each of them.
+    /// Rows that exist in all of them.
     All,
     /// Rows that exist in any of them.
     Any,
-    /// All rows, once all of them are over: something else exists that can stand in for them.
+    /// All rows, once all needed steps are over: another result can stand in for missing rows.
     Always,
-    /// Rows that exist in at least so many of those that ended within a time from the request's
-    /// arrival; until then all of them are waited for.
+    /// Rows that exist in a minimum number of the steps that ended within a time from the request's
+    /// arrival. Until then the quorum waits for all steps.
     Quorum {
         /// How many.
         least: usize,
@@ -70,49 +70,49 @@ pub enum RowJoin {
 /// A step of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowStep {
-    /// Who does its work.
+    /// Its executor.
     pub work: StepWork,
-    /// The steps whose results it reads. Without any it reads the request alone.
+    /// The steps whose results it reads. A step without needs reads only the request.
     pub needs: Vec<StepIndex>,
-    /// Its rows, by theirs.
+    /// Its rows, depending on the rows of these steps.
     pub join: RowJoin,
 }
 
-/// Steps are no graph that can be run.
+/// An invalid graph of steps.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DataflowError {
-    /// There is no step, or nothing that is answered.
+    /// There is no step, or no output.
     #[error("a pipeline needs at least one step and one output")]
     Empty,
-    /// More steps than numbers.
+    /// There are more steps than step numbers.
     #[error("a pipeline has at most {most} steps, found {found}")]
     Many {
         /// The most.
         most: usize,
-        /// How many there are.
+        /// The number of steps.
         found: usize,
     },
-    /// A step needs itself, a later one or one that is not there.
+    /// A step needs itself, a later step or a missing step.
     #[error("step {step} needs step {needs}, which is not an earlier step")]
     Order {
         /// The step.
         step: usize,
-        /// The one that it needs.
+        /// The needed step.
         needs: usize,
     },
-    /// A quorum of none, or of more steps than are needed.
+    /// A quorum of zero, or of more steps than are needed.
     #[error("step {step}: expected a quorum from 1 to {of}, found {least}")]
     Quorum {
         /// The step.
         step: usize,
         /// The quorum.
         least: usize,
-        /// The steps that it needs.
+        /// The number of steps that it needs.
         of: usize,
     },
 }
 
-/// A graph of steps in an order in which each needs earlier ones alone, so that it has no cycle.
+/// An acyclic graph of steps, ordered so that each step needs only earlier steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dataflow {
     steps: Box<[FlowStep]>,
@@ -126,19 +126,19 @@ pub struct Dataflow {
     all: WantedSteps,
 }
 
-/// The steps that have to run for some of a graph's outputs.
+/// The steps that must run for some of a graph's outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedSteps(Arc<[bool]>);
 
 impl WantedSteps {
-    /// Whether a step has to run.
+    /// Returns whether a step must run.
     pub fn has(&self, step: StepIndex) -> bool {
         self.0[step.get()]
     }
 }
 
 impl Dataflow {
-    /// Returns the same graph, whose models are those columns of a matrix.
+    /// Returns the graph with its models mapped to these columns of a matrix.
     #[must_use]
     pub fn on_columns(&self, columns: &[MemberIndex]) -> Self {
         let mut same = self.clone();
@@ -150,11 +150,11 @@ impl Dataflow {
         same
     }
 
-    /// Creates the graph of `steps`, numbered in their order, whose answer consists of the results of
+    /// Creates the graph of `steps`, numbered in their order. The answer consists of the results of
     /// `outputs`.
     ///
     /// # Errors
-    /// [`DataflowError`]: a step needs one that does not come before it, or nothing is answered.
+    /// [`DataflowError`]: a step needs a step that is not an earlier one, or there is no output.
     pub fn new(steps: Vec<FlowStep>, outputs: &[usize]) -> Result<Self, DataflowError> {
         if steps.is_empty() || outputs.is_empty() || outputs.iter().any(|o| *o >= steps.len()) {
             return Err(DataflowError::Empty);
@@ -184,8 +184,8 @@ impl Dataflow {
         })
     }
 
-    /// Creates the graph of an ensemble: its members side by side, their rows folded as they come.
-    /// `planes` are the numbers of the members' inputs.
+    /// Creates the graph of an ensemble: its members run in parallel, and their rows are folded as
+    /// they arrive. `planes` are the numbers of the members' inputs.
     pub fn ensemble(planes: &[usize]) -> Self {
         let member = |(member, &plane): (MemberIndex, &usize)| FlowStep {
             work: StepWork::Model { member, plane },
@@ -226,52 +226,53 @@ impl Dataflow {
         &self.steps[step.get()]
     }
 
-    /// Returns the steps that read the result of one.
+    /// Returns the steps that read a step's result.
     pub fn readers(&self, step: StepIndex) -> &[StepIndex] {
         &self.readers[step.get()]
     }
 
-    /// Returns the steps whose results are answered.
+    /// Returns the output steps.
     pub fn outputs(&self) -> &[StepIndex] {
         &self.outputs
     }
 
-    /// Returns the steps that need no other.
+    /// Returns the steps without needs.
     pub fn first(&self) -> &[StepIndex] {
         &self.first
     }
 
-    /// Returns the number of layouts of inputs.
+    /// Returns the number of input layouts.
     pub fn planes(&self) -> usize {
         self.planes
     }
 
-    /// Returns how long its quorums wait.
+    /// Returns the wait times of its quorums.
     pub fn waits(&self) -> &[Duration] {
         &self.waits
     }
 
-    /// Whether an answer can do without rows of a step: all that comes of them is left to quorums.
+    /// Returns whether an answer may lack rows of a step, because only quorums use them.
     pub fn is_spared(&self, step: StepIndex) -> bool {
         self.spared[step.get()]
     }
 
-    /// Whether a step has results for all rows, unless it fails: models alone lead to it.
+    /// Returns whether a step has results for all rows unless it fails, because only models lead to
+    /// it.
     pub fn is_whole(&self, step: StepIndex) -> bool {
         self.whole[step.get()]
     }
 
-    /// Returns the steps that have to run for all outputs.
+    /// Returns the steps that must run for all outputs.
     pub fn all(&self) -> &WantedSteps {
         &self.all
     }
 
-    /// Returns the steps that have to run for some of the outputs.
+    /// Returns the steps that must run for some of the outputs.
     pub fn wanted(&self, outputs: &[StepIndex]) -> WantedSteps {
         wanted(&self.steps, outputs)
     }
 
-    /// Iterates over the models that its steps run, each as often as steps run it.
+    /// Iterates over the models of its steps, one for each step that runs a model.
     pub fn members(&self) -> impl Iterator<Item = MemberIndex> + '_ {
         self.steps.iter().filter_map(|step| match step.work {
             StepWork::Model { member, .. } => Some(member),
@@ -296,7 +297,7 @@ fn check(at: usize, step: &FlowStep) -> Result<(), DataflowError> {
     }
 }
 
-/// Walks back from `outputs`: a step's needs come before it.
+/// Walks backwards from `outputs`, because a step's needs come before it.
 fn wanted(steps: &[FlowStep], outputs: &[StepIndex]) -> WantedSteps {
     let mut wanted = vec![false; steps.len()];
     for output in outputs {
@@ -312,7 +313,7 @@ fn wanted(steps: &[FlowStep], outputs: &[StepIndex]) -> WantedSteps {
     WantedSteps(wanted.into())
 }
 
-/// Walks back from the last step: its readers come after a step.
+/// Walks backwards from the last step, because a step's readers come after it.
 fn spared(steps: &[FlowStep], readers: &[Vec<StepIndex>], outputs: &[StepIndex]) -> Box<[bool]> {
     let mut spared = vec![false; steps.len()];
     for at in (0..steps.len()).rev() {

@@ -1,8 +1,8 @@
-//! The order of work in a graph of steps: which step of which rows may run now.
+//! Determines which steps of a graph can run now, and for which rows.
 //!
 //! A [`Dataflow`] is the graph without names and tensors. [`PartProgress`] follows one part of a
-//! request through it: a state machine that is told of rows that were run and returns the steps
-//! that may run then.
+//! request through it: a state machine that takes the rows that ran and returns the steps that can
+//! run next.
 
 mod graph;
 mod progress;

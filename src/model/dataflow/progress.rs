@@ -1,4 +1,4 @@
-//! One part of a request on its way through a graph.
+//! The progress of one part of a request through a graph.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::graph::{Dataflow, RowJoin, StepIndex, StepWork, WantedSteps};
 use super::quorum::{QuorumState, least};
 use super::rows::RowSet;
 
-/// How far one part of a request has come.
+/// The progress of one part of a request.
 #[derive(Clone, Debug)]
 pub struct PartProgress {
     pub(super) rows: usize,
     pub(super) steps: Box<[StepProgress]>,
-    /// Steps that are wanted and not over.
+    /// The number of wanted steps that are not over.
     pub(super) open: usize,
-    /// Quorums that wait no longer than this do without steps that are late.
+    /// Quorums with at most this wait time no longer wait for late steps.
     pub(super) waited: Option<Duration>,
     /// The time from the request's arrival until its first steps could run.
     admission: Duration,
@@ -26,53 +26,54 @@ pub struct PartProgress {
 #[derive(Clone, Debug)]
 pub(super) struct StepProgress {
     pub(super) state: StepState,
-    /// Its rows, once it is ready.
+    /// Its rows, from when it is ready.
     pub(super) rows: RowSet,
-    /// Rows that would be among them, had nothing failed.
+    /// Rows that are missing because of failures.
     pub(super) lacking: RowSet,
     /// Whether there was work to do.
     ran: bool,
-    /// Where the time went until it was ready; `None` for a first step.
+    /// The split of the time until it was ready, or `None` for a first step.
     before: Option<Box<LatencySplit>>,
-    /// Steps that it needs and that are not over.
+    /// The number of needed steps that are not over.
     pub(super) missing: u32,
-    /// The step that ended last of those that it waited for; `None` for a first step.
+    /// The last of the awaited steps to end, or `None` for a first step.
     after: Option<StepIndex>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepState {
-    /// No output that was asked for needs it.
+    /// No requested output needs it.
     Unwanted,
     Waiting,
-    /// So many rows are still to be run; 1 for all of the host's.
+    /// The number of rows still to run; 1 for all rows of a host step.
     Running(usize),
     Over,
-    /// It was not over when nobody waited for it any more.
+    /// It was not over when no step needed it any longer.
     Dropped,
 }
 
-/// The consequences of an event. Each event adds to it; it is kept and cleared for the next one.
+/// The consequences of an event. Each event adds to the report. It is reused, and cleared for the
+/// next event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepReport {
-    /// Steps that are to be run now.
+    /// Steps to run now.
     pub ready: Vec<StepIndex>,
-    /// Steps whose results nobody waits for any more.
+    /// Steps whose results are no longer needed.
     pub dropped: Vec<StepIndex>,
-    /// Steps that a quorum went on without: they were not over, or failed for some rows.
+    /// Steps that a quorum did not wait for: they were not over, or failed for some rows.
     pub late: Vec<StepIndex>,
-    /// Ensembles' folds that are over.
+    /// Folds of ensembles that are over.
     pub folded: Vec<StepIndex>,
-    /// Steps that failed for so many rows that a quorum of them cannot be met.
+    /// Whether too many steps failed to meet a quorum.
     pub unmet: bool,
-    /// Steps that are not run for some rows, and for how many.
+    /// Steps that are skipped for some rows, with the number of rows.
     pub skipped: Vec<(StepIndex, usize)>,
-    /// All is over: where the time of the longest chain of steps went.
+    /// The split of the time of the longest chain of steps, once all steps are over.
     pub over: Option<LatencySplit>,
 }
 
 impl StepReport {
-    /// Forgets what it holds, but not its memory.
+    /// Clears the report, but keeps its memory.
     pub fn clear(&mut self) {
         self.ready.clear();
         self.dropped.clear();
@@ -84,12 +85,11 @@ impl StepReport {
     }
 }
 
-/// Computes where the time of the steps that ended an event went; it is asked only where that is of
-/// interest.
+/// Computes the time split of the steps that ended an event. Called only if the split is needed.
 type Chain<'a> = &'a dyn Fn() -> LatencySplit;
 
 impl PartProgress {
-    /// Begins with a part of `rows` rows, whose first steps can run `admission` after the request's
+    /// Starts a part of `rows` rows whose first steps can run `admission` after the request's
     /// arrival.
     pub fn begin(
         flow: &Dataflow,
@@ -132,8 +132,7 @@ impl PartProgress {
         part
     }
 
-    /// So many rows of a model's step were run; `split` is where their time went from when they
-    /// were ready.
+    /// Records that rows of a model's step ran. `split` divides their time since they were ready.
     pub fn ran(
         &mut self,
         flow: &Dataflow,
@@ -159,7 +158,7 @@ impl PartProgress {
         }
     }
 
-    /// The work on some rows of a step that is run has failed, and they will have no result.
+    /// Records that running some rows of a step failed, so that they have no result.
     pub fn lacks(&mut self, step: StepIndex, rows: &RowSet) {
         let all = self.rows;
         let step = &mut self.steps[step.get()];
@@ -171,7 +170,8 @@ impl PartProgress {
         }
     }
 
-    /// The host made the result of a step for `rows`, `total` after the request's arrival.
+    /// Records that the host made the result of a step for `rows`, `total` after the request's
+    /// arrival.
     pub fn made(
         &mut self,
         flow: &Dataflow,
@@ -189,8 +189,8 @@ impl PartProgress {
         self.end(flow, step, &|| chain, report);
     }
 
-    /// Quorums that wait no longer than `total`, the time since the request's arrival, do without
-    /// steps that are late from now on.
+    /// Stops waiting for late steps in all quorums whose wait time is at most `total`, the time
+    /// since the request's arrival.
     pub fn lose_patience(&mut self, flow: &Dataflow, total: Duration, report: &mut StepReport) {
         self.waited = Some(total);
         for (at, step) in flow.steps() {
@@ -203,13 +203,13 @@ impl PartProgress {
         }
     }
 
-    /// Whether all that is wanted is over.
+    /// Returns whether all wanted steps are over.
     pub fn is_complete(&self) -> bool {
         self.open == 0
     }
 
-    /// Iterates over the steps of the longest chain that were run, from the one that ended last back
-    /// to a first one.
+    /// Iterates over the executed steps of the longest chain, from the last one to end back to a
+    /// first step.
     pub fn longest_chain(&self) -> impl Iterator<Item = StepIndex> + '_ {
         let before = |at: &StepIndex| self.steps[at.get()].after;
         let chain = std::iter::successors(Some(self.last), before);
@@ -221,17 +221,17 @@ impl PartProgress {
         &self.steps[step.get()].rows
     }
 
-    /// Returns how many rows it would have more, had nothing failed.
+    /// Returns the number of rows that it lacks because of failures.
     pub fn lacking(&self, step: StepIndex) -> usize {
         self.steps[step.get()].lacking.count(self.rows)
     }
 
-    /// Whether a step ended with a result for some rows or none, and was not dropped.
+    /// Returns whether a step ended, with or without results, and was not dropped.
     pub fn is_over(&self, step: StepIndex) -> bool {
         self.is(step, StepState::Over)
     }
 
-    /// Whether a step's result is still waited for.
+    /// Returns whether a step's result is still awaited.
     pub fn is_running(&self, step: StepIndex) -> bool {
         matches!(self.steps[step.get()].state, StepState::Running(_))
     }
@@ -245,7 +245,7 @@ impl PartProgress {
         before.copied().unwrap_or(admitted(self.admission))
     }
 
-    /// A step may run for `rows`.
+    /// Makes a step ready for `rows`.
     fn start(
         &mut self,
         flow: &Dataflow,
@@ -280,7 +280,7 @@ impl PartProgress {
         report.ready.push(at);
     }
 
-    /// A step is over: looks at those that need it.
+    /// Ends a step, and checks the steps that need it.
     fn end(&mut self, flow: &Dataflow, at: StepIndex, chain: Chain<'_>, report: &mut StepReport) {
         self.steps[at.get()].state = StepState::Over;
         self.last = at;
@@ -298,7 +298,7 @@ impl PartProgress {
         }
     }
 
-    /// Starts a step if it has what it waits for.
+    /// Starts a step if its needs are met.
     fn consider(
         &mut self,
         flow: &Dataflow,
@@ -311,7 +311,7 @@ impl PartProgress {
             RowJoin::Quorum { wait, .. } => match self.quorum(flow, at, wait) {
                 QuorumState::Starts => true,
                 QuorumState::Waits => {
-                    // The time that it waits from here on is its own.
+                    // From here on the wait belongs to this step.
                     self.steps[at.get()].before = Some(Box::new(chain()));
                     return;
                 }
@@ -338,7 +338,7 @@ impl PartProgress {
     }
 }
 
-/// Where the time of a request went that has only been let in.
+/// Returns the time split of a request that was only admitted.
 fn admitted(admission: Duration) -> LatencySplit {
     LatencySplit {
         admission,

@@ -1,5 +1,4 @@
-//! The rows of a step that needs others, and which of these a quorum does without: those that are late, and
-//! those that failed.
+//! The rows of a step, and the late or failed steps that a quorum does not wait for.
 
 use std::time::Duration;
 
@@ -7,23 +6,24 @@ use super::graph::{Dataflow, RowJoin, StepIndex};
 use super::progress::{PartProgress, StepReport, StepState};
 use super::rows::RowSet;
 
-/// Whether a quorum goes on.
+/// The state of a quorum.
 pub(super) enum QuorumState {
     /// It waits for steps that are not over.
     Waits,
-    /// It starts with what is there.
+    /// It starts with the available results.
     Starts,
-    /// Too many steps have failed for some row, and nothing can do without it.
+    /// Too many steps failed for a row that cannot be left out.
     Unmet,
 }
 
 impl PartProgress {
-    /// Returns the state of a quorum that waits for others until `wait` after the request's arrival.
+    /// Returns the state of a quorum that waits for its steps until `wait` after the request's
+    /// arrival.
     pub(super) fn quorum(&self, flow: &Dataflow, at: StepIndex, wait: Duration) -> QuorumState {
         let missing = self.steps[at.get()].missing as usize;
         let least = least(flow, at);
         let lacks = |least| !self.lacking_of(flow, at, least).is_empty();
-        // Steps that are not over may leave rows out, which need no quorum then.
+        // Steps that are not over may leave out rows, and these need no quorum.
         let mut waits_for = flow
             .step(at)
             .needs
@@ -41,15 +41,15 @@ impl PartProgress {
         }
     }
 
-    /// Returns the rows of a step, by those of the steps that it needs.
+    /// Returns the rows of a step, depending on the steps that it needs.
     pub(super) fn joined(&self, flow: &Dataflow, at: StepIndex) -> RowSet {
         let over = self.needs_over(flow, at);
         let least = least(flow, at);
         RowSet::held_by(self.rows, least, over.map(|need| self.rows_of(need)))
     }
 
-    /// Returns the rows that a step would have, had nothing failed, and that fewer than `least` of the
-    /// steps that it needs have.
+    /// Returns the rows that a step lacks because of failures, which leave fewer than `least` of
+    /// its needed steps with the row.
     pub(super) fn lacking_of(&self, flow: &Dataflow, at: StepIndex, least: usize) -> RowSet {
         let of = |need: StepIndex| &self.steps[need.get()];
         let over = self.needs_over(flow, at);
@@ -72,8 +72,8 @@ impl PartProgress {
         needs.filter(|need| self.is_over(*need))
     }
 
-    /// Notes the steps that a quorum starts without: those that could run, where it is others that
-    /// wait for them, and those that failed for some rows.
+    /// Notes the steps that a quorum does not wait for: running steps (but not the steps that only
+    /// wait for these), and steps that failed for some rows.
     pub(super) fn note_late(&self, flow: &Dataflow, quorum: StepIndex, report: &mut StepReport) {
         let mut awaited = vec![false; quorum.get() + 1];
         awaited[quorum.get()] = true;
@@ -97,7 +97,7 @@ impl PartProgress {
         }
     }
 
-    /// Drops the steps that are not over and that nobody who is not over waits for.
+    /// Drops the steps that are not over and that no unfinished step needs.
     pub(super) fn drop_unneeded(&mut self, flow: &Dataflow, report: &mut StepReport) {
         let mut needed: Vec<bool> = vec![false; self.steps.len()];
         for output in flow.outputs() {
@@ -121,7 +121,7 @@ impl PartProgress {
     }
 }
 
-/// Returns in how many of the steps that one needs its rows exist.
+/// Returns the minimum number of needed steps in which a row must exist.
 pub(super) fn least(flow: &Dataflow, at: StepIndex) -> usize {
     let step = flow.step(at);
     match step.join {

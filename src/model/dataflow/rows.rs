@@ -1,4 +1,4 @@
-//! Rows of a part, as runs of consecutive ones.
+//! Sets of rows, as runs of consecutive rows.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ pub struct RowSet(Rows);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rows {
     All,
-    /// Sorted runs that neither touch nor overlap nor are empty; never all rows.
+    /// Sorted, non-empty runs that neither touch nor overlap. Never all rows.
     Runs(Box<[Range<usize>]>),
 }
 
 impl RowSet {
-    /// All rows, however many there are.
+    /// All rows, regardless of their number.
     pub const ALL: RowSet = RowSet(Rows::All);
 
     /// Returns a set without rows.
@@ -22,7 +22,7 @@ impl RowSet {
         RowSet(Rows::Runs(Box::default()))
     }
 
-    /// Collects those of `rows` rows that `holds` is true of.
+    /// Collects the rows below `rows` for which `holds` returns true.
     pub fn filter(rows: usize, mut holds: impl FnMut(usize) -> bool) -> Self {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for row in (0..rows).filter(|&row| holds(row)) {
@@ -37,7 +37,7 @@ impl RowSet {
         }
     }
 
-    /// Whether there is no row.
+    /// Returns whether it holds no rows.
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Rows::Runs(runs) if runs.is_empty())
     }
@@ -58,12 +58,12 @@ impl RowSet {
         }
     }
 
-    /// Returns the number of rows it holds of `rows`.
+    /// Returns the number of its rows below `rows`.
     pub fn count(&self, rows: usize) -> usize {
         self.runs(rows).map(|run| run.len()).sum()
     }
 
-    /// Iterates over the runs of consecutive rows among `rows`, in order.
+    /// Iterates over the runs of consecutive rows below `rows`, in order.
     pub fn runs(&self, rows: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let (all, runs) = match &self.0 {
             Rows::All => (Some(0..rows).filter(|run| !run.is_empty()), &[][..]),
@@ -72,17 +72,17 @@ impl RowSet {
         all.into_iter().chain(runs.iter().cloned())
     }
 
-    /// Collects the rows, among `rows`, that it holds and `other` does not.
+    /// Collects the rows below `rows` that it holds and `other` does not.
     pub fn without(&self, rows: usize, other: &RowSet) -> Self {
         Self::filter(rows, |row| self.contains(row) && !other.contains(row))
     }
 
-    /// Collects the rows, among `rows`, that either holds.
+    /// Collects the rows below `rows` that either set holds.
     pub fn or(&self, rows: usize, other: &RowSet) -> Self {
         Self::filter(rows, |row| self.contains(row) || other.contains(row))
     }
 
-    /// Collects the rows, among `rows`, that at least `least` of `sets` hold.
+    /// Collects the rows below `rows` that at least `least` of `sets` hold.
     pub fn held_by<'a>(
         rows: usize,
         least: usize,

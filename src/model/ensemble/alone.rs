@@ -1,4 +1,4 @@
-//! A network's file alone, as an ensemble of one.
+//! A single network file as an ensemble of one member.
 
 use std::path::Path;
 
@@ -7,28 +7,28 @@ use divisi_runtime::network::{Graph, Shape};
 use divisi_runtime::onnx::{OnnxError, OnnxModel, OpenLengths};
 use divisi_runtime::tensor::DataType;
 
-/// The values of all made-up samples together, at most: 32 MiB.
+/// The maximum number of values of all synthetic samples together: 32 MiB.
 const VALUES: usize = 8 << 20;
 
-/// The most made-up samples.
+/// The maximum number of synthetic samples.
 const ROWS: usize = 1024;
 
-/// The most characters of the file's name that become the ensemble's.
+/// The maximum number of characters of the ensemble's name, from the file's name.
 const NAME: usize = 32;
 
-/// Whether the file at `path` is a network that can be served without a manifest.
+/// Returns whether the file at `path` is a network that can be served without a manifest.
 pub(super) fn is_network(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "onnx")
 }
 
-/// Returns the manifest of an ensemble whose only member is the network at `path`, calibrated
-/// by made-up samples. Its name is the file's, its classes are numbered, and its answers are what
-/// the network returns. A network that returns one number is no classifier. Where the file leaves
-/// dimensions open, they are those of `shape`; without it, one length varies, up to `most`.
+/// Returns the manifest of an ensemble whose only member is the network at `path`, calibrated with
+/// synthetic samples. It has the file's name, numbered classes and the network's own answers. A
+/// network that returns one number is not a classifier. Dimensions that the file leaves open come
+/// from `shape`. Without `shape`, one length varies up to `most`.
 ///
 /// # Errors
-/// The file is no network, does not take samples of `shape`, or leaves more than a length of its
-/// samples open.
+/// The file is not a network, does not take samples of `shape`, or leaves more than one length of
+/// its samples open.
 pub(super) fn manifest(
     path: &Path,
     shape: Option<Shape>,
@@ -56,8 +56,8 @@ pub(super) fn manifest(
     ))
 }
 
-/// Returns the network for samples of the largest of its lengths, which are padded to buckets
-/// where that changes no answer.
+/// Returns the network for samples of its largest length. Samples are padded to buckets if padding
+/// does not change answers.
 fn varying(model: OnnxModel, open: &OpenLengths, most: Option<usize>) -> Result<Graph, OnnxError> {
     let lengths = model.usual_lengths(open, most)?;
     let (network, made) = model.varying(open, lengths)?;
@@ -81,7 +81,7 @@ fn answers(graph: &Graph) -> String {
     }
 }
 
-/// Returns the fields of the input that say the lengths of samples.
+/// Returns the input fields for the lengths of samples.
 fn lengths(graph: &Graph) -> String {
     let Some(lengths) = graph.lengths() else {
         return String::new();
@@ -96,7 +96,7 @@ fn lengths(graph: &Graph) -> String {
     }
 }
 
-/// Returns the table of the input: a shape for a single tensor of float32, else tensors.
+/// Returns the input table: a shape for a single tensor of float32, else tensors.
 fn input(graph: &Graph) -> String {
     let inputs = graph.signature().inputs;
     if let [single] = &inputs[..]

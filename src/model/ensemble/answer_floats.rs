@@ -4,11 +4,11 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-/// The size from which on numbers lie in a mapping of their own, in bytes.
+/// The size from which numbers lie in a mapping of their own, in bytes.
 const MAPPED: usize = 4 << 20;
 
-/// The numbers of an answer. From 4 MiB on they lie in a mapping, which any thread's drop releases.
-/// The allocator keeps memory that another thread drops until the thread that allocated it
+/// The numbers of an answer. From 4 MiB on they lie in a memory mapping, which any thread can
+/// release. The allocator would keep memory dropped by another thread until the allocating thread
 /// allocates again, and threads that compute answers may be idle for long.
 #[derive(Debug)]
 pub struct AnswerFloats(AnswerMemory);

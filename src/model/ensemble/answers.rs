@@ -1,5 +1,5 @@
-//! The kind of answers that an ensemble returns for a sample: class scores, values, labels, or
-//! the classes of pixels or tokens, or boxes.
+//! The kinds of answers of an ensemble: class scores, values, labels, classes of pixels or tokens,
+//! or boxes.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ ranged! {
 }
 
 ranged! {
-    /// The probability from which a label is given.
+    /// The minimum probability of a given label.
     Threshold(f64) = 1e-6, 0.999_999, "a threshold from {} to {}"
 }
 
@@ -32,7 +32,7 @@ ranged! {
 }
 
 ranged! {
-    /// The most boxes of an answer.
+    /// The maximum number of boxes of an answer.
     BoxCount(u32) = 1, 1000, "a number of boxes from {} to {}"
 }
 
@@ -43,13 +43,12 @@ impl Default for Threshold {
 }
 
 impl Threshold {
-    /// Whether a label of that probability is given.
+    /// Returns whether a label with this probability is given.
     pub fn is_met(self, probability: f32) -> bool {
         probability >= self.0 as f32
     }
 
-    /// Returns the numbers of the labels that are given, or `None` if any probability is NaN
-    /// or infinite.
+    /// Returns the numbers of the given labels, or `None` if a probability is NaN or infinite.
     pub fn labels(self, probabilities: &[f32]) -> Option<Vec<usize>> {
         if probabilities.iter().any(|p| !p.is_finite()) {
             return None;
@@ -64,27 +63,27 @@ impl Threshold {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerKind {
-    /// One class of several: a score for each, of which the highest wins.
+    /// One of several classes: a score for each class. The highest score wins.
     Classes {
         /// The number of classes.
         count: AnswerWidth,
     },
-    /// Numbers as they are: a regression, or an embedding.
+    /// Unchanged numbers: a regression or an embedding.
     Values {
         /// The number of values.
         count: AnswerWidth,
         /// Whether answers are scaled to unit length.
         normalise: bool,
     },
-    /// Several labels, each given or not by itself: a probability for each.
+    /// Several independent labels: a probability for each label.
     Labels {
         /// The number of labels.
         count: AnswerWidth,
-        /// The probability from which a label is given.
+        /// The minimum probability of a given label.
         threshold: Threshold,
     },
-    /// A mask: one class of several for each pixel, or, of a single class, whether each pixel
-    /// belongs to it. A score for each class and pixel: `[classes, height, width]`.
+    /// A mask: one of several classes for each pixel. With a single class, whether each pixel
+    /// belongs to it. Has a score for each class and pixel: `[classes, height, width]`.
     Masks {
         /// The number of classes.
         count: AnswerWidth,
@@ -93,24 +92,24 @@ pub enum AnswerKind {
         /// The width of a mask.
         width: MaskSide,
     },
-    /// One class of several for each token. A score for each: `[length, classes]`.
+    /// One of several classes for each token. Has a score for each class: `[length, classes]`.
     Tokens {
         /// The number of classes.
         count: AnswerWidth,
-        /// The tokens of a sample.
+        /// The number of tokens of a sample.
         length: TokenCount,
-        /// How the names of the classes mark spans of tokens.
+        /// The scheme by which class names mark spans of tokens.
         scheme: TagScheme,
     },
-    /// Boxes around objects, each with a class and a score: see [`BoxRows`].
+    /// Boxes around objects, each with a class and a score. See [`BoxRows`].
     Boxes {
         /// The number of classes.
         count: AnswerWidth,
-        /// The most boxes of an answer.
+        /// The maximum number of boxes of an answer.
         most: BoxCount,
-        /// From which share of their common area on two boxes are about one object.
+        /// The overlap from which two boxes count as one object, as a share of their common area.
         overlap: Threshold,
-        /// The least score of a box.
+        /// The minimum score of a box.
         least: Threshold,
     },
 }
@@ -136,7 +135,7 @@ impl AnswerKind {
         count.get() as usize
     }
 
-    /// Returns the positions of a sample that have a class each, or `None` for other answers.
+    /// Returns the positions of a sample, each with a class, or `None` for other kinds of answers.
     pub fn positions(self) -> Option<PositionRows> {
         let classes = self.count();
         match self {
@@ -154,8 +153,8 @@ impl AnswerKind {
         }
     }
 
-    /// Returns the part of an answer that is that of a sample's `tokens`, the whole of other
-    /// answers or where a sample has all.
+    /// Returns the part of an answer that belongs to a sample's `tokens`. Returns the whole answer
+    /// for other kinds, or if the sample has all tokens.
     pub fn of_tokens(self, row: &[f32], tokens: Option<usize>) -> &[f32] {
         let AnswerKind::Tokens { count, .. } = self else {
             return row;
@@ -164,7 +163,7 @@ impl AnswerKind {
         own.and_then(|own| row.get(..own)).unwrap_or(row)
     }
 
-    /// Returns how boxes lie in an answer, or `None` for other answers.
+    /// Returns the layout of boxes in an answer, or `None` for other kinds of answers.
     pub fn boxes(self) -> Option<BoxRows> {
         match self {
             AnswerKind::Boxes { most, .. } => Some(BoxRows::of(most)),
@@ -184,19 +183,19 @@ impl AnswerKind {
         }
     }
 
-    /// Whether an answer is right or wrong as a whole: values are only nearer or farther, and
-    /// of many positions or boxes some are right.
+    /// Returns whether an answer is right or wrong as a whole. Values are nearer or farther, and of
+    /// many positions or boxes some may be right.
     pub fn can_be_right(self) -> bool {
         matches!(self, AnswerKind::Classes { .. } | AnswerKind::Labels { .. })
     }
 
-    /// Whether an answer is one class.
+    /// Returns whether an answer is one class.
     pub fn is_of_classes(self) -> bool {
         matches!(self, AnswerKind::Classes { .. })
     }
 }
 
-/// In words: `10 classes`, `1 value`, `384 values of unit length`, `masks of 21 classes, 64×48`.
+/// Formats as `10 classes`, `1 value`, `384 values of unit length` or `masks of 21 classes, 64×48`.
 impl fmt::Display for AnswerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, s) = match self.count() {

@@ -1,10 +1,10 @@
-//! The kind of answers and of members' outputs as manifests write them.
+//! The manifest tables of answers and members' outputs.
 
 use serde::Deserialize;
 use toml::Spanned;
 
-/// The table `answers`: one of `classes`, `values`, `labels`, `masks`, `tokens` and `boxes`,
-/// and what belongs to it.
+/// The table `answers`: one of `classes`, `values`, `labels`, `masks`, `tokens` and `boxes`, with
+/// its options.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AnswersTable {
@@ -16,17 +16,17 @@ pub(super) struct AnswersTable {
     pub boxes: Option<Spanned<CountOrNames>>,
     /// Whether values are scaled to unit length.
     pub normalise: Option<Spanned<bool>>,
-    /// The probability from which a label is given.
+    /// The minimum probability of a given label.
     pub threshold: Option<Spanned<f64>>,
     /// The height and width of masks.
     pub size: Option<Spanned<[i64; 2]>>,
-    /// The tokens of a sample.
+    /// The number of tokens of a sample.
     pub length: Option<Spanned<i64>>,
-    /// The most boxes of an answer.
+    /// The maximum number of boxes of an answer.
     pub most: Option<Spanned<i64>>,
-    /// From which share of their common area on two boxes are about one object.
+    /// The overlap from which two boxes count as one object, as a share of their common area.
     pub iou: Option<Spanned<f64>>,
-    /// The least score of a box.
+    /// The minimum score of a box.
     pub score: Option<Spanned<f64>>,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum CountOrNames {
     Names(Vec<String>),
 }
 
-/// The field `outputs` of a member: the kind of its numbers, or what they are as boxes.
+/// The field `outputs` of a member: the kind of its numbers, or the layout of its boxes.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(
     untagged,
@@ -57,11 +57,11 @@ pub(super) enum MemberOutputs {
 pub(super) struct BoxesTable {
     pub boxes: Option<WrittenBoxForm>,
     pub scores: Option<WrittenScores>,
-    /// Whether coordinates are shares of the image, not pixels.
+    /// Whether coordinates are fractions of the image, not pixels.
     pub relative: Option<bool>,
-    /// Whether a probability that there is an object stands before the scores.
+    /// Whether a probability of an object precedes the scores.
     pub objectness: Option<bool>,
-    /// The place of the background among the classes, if it is one.
+    /// The position of the background among the classes, if there is one.
     pub background: Option<WrittenBackground>,
 }
 
@@ -82,7 +82,7 @@ pub(super) enum WrittenScores {
     Logits,
 }
 
-/// The place of the background's score.
+/// The position of the background's score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum WrittenBackground {
@@ -90,7 +90,7 @@ pub(super) enum WrittenBackground {
     Last,
 }
 
-/// The kind of numbers that a member's network returns, as it is written.
+/// The written kind of numbers of a member's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum WrittenOutputKind {

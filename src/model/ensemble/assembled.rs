@@ -1,4 +1,4 @@
-//! An ensemble out of a pipeline that was built elsewhere, and members that are its models.
+//! Assembles an ensemble from an existing pipeline and the members for its models.
 
 use std::sync::Arc;
 
@@ -16,32 +16,32 @@ use super::{
     Member, OutputKind, PolicyKind, RuleKind, Samples, Temperature, VoteWeight,
 };
 
-/// A pipeline and members that make no ensemble.
+/// A pipeline and members that do not form an ensemble.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum AssembledError {
-    /// Two members of one name.
+    /// Two members have the same name.
     #[error("two members are named `{name}`")]
     Twice {
         /// The name.
         name: String,
     },
-    /// A step of a member that is not there.
+    /// A step's member does not exist.
     #[error("step `{step}`: expected a member below {members}, found {member}")]
     NoMember {
         /// The step.
         step: String,
         /// The member's number.
         member: usize,
-        /// How many members there are.
+        /// The number of members.
         members: usize,
     },
-    /// A sample has no value, or more than one may have.
+    /// A sample has no values, or too many values.
     #[error("a sample has {found} values, expected 1 to 2^28")]
     Sample {
         /// The values.
         found: usize,
     },
-    /// An answer has no value, or more than one may have.
+    /// An answer has no values, or too many values.
     #[error("an answer has {found} values, expected 1 to 2^24")]
     Answer {
         /// The values.
@@ -50,8 +50,8 @@ pub enum AssembledError {
 }
 
 impl Member {
-    /// Creates a model of a pipeline: a member that takes and returns its own tensors, one after
-    /// another in a row.
+    /// Creates a model of a pipeline: a member that takes and returns its own tensors, concatenated
+    /// in a row.
     ///
     /// # Errors
     /// The network has too many layers.
@@ -79,13 +79,13 @@ impl Member {
 }
 
 impl Ensemble {
-    /// Creates the ensemble called `name` that answers as `pipeline`, whose models are `members`.
-    /// Its answers are values, its samples the tensors of the pipeline; all else is as where a
-    /// manifest says nothing.
+    /// Creates the ensemble `name` that answers with `pipeline`, whose models are `members`. Its
+    /// answers are values and its samples are the tensors of the pipeline. All other settings have
+    /// the manifest's defaults.
     ///
     /// # Errors
-    /// The pipeline has steps of other members, two members have one name, or samples or answers
-    /// are larger than can be.
+    /// The pipeline has steps of other members, two members have the same name, or samples or
+    /// answers are too large.
     pub fn of_pipeline(
         name: String,
         members: Vec<Arc<Member>>,
@@ -121,7 +121,7 @@ impl Ensemble {
 }
 
 impl Ensemble {
-    /// Creates the ensemble called `name` of no members: nothing is answered.
+    /// Creates the ensemble `name` without members, which answers nothing.
     pub fn without_members(name: String) -> Self {
         let answers = AnswerKind::Values {
             count: AnswerWidth::LEAST,
@@ -158,13 +158,13 @@ impl Ensemble {
     }
 }
 
-/// The values of made-up samples together, at most: 1 MiB.
+/// The maximum number of values of synthetic samples together: 1 MiB.
 const VALUES: usize = 1 << 18;
 
-/// The most made-up samples.
+/// The maximum number of synthetic samples.
 const ROWS: usize = 256;
 
-/// Makes up samples of `width` values.
+/// Creates synthetic samples of `width` values.
 fn made_up(signature: &Signature, width: usize) -> Option<Arc<Samples>> {
     let rows = (VALUES / width.max(1)).clamp(1, ROWS);
     Samples::of_tensors(signature, rows).ok().map(Arc::new)

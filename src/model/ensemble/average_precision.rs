@@ -1,10 +1,10 @@
-//! Mean average precision of boxes, as COCO's evaluation counts it (Lin et al., arXiv
+//! Mean average precision of boxes, computed as COCO's evaluation does (Lin et al., arXiv
 //! 1405.0312, and its program `cocoeval`).
 //!
-//! Boxes of a sample are matched by score, each to the expected box of its class that it
-//! overlaps most and that is still free. Boxes that match a crowd are left out. Precision is
-//! made to fall with recall and taken at 101 recalls from 0 to 1; its mean is that of a class at
-//! one overlap.
+//! The boxes of a sample are matched in score order, each to the free expected box of its class
+//! with the largest overlap. Boxes that match a crowd are left out. Precision is made
+//! non-increasing with recall and sampled at 101 recalls from 0 to 1. The mean of these is the
+//! average precision of a class at one overlap.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,25 +14,25 @@ use super::measure::Measure;
 /// The overlaps from which a box is right, in percent.
 const OVERLAPS: [u32; 10] = [50, 55, 60, 65, 70, 75, 80, 85, 90, 95];
 
-/// The last of the recalls that precision is taken at, in percent.
+/// The highest of the sampled recalls, in percent.
 const RECALLS: u32 = 100;
 
-/// The boxes of samples, matched with those expected.
+/// The boxes of samples, matched with the expected boxes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BoxTally {
     samples: VecDeque<MatchedSample>,
-    /// The most samples that are kept, the latest ones; `None` for all.
+    /// The maximum number of samples to keep, the latest ones, or `None` for all samples.
     latest: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 struct MatchedSample {
     found: Vec<MatchedBox>,
-    /// The classes of the boxes that are expected, without crowds.
+    /// The classes of the expected boxes, without crowds.
     expected: Vec<u32>,
 }
 
-/// A box that was found; each bit is for one of the overlaps.
+/// A found box. Each bit stands for one of the overlaps.
 #[derive(Clone, Copy, Debug)]
 struct MatchedBox {
     class: u32,
@@ -42,12 +42,12 @@ struct MatchedBox {
 }
 
 impl BoxTally {
-    /// Keeps the latest samples alone.
+    /// Keeps only the latest samples.
     pub(super) fn keep_latest(&mut self, samples: usize) {
         self.latest = Some(samples);
     }
 
-    /// Returns the number of samples that are kept.
+    /// Returns the number of kept samples.
     pub(super) fn len(&self) -> usize {
         self.samples.len()
     }
@@ -128,8 +128,9 @@ fn unmatched(found: &ScoredBox) -> MatchedBox {
     }
 }
 
-/// Returns the expected box that a box matches: the one it overlaps most, if at least so much.
-/// A crowd can be matched by many, and only by boxes that match nothing else.
+/// Returns the expected box that a box matches: the box with the largest overlap, if that is at
+/// least the minimum. A crowd can be matched by many boxes, but only by boxes that match nothing
+/// else.
 fn best(found: &ScoredBox, expected: &[TargetBox], taken: &[bool], overlap: f64) -> Option<usize> {
     let of = |is_crowd: bool| {
         let mut best = None;
@@ -170,7 +171,7 @@ impl ClassBoxes {
     /// Returns the average precision at an overlap.
     fn precision(&self, bit: usize) -> f64 {
         let mut curve = self.curve(1 << bit);
-        // From the end on, no precision is below a later one.
+        // From the end, raise each precision to at least the later ones.
         for at in (1..curve.len()).rev() {
             curve[at - 1].1 = curve[at - 1].1.max(curve[at].1);
         }
@@ -182,7 +183,7 @@ impl ClassBoxes {
         (0..=RECALLS).map(at_recall).sum::<f64>() / f64::from(RECALLS + 1)
     }
 
-    /// Returns recall and precision after each box that counts.
+    /// Returns recall and precision after each counted box.
     fn curve(&self, bit: u16) -> Vec<(f64, f64)> {
         let (mut right, mut all) = (0.0, 0.0);
         let counted = self.found.iter().filter(|found| found.left_out & bit == 0);

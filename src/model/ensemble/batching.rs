@@ -1,5 +1,4 @@
-//! How workers form batches: the policies as values, and the batch sizes that entries of a matrix
-//! may have.
+//! The batching policies of workers, and the allowed batch sizes of matrix entries.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -17,13 +16,12 @@ ranged! {
     Wait(Duration) = Duration::ZERO, Duration::from_secs(60), "{} to {}"
 }
 
-/// A batching policy with its parameter, by which `serving` decides.
+/// A batching policy with its parameters. `serving` implements the policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PolicyKind {
-    /// A worker takes the samples that wait at once, up to its batch size.
+    /// A worker takes the waiting samples at once, up to its batch size.
     NoWait,
-    /// A worker takes a full batch, or the samples that wait once the oldest has waited
-    /// for `wait`.
+    /// A worker takes a full batch, or all waiting samples once the oldest has waited for `wait`.
     OptWait {
         /// The longest wait.
         wait: Wait,
@@ -33,21 +31,20 @@ pub enum PolicyKind {
         /// The longest wait.
         wait: Wait,
     },
-    /// As `OptWait`, and the batch is padded to the batch size.
+    /// As `OptWait`, but the batch is padded to the batch size.
     Static {
         /// The longest wait.
         wait: Wait,
     },
-    /// A worker takes whole segments, closed when they are full or after `wait`. No batch
-    /// has samples of two.
+    /// A worker takes whole segments, which are closed when they are full or after `wait`. A batch
+    /// never mixes segments.
     Segment {
         /// The longest wait.
         wait: Wait,
     },
-    /// Samples that wait start at once in the largest idle lanes that they fill (Ebird,
-    /// algorithm 1).
+    /// Waiting samples start at once in the largest idle lanes that they fill (Ebird, algorithm 1).
     Elastic {
-        /// The most samples alive on a device; without a number, the sum of its workers'
+        /// The maximum number of samples alive on a device, or `None` for the sum of its workers'
         /// batch sizes.
         max_inf: Option<NonZeroU32>,
     },
@@ -58,7 +55,7 @@ pub enum PolicyKind {
 pub struct MemberPolicy {
     /// The policy.
     pub kind: PolicyKind,
-    /// The number of samples that wait for no others, if that is less than a full batch.
+    /// The number of samples that do not wait for more, if it is less than a full batch.
     pub enough: Option<BatchSize>,
 }
 
@@ -68,22 +65,22 @@ impl From<PolicyKind> for MemberPolicy {
     }
 }
 
-/// A policy that is not known, or does not suit the batch sizes.
+/// An unknown policy, or a policy that conflicts with the batch sizes.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PolicyError {
-    /// No policy has that name.
+    /// There is no policy with this name.
     #[error("expected a policy ({names}), found `{0}`", names = PolicyKind::NAMES.join(", "))]
     Unknown(String),
-    /// `elastic` splits batch sizes into lanes, and one is no power of two.
+    /// `elastic` splits batch sizes into lanes, and a batch size is not a power of two.
     #[error("elastic: expected batch sizes that are powers of two, found {0}")]
     Lanes(BatchSize),
-    /// The number after `elastic:` is none.
+    /// The text after `elastic:` is not a number.
     #[error("expected a number of samples above 0 after `elastic:`, found `{0}`")]
     MaxInf(String),
-    /// `no-wait` was given a number.
+    /// `no-wait` has a number.
     #[error("no-wait takes no number, found `{0}`")]
     NoNumber(String),
-    /// The text after the policy's name is no wait.
+    /// The text after the policy's name is not a wait time.
     #[error("expected a wait of 0 to 60000 ms after `{name}:`, found `{found}`")]
     Wait {
         /// The policy's name.
@@ -93,7 +90,7 @@ pub enum PolicyError {
     },
 }
 
-/// The wait where none is given.
+/// The default wait time.
 pub(crate) const DEFAULT_WAIT: Wait = Wait(Duration::from_millis(5));
 
 impl Wait {
@@ -111,17 +108,17 @@ impl Wait {
     pub fn of_millis(millis: f64) -> Result<Self, FieldOutOfRange> {
         let most = Self::MOST.0.as_secs_f64() * 1e3;
         within("wait", millis, 0.0, most)?;
-        // Rounding may carry the longest wait over the edge.
+        // Rounding may push the longest wait beyond the limit.
         Ok(Wait::nearest(Duration::from_secs_f64(millis / 1e3)))
     }
 }
 
 impl PolicyKind {
-    /// The size of a pool in a device's memory over the samples that may be alive there:
-    /// "several times" (Ebird, section V.A).
+    /// The ratio of a pool in device memory to the samples that may be alive there: "several times"
+    /// (Ebird, section V.A).
     pub const POOL: usize = 4;
 
-    /// Returns whether inputs are copied to a device before a batch is formed of them.
+    /// Returns whether inputs are copied to a device before they form a batch.
     pub fn copies_ahead(self) -> bool {
         matches!(
             self,
@@ -129,7 +126,7 @@ impl PolicyKind {
         )
     }
 
-    /// The policies' names, in the order in which a console offers them.
+    /// The names of the policies, in the order that a console offers them.
     pub const NAMES: [&'static str; 6] = [
         "no-wait",
         "opt-wait",
@@ -139,14 +136,15 @@ impl PolicyKind {
         "elastic",
     ];
 
-    /// Whether it is a delay and nothing else: samples wait for others so long, or not at all.
+    /// Returns whether the policy is only a delay: samples wait for others for a fixed time, or not
+    /// at all.
     pub fn is_delay(self) -> bool {
         matches!(self, PolicyKind::NoWait | PolicyKind::OptWait { .. })
     }
 
-    /// Returns the policy of models that are served together, or `None` without any: where all of
-    /// them are delays, which each model can have for itself, the longest, and otherwise that of
-    /// the first.
+    /// Returns the common policy of models served together, or `None` without models: the longest
+    /// delay if all policies are delays, which each model can have for itself, and otherwise the
+    /// first policy.
     pub fn joint(all: impl Iterator<Item = PolicyKind>) -> Option<PolicyKind> {
         let all: Vec<PolicyKind> = all.collect();
         match all.iter().all(|policy| policy.is_delay()) {
@@ -155,10 +153,10 @@ impl PolicyKind {
         }
     }
 
-    /// Returns the policy called `name`, with `wait` where it waits.
+    /// Returns the policy `name`, with `wait` if it waits.
     ///
     /// # Errors
-    /// No policy has that name.
+    /// There is no policy with this name.
     pub fn named(name: &str, wait: Wait) -> Result<Self, PolicyError> {
         match name {
             "no-wait" => Ok(PolicyKind::NoWait),
@@ -186,7 +184,7 @@ impl PolicyKind {
     /// Checks that workers of all `sizes` can follow the policy.
     ///
     /// # Errors
-    /// The policy is `elastic`, and a size is no power of two.
+    /// The policy is `elastic`, and a size is not a power of two.
     pub fn check(&self, sizes: &BatchSizes) -> Result<(), PolicyError> {
         let odd = sizes.iter().find(|s| !s.get().is_power_of_two());
         match (self, odd) {
@@ -195,7 +193,7 @@ impl PolicyKind {
         }
     }
 
-    /// Returns the time that the oldest sample may wait for others.
+    /// Returns the longest wait of the oldest sample.
     pub fn wait(&self) -> Duration {
         match *self {
             PolicyKind::NoWait | PolicyKind::Elastic { .. } => Duration::ZERO,
@@ -257,7 +255,7 @@ impl FromStr for PolicyKind {
 #[serde(transparent)]
 pub struct BatchSize(NonZeroU32);
 
-/// The largest batch size: a larger number is taken for a mistake.
+/// The largest batch size. A larger number is treated as a mistake.
 const MAX_BATCH: u32 = 65_536;
 
 impl BatchSize {
@@ -280,7 +278,7 @@ impl fmt::Display for BatchSize {
     }
 }
 
-/// Numbers that are no batch sizes.
+/// Invalid batch sizes.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum BatchSizesError {
     /// A size is 0 or too large.
@@ -291,7 +289,7 @@ pub enum BatchSizesError {
     Empty,
 }
 
-/// The batch sizes that are allowed: at least one, increasing, without repeats.
+/// The allowed batch sizes: at least one, increasing, without repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
 pub struct BatchSizes(Vec<BatchSize>);
@@ -311,10 +309,10 @@ impl TryFrom<Vec<i64>> for BatchSizes {
 }
 
 impl BatchSizes {
-    /// Takes sizes in any order.
+    /// Creates the set from sizes in any order.
     ///
     /// # Errors
-    /// There is none, or one is 0 or too large.
+    /// There is no size, or a size is 0 or too large.
     pub fn new(sizes: &[i64]) -> Result<Self, BatchSizesError> {
         let mut all = Vec::new();
         for &size in sizes {
@@ -344,12 +342,12 @@ impl BatchSizes {
         self.0[self.0.len() - 1]
     }
 
-    /// Whether `size` is one of them.
+    /// Returns whether `size` is allowed.
     pub fn contains(&self, size: BatchSize) -> bool {
         self.0.contains(&size)
     }
 
-    /// Returns the sizes that are in either.
+    /// Returns the sizes in either set.
     #[must_use]
     pub fn union(&self, other: &BatchSizes) -> BatchSizes {
         let mut all: Vec<BatchSize> = self.iter().chain(other.iter()).collect();

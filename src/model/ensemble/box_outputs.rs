@@ -1,10 +1,10 @@
-//! The boxes that networks return: raw rows of candidates, decoded.
+//! Decodes the boxes that networks return as raw rows of candidates.
 
 use std::cmp::Ordering;
 
 use super::boxes::{Corners, ScoredBox};
 
-/// How a network writes a box.
+/// The form of a network's boxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoxForm {
     /// The centre, the width and the height.
@@ -13,19 +13,19 @@ pub enum BoxForm {
     Corners,
 }
 
-/// How a network's scores become probabilities.
+/// The conversion of a network's scores to probabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoxScores {
     /// They are probabilities.
     Probabilities,
-    /// By a sigmoid, each for itself.
+    /// By a sigmoid for each score.
     Sigmoid,
     /// By a softmax over all classes and the background.
     Softmax,
 }
 
-/// The place of numbers of one kind in a row: of candidate `c` number `n` lies at
-/// `first + c × candidate + n × number`.
+/// The layout of one kind of numbers in a row: number `n` of candidate `c` lies at `first + c ×
+/// candidate + n × number`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxStrides {
     pub(super) first: u32,
@@ -41,12 +41,12 @@ impl BoxStrides {
     }
 }
 
-/// How the rows of a network are read as boxes.
+/// The layout of boxes in a network's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxOutputs {
-    /// The candidates of a row.
+    /// The number of candidates of a row.
     pub(super) candidates: u32,
-    /// The classes of a candidate, without the background.
+    /// The number of classes of a candidate, without the background.
     pub(super) classes: u32,
     pub(super) form: BoxForm,
     pub(super) scores: BoxScores,
@@ -54,20 +54,20 @@ pub struct BoxOutputs {
     pub(super) place: BoxStrides,
     /// The scores of the classes, without the background.
     pub(super) of_classes: BoxStrides,
-    /// The probability that a candidate is an object at all, if there is one.
+    /// The probability that a candidate is an object, if there is one.
     pub(super) objectness: Option<BoxStrides>,
     /// The score of the background, if there is one.
     pub(super) background: Option<BoxStrides>,
-    /// The width and height that coordinates count in, and those of the ensemble's input.
+    /// The width and height of the coordinate system, and of the ensemble's input.
     pub(super) scale: [[u32; 2]; 2],
 }
 
-/// The most candidates of a row that are looked at, those with the highest scores: as many as
-/// torchvision takes from a level of its networks, of four levels.
+/// The maximum number of candidates of a row, taken by highest score. As many as torchvision takes
+/// from four levels of its networks.
 const MOST_CANDIDATES: usize = 4096;
 
 impl BoxOutputs {
-    /// Returns the boxes of a row whose score is at least `least`, the highest first.
+    /// Returns the boxes of a row with scores of at least `least`, in descending order.
     pub(super) fn boxes(&self, row: &[f32], least: f32) -> Vec<ScoredBox> {
         let candidates = 0..self.candidates as usize;
         let likeliest = candidates.filter_map(|candidate| {
@@ -93,7 +93,7 @@ impl BoxOutputs {
         boxes.collect()
     }
 
-    /// Returns the likeliest class of a candidate and its probability.
+    /// Returns the most likely class of a candidate and its probability.
     fn likeliest(&self, row: &[f32], candidate: usize) -> Option<(u32, f32)> {
         let score = |class: u32| row[self.of_classes.at(candidate, class as usize)];
         let higher = |best: u32, class: u32| {
@@ -125,12 +125,12 @@ impl BoxOutputs {
         let classes =
             (0..self.classes as usize).map(|class| row[self.of_classes.at(candidate, class)]);
         let all = classes.chain(background);
-        // Infinite only where the background is far likelier: the probability is then 0.
+        // Infinite only if the background is far more likely. The probability is then 0.
         1.0 / all.map(|logit| (logit - highest).exp()).sum::<f32>()
     }
 
-    /// Returns the corners of a candidate in pixels of the ensemble's input, or `None` if they
-    /// are no box.
+    /// Returns the corners of a candidate in pixels of the ensemble's input, or `None` if they do
+    /// not form a box.
     fn corners(&self, row: &[f32], candidate: usize) -> Option<Corners> {
         let number = |at: usize| row[self.place.at(candidate, at)];
         let [a, b, c, d] = [number(0), number(1), number(2), number(3)];

@@ -1,9 +1,9 @@
-//! Combination rules for boxes: non-maximum suppression over the boxes of all members, and
-//! weighted boxes fusion.
+//! Combination rules for boxes: non-maximum suppression over the boxes of all members, and weighted
+//! boxes fusion.
 //!
-//! The state holds the boxes of each member that votes, so that the answer does not depend on
-//! the order of folding. A member's boxes are first thinned by non-maximum suppression, since
-//! networks return many candidates for one object.
+//! The state holds the boxes of each voting member, so the answer does not depend on the order of
+//! folding. Non-maximum suppression first reduces each member's boxes, because networks return many
+//! candidates for one object.
 
 use divisi_runtime::device::MemberIndex;
 
@@ -14,28 +14,28 @@ use super::boxes::{BoxRows, Corners, ScoredBox, iou, sort, without_overlaps};
 use super::member::OutputKind;
 use super::rule::{CombinationRule, VoteWeight};
 
-/// How the boxes of all members become one set.
+/// The method that merges the boxes of all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BoxRule {
-    /// Of overlapping boxes the one with the highest score stays.
+    /// Of overlapping boxes, keeps the box with the highest score.
     Suppression,
-    /// Overlapping boxes become one.
+    /// Fuses overlapping boxes into one.
     Fusion,
 }
 
-/// A rule over the boxes of all members that vote.
+/// A rule over the boxes of all voting members.
 pub(super) struct CombinedBoxes {
     rows: BoxRows,
     rule: BoxRule,
-    /// From which share of their area on two boxes are about one object.
+    /// The overlap from which two boxes count as one object, as a share of their area.
     overlap: Threshold,
-    /// The least score of a box.
+    /// The minimum score of a box.
     least: Threshold,
-    /// How each member's rows are read.
+    /// The layout of each member's rows.
     outputs: Vec<Option<BoxOutputs>>,
-    /// The place of each member among those that vote.
+    /// The position of each member among the voting members.
     places: Vec<Option<usize>>,
-    /// The weights of those that vote.
+    /// The weights of the voting members.
     weights: Vec<f64>,
 }
 
@@ -80,7 +80,7 @@ impl CombinedBoxes {
 }
 
 impl CombinationRule for CombinedBoxes {
-    /// A row of boxes for each voter.
+    /// A row of boxes for each voting member.
     fn state_width(&self) -> usize {
         self.weights.len().max(1) * self.rows.width()
     }
@@ -117,13 +117,13 @@ impl CombinationRule for CombinedBoxes {
     }
 }
 
-/// Boxes about one object, which become one.
+/// Boxes of one object, to be fused.
 struct BoxCluster {
     class: u32,
     count: usize,
     /// The sum of the weighted scores.
     score: f64,
-    /// The sum of the corners by weighted score.
+    /// The sum of the corners, weighted by the weighted scores.
     corners: [f64; 4],
     fused: Corners,
 }
@@ -149,7 +149,8 @@ impl BoxCluster {
         self.fused = self.corners.map(|sum| (sum / self.score) as f32);
     }
 
-    /// Returns the box, less sure where fewer boxes are in it than members vote.
+    /// Returns the fused box. The score is lower if fewer boxes than voting members are in the
+    /// cluster.
     fn scored(&self, voters: usize, weights: f64) -> ScoredBox {
         let mean = self.score / self.count as f64;
         ScoredBox {
@@ -160,12 +161,12 @@ impl BoxCluster {
     }
 }
 
-/// Fuses the boxes of several members, the highest score first: each box joins the cluster of
-/// its class whose fused box it overlaps most, if by more than `overlap`, or begins one. A
-/// fused box is the mean of its cluster by scores; its score is the cluster's mean times
-/// `min(boxes, members) / members` (Solovyev, Wang, Gabruseva, "Weighted boxes fusion",
-/// arXiv 1910.13302, section 3). Scores count by the members' weights, over whose sum they are
-/// taken, as in the authors' program.
+/// Fuses the boxes of several members in descending score order. A box joins the cluster of its
+/// class whose fused box has the largest overlap, if that exceeds `overlap`, and otherwise begins a
+/// cluster. A fused box is the mean of its cluster weighted by scores. Its score is the cluster's
+/// mean times `min(boxes, members) / members` (Solovyev, Wang, Gabruseva, "Weighted boxes fusion",
+/// arXiv 1910.13302, section 3). Scores are weighted by the members' weights and divided by the sum
+/// of the weights, as in the authors' program.
 fn fused(of_members: &[Vec<ScoredBox>], weights: &[f64], overlap: Threshold) -> Vec<ScoredBox> {
     let members = of_members.iter().zip(weights);
     let weighted = members.flat_map(|(boxes, weight)| {
@@ -173,7 +174,7 @@ fn fused(of_members: &[Vec<ScoredBox>], weights: &[f64], overlap: Threshold) -> 
             .iter()
             .map(move |found| (weight * f64::from(found.score), found))
     });
-    // A box of score 0 has no part in a mean.
+    // A box with score 0 does not affect a mean.
     let mut all: Vec<(f64, &ScoredBox)> = weighted.filter(|(score, _)| *score > 0.0).collect();
     all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut clusters: Vec<BoxCluster> = Vec::new();
@@ -196,7 +197,7 @@ fn fused(of_members: &[Vec<ScoredBox>], weights: &[f64], overlap: Threshold) -> 
     boxes
 }
 
-/// Returns the cluster of the same class that a box overlaps most, if by more than `overlap`.
+/// Returns the cluster of the same class with the largest overlap, if that exceeds `overlap`.
 fn nearest(clusters: &[BoxCluster], found: &ScoredBox, overlap: Threshold) -> Option<usize> {
     let same = clusters
         .iter()

@@ -1,5 +1,5 @@
-//! Boxes around objects: how they lie in rows, how much they overlap, and which of them stay
-//! where several are about one object.
+//! Boxes around objects: their layout in rows, their overlap, and the selection among overlapping
+//! boxes.
 
 use super::answers::{BoxCount, Threshold};
 
@@ -14,14 +14,14 @@ pub struct ScoredBox {
     pub corners: Corners,
 }
 
-/// A box that is expected.
+/// An expected box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TargetBox {
     /// The number of its class.
     pub class: u32,
     /// Left, top, right and bottom, in pixels of the ensemble's input.
     pub corners: Corners,
-    /// Whether it is around many objects: boxes in it count neither as right nor as wrong.
+    /// Whether it covers many objects. Boxes in it count neither as right nor as wrong.
     pub is_crowd: bool,
 }
 
@@ -31,22 +31,22 @@ pub type Corners = [f32; 4];
 /// The numbers of a box in a row: its class, score and corners.
 const NUMBERS: usize = 6;
 
-/// Rows of boxes: their number, then those with the highest scores, the highest first, each as
-/// class, score, left, top, right and bottom, then zeros.
+/// The layout of rows of boxes: the number of boxes, then the boxes in descending score order, each
+/// as class, score, left, top, right and bottom, then zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxRows {
     most: usize,
 }
 
 impl BoxRows {
-    /// Returns rows of so many boxes at most.
+    /// Returns the layout for at most this number of boxes.
     pub(super) fn of(most: BoxCount) -> Self {
         BoxRows {
             most: most.get() as usize,
         }
     }
 
-    /// Returns the most boxes of a row.
+    /// Returns the maximum number of boxes of a row.
     pub(super) fn most(self) -> usize {
         self.most
     }
@@ -56,7 +56,7 @@ impl BoxRows {
         1 + NUMBERS * self.most
     }
 
-    /// Returns the boxes of a row, or `None` if any number is NaN or infinite.
+    /// Returns the boxes of a row, or `None` if a number is NaN or infinite.
     pub fn boxes(self, row: &[f32]) -> Option<Vec<ScoredBox>> {
         if row.iter().any(|number| !number.is_finite()) {
             return None;
@@ -66,7 +66,8 @@ impl BoxRows {
         Some(boxes.map(scored_box).collect())
     }
 
-    /// Returns why a row of finite numbers is none of boxes of so many classes, or `None` if it is one.
+    /// Returns the reason why a row of finite numbers is not a valid row of boxes with this number
+    /// of classes, or `None` if it is valid.
     pub fn fault(self, row: &[f32], classes: usize) -> Option<String> {
         let (count, numbers) = row.split_first()?;
         if count.fract() != 0.0 || !(0.0..=self.most as f32).contains(count) {
@@ -86,7 +87,7 @@ impl BoxRows {
         None
     }
 
-    /// Writes boxes to a row of zeros. Those beyond the most of a row are left out.
+    /// Writes boxes to a row of zeros. Boxes beyond the row's maximum are left out.
     pub(super) fn write(self, boxes: &[ScoredBox], row: &mut [f32]) {
         let Some((count, numbers)) = row.split_first_mut() else {
             return;
@@ -100,7 +101,8 @@ impl BoxRows {
     }
 }
 
-/// Returns why the numbers of a box are none, after one whose score is `highest`.
+/// Returns the reason why the numbers are not a valid box after a box with score `highest`, or
+/// `None` if they are valid.
 fn box_fault(numbers: &[f32], classes: usize, highest: f32) -> Option<String> {
     let [class, score, left, top, right, bottom] = *numbers else {
         return None;
@@ -137,7 +139,7 @@ pub(super) fn area([left, top, right, bottom]: Corners) -> f64 {
     side(left, right) * side(top, bottom)
 }
 
-/// Returns the area that two boxes share.
+/// Returns the common area of two boxes.
 pub(super) fn intersection(a: Corners, b: Corners) -> f64 {
     area([
         a[0].max(b[0]),
@@ -147,21 +149,20 @@ pub(super) fn intersection(a: Corners, b: Corners) -> f64 {
     ])
 }
 
-/// Returns the area that two boxes share over that of both together.
+/// Returns the common area of two boxes divided by the area of their union.
 pub(super) fn iou(a: Corners, b: Corners) -> f64 {
     let shared = intersection(a, b);
     let all = area(a) + area(b) - shared;
     if all > 0.0 { shared / all } else { 0.0 }
 }
 
-/// Orders boxes by their scores, the highest first; those of one score stay in their order.
+/// Sorts boxes by descending score. Boxes with equal scores keep their order.
 pub(super) fn sort(boxes: &mut [ScoredBox]) {
     boxes.sort_by(|a, b| b.score.total_cmp(&a.score));
 }
 
-/// Returns those boxes that no box of the same class with a higher score overlaps by more than
-/// `overlap`, `most` at most: greedy non-maximum suppression. `boxes` are in the order of their
-/// scores.
+/// Returns at most `most` boxes that no box of the same class with a higher score overlaps by more
+/// than `overlap`: greedy non-maximum suppression. `boxes` must be in score order.
 pub(super) fn without_overlaps(
     boxes: &[ScoredBox],
     overlap: Threshold,

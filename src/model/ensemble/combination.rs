@@ -1,4 +1,4 @@
-//! How members are combined, as a value that can change while serving.
+//! The combination of members, which can change while serving.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use super::member::OutputKind;
 use super::rule::{CombinationRule, Temperature, VoteWeight};
 use super::rule_kind::{MemberParts, RuleKind};
 
-/// Why members cannot be combined so.
+/// The reason why a combination is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CombinationError {
-    /// A number is no weight.
+    /// A weight is out of range.
     #[error("weights: {0}")]
     Weight(OutOfRange),
-    /// There are not as many weights, votes and temperatures as members.
+    /// The number of weights, votes or temperatures differs from the number of members.
     #[error("expected a weight, a vote and a temperature for each of {members} members")]
     Length {
-        /// Members of the ensemble.
+        /// The number of members of the ensemble.
         members: usize,
     },
     /// No member votes.
     #[error("voting: expected at least one member that votes")]
     NobodyVotes,
-    /// The rule is none for what the ensemble answers.
+    /// The rule does not support the ensemble's kind of answers.
     #[error(
         "rule: `{rule}` does not combine {answers}; expected {expected}",
         rule = .rule.name(), expected = listed(.suited)
@@ -38,10 +38,10 @@ pub enum CombinationError {
         rule: RuleKind,
         /// The name of the kind of answers.
         answers: &'static str,
-        /// The rules that suit it.
+        /// The supported rules.
         suited: &'static [RuleKind],
     },
-    /// The rule needs probabilities, and a member that votes returns values.
+    /// The rule needs probabilities, but a voting member returns values.
     #[error("rule: `{rule}` needs probabilities from every member, but `{member}` returns values", rule = .rule.name())]
     RuleOfValues {
         /// The rule.
@@ -58,14 +58,14 @@ pub enum CombinationError {
     /// There is no such member.
     #[error("expected a member from 0 to {last}, found {found}")]
     NoMember {
-        /// The highest number of a member.
+        /// The highest member number.
         last: MemberIndex,
-        /// The number asked for.
+        /// The requested number.
         found: MemberIndex,
     },
 }
 
-/// Returns the names of rules: `average`, `weighted-average` or `median`.
+/// Formats the names of rules: `average`, `weighted-average` or `median`.
 fn listed(rules: &[RuleKind]) -> String {
     let names: Vec<String> = rules.iter().map(|r| format!("`{}`", r.name())).collect();
     match names.split_last() {
@@ -83,7 +83,7 @@ pub struct Combination {
     pub weights: Vec<VoteWeight>,
     /// Whether each member votes. A member that does not still runs.
     pub voting: Vec<bool>,
-    /// The temperatures at which the members' probabilities are taken.
+    /// The temperatures of the members' probabilities.
     pub temperatures: Vec<Temperature>,
 }
 
@@ -112,11 +112,11 @@ impl Combination {
         Combination::new(rule, vec![VoteWeight::default(); members])
     }
 
-    /// Creates a combination from weights as people write them: a member of weight 0 does
-    /// not vote, and has weight 1 once it does.
+    /// Creates a combination from weights as users write them. A member of weight 0 does not vote,
+    /// and has weight 1 once it votes.
     ///
     /// # Errors
-    /// A number is no weight. The lengths are left to [`Combination::check`].
+    /// A weight is out of range. [`Combination::check`] checks the lengths.
     pub fn written(
         rule: RuleKind,
         weights: &[f64],
@@ -137,10 +137,10 @@ impl Combination {
         })
     }
 
-    /// Checks that an ensemble of `members` can answer by it.
+    /// Checks the combination for an ensemble of `members` members.
     ///
     /// # Errors
-    /// Its parts are of another length, or no member votes of those that there are.
+    /// Its parts have another length, or no member votes although there are members.
     pub fn check(&self, members: usize) -> Result<(), CombinationError> {
         let lengths = [
             self.weights.len(),
@@ -156,7 +156,7 @@ impl Combination {
         }
     }
 
-    /// Builds the rule for an ensemble that answers so, of members with these outputs.
+    /// Builds the rule for an ensemble with these answers and members' outputs.
     pub fn build_for(
         &self,
         answers: AnswerKind,
@@ -171,19 +171,18 @@ impl Combination {
         self.rule.build_from(answers, members)
     }
 
-    /// Builds the rule, ready to fold rows of `classes` probabilities.
+    /// Builds the rule for rows of `classes` probabilities.
     pub fn build(&self, classes: usize) -> Arc<dyn CombinationRule> {
         let (weights, voting) = (&self.weights, &self.voting);
         self.rule
             .build_at(classes, weights, voting, &self.temperatures)
     }
 
-    /// Checks that it can combine members called `names` that return `outputs` into such
-    /// answers.
+    /// Checks that the rule can combine the `outputs` of the members `names` into these answers.
     ///
     /// # Errors
-    /// The rule does not suit the answers, or a member returns values where probabilities
-    /// are needed.
+    /// The rule does not support the answers, or a member returns values but probabilities are
+    /// needed.
     pub fn check_outputs(
         &self,
         answers: AnswerKind,
@@ -214,7 +213,7 @@ impl Combination {
         Ok(())
     }
 
-    /// Returns the combination with one member that votes, or does not.
+    /// Returns the combination with the vote of one member changed.
     ///
     /// # Errors
     /// There is no such member, or no member would vote.
@@ -232,8 +231,8 @@ impl Combination {
         Ok(new)
     }
 
-    /// Returns the differences of `new` in words: `combination: average → majority-vote`,
-    /// `mlp no longer votes`.
+    /// Returns the differences of `new` as text: `combination: average → majority-vote`, `mlp no
+    /// longer votes`.
     pub fn changes(&self, new: &Combination, names: &[String]) -> Vec<String> {
         let mut said = Vec::new();
         if self.rule != new.rule {

@@ -1,4 +1,5 @@
-//! The contribution of each member to its ensemble, from samples that all members answered.
+//! The contribution of each member to its ensemble, computed from samples that all members
+//! answered.
 
 use std::sync::Arc;
 
@@ -13,32 +14,31 @@ use super::own_answers::OwnAnswers;
 use super::rule::CombinationRule;
 use super::samples::SampleTarget;
 
-/// A member's figures over the samples evaluated lately.
+/// A member's figures over recent samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemberFigures {
-    /// Samples evaluated since the combination last changed.
+    /// The samples evaluated since the combination last changed.
     pub weighed: u64,
-    /// How alike its answers are to the ensemble's, by [`Measure::of_likeness`].
+    /// The similarity of its answers to the ensemble's answers, by [`Measure::of_likeness`].
     pub agreement: Quality,
-    /// How near its answers are to the targets, by [`Measure::main`], where those are known.
+    /// The quality of its answers against the targets, by [`Measure::main`], if targets are known.
     pub quality: Option<Quality>,
-    /// The mean total variation from the ensemble's scores; `None` if members return no
-    /// probabilities of classes.
+    /// The mean total variation from the ensemble's scores, or `None` if members do not return
+    /// class probabilities.
     pub disagreement: Option<f64>,
-    /// The mean entropy as a share of its maximum; `None` as above.
+    /// The mean entropy as a share of its maximum, or `None` as above.
     pub entropy: Option<f64>,
-    /// How alike answers would be to the ensemble's if the member did not vote, or if it did
-    /// where it does not, in the measure of `agreement`; `None` for the only voter.
+    /// The similarity to the ensemble's answers if the member's vote were inverted, in the measure
+    /// of `agreement`, or `None` for the only voting member.
     pub otherwise: Option<f64>,
-    /// The change of the ensemble's quality in that case, where targets are known.
+    /// The change of the ensemble's quality in that case, if targets are known.
     pub quality_change: Option<f64>,
 }
 
 impl MemberFigures {
-    /// Returns the share of answers that would be another class or other labels, or of pixels
-    /// or tokens, if the member did not vote, or if it did where it does not. It is `None` for
-    /// the only voter, without whom there are no answers, and for values and boxes, which are
-    /// all others.
+    /// Returns the share of answers, pixels or tokens that would have another class or other labels
+    /// if the member's vote were inverted. Returns `None` for the only voting member, without which
+    /// there are no answers, and for values and boxes, which would all change.
     pub fn flips(&self) -> Option<f64> {
         let are_counted = self.agreement.measure.counts_answers();
         let same = self.otherwise.filter(|_| are_counted);
@@ -46,20 +46,20 @@ impl MemberFigures {
     }
 }
 
-/// Evaluates members under one combination. Older samples count less and less.
+/// Evaluates members under one combination. Older samples count less.
 pub struct MemberEvaluation {
     answers: AnswerKind,
     own: OwnAnswers,
     rule: Arc<dyn CombinationRule>,
-    /// For each member, the rule with its vote inverted; `None` if nobody would vote.
+    /// For each member, the rule with its vote inverted, or `None` if no member would vote.
     otherwise: Vec<Option<Arc<dyn CombinationRule>>>,
     members: Vec<MemberTallies>,
-    /// The ensemble's answers against targets.
+    /// The ensemble's answers against the targets.
     whole: MeasureTally,
     weighed: u64,
     /// The weight of all samples.
     weight: f64,
-    /// Whether members return probabilities of classes.
+    /// Whether members return class probabilities.
     probable: bool,
 }
 
@@ -68,11 +68,11 @@ pub struct MemberEvaluation {
 struct MemberTallies {
     /// Its answers against the ensemble's.
     agreed: MeasureTally,
-    /// Its answers against targets.
+    /// Its answers against the targets.
     right: MeasureTally,
     /// The answers with its vote inverted, against the ensemble's.
     changed: MeasureTally,
-    /// The same against targets.
+    /// The answers with its vote inverted, against the targets.
     changed_right: MeasureTally,
     distance: f64,
     entropy: f64,
@@ -107,19 +107,19 @@ impl MemberTallies {
     }
 }
 
-/// The latest samples whose boxes count.
+/// The number of latest samples whose boxes count.
 const LATEST_BOXES: usize = 256;
 
-/// The factor of a sample's weight when the next one comes: about the last two thousand
-/// count.
+/// The factor for the weight of older samples at each new sample. About the last two thousand
+/// samples count.
 const KEPT: f64 = 1.0 - 1.0 / 2000.0;
 
 impl MemberEvaluation {
-    /// The fewest samples from which figures mean anything.
+    /// The minimum number of samples for meaningful figures.
     pub const LEAST: u64 = 50;
 
-    /// Creates an evaluation without samples, of members with these outputs. `rule` is the
-    /// one that `combination` builds for them.
+    /// Creates an evaluation without samples, for members with these outputs. `rule` is the rule of
+    /// `combination` for them.
     pub fn new(
         combination: &Combination,
         rule: Arc<dyn CombinationRule>,
@@ -146,7 +146,7 @@ impl MemberEvaluation {
         }
     }
 
-    /// Returns the evaluation of answers whose classes have these names.
+    /// Returns the evaluation with class names.
     #[must_use]
     pub fn named(self, names: Option<&[String]>) -> Self {
         let empty = MeasureTally::named(self.answers, names).of_latest(LATEST_BOXES);
@@ -157,20 +157,20 @@ impl MemberEvaluation {
         }
     }
 
-    /// Whether it evaluates answers by `rule`.
+    /// Returns whether it evaluates answers of `rule`.
     pub fn is_for(&self, rule: &Arc<dyn CombinationRule>) -> bool {
         Arc::ptr_eq(&self.rule, rule)
     }
 
-    /// Adds one sample: each member's row, and the target where it is known.
+    /// Adds one sample: each member's row, and the target if it is known.
     ///
     /// A sample is left out if a member or the ensemble answered NaN or infinities.
     pub fn weigh(&mut self, rows: &[&[f32]], target: Option<SampleTarget<'_>>) {
         self.weigh_tokens(rows, target, None);
     }
 
-    /// Adds one sample of so many tokens, as [`MemberEvaluation::weigh`] does. What stands behind
-    /// these in the rows is left out.
+    /// Adds one sample of `tokens` tokens, as [`MemberEvaluation::weigh`] does. Later tokens of the
+    /// rows are ignored.
     pub fn weigh_tokens(
         &mut self,
         rows: &[&[f32]],
@@ -223,8 +223,7 @@ impl MemberEvaluation {
         self.members.iter_mut().for_each(MemberTallies::fade);
     }
 
-    /// Returns a member's figures, or `None` while there are fewer samples than
-    /// [`MemberEvaluation::LEAST`].
+    /// Returns a member's figures, or `None` below [`MemberEvaluation::LEAST`] samples.
     pub fn of(&self, member: MemberIndex) -> Option<MemberFigures> {
         if self.weighed < Self::LEAST {
             return None;
@@ -262,7 +261,7 @@ fn combine(rule: &dyn CombinationRule, rows: &[&[f32]], classes: usize) -> Vec<f
     rule.finish(state.into(), classes).into_vec()
 }
 
-/// Returns the total variation between a distribution and scores that sum to `total`.
+/// Returns the total variation between a distribution and scores with the sum `total`.
 fn distance(row: &[f32], scores: &[f32], total: f32) -> f64 {
     let pairs = row.iter().zip(scores);
     let sum: f32 = pairs.map(|(p, s)| (p - s / total).abs()).sum();

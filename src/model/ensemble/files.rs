@@ -1,4 +1,4 @@
-//! The files of an ensemble: in a folder, a network's alone, or compiled into the program.
+//! The files of an ensemble: in a folder, a single network file, or compiled into the program.
 
 use std::path::{Path, PathBuf};
 
@@ -15,19 +15,19 @@ pub enum Files {
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// The name of the manifest in it.
+        /// The name of the manifest in the folder.
         manifest: String,
     },
-    /// A network's file without a manifest: an ensemble of one.
+    /// A network file without a manifest: an ensemble of one member.
     Network {
         /// Its folder.
         folder: PathBuf,
         /// Its name there.
         file: String,
-        /// The shape of a sample, where the file leaves dimensions open.
+        /// The shape of a sample, if the file leaves dimensions open.
         shape: Option<Shape>,
-        /// The length of the longest sample, where the file leaves a length open; `None` for the
-        /// usual one.
+        /// The length of the longest sample if the file leaves a length open, or `None` for the
+        /// default.
         most_length: Option<usize>,
     },
     /// Files compiled into the program.
@@ -42,18 +42,19 @@ pub enum Files {
 /// The usual name of a manifest in a folder.
 const MANIFEST: &str = "ensemble.toml";
 
-/// That of one that is a pipeline.
+/// The usual name of a pipeline's manifest in a folder.
 const PIPELINE: &str = "pipeline.toml";
 
-/// Returns the usual name that a manifest has among files; `is_there` says which of them exist.
+/// Returns the usual manifest name that exists among files. `is_there` returns whether a file
+/// exists.
 fn manifest_among(is_there: impl Fn(&str) -> bool) -> &'static str {
     let mut usual = [MANIFEST, PIPELINE].into_iter();
     usual.find(|name| is_there(name)).unwrap_or(MANIFEST)
 }
 
 impl Files {
-    /// Returns the files of an ensemble from the path of its folder or its manifest, or of a
-    /// network that is served alone.
+    /// Returns the files of an ensemble from the path of its folder or manifest, or of a single
+    /// network file.
     pub fn at(path: &Path) -> Self {
         if path.is_dir() {
             let manifest = manifest_among(|name| path.join(name).exists());
@@ -75,8 +76,7 @@ impl Files {
         }
     }
 
-    /// Returns the files of a network that is served alone for samples of `shape`, or `None` if
-    /// they are not those of such a network.
+    /// Returns the files of a single network for samples of `shape`, or `None` for other files.
     #[must_use]
     pub fn shaped(self, shape: Shape) -> Option<Self> {
         match self {
@@ -101,7 +101,7 @@ impl Files {
         }
     }
 
-    /// Returns the name of a file as messages show it.
+    /// Returns the name of a file for messages.
     pub fn display(&self, name: &str) -> String {
         match self {
             Files::Folder { folder, .. } | Files::Network { folder, .. } => {
@@ -130,7 +130,7 @@ impl Files {
     /// Reads one file.
     ///
     /// # Errors
-    /// The file is not there, cannot be read, or is a pipe, a device or a folder.
+    /// The file does not exist, cannot be read, or is a pipe, a device or a folder.
     pub fn read(&self, name: &str) -> Result<Vec<u8>, EnsembleError> {
         match self.path(name) {
             Some(path) => reading::bytes(&path).map_err(|e| self.wrong(name, e.to_string())),
@@ -138,18 +138,18 @@ impl Files {
         }
     }
 
-    /// Reads one file as text. The manifest of a network that is served alone is made here.
+    /// Reads one file as text. For a single network, generates its manifest.
     ///
     /// # Errors
-    /// As [`Files::read`], or the file is not UTF-8, or too long for a text.
+    /// As [`Files::read`], or the file is not UTF-8 or too long.
     pub fn read_text(&self, name: &str) -> Result<String, EnsembleError> {
         self.read_text_within(name, reading::MOST_TEXT)
     }
 
-    /// Reads one file as text, of at most `most` bytes.
+    /// Reads one file of at most `most` bytes as text.
     ///
     /// # Errors
-    /// As [`Files::read_text`], with the other bound.
+    /// As [`Files::read_text`], with this limit.
     pub fn read_text_within(&self, name: &str, most: u64) -> Result<String, EnsembleError> {
         if let Files::Network {
             folder,
@@ -173,7 +173,7 @@ impl Files {
         }
     }
 
-    /// Returns what is compiled into the program as the files of a folder, by their names there.
+    /// Returns the compiled-in files of a folder, with their names in it.
     pub(super) fn embedded_folder(&self, folder: &str) -> Vec<(&'static str, &'static [u8])> {
         let within = |name: &'static str| name.strip_prefix(folder)?.strip_prefix('/');
         let files = self.all_embedded().iter();

@@ -1,5 +1,5 @@
-//! The input of a network: its normalisation, channel by channel, and the conversion of the
-//! ensemble's samples to it.
+//! The input of a network: the normalisation of each channel, and the conversion of the ensemble's
+//! samples.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,8 +21,8 @@ pub struct Input {
     pub shape: Shape,
     /// The normalisation of its values.
     pub normalisation: Normalisation,
-    /// The runs of a sample's values that the network takes, one after another, where a sample
-    /// consists of several tensors; `None` for all values.
+    /// The ranges of a sample's values that the network takes, concatenated, if a sample consists
+    /// of several tensors, or `None` for all values.
     pub runs: Option<Arc<[Range<usize>]>>,
 }
 
@@ -40,7 +40,7 @@ impl Input {
         })
     }
 
-    /// Creates the input of a network that takes some runs of a sample's values as they are.
+    /// Creates the input of a network that takes ranges of a sample's values unchanged.
     pub fn of_runs(shape: Shape, runs: Vec<Range<usize>>) -> Self {
         Input {
             shape,
@@ -49,13 +49,13 @@ impl Input {
         }
     }
 
-    /// Creates the input of a vector of some runs of a sample's values.
+    /// Creates the input of a vector from ranges of a sample's values.
     pub fn of_values(runs: Vec<Range<usize>>) -> Self {
         let features = runs.iter().map(ExactSizeIterator::len).sum();
         Input::of_runs(Shape::Vector { features }, runs)
     }
 
-    /// Returns the input of samples that have this shape as they are.
+    /// Returns the input of samples that already have this shape.
     #[must_use]
     pub fn of_shape(self, shape: Shape) -> Self {
         Input {
@@ -65,20 +65,20 @@ impl Input {
         }
     }
 
-    /// Whether samples of a shape are resized.
+    /// Returns whether samples of a shape are resized.
     pub fn resizes(&self, sample: Shape) -> bool {
         self.runs.is_none() && sample != self.shape
     }
 
-    /// Normalises samples that have this shape already, from `from` to `to`.
+    /// Normalises samples that already have this shape, from `from` to `to`.
     pub fn transform(&self, from: SampleValues<'_>, to: &mut [f32]) {
         self.normalisation.map(self.shape, from, to);
     }
 
-    /// Converts samples of shape `sample` to this input: resized (bilinear, half-pixel
-    /// centres) where the sizes differ, then normalised.
+    /// Converts samples of shape `sample` to this input: resizes them if the sizes differ
+    /// (bilinear, half-pixel centres), then normalises them.
     ///
-    /// The two shapes must be equal, or images of as many channels.
+    /// The two shapes must be equal, or images with the same number of channels.
     pub fn convert(&self, sample: Shape, from: SampleValues<'_>, to: &mut [f32]) {
         if let Some(runs) = &self.runs {
             return gather(runs, sample.elements(), from, to);
@@ -100,7 +100,7 @@ impl Input {
     }
 }
 
-/// Copies some runs of each sample of `width` values.
+/// Copies ranges of each sample of `width` values.
 fn gather(runs: &[Range<usize>], width: usize, from: SampleValues<'_>, to: &mut [f32]) {
     let mut at = 0;
     for sample in 0..from.len() / width {
@@ -116,8 +116,8 @@ fn gather(runs: &[Range<usize>], width: usize, from: SampleValues<'_>, to: &mut 
     }
 }
 
-/// The distinct inputs of an ensemble's members. A sample is converted once to each,
-/// however many members and workers read it.
+/// The distinct inputs of an ensemble's members. A sample is converted once for each distinct
+/// input, regardless of the number of members and workers that read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transforms {
     sample: Shape,
@@ -146,7 +146,7 @@ impl Transforms {
         }
     }
 
-    /// Takes inputs as they are, each by its number.
+    /// Creates transforms from these inputs, each with its number.
     pub fn of_planes(sample: Shape, planes: Vec<Input>) -> Self {
         Transforms {
             sample,
@@ -160,17 +160,17 @@ impl Transforms {
         self.sample
     }
 
-    /// Returns the index in [`Transforms::distinct`] of the input of a member.
+    /// Returns the index of a member's input in [`Transforms::distinct`].
     pub fn of(&self, member: MemberIndex) -> usize {
         self.of_member[member]
     }
 
-    /// Returns that index for every member.
+    /// Returns the index of every member's input.
     pub fn by_member(&self) -> &[usize] {
         &self.of_member
     }
 
-    /// Returns the distinct inputs, in the order of the first member that has each.
+    /// Returns the distinct inputs, in the order of the first member with each input.
     pub fn distinct(&self) -> &[Input] {
         &self.distinct
     }
@@ -181,7 +181,7 @@ impl Transforms {
     }
 }
 
-/// One number for all channels, or one a channel.
+/// One number for all channels, or one number per channel.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(
     untagged,
@@ -195,7 +195,7 @@ pub enum PerChannel {
 }
 
 impl PerChannel {
-    /// Returns the number of a channel, or NaN if there is none.
+    /// Returns the number of a channel, or NaN if there is no number.
     fn at(&self, channel: usize) -> f64 {
         match self {
             PerChannel::All(number) => *number,
@@ -203,7 +203,7 @@ impl PerChannel {
         }
     }
 
-    /// Returns every number that is written.
+    /// Returns all written numbers.
     pub fn numbers(&self) -> &[f64] {
         match self {
             PerChannel::All(number) => std::slice::from_ref(number),
@@ -211,7 +211,7 @@ impl PerChannel {
         }
     }
 
-    /// Whether there is a number for each of `channels`.
+    /// Returns whether there is a number for each of `channels`.
     pub fn covers(&self, channels: usize) -> bool {
         match self {
             PerChannel::All(_) => true,
@@ -220,13 +220,12 @@ impl PerChannel {
     }
 }
 
-/// The steps of normalisation, in this order: `× scale`, `+ shift`, `− mean`, `÷ std`, and
-/// the input transform of torchvision's Inception.
+/// The steps of normalisation, in this order: `× scale`, `+ shift`, `− mean`, `÷ std`, and the
+/// input transform of torchvision's Inception.
 ///
-/// `mean` and `std` are in units of scaled and shifted values, as in torchvision: pixels
-/// from 0 to 255, a scale of 1/255, and mean and standard deviation of values up to one
-/// (1.0). A channel of an image is one of its planes, a channel of a vector is one of its
-/// features.
+/// `mean` and `std` are in units of scaled and shifted values, as in torchvision: pixels from 0 to
+/// 255, a scale of 1/255, and the mean and standard deviation of values up to one (1.0). A channel
+/// of an image is one of its planes, and a channel of a vector is one of its features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormalisationSteps {
     /// The factor of values.
@@ -235,11 +234,10 @@ pub struct NormalisationSteps {
     pub shift: PerChannel,
     /// The mean, which is subtracted.
     pub mean: PerChannel,
-    /// The standard deviation, by which values are divided.
+    /// The standard deviation. Values are divided by it.
     pub std: PerChannel,
-    /// Whether to convert ImageNet's normalisation to values from −1 to 1, as
-    /// `transform_input` of torchvision's Inception v3 and GoogLeNet does; for images of
-    /// three channels.
+    /// Whether to convert ImageNet's normalisation to values from −1 to 1, as `transform_input` of
+    /// torchvision's Inception v3 and GoogLeNet does. For images of three channels.
     pub transform_input: bool,
 }
 
@@ -323,14 +321,14 @@ impl fmt::Display for Affine {
 /// One multiplication and one addition for each channel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Normalisation {
-    /// The same for all channels.
+    /// The same operation for all channels.
     All(Affine),
-    /// One for each channel, not all the same.
+    /// One operation for each channel, not all equal.
     Each(Arc<[Affine]>),
 }
 
 impl Normalisation {
-    /// Values as they are.
+    /// Leaves values unchanged.
     pub const IDENTITY: Normalisation = Normalisation::All(Affine::IDENTITY);
 
     /// Combines the steps for samples of `shape`.
@@ -363,7 +361,7 @@ impl Normalisation {
         if let Normalisation::All(affine) = self {
             return affine.map(from, to);
         }
-        // Sample by sample, so that what was copied is still in cache.
+        // Converts sample by sample, so that copied values are still in cache.
         let sample = shape.elements();
         let mut rest = from;
         for to in to.chunks_exact_mut(sample) {

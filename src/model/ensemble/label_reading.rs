@@ -1,12 +1,12 @@
-//! How the rows of members are read as labels.
+//! Reads the rows of members as labels.
 
 use super::member::OutputKind;
 use super::rule::{Temperature, log};
 
-/// The bound of logits on either side: sums of them stay finite.
+/// The maximum magnitude of logits. Sums of logits stay finite.
 const MOST_LOGIT: f32 = 1e30;
 
-/// How a member's rows are read as labels.
+/// The conversion of a member's rows to labels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LabelReading {
     are_logits: bool,
@@ -23,7 +23,7 @@ impl LabelReading {
         }
     }
 
-    /// Whether rows are taken as they are.
+    /// Returns whether rows are used unchanged.
     pub(super) fn is_plain(self) -> bool {
         !self.are_logits && self.cooling == 1.0
     }
@@ -37,7 +37,7 @@ impl LabelReading {
         }
     }
 
-    /// Returns the logit of a label, finite for probabilities of 0 and 1 too.
+    /// Returns the logit of a label, which is also finite for probabilities of 0 and 1.
     pub(super) fn logit(self, value: f32) -> f32 {
         let logit = match self.are_logits {
             true => value,
@@ -47,7 +47,7 @@ impl LabelReading {
     }
 }
 
-/// Returns how the rows of each member are read.
+/// Returns the reading of each member's rows.
 pub(super) fn readings(outputs: &[OutputKind], temperatures: &[Temperature]) -> Vec<LabelReading> {
     let each = outputs.iter().zip(temperatures);
     each.map(|(outputs, t)| LabelReading::of(*outputs, *t))

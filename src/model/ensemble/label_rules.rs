@@ -1,5 +1,5 @@
-//! Combination rules for labels, each given or not by itself: over members' probabilities, by
-//! the majority's vote for each label, and by the mean of logits.
+//! Combination rules for independent labels: over members' probabilities, by majority vote for each
+//! label, and by the mean of logits.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::label_reading::{LabelReading, readings};
 use super::member::OutputKind;
 use super::rule::{CombinationRule, Temperature, VoteWeight, add, shares};
 
-/// A rule over the probabilities of labels, whatever members return.
+/// A rule over the probabilities of labels, for any kind of members' outputs.
 pub(super) struct LabelProbabilities {
     pub(super) width: usize,
     pub(super) readings: Vec<LabelReading>,
@@ -47,12 +47,11 @@ impl CombinationRule for LabelProbabilities {
     }
 }
 
-/// One vote a member for or against each label, by its probability. A label is given where
-/// more than half of those who vote are for it.
+/// One vote per member for or against each label, by its probability. A label is given if more than
+/// half of the voting members are for it.
 ///
-/// A score is the share of votes, moved to the threshold where it would otherwise lie on the
-/// wrong side: labels of these answers are those at the threshold or above it, as under any
-/// rule.
+/// The score is the share of votes, moved to the threshold if it would be on the wrong side of it.
+/// Under every rule, the labels of an answer are those with scores of at least the threshold.
 pub struct LabelMajority {
     threshold: Threshold,
     width: usize,
@@ -60,8 +59,8 @@ pub struct LabelMajority {
 }
 
 impl LabelMajority {
-    /// Creates the rule for rows of `width` probabilities of the members whose entry in
-    /// `voting` is true.
+    /// Creates the rule for rows of `width` probabilities of the members whose entry in `voting` is
+    /// true.
     pub fn of(width: usize, threshold: Threshold, voting: &[bool]) -> Self {
         LabelMajority {
             threshold,
@@ -103,18 +102,17 @@ impl CombinationRule for LabelMajority {
     }
 }
 
-/// The sigmoid of the mean of the members' logits, over the members that vote, for each
-/// label by itself.
+/// The sigmoid of the mean logit of the voting members, for each label separately.
 pub struct AverageLabelLogits {
     width: usize,
     readings: Vec<LabelReading>,
-    /// The share of each member; `None` for a member that does not vote.
+    /// The share of each member, or `None` for a member that does not vote.
     shares: Vec<Option<f32>>,
 }
 
 impl AverageLabelLogits {
-    /// Creates the rule for members of these outputs and temperatures whose entry in
-    /// `voting` is true.
+    /// Creates the rule for members with these outputs and temperatures whose entry in `voting` is
+    /// true.
     pub fn of(
         width: usize,
         outputs: &[OutputKind],
@@ -131,8 +129,8 @@ impl AverageLabelLogits {
 }
 
 impl CombinationRule for AverageLabelLogits {
-    /// A sum and its rounding error: logits cancel, so that with a sum alone the answer would
-    /// depend on the order of folding.
+    /// A sum and its rounding error. Logits cancel, so with a plain sum the answer would depend on
+    /// the order of folding.
     fn state_width(&self) -> usize {
         2 * self.width
     }

@@ -1,8 +1,8 @@
-//! The lengths of samples as a manifest writes them.
+//! The manifest table of the lengths of samples.
 
 use serde::Deserialize;
 
-/// The buckets that lengths are padded to, or the largest length.
+/// The buckets to which lengths are padded, or the largest length.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,

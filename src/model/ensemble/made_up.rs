@@ -1,4 +1,4 @@
-//! Made-up samples of named tensors: what a network can take, where random numbers would not do.
+//! Synthetic samples of named tensors, with values that a network accepts.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,7 +9,7 @@ use divisi_runtime::tensor::{DataType, IdRanges, Lengths, Signature, TensorSpec}
 use super::samples::{Samples, SamplesError};
 
 impl Samples {
-    /// Creates `rows` samples that `network` can take, as [`Samples::of_tensors`] does.
+    /// Creates `rows` samples that `network` accepts, as [`Samples::of_tensors`] does.
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row or value.
@@ -17,10 +17,10 @@ impl Samples {
         Samples::of_tensors(&network.signature(), rows)
     }
 
-    /// Creates `rows` samples of the inputs of a signature, the same each time: floats from −1 to
-    /// 1; integers that are rows of the tables that they are looked up in, or 1 where there is
-    /// none, as in masks; booleans that are true. Where lengths vary, all that a mask allows are
-    /// equally likely, and some up to the largest where there is none.
+    /// Creates `rows` samples of the inputs of a signature, reproducibly. Floats are from −1 to 1.
+    /// Integers are rows of the tables in which they are looked up, or 1 without a table, as in
+    /// masks. Booleans are true. With varying lengths, all lengths that a mask allows are equally
+    /// likely; without a mask, the samples have a few lengths up to the largest.
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row.
@@ -43,8 +43,8 @@ impl Samples {
     }
 }
 
-/// Returns the length of a made-up sample. Where none is padded there are few, since the network is
-/// lowered for each.
+/// Returns the length of a synthetic sample. Without padding there are only a few lengths, because
+/// the network is lowered for each.
 fn length(lengths: &Lengths, random: &mut ChaCha8Rng) -> usize {
     let most = lengths.most();
     if lengths.mask().is_some() {
@@ -67,7 +67,7 @@ fn made_up(spec: &TensorSpec, length: usize, random: &mut ChaCha8Rng) -> Vec<f32
     values.collect()
 }
 
-/// Returns how many ids from 0 on can be looked up at a position, or `None` if any can.
+/// Returns the number of ids, from 0, that can be looked up at a position, or `None` if any id can.
 fn rows(ids: &IdRanges, at: usize) -> Option<usize> {
     let most = ids.at(at)?.most();
     Some(usize::try_from(most).map_or(1, |most| most + 1))

@@ -1,5 +1,5 @@
-//! The manifest as it is written, and the errors in an ensemble's files; `validate` makes an
-//! ensemble of it.
+//! The manifest as written, and errors in an ensemble's files. `validate` makes an ensemble of a
+//! manifest.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use super::text_table::TextTable;
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
     pub name: String,
-    /// The number of classes, for an ensemble that answers one of them.
+    /// The number of classes, for an ensemble that classifies.
     pub classes: Option<Spanned<i64>>,
     /// The names of the classes.
     pub labels: Option<Spanned<Vec<String>>>,
@@ -37,18 +37,18 @@ pub(super) struct Manifest {
     pub segment_size: Option<Spanned<i64>>,
     pub batch_sizes: Option<Spanned<Vec<i64>>>,
     pub policy: Option<Spanned<PolicyTable>>,
-    /// How requests wait for their turn.
+    /// The queue settings.
     pub queue: Option<Spanned<QueueTable>>,
     #[serde(default)]
     pub devices: Vec<String>,
-    /// The numbers that GPUs compute in: a [`divisi_runtime::compute::gpu::Precision`].
+    /// The precision of GPUs: a [`divisi_runtime::compute::gpu::Precision`].
     pub precision: Option<Spanned<String>>,
     pub input: InputTable,
     pub calibration: Option<Spanned<CalibrationTable>>,
     pub members: Spanned<Vec<Spanned<MemberTable>>>,
     /// The steps of a pipeline over the members, in place of the rule.
     pub steps: Option<Spanned<Vec<Spanned<StepTable>>>>,
-    /// The tensors that a pipeline answers.
+    /// The output tensors of a pipeline.
     pub outputs: Option<Spanned<Vec<String>>>,
 }
 
@@ -58,20 +58,20 @@ pub(super) struct Manifest {
 pub(super) struct InputTable {
     /// The shape of a sample that is a single tensor of float32.
     pub shape: Option<Spanned<Vec<i64>>>,
-    /// The tensors that a sample consists of, in place of its shape.
+    /// The tensors of a sample, in place of its shape.
     pub tensors: Option<Spanned<Vec<TensorSpec>>>,
-    /// How texts become tensors.
+    /// The conversion of texts to tensors.
     pub text: Option<Spanned<TextTable>>,
-    /// The lengths of samples, where dimensions of these vary.
+    /// The lengths of samples, if dimensions vary.
     pub lengths: Option<Spanned<LengthsTable>>,
-    /// The tensor that is 0 where a sample is padded.
+    /// The tensor that is 0 at padded positions of a sample.
     pub mask: Option<Spanned<String>>,
     /// The order in which files hold the values of images.
     #[serde(default)]
     pub layout: ImageLayout,
-    /// The pixels that the shorter side of an image is resized to.
+    /// The number of pixels to which the shorter side of an image is resized.
     pub resize: Option<Spanned<i64>>,
-    /// The side, or height and width, of the centre that is cut out of an image: the shape's.
+    /// The side, or height and width, of the centre cut out of an image. Must equal the shape's.
     pub crop: Option<Spanned<CropTable>>,
     pub scale: Option<Spanned<PerChannel>>,
     pub shift: Option<Spanned<PerChannel>>,
@@ -97,7 +97,7 @@ pub(super) enum CropTable {
 pub(super) struct PolicyTable {
     pub kind: String,
     pub wait_ms: Option<f64>,
-    /// The most samples alive on a device, for `elastic`.
+    /// The maximum number of samples alive on a device, for `elastic`.
     pub max_inf: Option<i64>,
 }
 
@@ -109,7 +109,7 @@ pub(super) struct CalibrationTable {
     /// The file of labels or other targets, for samples without targets of their own.
     #[serde(alias = "targets")]
     pub labels: Option<String>,
-    /// The number of rows to leave out at the start of the file (those trained on).
+    /// The number of rows to skip at the start of the file (rows used for training).
     pub skip: Option<usize>,
     /// The number of synthetic samples, in place of a file.
     pub synthetic: Option<Spanned<i64>>,
@@ -123,28 +123,29 @@ pub(super) struct MemberTable {
     /// `{ builder = "…", parameters }`, `{ file = "layers.toml" }` or
     /// `{ file = "model.onnx" }`.
     pub network: Spanned<toml::Table>,
-    /// The file of weights (safetensors); without it they are synthetic.
+    /// The weights file (safetensors). Without it the weights are synthetic.
     pub weights: Option<Spanned<String>>,
-    /// The prefix of the tensors' names in the file of weights.
+    /// The prefix of the tensors' names in the weights file.
     pub prefix: Option<Spanned<String>>,
-    /// The network's names by names in the file, or by their beginnings up to a dot.
+    /// The network's names, keyed by names in the file or by their prefixes up to a dot.
     pub rename: Option<Spanned<BTreeMap<String, String>>>,
-    /// Tensors of the file to ignore; `*` stands for anything.
+    /// Tensors of the file to ignore. `*` matches anything.
     pub ignore: Option<Spanned<Vec<String>>>,
-    /// The network's input, if it is not the ensemble's.
+    /// The network's input, if it differs from the ensemble's.
     pub input: Option<MemberInput>,
-    /// The numbers that it is computed in: a [`super::MemberPrecision`].
+    /// Its precision: a [`super::MemberPrecision`].
     pub precision: Option<Spanned<String>>,
-    /// The file of the calibration by which processors compute it in bytes.
+    /// The calibration file with which processors compute it in int8.
     pub calibration: Option<Spanned<String>>,
-    /// As a rule logits, values for an ensemble of values, or boxes.
+    /// The kind of its outputs. By default logits, or values or boxes if the ensemble answers
+    /// these.
     pub outputs: Option<Spanned<MemberOutputs>>,
-    /// The vote weight; with 0 the member runs and does not vote.
+    /// The vote weight. A member with weight 0 runs but does not vote.
     pub vote_weight: Option<Spanned<f64>>,
     pub temperature: Option<Spanned<f64>>,
 }
 
-/// The table `input` of a member; fields that it lacks are the ensemble's.
+/// The table `input` of a member. Missing fields come from the ensemble.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemberInput {
@@ -157,10 +158,10 @@ pub(super) struct MemberInput {
     pub transform_input: Option<Spanned<bool>>,
 }
 
-/// The most characters of a name.
+/// The maximum number of characters of a name.
 const MAX_NAME: usize = 64;
 
-/// The text of a manifest under validation, from which errors get their place.
+/// The text of a manifest under validation, which gives errors their place.
 pub(super) struct ManifestSource<'a> {
     pub files: &'a Files,
     pub file: &'a str,
@@ -180,7 +181,7 @@ impl ManifestSource<'_> {
     /// Checks that a name is short and printable, for terminals and tables.
     ///
     /// # Errors
-    /// The name is not.
+    /// The name is not short or not printable.
     pub(crate) fn check_name(
         &self,
         at: usize,
@@ -200,7 +201,7 @@ impl ManifestSource<'_> {
     /// Reads a whole number from 1 to `most`.
     ///
     /// # Errors
-    /// The number is outside.
+    /// The number is out of range.
     pub(crate) fn count(
         &self,
         field: &str,
@@ -226,7 +227,7 @@ pub enum EnsembleError {
     File {
         /// The file's name.
         file: String,
-        /// The reason, as it is shown.
+        /// The reason as shown.
         reason: String,
     },
     /// An error at a place in a file.
@@ -236,7 +237,7 @@ pub enum EnsembleError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// The field, and the value that was expected.
+        /// The field and the expected value.
         message: String,
     },
 }
@@ -269,7 +270,7 @@ impl EnsembleError {
     }
 }
 
-/// Returns the field that a line of TOML sets, if it sets one.
+/// Returns the field that a line of TOML sets, or `None` if it sets no field.
 fn field_in(text: &str, line: usize) -> Option<&str> {
     let (key, _) = text.lines().nth(line.checked_sub(1)?)?.split_once('=')?;
     let key = key.trim();

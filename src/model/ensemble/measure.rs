@@ -1,4 +1,4 @@
-//! The measures of answers whose targets are known: each figure with its name.
+//! The quality measures of answers with known targets.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::tags::TagScheme;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// The share of samples whose likeliest class is the target.
+    /// The share of samples whose most likely class is the target.
     #[default]
     Accuracy,
     /// The square root of the mean squared difference of values.
@@ -20,31 +20,31 @@ pub enum Measure {
     MeanCosine,
     /// The harmonic mean of precision and recall over all labels together.
     MicroF1,
-    /// The mean over labels of the harmonic mean of precision and recall of each; labels
-    /// that are neither given nor expected are left out.
+    /// The mean over labels of each label's harmonic mean of precision and recall. Labels that are
+    /// neither given nor expected are left out.
     MacroF1,
-    /// The share of samples whose labels are all as expected.
+    /// The share of samples with exactly the expected labels.
     ExactMatch,
-    /// The mean over classes of the pixels that are and should be of the class over those that
-    /// are or should be; classes that are neither given nor expected are left out.
+    /// The mean over classes of intersection over union: pixels that are and should be of the
+    /// class, divided by pixels that are or should be. Classes that are neither given nor expected
+    /// are left out.
     MeanIou,
-    /// The share of pixels that are of the class expected.
+    /// The share of pixels with the expected class.
     PixelAccuracy,
-    /// The harmonic mean of precision and recall of spans of tokens, which are right where their
-    /// kind and both ends are.
+    /// The harmonic mean of precision and recall of spans of tokens. A span is right if its kind
+    /// and both ends are right.
     SpanF1,
-    /// The share of tokens that are of the class expected.
+    /// The share of tokens with the expected class.
     TokenAccuracy,
-    /// The mean over classes of the average precision of boxes, and over overlaps from 50 to
-    /// 95 % from which a box is right.
+    /// The mean over classes of the average precision of boxes, and over minimum overlaps from 50
+    /// to 95 %.
     Map,
-    /// The mean over classes of the average precision of boxes, which are right from an overlap
-    /// of 50 % on.
+    /// The mean over classes of the average precision of boxes with a minimum overlap of 50 %.
     Map50,
 }
 
 impl Measure {
-    /// Returns the measures that suit answers of a kind, the main one first.
+    /// Returns the measures for a kind of answers, the main one first.
     pub fn suited(answers: AnswerKind) -> &'static [Measure] {
         match answers {
             AnswerKind::Classes { .. } => &[Measure::Accuracy],
@@ -69,7 +69,7 @@ impl Measure {
         suited.copied().unwrap_or_default()
     }
 
-    /// Returns the measure of how alike answers of a kind are to each other.
+    /// Returns the measure of similarity between answers of a kind.
     pub fn of_likeness(answers: AnswerKind) -> Self {
         match answers {
             AnswerKind::Labels { .. } => Measure::ExactMatch,
@@ -118,7 +118,7 @@ impl Measure {
         }
     }
 
-    /// Whether it is a share from 0 to 1 that is told in per cent.
+    /// Returns whether it is a share from 0 to 1 that is shown in percent.
     pub fn is_share(self) -> bool {
         match self {
             Measure::Rmse | Measure::MeanAbsoluteError | Measure::MeanCosine => false,
@@ -135,7 +135,7 @@ impl Measure {
         }
     }
 
-    /// Whether it is the share of answers, pixels or tokens that are right.
+    /// Returns whether it is the share of answers, pixels or tokens that are right.
     pub fn counts_answers(self) -> bool {
         matches!(
             self,
@@ -146,7 +146,7 @@ impl Measure {
         )
     }
 
-    /// Whether less of it is better.
+    /// Returns whether lower values are better.
     pub fn is_error(self) -> bool {
         matches!(self, Measure::Rmse | Measure::MeanAbsoluteError)
     }
@@ -173,7 +173,7 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// A figure with the measure that it is of.
+/// A value with its measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
     /// The measure.

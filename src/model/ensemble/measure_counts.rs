@@ -5,7 +5,7 @@ use super::measure::Measure;
 use super::samples::IGNORED;
 use super::tags::{TagScheme, TokenSpan, TokenTags};
 
-/// Of one label, how often it was given rightly, given wrongly and not given.
+/// The counts of one label: given rightly, given wrongly and missed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LabelCount {
     pub right: f64,
@@ -14,7 +14,7 @@ pub(super) struct LabelCount {
 }
 
 impl LabelCount {
-    /// Returns F1, or `None` where the label is neither given nor expected.
+    /// Returns F1, or `None` if the label is neither given nor expected.
     pub(super) fn f1(self) -> Option<f64> {
         let all = 2.0 * self.right + self.wrong + self.missed;
         (all > 0.0).then(|| 2.0 * self.right / all)
@@ -28,13 +28,13 @@ impl LabelCount {
         }
     }
 
-    /// Returns the shared part over all: intersection over union.
+    /// Returns the intersection over union.
     fn iou(self) -> Option<f64> {
         let all = self.right + self.wrong + self.missed;
         (all > 0.0).then(|| self.right / all)
     }
 
-    /// Lets it count less, by a factor.
+    /// Reduces the counts by a factor.
     pub(super) fn fade(&mut self, factor: f64) {
         self.right *= factor;
         self.wrong *= factor;
@@ -48,16 +48,16 @@ pub(super) struct PositionCounts {
     /// The positions whose target is known.
     counted: f64,
     right: f64,
-    /// Of each class, by its number.
+    /// The counts of each class, by its number.
     classes: Vec<LabelCount>,
-    /// The class that measures over classes leave out.
+    /// The class that per-class measures leave out.
     left_out: Option<usize>,
-    /// The tags of tokens that mark spans, and what was counted of these.
+    /// The tags of tokens that mark spans, and the counts of spans.
     spans: Option<(TokenTags, LabelCount)>,
 }
 
 impl PositionCounts {
-    /// Creates counts of no answers, whose classes have these names.
+    /// Creates empty counts for answers whose classes have these names.
     pub(super) fn new(answers: AnswerKind, names: Option<&[String]>) -> Self {
         let positions = answers.positions();
         let scheme = match answers {
@@ -71,7 +71,7 @@ impl PositionCounts {
             classes: vec![LabelCount::default(); positions.map_or(0, |p| p.numbers())],
             left_out: match scheme {
                 TagScheme::Outside { class } => Some(class as usize),
-                // The number of what is not of the only class.
+                // The class number of positions outside the only class.
                 _ => positions.filter(|p| p.is_binary()).map(|_| 0),
             },
             spans: tags.map(|names| (TokenTags::of(names), LabelCount::default())),
@@ -110,7 +110,7 @@ impl PositionCounts {
         }
     }
 
-    /// Lets everything so far count less, by a factor.
+    /// Reduces the weight of all counts so far by a factor.
     pub(super) fn fade(&mut self, factor: f64) {
         self.counted *= factor;
         self.right *= factor;
@@ -120,7 +120,7 @@ impl PositionCounts {
         }
     }
 
-    /// Returns the value of a measure, or `None` if nothing was counted that it could be of.
+    /// Returns the value of a measure, or `None` if nothing relevant was counted.
     pub(super) fn value(&self, measure: Measure) -> Option<f64> {
         match measure {
             Measure::PixelAccuracy | Measure::TokenAccuracy => {
@@ -141,7 +141,7 @@ impl PositionCounts {
         }
     }
 
-    /// Returns the counts of the classes that measures are over.
+    /// Returns the counts of the classes that per-class measures use.
     fn classes(&self) -> impl Iterator<Item = &LabelCount> {
         let numbered = self.classes.iter().enumerate();
         let counted = numbered.filter(|(class, _)| Some(*class) != self.left_out);
@@ -149,7 +149,7 @@ impl PositionCounts {
     }
 }
 
-/// Counts spans, which both lists have in order, as right where both have them.
+/// Counts spans. A span is right if both sorted lists contain it.
 fn count_spans(found: &[TokenSpan], expected: &[TokenSpan], count: &mut LabelCount) {
     let right = found.iter().filter(|span| {
         let place = expected.binary_search_by_key(&span.1, |other| other.1);

@@ -1,4 +1,4 @@
-//! Sums over answers and targets, from which measures follow.
+//! Sums over answers and targets, from which measures are computed.
 
 use super::answers::AnswerKind;
 use super::average_precision::BoxTally;
@@ -8,7 +8,8 @@ use super::measure_counts::{LabelCount, PositionCounts};
 use super::rule::label_of;
 use super::samples::SampleTarget;
 
-/// Whether an answer is the target: the class, or exactly the labels. Values never are.
+/// Returns whether an answer equals the target: the same class, or exactly the same labels. Values
+/// never do.
 pub fn is_right(answers: AnswerKind, row: &[f32], target: SampleTarget<'_>) -> bool {
     match (answers, target) {
         (AnswerKind::Classes { .. }, SampleTarget::Class(class)) => label_of(row) == Some(class),
@@ -20,8 +21,8 @@ pub fn is_right(answers: AnswerKind, row: &[f32], target: SampleTarget<'_>) -> b
     }
 }
 
-/// Sums over answers, from which measures follow. Weights are floats, since older samples may
-/// count less.
+/// Sums over answers, from which measures are computed. Weights are floats, because older samples
+/// may count less.
 #[derive(Clone, Debug)]
 pub struct MeasureTally {
     answers: AnswerKind,
@@ -49,12 +50,12 @@ enum MeasureSums {
 }
 
 impl MeasureTally {
-    /// Creates a tally of no answers.
+    /// Creates an empty tally.
     pub fn new(answers: AnswerKind) -> Self {
         MeasureTally::named(answers, None)
     }
 
-    /// Creates a tally of no answers, whose classes have these names: those of tokens may mark
+    /// Creates an empty tally for answers whose classes have these names. Token classes may mark
     /// spans.
     pub fn named(answers: AnswerKind, names: Option<&[String]>) -> Self {
         MeasureTally {
@@ -79,8 +80,8 @@ impl MeasureTally {
         }
     }
 
-    /// Returns the tally with the latest samples alone where it has to keep each of them: of
-    /// boxes.
+    /// Returns the tally limited to the latest samples, for boxes, whose samples are kept
+    /// individually.
     #[must_use]
     pub fn of_latest(mut self, samples: usize) -> Self {
         if let MeasureSums::Boxes(boxes) = &mut self.sums {
@@ -89,7 +90,7 @@ impl MeasureTally {
         self
     }
 
-    /// Returns the weight of the samples counted.
+    /// Returns the total weight of the counted samples.
     pub fn weight(&self) -> f64 {
         match &self.sums {
             MeasureSums::Boxes(boxes) => boxes.len() as f64,
@@ -97,8 +98,8 @@ impl MeasureTally {
         }
     }
 
-    /// Counts an answer. One with NaN or infinities is wrong as a class, has no labels, and
-    /// is left out of the errors of values. A target of another kind is left out.
+    /// Counts an answer. An answer with NaN or infinities is a wrong class, has no labels, and is
+    /// left out of the errors of values. A target of another kind is left out.
     pub fn add(&mut self, row: &[f32], target: SampleTarget<'_>) {
         match (self.answers, target) {
             (AnswerKind::Classes { .. }, SampleTarget::Class(class)) => {
@@ -118,7 +119,7 @@ impl MeasureTally {
         }
     }
 
-    /// Counts how alike two answers are: the second stands for the target.
+    /// Counts the similarity of two answers. The second answer serves as the target.
     pub fn add_alike(&mut self, row: &[f32], other: &[f32]) {
         match self.answers {
             AnswerKind::Classes { .. } => {
@@ -151,7 +152,7 @@ impl MeasureTally {
         }
     }
 
-    /// Counts the boxes of an answer. One with NaN or infinities has none.
+    /// Counts the boxes of an answer. An answer with NaN or infinities has no boxes.
     fn add_boxes(&mut self, row: &[f32], target: &[TargetBox]) {
         let found = self.answers.boxes().and_then(|rows| rows.boxes(row));
         if let MeasureSums::Boxes(boxes) = &mut self.sums {
@@ -159,7 +160,7 @@ impl MeasureTally {
         }
     }
 
-    /// Counts the classes of an answer. Those of one with NaN or infinities are all wrong.
+    /// Counts the classes of an answer. All classes of an answer with NaN or infinities are wrong.
     fn add_positions(&mut self, row: &[f32], target: &[f32]) {
         let classes = self
             .answers
@@ -223,7 +224,7 @@ impl MeasureTally {
         *exact += f64::from(u8::from(all));
     }
 
-    /// Lets everything so far count less, by a factor.
+    /// Reduces the weight of all samples so far by a factor.
     pub fn fade(&mut self, factor: f64) {
         self.weight *= factor;
         match &mut self.sums {
@@ -242,13 +243,13 @@ impl MeasureTally {
                 counts.iter_mut().for_each(|count| count.fade(factor));
             }
             MeasureSums::Positions(counts) => counts.fade(factor),
-            // Only the latest count.
+            // Only the latest samples count.
             MeasureSums::Boxes(_) => {}
         }
     }
 
-    /// Returns the value of a measure, or `None` if it does not suit the answers or nothing
-    /// was counted that it could be of.
+    /// Returns the value of a measure, or `None` if the measure does not apply to the answers or
+    /// nothing relevant was counted.
     pub fn value(&self, measure: Measure) -> Option<f64> {
         if self.weight() <= 0.0 {
             return None;
@@ -279,7 +280,7 @@ impl MeasureTally {
         }
     }
 
-    /// Returns every measure that suits the answers and has a value, the main one first.
+    /// Returns every measure that applies to the answers and has a value, the main one first.
     pub fn qualities(&self) -> Vec<Quality> {
         let suited = Measure::suited(self.answers).iter();
         let quality = |measure: &Measure| self.quality(*measure);

@@ -16,37 +16,37 @@ use super::rule::{Temperature, VoteWeight};
 pub struct Member {
     /// Its name, unique in the ensemble.
     pub name: String,
-    /// Its network: that for the largest length, where lengths vary.
+    /// Its network, for the largest length if lengths vary.
     pub graph: Arc<Graph>,
-    /// The origin of its networks for other lengths, where they vary.
+    /// The source of its networks for other lengths, if lengths vary.
     pub by_length: Option<Arc<dyn NetworkByLength>>,
     /// The network's weights.
     pub weights: Arc<Weights>,
     /// The network's input: the ensemble's, or the member's own.
     pub input: Input,
-    /// The numbers that it is computed in.
+    /// Its precision.
     pub precision: MemberPrecision,
-    /// The ranges of its values, where its manifest names them.
+    /// The ranges of its values, if its manifest names a calibration.
     pub(super) calibration: Option<Arc<Calibration>>,
     /// The kind of numbers that the network returns.
     pub outputs: OutputKind,
-    /// The probabilities in which its network ends, if its manifest names no outputs.
+    /// The kind of probabilities in which its network ends, if its manifest does not name the
+    /// outputs.
     pub ends_in: Option<Probabilities>,
-    /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
+    /// Its weight in `weighted-average`, or `None` for a member that does not vote at first.
     pub vote_weight: Option<VoteWeight>,
-    /// The temperature at which its probabilities are taken.
+    /// The temperature of its probabilities.
     pub temperature: Temperature,
 }
 
 impl Member {
-    /// Whether `other` has the same network, with the same weights, computed and answered the same
-    /// way.
+    /// Returns whether `other` has the same network with the same weights, precision and outputs.
     pub fn has_network_of(&self, other: &Member) -> bool {
         self.has_weights_of(other) && self.precision == other.precision
     }
 
-    /// Whether `other` has the same network, with the same weights and answered the same way, in
-    /// whatever numbers it is computed.
+    /// Returns whether `other` has the same network with the same weights and outputs, in any
+    /// precision.
     pub fn has_weights_of(&self, other: &Member) -> bool {
         Arc::ptr_eq(&self.graph, &other.graph)
             && Arc::ptr_eq(&self.weights, &other.weights)
@@ -54,12 +54,12 @@ impl Member {
             && self.calibration == other.calibration
     }
 
-    /// Returns the kernels that processors compute its network by.
+    /// Returns the kernels with which processors compute its network.
     pub fn kernels(&self) -> CpuKernels {
         self.precision.kernels()
     }
 
-    /// Returns what processors lower its network by, for some kernels.
+    /// Returns the options with which processors lower its network for these kernels.
     pub fn lowered_by(&self, kernels: CpuKernels) -> CpuLowering<'_> {
         CpuLowering {
             kernels,
@@ -67,8 +67,8 @@ impl Member {
         }
     }
 
-    /// Returns the calibration by which processors compute its network in bytes, or `None` where
-    /// they find ranges as values come.
+    /// Returns the calibration with which processors compute its network in int8, or `None` if they
+    /// determine ranges at run time.
     pub fn calibration(&self) -> Option<&Arc<Calibration>> {
         self.calibration.as_ref()
     }
@@ -78,8 +78,8 @@ impl Member {
         self.graph.output().elements()
     }
 
-    /// Checks by a trial that its answers stay where samples are padded to buckets; they do where
-    /// none is padded.
+    /// Checks by a trial that padding samples to buckets does not change its answers. Succeeds if
+    /// samples are not padded.
     ///
     /// # Errors
     /// As for [`check_padding`](divisi_runtime::compute::check_padding).
@@ -91,30 +91,30 @@ impl Member {
     }
 }
 
-/// The kind of numbers that a member's network returns, and what an answer makes of them.
+/// The kind of numbers that a member's network returns, and their use in an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputKind {
-    /// Numbers that a softmax turns into probabilities of classes.
+    /// Numbers that a softmax turns into class probabilities.
     #[default]
     Logits,
-    /// Numbers from 0 to 1 that sum to 1, one a class.
+    /// Numbers from 0 to 1 that sum to 1, one per class.
     Probabilities,
-    /// Numbers that are no probabilities and are taken as they are.
+    /// Numbers that are not probabilities and are used unchanged.
     Values,
-    /// Numbers that a sigmoid turns into probabilities, each that of a label.
+    /// Numbers that a sigmoid turns into label probabilities.
     LabelLogits,
     /// Numbers from 0 to 1, each the probability of a label.
     LabelProbabilities,
-    /// Numbers that a softmax at each position turns into probabilities of its classes.
+    /// Numbers that a softmax at each position turns into class probabilities.
     PositionLogits,
-    /// Numbers from 0 to 1, those of each position the probabilities of its classes.
+    /// Numbers from 0 to 1 that are class probabilities at each position.
     PositionProbabilities,
     /// Candidates of boxes.
     Boxes(BoxOutputs),
 }
 
 impl OutputKind {
-    /// Whether the manifest promises that rows are probabilities already.
+    /// Returns whether the manifest declares that rows are already probabilities.
     pub fn is_declared(self) -> bool {
         matches!(
             self,
@@ -124,12 +124,12 @@ impl OutputKind {
         )
     }
 
-    /// Whether a temperature means something: there are probabilities, or become some.
+    /// Returns whether a temperature applies: the rows are probabilities or become probabilities.
     pub fn has_temperature(self) -> bool {
         !matches!(self, OutputKind::Values | OutputKind::Boxes(_))
     }
 
-    /// Whether rows are the probabilities of classes, by themselves or by a softmax.
+    /// Returns whether rows are class probabilities, directly or after a softmax.
     pub fn is_distribution(self) -> bool {
         matches!(self, OutputKind::Logits | OutputKind::Probabilities)
     }

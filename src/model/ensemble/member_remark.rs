@@ -1,4 +1,4 @@
-//! Remarks on members whose answers depend on how they are run.
+//! Remarks on members whose answers depend on the way they run.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use super::{Ensemble, Member, OutputKind};
 /// A property of a member that changes its answers or its speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberRemark {
-    /// Its answers depend on the padding of shorter samples, so none is padded.
+    /// Its answers depend on padding, so no samples are padded.
     OwnLength {
         /// The member's name.
         member: String,
-        /// Whether it takes a mask, which does not hide the padding from it.
+        /// Whether it takes a mask. The mask does not hide the padding completely.
         masked: bool,
     },
-    /// It takes texts of one length, by its file, its manifest or a pipeline, and its answers depend on
-    /// the padding of shorter ones.
+    /// It takes texts of one length, because of its file, its manifest or a pipeline, and its
+    /// answers depend on the padding of shorter texts.
     Padded {
         /// The member's name.
         member: String,
-        /// The tokens that it takes.
+        /// The number of tokens that it takes.
         length: usize,
         /// The id that pads texts.
         padding: u32,
     },
-    /// It ends in probabilities, and its manifest has others made of them.
+    /// It ends in probabilities, but its manifest converts them again.
     SecondSoftmax {
         /// The member's name.
         member: String,
-        /// The end of its network in words.
+        /// The name of the network's last operation.
         ends_in: &'static str,
     },
 }
@@ -73,7 +73,7 @@ impl Ensemble {
             })
     }
 
-    /// Returns the remark on a member whose probabilities are taken for logits, as its manifest says.
+    /// Returns the remark on a member whose manifest treats its probabilities as logits.
     fn second_softmax(&self, member: &Member) -> Option<MemberRemark> {
         let are_logits = matches!(
             member.outputs,

@@ -1,4 +1,4 @@
-//! The ensemble to serve: its manifest, members, samples and combination rules.
+//! The ensemble: its manifest, members, samples and combination rules.
 
 mod alone;
 mod answer_floats;
@@ -89,60 +89,61 @@ pub use samples::{
 pub use tags::TagScheme;
 pub use value_rules::{Median, ValueMean};
 
-/// The samples of a segment where nothing else is said (the paper, section III).
+/// The default number of samples of a segment (the paper, section III).
 pub const DEFAULT_SEGMENT: usize = 128;
 
-/// A validated ensemble, weights read and checked.
+/// A validated ensemble with its weights read and checked.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     /// Its name.
     pub name: String,
-    /// Its members, one a column of the matrix.
+    /// Its members, one per column of the matrix.
     pub members: Vec<Arc<Member>>,
-    /// The input that clients send, and that of members without one of their own.
+    /// The input that clients send. Also the input of members without their own.
     pub input: Input,
-    /// The named tensors that a sample consists of, one after another in its row; `None` where
-    /// it is a single one of float32.
+    /// The named tensors of a sample, concatenated in its row, or `None` if a sample is a single
+    /// tensor of float32.
     pub tensors: Option<Vec<TensorSpec>>,
-    /// How texts become these tensors, where samples are texts.
+    /// The conversion of texts to these tensors, if samples are texts.
     pub text: Option<TextInput>,
-    /// The lengths of samples, where dimensions of those tensors vary; a sample's length is the
-    /// first value of its row.
+    /// The lengths of samples, if dimensions of the tensors vary. A sample's length is the first
+    /// value of its row.
     pub lengths: Option<Lengths>,
-    /// The check of samples, where some numbers are no samples: ids beyond a member's table.
+    /// The check for invalid numbers in samples: ids beyond a member's table.
     pub row_check: RowCheck,
     /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
-    /// How images of another size become samples.
+    /// The conversion of images of other sizes to samples.
     pub image_fit: ImageFit,
     /// The kind of its answers.
     pub answers: AnswerKind,
-    /// The names of the classes, values or labels, if the manifest has them.
+    /// The names of the classes, values or labels, if set.
     pub answer_names: Option<Vec<String>>,
     /// The combination rule.
     pub rule: RuleKind,
-    /// The steps over the members, where these are not run side by side and combined by the rule.
+    /// The steps over the members, or `None` if the members run in parallel and the rule combines
+    /// them.
     pub pipeline: Option<Arc<Pipeline>>,
-    /// Its members answer requests of their own: nothing combines them.
+    /// Whether its members answer separate requests, without a combination.
     pub apart: bool,
-    /// Samples in a segment and in an extent of the pool (the paper's N).
+    /// The samples of a segment and of an extent of the pool (the paper's N).
     pub segment_size: usize,
-    /// The batch sizes that entries of the matrix may have.
+    /// The allowed batch sizes of the matrix.
     pub batch_sizes: BatchSizes,
     /// The batching policy.
     pub policy: PolicyKind,
-    /// How requests wait for their turn; `None` in the order of arrival, as long as they need.
+    /// The queue settings, or `None` for arrival order without limits.
     pub queueing: Option<Arc<Queueing>>,
-    /// The numbers in which GPUs compute members that have none of their own.
+    /// The GPU precision of members without their own.
     pub precision: Precision,
-    /// The devices named by the manifest; empty for all of the machine.
+    /// The devices named by the manifest; empty for all devices of the machine.
     pub devices: Vec<String>,
-    /// Samples for benchmarks, with labels where they are known.
+    /// Samples for benchmarks, with labels if they are known.
     pub calibration: Option<Arc<Samples>>,
 }
 
 impl Ensemble {
-    /// Has all members computed in other numbers than their manifest says.
+    /// Sets the precision of all members, in place of their manifest's.
     pub fn compute_in(&mut self, precision: MemberPrecision) {
         self.precision = precision.on_gpus(self.precision);
         for member in &mut self.members {
@@ -150,7 +151,7 @@ impl Ensemble {
         }
     }
 
-    /// Returns the same with members computed in other numbers, one precision a member.
+    /// Returns the ensemble with other precisions, one per member.
     #[must_use]
     pub fn in_precisions(&self, precisions: &[MemberPrecision]) -> Self {
         let mut changed = self.clone();
@@ -162,21 +163,21 @@ impl Ensemble {
         changed
     }
 
-    /// Returns the numbers that its members are computed in on this machine.
+    /// Returns the precisions of its members on this machine.
     pub fn precisions(&self) -> Vec<MemberPrecision> {
         let members = self.members.iter();
         let resolved = members.map(|member| member.precision.resolved(self.precision));
         resolved.collect()
     }
 
-    /// Returns where these devices compute members in other numbers than those that were asked for,
-    /// or have no instructions for them.
+    /// Returns remarks on devices that compute members in another precision than requested, or
+    /// without native instructions for it.
     pub fn precision_remarks(&self, devices: &Devices) -> Vec<PrecisionRemark> {
         let precisions = self.members.iter().map(|member| member.precision);
         PrecisionRemark::all(precisions, devices, self.precision)
     }
 
-    /// Returns the network of a member, computed as its manifest says.
+    /// Returns the network of a member, with the manifest's precision.
     pub fn network(&self, member: MemberIndex) -> ComputedMember {
         ComputedMember {
             member,
@@ -184,7 +185,7 @@ impl Ensemble {
         }
     }
 
-    /// Returns the ensemble with one member alone.
+    /// Returns an ensemble of a single member.
     pub fn only(&self, member: MemberIndex) -> Self {
         let mut alone = Arc::clone(&self.members[member]);
         if alone.vote_weight.is_none() {
@@ -192,9 +193,9 @@ impl Ensemble {
         }
         Ensemble {
             members: vec![alone],
-            // A weight means nothing for a member alone.
+            // A single member needs no weight.
             rule: RuleKind::usual(self.answers),
-            // Alone it takes what its step would hand it.
+            // A single member takes the input of its step.
             input: match &self.pipeline {
                 Some(_) => self.members[member].input.clone(),
                 None => self.input.clone(),
@@ -204,7 +205,7 @@ impl Ensemble {
         }
     }
 
-    /// Returns the ensemble called `name` of some of its members, which are combined by its rule.
+    /// Returns an ensemble `name` of some of its members, combined by its rule.
     pub fn sub_ensemble(&self, name: String, members: &[MemberIndex]) -> Self {
         let members = members.iter().map(|at| Arc::clone(&self.members[*at]));
         Ensemble {
@@ -214,7 +215,7 @@ impl Ensemble {
         }
     }
 
-    /// Returns the combination of its manifest: members of weight 0 do not vote.
+    /// Returns the manifest's combination. Members of weight 0 do not vote.
     pub fn combination(&self) -> Combination {
         let weights = self.members.iter().map(|m| m.vote_weight);
         let temperatures = self.members.iter().map(|m| m.temperature);
@@ -226,26 +227,26 @@ impl Ensemble {
         }
     }
 
-    /// Checks that its members can be combined so.
+    /// Checks a combination for its members.
     ///
     /// # Errors
     /// As [`Combination::check`] and [`Combination::check_outputs`].
     pub fn check_combination(&self, combination: &Combination) -> Result<(), CombinationError> {
         combination.check(self.members.len())?;
         if !self.is_combined() {
-            // The rule is never asked.
+            // The rule is never used.
             return Ok(());
         }
         combination.check_outputs(self.answers, &self.outputs(), &self.member_names())
     }
 
-    /// Whether the combination rule says how its members are answered: no steps do, and its members
-    /// are asked together.
+    /// Returns whether the combination rule makes the answers: there are no pipeline steps, and the
+    /// members answer the same requests.
     pub fn is_combined(&self) -> bool {
         self.pipeline.is_none() && !self.apart
     }
 
-    /// Builds the rule of a combination, ready to fold the members' rows.
+    /// Builds the rule of a combination for the members' rows.
     pub fn rule_of(&self, combination: &Combination) -> Arc<dyn CombinationRule> {
         combination.build_for(self.answers, &self.outputs())
     }
@@ -255,7 +256,7 @@ impl Ensemble {
         self.members.iter().map(|m| m.outputs).collect()
     }
 
-    /// Returns the reader of members' rows as answers of their own.
+    /// Returns the converter of members' rows to answers of their own.
     pub fn own_answers(&self) -> OwnAnswers {
         let temperatures: Vec<Temperature> = self.members.iter().map(|m| m.temperature).collect();
         OwnAnswers::new(self.answers, &self.outputs(), &temperatures)
@@ -266,7 +267,7 @@ impl Ensemble {
         self.answers.width()
     }
 
-    /// Returns the order of work: the members side by side, or a pipeline's steps.
+    /// Returns the order of work: the members in parallel, or a pipeline's steps.
     pub fn dataflow(&self) -> Arc<Dataflow> {
         match &self.pipeline {
             Some(pipeline) => Arc::clone(pipeline.flow()),
@@ -274,8 +275,8 @@ impl Ensemble {
         }
     }
 
-    /// Returns the distinct inputs of the members; of a pipeline those of its planes that are made
-    /// of a sample alone, then the whole sample.
+    /// Returns the distinct inputs of the members. For a pipeline, returns the planes made only
+    /// from a sample, then the whole sample.
     pub fn transforms(&self) -> Transforms {
         if let Some(pipeline) = &self.pipeline {
             let width = self.input.shape.elements();
@@ -302,7 +303,7 @@ impl Ensemble {
         self.members.iter().map(|m| m.name.clone()).collect()
     }
 
-    /// Returns the form of files of samples for it.
+    /// Returns the form of sample files for the ensemble.
     pub fn sample_form(&self) -> SampleForm<'_> {
         SampleForm {
             layout: self.layout,
@@ -315,13 +316,13 @@ impl Ensemble {
         }
     }
 
-    /// Returns the number of tokens of a sample by its row, or `None` where all samples have as
-    /// many.
+    /// Returns the number of tokens of a sample from its row, or `None` if all samples have the
+    /// same number.
     pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
         self.sample_form().tokens_of(row)
     }
 
-    /// Whether any member has synthetic weights, so that accuracies mean nothing.
+    /// Returns whether any member has synthetic weights, so that accuracies are meaningless.
     pub fn is_synthetic(&self) -> bool {
         self.members.iter().any(|m| m.weights.is_synthetic())
     }

@@ -1,4 +1,4 @@
-//! The rows of members as answers of their own.
+//! The rows of members as separate answers.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use super::member::OutputKind;
 use super::rule::{CombinationRule, Temperature, VoteWeight};
 use super::rule_kind::{MemberParts, RuleKind};
 
-/// The answers that members would return alone: their rows of class scores or values, and for
-/// other answers what the usual rule makes of their rows alone.
+/// The answers that members would return alone: their rows of class scores or values, and for other
+/// answers the result of the usual rule over their rows alone.
 #[derive(Clone)]
 pub struct OwnAnswers {
     width: usize,
-    /// The rule for each member alone; empty where rows are answers already.
+    /// The rule for each member alone; empty if rows are already answers.
     rules: Vec<Arc<dyn CombinationRule>>,
 }
 
 impl OwnAnswers {
-    /// Reads the rows of members with these outputs and temperatures.
+    /// Creates the converter for members with these outputs and temperatures.
     pub fn new(answers: AnswerKind, outputs: &[OutputKind], temperatures: &[Temperature]) -> Self {
         let are_answers = matches!(
             answers,
@@ -34,8 +34,8 @@ impl OwnAnswers {
         }
     }
 
-    /// Returns the answer that `member` would return alone for its row. It is NaN if any
-    /// number of the row is NaN or infinite.
+    /// Returns the answer that `member` would return alone for its row. It is NaN if a number of
+    /// the row is NaN or infinite.
     pub fn of<'a>(&self, member: MemberIndex, row: &'a [f32]) -> Cow<'a, [f32]> {
         let Some(rule) = self.rules.get(member.get()) else {
             return Cow::Borrowed(row);
@@ -49,7 +49,7 @@ impl OwnAnswers {
     }
 }
 
-/// Returns the usual rule for answers of a kind where one member alone votes.
+/// Returns the usual rule for a kind of answers with one voting member.
 fn alone(
     answers: AnswerKind,
     outputs: &[OutputKind],

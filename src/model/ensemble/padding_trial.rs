@@ -1,4 +1,4 @@
-//! Whether a network of texts of one length depends on the padding of shorter ones.
+//! Checks whether a network for texts of one length depends on the padding of shorter texts.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,12 +9,12 @@ use divisi_runtime::tensor::TensorSpec;
 use super::samples::TokenTensor;
 use super::{Ensemble, Member};
 
-/// The made-up texts of each length that is tried.
+/// The number of synthetic texts of each tested length.
 const TEXTS: usize = 8;
 
 impl Ensemble {
-    /// Whether a member that takes texts of one length alone answers differently if other ids pad
-    /// a shorter text, as a trial shows. A member that cannot be tried does not.
+    /// Returns whether a member for texts of one length answers differently if a shorter text has
+    /// other padding ids, determined by a trial. Returns false if the trial is not possible.
     pub(super) fn depends_on_padding(&self, member: &Member) -> bool {
         let Some(inputs) = self.token_inputs(member) else {
             return false;
@@ -30,15 +30,15 @@ impl Ensemble {
         apart.is_ok_and(|apart| apart > PADDING_ROUNDING)
     }
 
-    /// Returns the id that pads texts, or 0 if samples are no texts.
+    /// Returns the id that pads texts, or 0 if samples are not texts.
     pub(super) fn padding(&self) -> u32 {
         self.text
             .as_ref()
             .map_or(0, |text| text.tokenizer().padding())
     }
 
-    /// Returns the inputs of a member with what a tokenizer writes to each, or `None` if a member
-    /// takes others.
+    /// Returns the inputs of a member with the tokenizer output for each, or `None` if the member
+    /// takes other inputs.
     fn token_inputs(&self, member: &Member) -> Option<Vec<(TensorSpec, TokenTensor)>> {
         let (text, tensors) = (self.text.as_ref()?, self.tensors.as_ref()?);
         let kinds = tensors.iter().zip(text.kinds());
@@ -51,8 +51,8 @@ impl Ensemble {
     }
 }
 
-/// Returns a row of a text of `tokens` random ids that `padding` follows, and the same text with
-/// other ids behind it.
+/// Returns a row of a text of `tokens` random ids padded with `padding`, and the same text with
+/// other padding.
 fn rows(
     inputs: &[(TensorSpec, TokenTensor)],
     tokens: usize,

@@ -1,4 +1,4 @@
-//! The rules for classes, at each position of a sample.
+//! Combination rules for classes at each position of a sample.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::member::OutputKind;
 use super::positions::{BLOCK, PositionRows};
 use super::rule::CombinationRule;
 
-/// A rule for classes, at each position by itself.
+/// A rule for classes, applied to each position separately.
 pub(super) struct AtPositions {
     pub(super) positions: PositionRows,
     /// The kind of numbers that each member returns.

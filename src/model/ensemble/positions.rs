@@ -1,5 +1,5 @@
-//! Classes at each position of a sample, the pixels of a mask or the tokens of a text: how their
-//! scores lie in rows.
+//! Classes at each position of a sample (pixels of a mask or tokens of a text), and the layout of
+//! their scores in rows.
 
 use std::ops::Range;
 
@@ -7,16 +7,17 @@ use super::answer_floats::AnswerFloats;
 use super::answers::Threshold;
 use super::rule::label_of;
 
-/// The positions of a sample, and how the scores of their classes lie in a row.
+/// The positions of a sample, and the layout of their class scores in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PositionRows {
     classes: usize,
     sides: [usize; 2],
-    /// Whether all positions of a class lie one after another, not all classes of a position.
+    /// Whether the scores of a class at all positions are contiguous, rather than the scores of all
+    /// classes at a position.
     in_planes: bool,
 }
 
-/// The positions that are copied and combined together: few enough to stay in cache.
+/// The number of positions that are copied and combined together, small enough to stay in cache.
 pub(super) const BLOCK: usize = 256;
 
 impl PositionRows {
@@ -43,7 +44,7 @@ impl PositionRows {
         self.sides[0] * self.sides[1]
     }
 
-    /// Returns the height and width of a mask; tokens are a single row.
+    /// Returns the height and width of a mask. Tokens form a single row.
     pub fn sides(self) -> [usize; 2] {
         self.sides
     }
@@ -61,8 +62,7 @@ impl PositionRows {
         }
     }
 
-    /// Returns how many numbers classes have. A single class has two: 1 where it is, 0 where
-    /// it is not.
+    /// Returns the number of class numbers. A single class has two: 1 inside and 0 outside.
     pub fn numbers(self) -> usize {
         self.classes.max(2)
     }
@@ -72,13 +72,13 @@ impl PositionRows {
         self.classes
     }
 
-    /// Whether positions belong to a single class or not.
+    /// Returns whether positions belong to a single class or not.
     pub fn is_binary(self) -> bool {
         self.classes == 1
     }
 
-    /// Returns the number of the likeliest class at each position, or `None` if any score is
-    /// NaN or infinite. A single class is where its probability is at least a half.
+    /// Returns the number of the most likely class at each position, or `None` if a score is NaN or
+    /// infinite. A position belongs to a single class if its probability is at least a half.
     pub fn classes(self, row: &[f32]) -> Option<Vec<u32>> {
         if row.iter().any(|score| !score.is_finite()) {
             return None;

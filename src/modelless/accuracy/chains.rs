@@ -1,4 +1,4 @@
-//! Sub-ensembles of many members: two greedy chains, one that grows and one that shrinks.
+//! Sub-ensembles of many members: two greedy chains, a growing one and a shrinking one.
 
 use super::members::MemberSet;
 use super::rules::{ClassRule, RuleError};
@@ -6,14 +6,15 @@ use super::scores::ScoreTable;
 use super::subsets::SubEnsembleCounts;
 use super::tally::{FixedWeights, RowTally};
 
-/// Counts the rows that the sub-ensembles of two chains answer rightly under a rule.
+/// Counts the rows that the sub-ensembles of two chains classify correctly under a rule.
 ///
-/// One chain begins without members and takes in, at each step, the member with which the most
-/// rows are right; the other begins with all members and leaves out the one without which the most
-/// are. Of equals it is the first. Every single member is counted too.
+/// The growing chain starts empty and adds at each step the member that gives the most correct
+/// rows. The shrinking chain starts with all members and removes at each step the member whose
+/// removal leaves the most correct rows. The first of equal members is chosen. Every single member
+/// is counted too.
 ///
 /// # Errors
-/// Weights do not suit the table.
+/// Returns an error if weights do not match the table.
 pub fn count_chains(table: &ScoreTable, rule: &ClassRule) -> Result<SubEnsembleCounts, RuleError> {
     rule.check(table)?;
     let weights = FixedWeights::new(rule, table);
@@ -30,7 +31,7 @@ pub fn count_chains(table: &ScoreTable, rule: &ClassRule) -> Result<SubEnsembleC
     Ok(SubEnsembleCounts::new(counts, table.rows() as u32))
 }
 
-/// Returns the sets on the way from one set to another, each with the rows that are right.
+/// Returns the sets between one set and another, each with its correct rows.
 fn chain(
     table: &ScoreTable,
     weights: &FixedWeights,
@@ -51,8 +52,7 @@ fn chain(
     counts
 }
 
-/// Counts, for each member, the rows that are right with it in where it was out, and out where it
-/// was in.
+/// Counts the correct rows after toggling each member of a set.
 fn count_neighbours(table: &ScoreTable, weights: &FixedWeights, set: MemberSet, right: &mut [u32]) {
     right.fill(0);
     let mut tally = RowTally::new(table.classes());

@@ -1,23 +1,24 @@
-//! An accuracy that was counted, and how far it may be off.
+//! A measured accuracy and its uncertainty.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::quantities::Accuracy;
 
-/// The 97.5th percentile of the normal distribution: intervals hold the accuracy in 95 % of cases.
+/// The 97.5th percentile of the normal distribution: intervals contain the accuracy in 95 % of
+/// cases.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Where the accuracy on all rows of the kind lies, with a confidence of 95 %.
+/// The interval that contains the true accuracy with a confidence of 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyInterval {
-    /// The lower end.
+    /// The lower bound.
     pub low: Accuracy,
-    /// The upper end.
+    /// The upper bound.
     pub high: Accuracy,
 }
 
-/// An accuracy: counted on rows, or published by somebody without them.
+/// An accuracy: counted on rows, or published without them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenEstimate", into = "WrittenEstimate")]
 pub struct AccuracyEstimate {
@@ -25,14 +26,14 @@ pub struct AccuracyEstimate {
     counted: Option<RightRows>,
 }
 
-/// How many of how many rows were answered rightly.
+/// A count of rows, and how many were correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RightRows {
     right: u32,
     rows: u32,
 }
 
-/// An estimate as it is written: a count says the accuracy by itself.
+/// The serialized form of an estimate. A count implies the accuracy.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum WrittenEstimate {
@@ -40,23 +41,23 @@ enum WrittenEstimate {
     Published(Accuracy),
 }
 
-/// Rows that cannot have been counted.
+/// An impossible count.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "expected at least one row and at most as many right as rows, found {right} right of {rows}"
 )]
 pub struct EstimateError {
-    /// The rows said to be answered rightly.
+    /// The number of correct rows.
     pub right: u32,
-    /// The rows said to be there.
+    /// The number of rows.
     pub rows: u32,
 }
 
 impl AccuracyEstimate {
-    /// Takes the number of rows that were answered rightly, of how many.
+    /// Creates an estimate from the number of correct rows and the number of rows.
     ///
     /// # Errors
-    /// There are no rows, or fewer than were answered rightly.
+    /// Returns an error if there are no rows, or more correct rows than rows.
     pub fn counted(right: u32, rows: u32) -> Result<Self, EstimateError> {
         let fraction = f64::from(right) / f64::from(rows);
         match Accuracy::new(fraction) {
@@ -68,7 +69,7 @@ impl AccuracyEstimate {
         }
     }
 
-    /// Takes an accuracy that somebody published, of which the rows are not known.
+    /// Creates an estimate from a published accuracy without known rows.
     pub const fn published(value: Accuracy) -> Self {
         AccuracyEstimate {
             value,
@@ -81,16 +82,16 @@ impl AccuracyEstimate {
         self.value
     }
 
-    /// Returns the number of rows that it was counted on, or `None` where it was not.
+    /// Returns the number of rows, or `None` if the accuracy was not counted.
     pub fn rows(self) -> Option<u32> {
         self.counted.map(|c| c.rows)
     }
 
-    /// Returns Wilson's score interval (E. B. Wilson, JASA 22, 1927) of 95 %, or `None` where
-    /// the accuracy was not counted.
+    /// Returns Wilson's score interval (E. B. Wilson, JASA 22, 1927) of 95 %, or `None` if the
+    /// accuracy was not counted.
     ///
-    /// Unlike the interval of the normal approximation it stays within 0 and 1, and is not empty
-    /// where all rows were answered rightly.
+    /// Unlike the interval of the normal approximation, it stays within 0 and 1, and is not empty
+    /// if all rows are correct.
     pub fn interval(self) -> Option<AccuracyInterval> {
         let counted = self.counted?;
         let (p, n) = (self.value.get(), f64::from(counted.rows));
@@ -98,7 +99,7 @@ impl AccuracyEstimate {
         let centre = (p + Z * Z / (2.0 * n)) / shrink;
         let half = Z / shrink * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
         let end = |value: f64| Accuracy::new(value.clamp(0.0, 1.0)).unwrap_or(self.value);
-        // Rounding must not leave the counted accuracy outside.
+        // Rounding must not exclude the counted accuracy.
         Some(AccuracyInterval {
             low: end((centre - half).min(p)),
             high: end((centre + half).max(p)),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Members of an ensemble, as bits: bit 0 is the first one.
+/// A set of members of an ensemble, as bits: bit 0 is the first member.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct MemberSet(u64);
 
 impl MemberSet {
-    /// The most members that a set can name.
+    /// The maximum number of members of a set.
     pub const MOST: usize = 64;
 
     /// Returns the set of these bits.
@@ -20,7 +20,7 @@ impl MemberSet {
         MemberSet(bits)
     }
 
-    /// Returns the first `members` members, all 64 where that is more.
+    /// Returns the first `members` members, at most all 64.
     pub const fn first(members: usize) -> Self {
         match members {
             0..64 => MemberSet((1 << members) - 1),
@@ -38,33 +38,33 @@ impl MemberSet {
         self.0.count_ones() as usize
     }
 
-    /// Whether it has no member.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether it has a member; none has a member 64.
+    /// Returns whether the set contains a member; no set contains member 64.
     pub const fn contains(self, member: usize) -> bool {
         member < Self::MOST && self.0 >> member & 1 == 1
     }
 
-    /// Returns the set with `member` taken in where it was out, and out where it was in.
+    /// Returns the set with `member` added if it was missing, or removed if it was present.
     pub const fn toggled(self, member: usize) -> Self {
         MemberSet(self.0 ^ (1 << (member % Self::MOST)))
     }
 
-    /// Whether all of its members are in `other`.
+    /// Returns whether all of its members are in `other`.
     pub const fn is_within(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
 
-    /// Returns its members in their order.
+    /// Returns its members in order.
     pub fn members(self) -> impl Iterator<Item = usize> {
         (0..Self::MOST).filter(move |member| self.contains(*member))
     }
 }
 
-/// The members' places, counted from 1: `{1, 3, 4}`.
+/// Writes the members' numbers from 1: `{1, 3, 4}`.
 impl fmt::Display for MemberSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("{")?;

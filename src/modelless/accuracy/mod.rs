@@ -1,8 +1,8 @@
-//! The accuracy of ensembles and of all that some of their members make, counted on labelled rows.
+//! The accuracy of ensembles and their sub-ensembles, counted on labelled rows.
 //!
-//! It is never computed from the members' own accuracies: members err on the same rows, so that
-//! independence promises more than there is. [`count_all`] counts every sub-ensemble of up to
-//! [`MOST_COUNTED_MEMBERS`] members, [`count_chains`] those of two greedy chains of more.
+//! It is never computed from the members' own accuracies: members err on the same rows, so assuming
+//! independence would overestimate it. [`count_all`] counts every sub-ensemble of up to
+//! [`MOST_COUNTED_MEMBERS`] members, [`count_chains`] those of two greedy chains for more members.
 
 mod chains;
 mod estimate;

@@ -1,14 +1,14 @@
-//! The combination rules of classes that accuracies are counted under.
+//! The class combination rules under which accuracies are counted.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::scores::ScoreTable;
 
-/// A rule that makes one class of members' scores.
+/// A rule that combines members' scores into a class.
 ///
-/// The class with the most wins, the lowest of equals, as in serving. Weights are relative: they
-/// are divided by their greatest.
+/// The class with the highest result wins, the lowest of equals, as in serving. Weights are
+/// relative: they are divided by the largest weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassRule {
@@ -16,19 +16,19 @@ pub enum ClassRule {
     Average,
     /// The mean of the members' scores, each with its member's weight.
     WeightedAverage(Vec<f64>),
-    /// A vote of each member for its likeliest class. Of classes with equally many votes the one
-    /// with the largest sum of scores wins.
+    /// A vote of each member for its most likely class. Among classes with equal votes, the largest
+    /// sum of scores wins.
     MajorityVote,
-    /// A vote whose weight is that of its member *and* class (Cocktail, NSDI 2022), with the rule
-    /// for equals of [`ClassRule::MajorityVote`]. A row of weights for each member.
+    /// A vote with a weight for each member *and* class (Cocktail, NSDI 2022), with the tie rule of
+    /// [`ClassRule::MajorityVote`]. One row of weights per member.
     ClassWeightedVote(Vec<Vec<f64>>),
 }
 
-/// Weights that do not suit the members and classes of a table.
+/// The weights do not match the members and classes of a table.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// There is not one weight, or row of weights, for each member.
+    /// The number of weights, or rows of weights, differs from the number of members.
     #[error("expected weights for {expected} members, found {found}")]
     Members {
         /// The number of members.
@@ -36,7 +36,7 @@ pub enum RuleError {
         /// The number of weights.
         found: usize,
     },
-    /// There is not one weight for each class.
+    /// The number of weights differs from the number of classes.
     #[error("member {member}: expected weights for {expected} classes, found {found}")]
     Classes {
         /// The member, counted from 0.
@@ -46,7 +46,7 @@ pub enum RuleError {
         /// The number of weights.
         found: usize,
     },
-    /// A weight that is no weight.
+    /// A weight is out of range.
     #[error("member {member}: expected a weight from 1e-6 to 1e6, found {found}")]
     Weight {
         /// The member, counted from 0.
@@ -78,10 +78,10 @@ impl ClassRule {
         }
     }
 
-    /// Checks that the weights are those of the table's members and classes.
+    /// Checks that the weights match the table's members and classes.
     ///
     /// # Errors
-    /// Weights are missing, too many, or outside of 1e-6 to 1e6.
+    /// Returns an error if weights are missing, too many, or outside of 1e-6 to 1e6.
     pub fn check(&self, table: &ScoreTable) -> Result<(), RuleError> {
         match self {
             ClassRule::Average | ClassRule::MajorityVote => Ok(()),
@@ -98,8 +98,8 @@ impl ClassRule {
         }
     }
 
-    /// Returns the vote whose weights are how often each member is right when it says a class, on
-    /// the rows of a table (half a right row is added to each side, so that no weight is 0).
+    /// Returns the vote whose weights are the precision of each member for each class on the rows
+    /// of a table (with half a correct row added to each side, so that no weight is 0).
     pub fn class_weighted(table: &ScoreTable) -> Self {
         let mut rows = vec![vec![(0.5, 1.0); table.classes()]; table.members()];
         for (member, counts) in rows.iter_mut().enumerate() {

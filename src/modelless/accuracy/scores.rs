@@ -1,13 +1,13 @@
-//! Members' scores of labelled rows, checked.
+//! The checked scores of members for labelled rows.
 
 use thiserror::Error;
 
 use super::members::MemberSet;
 
-/// The greatest size of a score: sums of 64 of them are exact (see `tally.rs`).
+/// The largest magnitude of a score: sums of 64 scores are exact (see `tally.rs`).
 const GREATEST_SCORE: f32 = 1024.0;
 
-/// The scores that each member returned for each class of each labelled row.
+/// The scores of each member for each class of each labelled row.
 #[derive(Clone, Debug)]
 pub struct ScoreTable {
     members: usize,
@@ -17,20 +17,20 @@ pub struct ScoreTable {
     labels: Vec<u32>,
 }
 
-/// A table of scores that no accuracy can be counted on.
+/// A table of scores on which no accuracy can be counted.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ScoreTableError {
-    /// No members, or more than a set can name.
+    /// There are no members, or more than a set can contain.
     #[error("expected 1 to 64 members, found {0}")]
     Members(usize),
-    /// Fewer than two classes.
+    /// There are fewer than two classes.
     #[error("expected at least 2 classes, found {0}")]
     Classes(usize),
-    /// No row has a label, or there are more rows than can be counted.
+    /// There are no labelled rows, or too many.
     #[error("expected 1 to 4294967295 labelled rows, found {0}")]
     Rows(usize),
-    /// The scores are not those of all members, rows and classes.
+    /// The number of scores does not match the members, rows and classes.
     #[error(
         "expected {expected} scores ({members} members x {rows} rows x {classes} classes), found {found}"
     )]
@@ -41,12 +41,12 @@ pub enum ScoreTableError {
         rows: usize,
         /// The number of classes.
         classes: usize,
-        /// The number of scores that there should be.
+        /// The expected number of scores.
         expected: usize,
-        /// The number of scores that there are.
+        /// The number of scores found.
         found: usize,
     },
-    /// A score that is no number, or too large to be a score.
+    /// A score is not a number or too large.
     #[error(
         "member {member}, row {row}, class {class}: expected a score from -1024 to 1024, found {found}"
     )]
@@ -60,7 +60,7 @@ pub enum ScoreTableError {
         /// The score.
         found: f32,
     },
-    /// A label that is no class.
+    /// A label is not a class.
     #[error("row {row}: expected a label from 0 to {last}, found {found}")]
     Label {
         /// The row, counted from 0.
@@ -87,10 +87,11 @@ impl ScoreTableError {
 }
 
 impl ScoreTable {
-    /// Takes scores (`[members, rows, classes]`) and a label for each row.
+    /// Creates a table from scores (`[members, rows, classes]`) and a label for each row.
     ///
     /// # Errors
-    /// The numbers do not fit each other, a score is no number, or a label no class.
+    /// Returns an error if the sizes do not match, a score is not a number, or a label is not a
+    /// class.
     pub fn new(
         members: usize,
         classes: usize,

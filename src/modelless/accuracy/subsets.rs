@@ -1,4 +1,4 @@
-//! Every sub-ensemble of a few members, one member in or out at each step.
+//! Counts every sub-ensemble of a few members, by adding or removing one member at each step.
 
 use thiserror::Error;
 
@@ -8,24 +8,24 @@ use super::rules::{ClassRule, RuleError};
 use super::scores::ScoreTable;
 use super::tally::{FixedWeights, RowTally};
 
-/// The most members of which every sub-ensemble is counted: 4 095 of them.
+/// The maximum number of members for which every sub-ensemble is counted: 4 095 of them.
 pub const MOST_COUNTED_MEMBERS: usize = 12;
 
-/// More members than those of which every sub-ensemble is counted.
+/// The reasons why sub-ensembles cannot be counted.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum TooManyMembers {
-    /// There are more.
+    /// There are too many members.
     #[error(
         "expected at most {MOST_COUNTED_MEMBERS} members to count all sub-ensembles, found {0}"
     )]
     Members(usize),
-    /// The rule does not suit the table.
+    /// The rule does not match the table.
     #[error(transparent)]
     Rule(#[from] RuleError),
 }
 
-/// How many rows sub-ensembles answer rightly under a rule.
+/// The number of rows that sub-ensembles classify correctly under a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubEnsembleCounts {
     /// In the order of their bits.
@@ -45,25 +45,26 @@ impl SubEnsembleCounts {
         self.rows
     }
 
-    /// Returns the rows that a sub-ensemble answers rightly, or `None` where it was not counted.
+    /// Returns the correct rows of a sub-ensemble, or `None` if it was not counted.
     pub fn right(&self, members: MemberSet) -> Option<u32> {
         let at = self.counts.binary_search_by_key(&members, |(set, _)| *set);
         at.ok().map(|at| self.counts[at].1)
     }
 
-    /// Returns the accuracy of a sub-ensemble, or `None` where it was not counted.
+    /// Returns the accuracy of a sub-ensemble, or `None` if it was not counted.
     pub fn accuracy(&self, members: MemberSet) -> Option<AccuracyEstimate> {
         let right = self.right(members)?;
         AccuracyEstimate::counted(right, self.rows).ok()
     }
 
-    /// Returns the sub-ensembles that were counted, with the rows that they answer rightly.
+    /// Returns the counted sub-ensembles with their correct rows.
     pub fn iter(&self) -> impl Iterator<Item = (MemberSet, u32)> {
         self.counts.iter().copied()
     }
 
-    /// Returns the sub-ensembles that are more accurate than every counted one with as few or fewer
-    /// members, from the smallest: those that are worth a variant where members cost alike.
+    /// Returns the sub-ensembles that are more accurate than every counted one with at most the
+    /// same number of members, the smallest first. These are worth a variant if all members cost
+    /// the same.
     pub fn frontier(&self) -> Vec<(MemberSet, u32)> {
         let mut all = self.counts.clone();
         all.sort_by_key(|(set, right)| (set.len(), std::cmp::Reverse(*right)));
@@ -77,13 +78,14 @@ impl SubEnsembleCounts {
     }
 }
 
-/// Counts the rows that each sub-ensemble answers rightly under a rule.
+/// Counts the rows that each sub-ensemble classifies correctly under a rule.
 ///
-/// Each row goes through all sub-ensembles in the order of the reflected Gray code, so that a
-/// step folds one member in or out: 2^M × classes additions in place of 2^M × M × classes.
+/// Each row goes through all sub-ensembles in the order of the reflected Gray code, so that a step
+/// adds or removes one member: 2^M × classes additions instead of 2^M × M × classes.
 ///
 /// # Errors
-/// There are more than [`MOST_COUNTED_MEMBERS`] members, or weights do not suit them.
+/// Returns an error if there are more than [`MOST_COUNTED_MEMBERS`] members, or weights do not
+/// match them.
 pub fn count_all(
     table: &ScoreTable,
     rule: &ClassRule,

@@ -1,9 +1,9 @@
-//! One row's answers folded by members, in whole numbers: members go in and out in any order, and
-//! what is left is what the members that are in would have made alone.
+//! The combined answer of members for one row, in integers. Members are added and removed in any
+//! order, and the result is exactly that of the current members.
 //!
-//! A number is a multiple of 2^-40. Scores from 2^-16 up are exact, as float32 has 24 bits, and
-//! no sum of 64 members exceeds 2^57. An answer can differ from a served one only where two
-//! classes are nearer to each other than the rounding of sums of float32.
+//! A number is a multiple of 2^-40. Scores from 2^-16 up are exact, as float32 has 24 bits, and no
+//! sum of 64 members exceeds 2^57. An answer can differ from a served one only if two classes are
+//! closer than the rounding of float32 sums.
 
 use super::rules::{ClassRule, likeliest};
 use super::scores::ScoreTable;
@@ -14,13 +14,13 @@ fn fixed(value: f64) -> i64 {
     (value * UNIT).round() as i64
 }
 
-/// The members' contributions to one row after another, and the fold of those that are in.
+/// The members' contributions to a row, and the sum of the current members.
 pub(super) struct RowTally {
     classes: usize,
     label: usize,
-    /// Each member's contribution to each class: `[members, classes]`.
+    /// The contribution of each member to each class: `[members, classes]`.
     sums: Vec<i64>,
-    /// Each member's vote: the class, and its weight. Empty under rules of means.
+    /// The vote of each member: the class and its weight. Empty under averaging rules.
     votes: Vec<(usize, i64)>,
     folded_sums: Vec<i64>,
     folded_votes: Vec<i64>,
@@ -38,7 +38,7 @@ impl RowTally {
         }
     }
 
-    /// Goes on to a row, with no member folded in.
+    /// Starts a row without members.
     pub(super) fn begin(&mut self, table: &ScoreTable, weights: &FixedWeights, row: usize) {
         self.label = table.label(row);
         self.sums.clear();
@@ -56,7 +56,7 @@ impl RowTally {
         self.folded_votes.fill(0);
     }
 
-    /// Folds a member in.
+    /// Adds a member.
     pub(super) fn add(&mut self, member: usize) {
         let sums = &self.sums[member * self.classes..][..self.classes];
         for (folded, sum) in self.folded_sums.iter_mut().zip(sums) {
@@ -67,7 +67,7 @@ impl RowTally {
         }
     }
 
-    /// Folds a member that is in out again.
+    /// Removes a member.
     pub(super) fn remove(&mut self, member: usize) {
         let sums = &self.sums[member * self.classes..][..self.classes];
         for (folded, sum) in self.folded_sums.iter_mut().zip(sums) {
@@ -78,8 +78,8 @@ impl RowTally {
         }
     }
 
-    /// Whether the class with the most votes, then the largest sum, then the lowest number is the
-    /// row's label.
+    /// Returns whether the winning class is the row's label. The class with the most votes wins,
+    /// then the largest sum, then the lowest number.
     pub(super) fn is_right(&self) -> bool {
         let both = self.folded_votes.iter().zip(&self.folded_sums);
         let label = (self.folded_votes[self.label], self.folded_sums[self.label]);
@@ -91,14 +91,14 @@ impl RowTally {
     }
 }
 
-/// The weights of a rule, each divided by the greatest.
+/// The weights of a rule, divided by the largest weight.
 pub(super) struct FixedWeights {
     scores: Vec<f64>,
     votes: Option<Vec<Vec<i64>>>,
 }
 
 impl FixedWeights {
-    /// Takes the weights of a rule that was checked against the table.
+    /// Returns the weights of a rule that was checked against the table.
     pub(super) fn new(rule: &ClassRule, table: &ScoreTable) -> Self {
         let even = vec![1.0; table.members()];
         let most = |weights: &[f64]| weights.iter().copied().fold(0.0, f64::max);

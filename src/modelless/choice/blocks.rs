@@ -1,25 +1,25 @@
-//! The numbers of variants as columns in blocks, of which a scan skips those that hold nothing for it.
+//! The properties of variants in columns with blocks; a scan skips blocks without candidates.
 
 use std::ops::Range;
 
 use super::wanted::WantedNumbers;
 
-/// The variants of a block.
+/// The number of variants in a block.
 const BLOCK: usize = 64;
 
-/// Never: the time of a variant that does not run.
+/// The time of a variant that does not run.
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// The accuracies, costs and models of variants.
 #[derive(Clone, Debug)]
 pub(super) struct ChoiceColumns {
     pub(super) accuracy: Vec<f64>,
-    /// Rising.
+    /// In ascending order.
     pub(super) cost: Vec<f64>,
     pub(super) model: Vec<u16>,
 }
 
-/// A column of times, with the best of each block.
+/// A column of times, with bounds for each block.
 #[derive(Clone, Debug)]
 pub(super) struct TimeColumn {
     nanos: Vec<u64>,
@@ -74,21 +74,21 @@ impl TimeColumn {
         best
     }
 
-    /// Returns the least of the times of variants that may answer.
+    /// Returns the earliest time of the variants that may answer.
     pub(super) fn soonest(&self, columns: &ChoiceColumns, wanted: &WantedNumbers) -> u64 {
         let all = self.nanos.iter().zip(&columns.model);
         let allowed = all.filter(|(_, model)| wanted.allows(**model));
         allowed.map(|(nanos, _)| *nanos).min().unwrap_or(NEVER)
     }
 
-    /// Returns the blocks that hold variants, with their bests.
+    /// Returns the blocks with variants, with their bounds.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (Range<usize>, BlockBest)> {
         let bests = self.bests.iter().enumerate();
         let bests = bests.filter(|(_, best)| best.nanos != NEVER);
         bests.map(|(block, best)| (self.range(block), *best))
     }
 
-    /// Returns the preferred variant that meets all goals: the first, as costs rise, or the first
+    /// Returns the preferred variant that meets all goals: the first, as costs ascend, or the first
     /// of the most accurate ones.
     pub(super) fn preferred(
         &self,
@@ -117,7 +117,7 @@ impl TimeColumn {
         found
     }
 
-    /// Whether a variant meets the goals but for accuracy.
+    /// Returns whether a variant meets the goals other than accuracy.
     fn meets(&self, at: usize, columns: &ChoiceColumns, wanted: &WantedNumbers) -> bool {
         self.nanos[at] <= wanted.nanos
             && columns.cost[at] <= wanted.cost

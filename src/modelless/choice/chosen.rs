@@ -7,58 +7,57 @@ use thiserror::Error;
 use crate::goals::MissedGoals;
 use crate::variants::VariantIndex;
 
-/// The variant that answers a query.
+/// The chosen variant for a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChosenVariant {
     /// The variant.
     pub variant: VariantIndex,
-    /// The time from now until it is expected to have answered, loading included where it does
-    /// not run yet.
+    /// The expected time from now until its answer, including loading if it does not run.
     pub finish: Duration,
     /// The goals that its answer misses, and by how much.
     pub missed: MissedGoals,
-    /// A variant that does not run and would meet the goals that this one misses: the one to
-    /// start. It is `variant` itself where nothing of the task runs.
+    /// A variant to start because it would meet the goals that this one misses. It is `variant`
+    /// itself if no variant of the task runs.
     pub start: Option<VariantIndex>,
 }
 
-/// Why no variant answers a query.
+/// The reason why no variant answers a query.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ChoiceRefusal {
-    /// Nobody registered the task.
+    /// The task is not registered.
     #[error("task `{asked}` is not registered; there are: {known}")]
     UnknownTask {
-        /// The name.
+        /// The requested name.
         asked: String,
-        /// The names of the tasks that there are.
+        /// The names of the registered tasks.
         known: String,
     },
-    /// The task has no model of this number.
+    /// The task has no model with this number.
     #[error("the task has {models} models, found number {asked}")]
     UnknownModel {
-        /// The number that was asked for, from 0.
+        /// The requested number, from 0.
         asked: u16,
         /// The number of models.
         models: usize,
     },
-    /// No registered variant meets the goals even without other queries.
+    /// No registered variant meets the goals, even when idle.
     #[error("no variant meets the goals; the nearest is {nearest:?}, which misses {missed:?}")]
     Unreachable {
-        /// The variant that is nearest to the goals.
+        /// The variant nearest to the goals.
         nearest: VariantIndex,
         /// The goals that it misses, and by how much.
         missed: MissedGoals,
     },
-    /// Nothing that runs, and nothing that could be loaded, would answer in time: the query is
-    /// refused before it costs others time (Clockwork, OSDI 2020).
+    /// No running variant, and none that could be loaded, would answer in time: the query is
+    /// refused before it delays others (Clockwork, OSDI 2020).
     #[error("no running variant answers within {goal:?}; the earliest would take {soonest:?}")]
     TooLate {
         /// The goal.
         goal: Duration,
-        /// The time until the soonest running or loaded variant would have answered.
+        /// The earliest time in which a running or loaded variant would answer.
         soonest: Duration,
-        /// A variant that does not run and would meet later queries' goals.
+        /// A variant to start because it would meet the goals of later queries.
         start: Option<VariantIndex>,
     },
 }

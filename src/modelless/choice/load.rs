@@ -1,21 +1,21 @@
-//! How much a variant has to do, and when a query would be answered by it.
+//! The load of a variant, and the expected answer time of a query.
 
 use std::time::Duration;
 
 use crate::variants::Variant;
 
-/// How much a variant has to do now, on the device where a query would be answered soonest.
+/// The current load of a variant on the device with the earliest answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VariantLoad {
-    /// The instances that answer there.
+    /// The instances on the device.
     pub instances: u32,
-    /// The samples that wait there.
+    /// The samples queued on the device.
     pub queued: u32,
-    /// The time until one of their lanes is free, or zero where one is.
+    /// The time until a lane is free; zero if one is.
     pub free_in: Duration,
-    /// The time that other variants' batches which wait take the device, where they take turns.
+    /// The device time of other variants' queued batches, if variants take turns.
     pub others: Duration,
-    /// How many times as long as in its profile its batches take now: 1 where nothing interferes.
+    /// The ratio of the current batch time to the profiled one: 1 without interference.
     pub slowdown: f64,
 }
 
@@ -29,12 +29,12 @@ impl VariantLoad {
         slowdown: 1.0,
     };
 
-    /// Returns the time from now until a query of one sample would be answered, or `None` where
-    /// the variant does not run.
+    /// Returns the time from now until a query of one sample would be answered, or `None` if the
+    /// variant does not run.
     ///
-    /// Where a lane is free it runs at once and alone. Else it waits for one, for the full batches
-    /// ahead of it and for those of others, and is counted with a full batch: others may join it
-    /// until it runs.
+    /// On a free lane, the query runs at once and alone. Otherwise it waits for a lane, for the
+    /// full batches ahead of it and for those of other variants, and counts with a full batch:
+    /// other queries may join it until it runs.
     pub fn finish(&self, variant: &Variant) -> Option<Duration> {
         if self.instances == 0 {
             return None;
@@ -55,7 +55,7 @@ impl VariantLoad {
     }
 }
 
-/// Returns a time made longer; a factor below 1, or NaN, leaves it as it is.
+/// Returns a time scaled by a factor; a factor below 1 or NaN does not change it.
 fn stretched(time: Duration, factor: f64) -> Duration {
     match factor > 1.0 {
         true => Duration::try_from_secs_f64(time.as_secs_f64() * factor).unwrap_or(Duration::MAX),

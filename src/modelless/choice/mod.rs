@@ -1,9 +1,9 @@
-//! The fast loop: which variant answers a query, decided at the door.
+//! The fast loop: chooses the variant that answers a query when it arrives.
 //!
-//! A variant's *finish* is the time from now until it would have answered: what is queued ahead
-//! of the query over the variant's rate, and the 99th percentile of the batch that the query
-//! would run in. Of the running variants that meet all goals the preferred one answers. A
-//! decision allocates nothing; `benches/modelless` measures it.
+//! The expected completion of a variant is the queued work ahead of the query divided by the
+//! variant's rate, plus the 99th percentile of the query's batch. Among the running variants that
+//! meet all goals, the preferred one answers. A decision does not allocate memory;
+//! `benches/modelless` measures it.
 
 mod blocks;
 mod chosen;

@@ -1,10 +1,10 @@
-//! The variant that is nearest to goals which none meets.
+//! The nearest variant to goals that no variant meets.
 
 use super::blocks::{ChoiceColumns, NEVER, TimeColumn};
 use super::wanted::WantedNumbers;
 
-/// How far numbers are from goals: the sum of the misses, each as a part of its goal, as
-/// [`crate::goals::MissedGoals::distance`] has it.
+/// The distance of a variant from goals: the sum of the misses relative to the goals, as in
+/// [`crate::goals::MissedGoals::distance`].
 #[derive(Clone, Copy)]
 struct Distances {
     accuracy: f64,
@@ -35,7 +35,7 @@ impl Distances {
 }
 
 impl TimeColumn {
-    /// Returns the variant that is nearest to the goals, the cheapest of equally near ones.
+    /// Returns the variant nearest to the goals, the cheapest of equally near ones.
     pub(super) fn nearest(&self, columns: &ChoiceColumns, wanted: &WantedNumbers) -> Option<usize> {
         let distances = Distances::of(wanted);
         let (mut nearest, mut least) = (None, f64::INFINITY);

@@ -1,4 +1,4 @@
-//! The variants of one task, laid out for choosing.
+//! The variants of a task, laid out for fast choices.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use crate::goals::{MissedGoals, QueryGoals};
 use crate::quantities::{Accuracy, QueryCost};
 use crate::variants::{TaskIndex, VariantCatalog, VariantIndex};
 
-/// The variants of one task, from the cheapest query to the dearest, with how much each has to do.
+/// The variants of a task, from the cheapest query to the most expensive, with their load.
 #[derive(Clone, Debug)]
 pub struct ChoiceTable {
     first: u32,
     models: usize,
     columns: ChoiceColumns,
-    /// Until what runs would have answered; never what does not run.
+    /// The answer times of running variants; never for the others.
     finish: TimeColumn,
-    /// Until what does not run would have been loaded and have answered; never what runs.
+    /// The answer times of variants that do not run, loading included; never for running ones.
     loaded: TimeColumn,
-    /// The latency of each alone, running or not.
+    /// The latency of each variant when idle, running or not.
     alone: TimeColumn,
-    /// As `alone`; never what runs.
+    /// As `alone`, but never for running variants.
     inactive: TimeColumn,
-    /// The time until each would have been loaded and have answered.
+    /// The time until each variant would have been loaded and have answered.
     start: Vec<u64>,
 }
 
 impl ChoiceTable {
-    /// Lays out a task's variants, of which none runs.
+    /// Creates the table of a task without running variants.
     pub fn new(catalog: &VariantCatalog, task: TaskIndex) -> Self {
         let range = catalog.range(task);
         let variants = &catalog.variants()[range.clone()];
@@ -58,13 +58,13 @@ impl ChoiceTable {
         }
     }
 
-    /// Takes how much a variant of the task has to do now. Others' variants are left alone.
+    /// Sets the load of a variant of the task. Variants of other tasks are ignored.
     pub fn set_load(&mut self, catalog: &VariantCatalog, variant: VariantIndex, load: VariantLoad) {
         self.set_finish(variant, load.finish(catalog.variant(variant)));
     }
 
-    /// Takes the time from now until a query would be answered by a variant of the task, or `None`
-    /// where it does not run. Others' variants are left alone.
+    /// Sets the expected answer time of a variant of the task, or `None` if it does not run.
+    /// Variants of other tasks are ignored.
     pub fn set_finish(&mut self, variant: VariantIndex, finish: Option<Duration>) {
         let at = variant.0.checked_sub(self.first).map(|at| at as usize);
         let Some(at) = at.filter(|at| *at < self.start.len()) else {
@@ -87,8 +87,8 @@ impl ChoiceTable {
     /// Chooses the variant that answers a query.
     ///
     /// # Errors
-    /// No registered variant meets the goals, or none that runs or could be loaded would answer in
-    /// time.
+    /// Returns an error if no registered variant meets the goals, or if no running or loadable
+    /// variant would answer in time.
     pub fn choose(&self, goals: &QueryGoals) -> Result<ChosenVariant, ChoiceRefusal> {
         let wanted = WantedNumbers::of(goals);
         if let Some(at) = self.finish.preferred(&self.columns, &wanted) {
@@ -112,21 +112,21 @@ impl ChoiceTable {
         }
     }
 
-    /// Returns the running variant that is nearest to the goals, however late it answers, or `None`
-    /// where none runs: for who would rather wait than be refused.
+    /// Returns the running variant nearest to the goals, however late it answers, or `None` if none
+    /// runs: for clients that prefer waiting to a refusal.
     pub fn nearest(&self, goals: &QueryGoals) -> Option<ChosenVariant> {
         let wanted = WantedNumbers::of(goals);
         let at = self.finish.nearest(&self.columns, &wanted)?;
         Some(self.chosen(at, self.finish.get(at), goals, None))
     }
 
-    /// Returns the time until the soonest variant that may answer would have, running or loaded.
+    /// Returns the earliest time in which an allowed variant would answer, running or loaded.
     fn soonest(&self, wanted: &WantedNumbers) -> u64 {
         let soonest = |column: &TimeColumn| column.soonest(&self.columns, wanted);
         soonest(&self.finish).min(soonest(&self.loaded))
     }
 
-    /// Whether a running variant would answer in time, however accurate and dear.
+    /// Returns whether a running variant would answer in time, regardless of accuracy and cost.
     fn answers_in_time(&self, wanted: &WantedNumbers) -> bool {
         let relaxed = wanted.time_alone();
         self.finish.preferred(&self.columns, &relaxed).is_some()
@@ -144,7 +144,7 @@ impl ChoiceTable {
         }
     }
 
-    /// Refuses goals that no variant meets, running or not, even where it is alone.
+    /// Refuses goals that no variant meets even when idle, running or not.
     fn check_reachable(
         &self,
         goals: &QueryGoals,

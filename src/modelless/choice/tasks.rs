@@ -1,4 +1,4 @@
-//! The choices of every task of a catalogue.
+//! The choice tables of all tasks of a catalogue.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::table::ChoiceTable;
 use crate::goals::QueryGoals;
 use crate::variants::{TaskIndex, VariantCatalog, VariantIndex};
 
-/// The variants of every task, with how much each has to do.
+/// The variants of every task, with their load.
 #[derive(Clone, Debug)]
 pub struct TaskChoices {
     catalog: VariantCatalog,
@@ -16,7 +16,7 @@ pub struct TaskChoices {
 }
 
 impl TaskChoices {
-    /// Lays out a catalogue's variants, of which none runs.
+    /// Creates the tables of a catalogue without running variants.
     pub fn new(catalog: VariantCatalog) -> Self {
         let tables = catalog.tasks().map(|task| ChoiceTable::new(&catalog, task));
         let tables = tables.collect();
@@ -28,7 +28,7 @@ impl TaskChoices {
         &self.catalog
     }
 
-    /// Takes how much a variant has to do now.
+    /// Sets the load of a variant.
     pub fn set_load(&mut self, variant: VariantIndex, load: VariantLoad) {
         let task = self.catalog.task_of(variant);
         if let Some(table) = self.tables.get_mut(usize::from(task.0)) {
@@ -36,8 +36,7 @@ impl TaskChoices {
         }
     }
 
-    /// Takes the time from now until a query would be answered by a variant, or `None` where it does
-    /// not run.
+    /// Sets the expected answer time of a variant, or `None` if it does not run.
     pub fn set_finish(&mut self, variant: VariantIndex, finish: Option<Duration>) {
         let task = self.catalog.task_of(variant);
         if let Some(table) = self.tables.get_mut(usize::from(task.0)) {
@@ -45,10 +44,10 @@ impl TaskChoices {
         }
     }
 
-    /// Chooses the variant that answers a query of a task that was looked up before.
+    /// Chooses the variant that answers a query of a task.
     ///
     /// # Errors
-    /// As [`ChoiceTable::choose`].
+    /// Returns the errors of [`ChoiceTable::choose`].
     pub fn choose(
         &self,
         task: TaskIndex,
@@ -62,10 +61,10 @@ impl TaskChoices {
         self.tables[usize::from(task.0)].nearest(goals)
     }
 
-    /// Chooses the variant that answers a query of a task by its name.
+    /// Chooses the variant that answers a query of the task with this name.
     ///
     /// # Errors
-    /// Nobody registered the task, or as [`ChoiceTable::choose`].
+    /// Returns an error if the task is not registered, and the errors of [`ChoiceTable::choose`].
     pub fn choose_by_name(
         &self,
         task: &str,

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use crate::goals::{ChoicePreference, QueryGoals};
 
-/// Goals, each as a number that every variant meets where nothing was asked for.
+/// Goals as numbers. A missing goal is a number that every variant meets.
 #[derive(Clone, Copy)]
 pub(super) struct WantedNumbers {
     pub(super) accuracy: f64,
     pub(super) nanos: u64,
     pub(super) cost: f64,
-    /// `u32::MAX` for any.
+    /// `u32::MAX` allows any model.
     model: u32,
     pub(super) most_accurate: bool,
 }
 
-/// In place of a model: every model may answer.
+/// The value that allows every model.
 const ANY_MODEL: u32 = u32::MAX;
 
 impl WantedNumbers {
@@ -39,13 +39,13 @@ impl WantedNumbers {
         }
     }
 
-    /// Whether a variant of this model may answer.
+    /// Returns whether a variant of this model may answer.
     pub(super) fn allows(&self, model: u16) -> bool {
         self.model == ANY_MODEL || self.model == u32::from(model)
     }
 }
 
-/// Returns a time in nanoseconds; `u64::MAX` is kept for what never ends.
+/// Returns a time in nanoseconds; `u64::MAX` is reserved for an infinite time.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).map_or(u64::MAX - 1, |n| n.min(u64::MAX - 1))
 }

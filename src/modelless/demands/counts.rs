@@ -1,4 +1,4 @@
-//! The queries of a stream, counted, and how many are to be expected.
+//! The counted queries of a stream, and the expected rate.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use super::stream::QueryStream;
 use crate::policies::TaskDemand;
 use crate::quantities::QueryRate;
 
-/// The intervals that the means of a stream are taken over, about.
+/// The approximate number of intervals over which the means of a stream are taken.
 pub const MEAN_INTERVALS: u8 = 4;
-/// How much of a mean the last interval is.
+/// The weight of the last interval in a mean.
 const LAST: f64 = 1.0 / MEAN_INTERVALS as f64;
-/// The queries a second below which nobody asks: a mean alone never comes to an end.
+/// The rate in queries per second that counts as zero: a mean never decays to zero by itself.
 const NOBODY: f64 = 0.01;
-/// The time over which the usual rate is a mean.
+/// The time over which the usual rate is averaged.
 const USUAL_OVER: Duration = Duration::from_secs(120);
-/// How many standard deviations of Poisson's arrivals an interval has to be off the mean for the
-/// rate to be another one.
+/// The number of standard deviations of Poisson arrivals by which an interval must differ from the
+/// mean to replace the rate.
 const ANOTHER_RATE: f64 = 3.0;
 
-/// The counts of a stream since the last demand, and means over those before.
+/// The counts of a stream since the last demand, and earlier means.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StreamCounts {
     arrived: u32,
@@ -26,23 +26,23 @@ pub struct StreamCounts {
     missed: u32,
     rate: f64,
     usual: f64,
-    /// Means of the queries that are over in an interval, and of those that missed a goal.
+    /// The means of finished queries per interval, and of those that missed a goal.
     mean_over: f64,
     mean_missed: f64,
 }
 
 impl StreamCounts {
-    /// Counts queries that arrived.
+    /// Counts arrived queries.
     pub fn arrived(&mut self, queries: u32) {
         self.arrived = self.arrived.saturating_add(queries);
     }
 
-    /// Takes back queries that were counted as arrived.
+    /// Removes queries that were counted as arrived.
     pub fn withdrew(&mut self, queries: u32) {
         self.arrived = self.arrived.saturating_sub(queries);
     }
 
-    /// Counts queries that are over, and whether their goals were met.
+    /// Counts finished queries, and whether they met their goals.
     pub fn ended(&mut self, queries: u32, met: bool) {
         self.over = self.over.saturating_add(queries);
         if !met {
@@ -50,12 +50,12 @@ impl StreamCounts {
         }
     }
 
-    /// Returns the queries that are over since the last demand, and how many of them missed a goal.
+    /// Returns the finished queries since the last demand, and how many missed a goal.
     pub fn over(&self) -> (u32, u32) {
         (self.over, self.missed)
     }
 
-    /// Returns the part of the queries of the last intervals that missed a goal.
+    /// Returns the share of recent queries that missed a goal.
     fn missed_part(&self) -> f64 {
         match self.mean_over > NOBODY {
             true => (self.mean_missed / self.mean_over).clamp(0.0, 1.0),
@@ -63,7 +63,7 @@ impl StreamCounts {
         }
     }
 
-    /// Returns the demand after an interval, and begins the next one. The rate follows at once where
+    /// Returns the demand after an interval, and starts the next one. The rate changes at once if
     /// chance does not explain the interval.
     pub fn demand(&mut self, stream: &QueryStream, interval: Duration) -> TaskDemand {
         let seconds = interval.as_secs_f64().max(1e-3);

@@ -1,4 +1,4 @@
-//! Queries of the same goals as one stream, counted second by second.
+//! Streams of queries with the same goals, counted per second.
 
 mod counts;
 mod stream;

@@ -1,16 +1,16 @@
-//! Queries that ask for the same.
+//! Queries with the same task and goals.
 
 use crate::goals::QueryGoals;
 use crate::quantities::QueryCost;
 use crate::variants::TaskIndex;
 
-/// Queries that ask for the same.
+/// Queries with the same task and goals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryStream {
     /// The task.
     pub task: TaskIndex,
     /// The goals.
     pub goals: QueryGoals,
-    /// The money that an answer within them is worth.
+    /// The worth of an answer within the goals.
     pub worth: QueryCost,
 }

@@ -1,4 +1,4 @@
-//! Batches that start and end.
+//! Starts and ends batches.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::placement::DeviceSlot;
 use crate::states::VariantState;
 use crate::variants::{DeviceSharing, VariantIndex};
 
-/// A batch that runs.
+/// A running batch.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedBatch {
     device: DeviceSlot,
@@ -21,7 +21,7 @@ pub(super) struct SimulatedBatch {
     work: BatchWork,
 }
 
-/// Of what a batch is.
+/// The contents of a batch.
 #[derive(Clone, Debug)]
 enum BatchWork {
     Online(Vec<WaitingQuery>),
@@ -29,7 +29,7 @@ enum BatchWork {
 }
 
 impl FleetRun<'_> {
-    /// Starts all that can start on a device: queries, then rows of jobs.
+    /// Starts all possible batches on a device: queries first, then rows of jobs.
     pub(super) fn start(&mut self, device: DeviceSlot) {
         while let Some(variant) = self.next_online(device) {
             let spec = self.scenario.catalog.variant(variant);
@@ -49,7 +49,7 @@ impl FleetRun<'_> {
         }
     }
 
-    /// Returns the variant on a device that can start a batch and whose first query is oldest.
+    /// Returns the variant on a device that can start a batch and has the oldest query.
     fn next_online(&self, device: DeviceSlot) -> Option<VariantIndex> {
         let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
         let groups = self.groups.range(row).map(|(_, group)| group);
@@ -58,7 +58,7 @@ impl FleetRun<'_> {
         waiting.min().map(|(_, variant)| variant)
     }
 
-    /// Whether a variant on a device can start a batch.
+    /// Returns whether a variant on a device can start a batch.
     fn is_free(&self, device: DeviceSlot, variant: VariantIndex) -> bool {
         let spec = self.scenario.catalog.variant(variant);
         let Some(group) = self.groups.get(&(device, variant)) else {
@@ -95,7 +95,7 @@ impl FleetRun<'_> {
             .plan(end, FleetEvent::BatchEnds(self.batches.len() - 1));
     }
 
-    /// Starts rows of a job, if its variant is free on a device that has time for it.
+    /// Starts rows of a job if its variant is free on a device that has time for it.
     fn start_offline(&mut self, device: DeviceSlot, job: usize) {
         let variant = self.jobs[job].0;
         while self.is_free(device, variant) {
@@ -114,8 +114,8 @@ impl FleetRun<'_> {
         }
     }
 
-    /// Returns what a device has to do for queries. A query that arrives waits for a batch only
-    /// where it would take the last free lane.
+    /// Returns the work of a device for queries. A new query waits for a job's batch only if that
+    /// takes the last free lane.
     fn outlook(&self, device: DeviceSlot, variant: VariantIndex) -> DeviceOutlook {
         let catalog = &self.scenario.catalog;
         let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
@@ -138,14 +138,14 @@ impl FleetRun<'_> {
         }
     }
 
-    /// Returns how long a query of a variant on this device may wait at most.
+    /// Returns the longest time that a query of a variant on this device may wait.
     fn spare(&self, groups: &[&HostedGroup]) -> Option<Duration> {
         let catalog = &self.scenario.catalog;
         let each = groups.iter().flat_map(|g| {
             let task = catalog.task_of(g.variant);
             let p99 = catalog.variant(g.variant).profile.latency.p99(1);
             let streams = self.scenario.streams.iter().filter(move |s| s.task == task);
-            // Goals that the variant does not meet alone it will not be asked for.
+            // Goals that the variant misses even when idle are not sent to it.
             streams.filter_map(move |s| s.goals.latency?.get().checked_sub(p99))
         });
         each.min()
@@ -162,7 +162,7 @@ impl FleetRun<'_> {
             self.taken[usize::from(device.0)] = None;
         }
         let group = self.group(device, variant);
-        // Batches that end together are all alike.
+        // Batches with the same end are equal.
         if let Some(at) = group.ends.iter().position(|end| *end == now) {
             group.ends.swap_remove(at);
         }

@@ -1,4 +1,4 @@
-//! Events in the order of their times.
+//! Events in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::placement::DeviceSlot;
 use crate::variants::VariantIndex;
 
-/// Something that happens.
+/// An event of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FleetEvent {
     /// The batch of this number ends.
     BatchEnds(usize),
-    /// An instance has been loaded.
+    /// An instance is loaded.
     Loaded(DeviceSlot, VariantIndex),
-    /// The machine of this number is there.
+    /// The machine with this number has started.
     WorkerStarted(usize),
     /// The next query arrives.
     Arrives(usize),
@@ -24,7 +24,7 @@ pub(super) enum FleetEvent {
     Tick,
 }
 
-/// Virtual time. Events of the same time come in the order in which they were planned.
+/// Virtual time. Simultaneous events come in the order in which they were scheduled.
 #[derive(Debug, Default)]
 pub(super) struct VirtualClock {
     now: Duration,
@@ -42,7 +42,7 @@ impl VirtualClock {
         self.events.push(Reverse((at, self.planned, event)));
     }
 
-    /// Goes on to the next event.
+    /// Advances to the next event.
     pub(super) fn next(&mut self) -> Option<FleetEvent> {
         let Reverse((at, _, event)) = self.events.pop()?;
         self.now = at;

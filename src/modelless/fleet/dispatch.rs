@@ -1,4 +1,4 @@
-//! Queries to instances.
+//! Sends queries to instances.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::placement::DeviceSlot;
 use crate::variants::{TaskIndex, VariantIndex};
 
 impl FleetRun<'_> {
-    /// Takes a query to the variant that is chosen for it, or keeps it until one runs.
+    /// Sends a query to its chosen variant, or keeps it until a variant runs.
     pub(super) fn dispatch(&mut self, waiting: WaitingQuery) {
         let stream = self.report.queries[waiting.query].stream;
         let stream = &self.scenario.streams[usize::from(stream)];
@@ -26,8 +26,8 @@ impl FleetRun<'_> {
         }
     }
 
-    /// Chooses a variant; where lateness is no reason to refuse, also one that answers late, or that
-    /// has yet to be loaded.
+    /// Chooses a variant. If late queries are not refused, it may be one that answers late or must
+    /// be loaded.
     fn choose(&self, task: TaskIndex, goals: &QueryGoals) -> Result<ChosenVariant, ChoiceRefusal> {
         let chosen = self.choices.choose(task, goals);
         if self.scenario.refuses_late || chosen.is_ok() {
@@ -43,8 +43,8 @@ impl FleetRun<'_> {
         self.choices.choose(task, &patient)
     }
 
-    /// Returns the device on which a query of a variant would be answered soonest, with what the
-    /// variant has to do there.
+    /// Returns the device with the earliest answer for a query of a variant, and the variant's load
+    /// there.
     fn soonest(&self, variant: VariantIndex) -> Option<(DeviceSlot, VariantLoad)> {
         let spec = self.scenario.catalog.variant(variant);
         let groups = self
@@ -72,7 +72,7 @@ impl FleetRun<'_> {
             } else {
                 Duration::ZERO
             },
-            // Where batches take turns, what slows them down is known as it happens.
+            // If batches take turns, the load already shows their slowdown.
             slowdown: if turns {
                 1.0
             } else {
@@ -81,7 +81,8 @@ impl FleetRun<'_> {
         }
     }
 
-    /// Returns how long other variants' batches that wait take a device that runs one at a time.
+    /// Returns the time of other variants' queued batches on a device that runs one batch at a
+    /// time.
     fn others(&self, group: &HostedGroup) -> Duration {
         let device = group.device;
         let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
@@ -100,7 +101,7 @@ impl FleetRun<'_> {
         queued.sum()
     }
 
-    /// Tells the choices how much a variant has to do, and those that wait for the same device.
+    /// Updates the load of a variant, and of the variants that wait for the same device.
     pub(super) fn update_device(&mut self, device: DeviceSlot, variant: VariantIndex) {
         self.update_load(variant);
         if self
@@ -124,20 +125,20 @@ impl FleetRun<'_> {
         self.update_device(device, variant);
     }
 
-    /// Notes that a query is not answered.
+    /// Records that a query is not answered.
     fn miss(&mut self, query: usize) {
         let stream = usize::from(self.report.queries[query].stream);
         self.counts[stream].ended(1, false);
     }
 
-    /// Tells the choices how much a variant has to do.
+    /// Updates the load of a variant.
     pub(super) fn update_load(&mut self, variant: VariantIndex) {
         let soonest = self.soonest(variant);
         let load = soonest.map_or(VariantLoad::INACTIVE, |(_, load)| load);
         self.choices.set_load(variant, load);
     }
 
-    /// Takes the end of a loading: the instance answers from now on, if it is still wanted.
+    /// Ends a loading: the instance answers from now on, if it is still wanted.
     pub(super) fn loaded(&mut self, device: DeviceSlot, variant: VariantIndex) {
         let wanted = u32::from(self.hosted.on(variant, device));
         let group = self.group(device, variant);
@@ -147,7 +148,7 @@ impl FleetRun<'_> {
         self.start(device);
     }
 
-    /// Chooses again for the queries that nothing ran for.
+    /// Chooses again for queries without a running variant.
     pub(super) fn dispatch_backlog(&mut self) {
         for waiting in std::mem::take(&mut self.backlog) {
             self.dispatch(waiting);
@@ -155,10 +156,10 @@ impl FleetRun<'_> {
     }
 }
 
-/// Returns the goals of a query that has waited, with the time that is left of its latency.
+/// Returns the goals of a waiting query with the remaining latency.
 fn left(goals: &QueryGoals, now: Duration, waiting: &WaitingQuery) -> QueryGoals {
     let left = waiting.deadline.map(|deadline| {
-        // One that is late is asked for at once, which nothing meets.
+        // A late query gets the shortest goal, which no variant meets.
         let left = deadline.saturating_sub(now).max(Duration::from_nanos(1));
         LatencyGoal::new(left).unwrap_or(LatencyGoal::MOST)
     });

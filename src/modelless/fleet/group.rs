@@ -1,4 +1,4 @@
-//! The instances of one variant on one device.
+//! The instances of a variant on a device.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::placement::DeviceSlot;
 use crate::variants::{Variant, VariantIndex};
 
-/// A query that waits.
+/// A waiting query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WaitingQuery {
     pub(super) query: usize,
@@ -14,18 +14,18 @@ pub(super) struct WaitingQuery {
     pub(super) deadline: Option<Duration>,
 }
 
-/// The instances of one variant on one device: those that are loaded share a queue.
+/// The instances of a variant on a device. Loaded instances share a queue.
 #[derive(Clone, Debug)]
 pub(super) struct HostedGroup {
     pub(super) variant: VariantIndex,
     pub(super) device: DeviceSlot,
     pub(super) loaded: u32,
-    /// When the batches that run end, online and offline.
+    /// The end times of running batches, online and offline.
     pub(super) ends: Vec<Duration>,
     pub(super) queue: VecDeque<WaitingQuery>,
-    /// When its last batch ended.
+    /// The end time of its last batch.
     last_end: Duration,
-    /// Of this second: the time of online batches, and how many times as long as alone they took.
+    /// The time of online batches in this second, and their slowdown.
     pub(super) busy: Duration,
     slowdowns: f64,
     batches: u32,
@@ -46,32 +46,32 @@ impl HostedGroup {
         }
     }
 
-    /// Returns the batches that may run at a time.
+    /// Returns the number of batches that may run in parallel.
     pub(super) fn lanes(&self, variant: &Variant) -> u32 {
         self.loaded * variant.profile.lanes.get()
     }
 
-    /// Returns the batches that run.
+    /// Returns the number of running batches.
     pub(super) fn running(&self) -> u32 {
         self.ends.len() as u32
     }
 
-    /// Returns when a lane of so many is free, or `None` where one is.
+    /// Returns when one of `lanes` lanes will be free, or `None` if one is free now.
     pub(super) fn lane_free_at(&self, lanes: u32) -> Option<Duration> {
         let is_full = self.running() >= lanes;
         self.ends.iter().min().copied().filter(|_| is_full)
     }
 
-    /// Takes up to a batch of what waits longest.
+    /// Takes up to a batch of the oldest queries.
     pub(super) fn take(&mut self, most: u32) -> Vec<WaitingQuery> {
         let count = self.queue.len().min(most as usize);
         self.queue.drain(..count).collect()
     }
 
-    /// Notes the end of an online batch of `latency`, whose first query arrived at `arrived`.
+    /// Records the end of an online batch of `latency`, whose first query arrived at `arrived`.
     ///
-    /// Where batches take turns, what passed since it could have run alone, after its group's own
-    /// last batch, is compared with what it takes alone: the rest is the others' doing.
+    /// If batches take turns, the time since the batch could have run alone, after the group's last
+    /// batch, is compared with its own time. The difference is interference by other variants.
     pub(super) fn ended(
         &mut self,
         now: Duration,
@@ -89,7 +89,7 @@ impl HostedGroup {
         self.last_end = now;
     }
 
-    /// Returns how many times as long as alone batches took since the last call, 1 without any.
+    /// Returns the slowdown of batches since the last call, 1 without any.
     pub(super) fn slowdown(&mut self) -> f64 {
         let mean = match self.batches {
             0 => 1.0,

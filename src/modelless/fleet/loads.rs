@@ -1,4 +1,4 @@
-//! Generated loads: when queries arrive, and of which stream.
+//! Generated loads: arrival times and streams of queries.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use thiserror::Error;
 /// The arrival of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QueryArrival {
-    /// When it arrives.
+    /// The arrival time.
     pub at: Duration,
-    /// The stream that it is of.
+    /// The stream of the query.
     pub stream: u16,
 }
 
-/// A rate over time: points between which it is straight.
+/// A rate over time: points with linear interpolation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateShape(Vec<(Duration, f64)>);
 
-/// A shape that is none.
+/// An invalid shape.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("point {at}: expected times that rise and rates from 0 to 1e9, found {found:?}")]
 pub struct RateShapeError {
     /// The point, counted from 0.
     pub at: usize,
-    /// The time and rate, or `None` where there are fewer than two points.
+    /// The time and rate, or `None` if there are fewer than two points.
     pub found: Option<(Duration, f64)>,
 }
 
@@ -37,10 +37,11 @@ impl RateShapeError {
 }
 
 impl RateShape {
-    /// Takes times and rates in queries a second.
+    /// Creates a shape from times and rates in queries per second.
     ///
     /// # Errors
-    /// There are fewer than two points, a time does not rise, or a rate is none.
+    /// Returns an error if there are fewer than two points, times do not ascend, or a rate is out
+    /// of range.
     pub fn new(points: Vec<(Duration, f64)>) -> Result<Self, RateShapeError> {
         let mut before = None;
         for (at, point) in points.iter().enumerate() {
@@ -65,16 +66,16 @@ impl RateShape {
     /// Returns a constant rate.
     ///
     /// # Errors
-    /// The rate is none, or the time 0.
+    /// Returns an error if the rate is out of range or the length is 0.
     pub fn flat(rate: f64, length: Duration) -> Result<Self, RateShapeError> {
         Self::new(vec![(Duration::ZERO, rate), (length, rate)])
     }
 
-    /// Returns a day squeezed into `length`, from `least` at night to `most` in the evening, with
-    /// a lower peak at noon and, at seeded times, four short spikes of the heights between.
+    /// Returns a day compressed to `length`, from `least` at night to `most` in the evening, with a
+    /// lower peak at noon and four short spikes of intermediate heights at seeded times.
     ///
     /// # Errors
-    /// The rates are none, or the time 0.
+    /// Returns an error if a rate is out of range or the length is 0.
     pub fn day(least: f64, most: f64, length: Duration, seed: u64) -> Result<Self, RateShapeError> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let spikes = [(); 4].map(|()| {
@@ -97,7 +98,7 @@ impl RateShape {
         Self::new((0..=500).map(point).collect())
     }
 
-    /// Returns the rate at a time; outside of its points there are no queries.
+    /// Returns the rate at a time; outside of the points it is 0.
     pub fn rate(&self, at: Duration) -> f64 {
         let above = self.0.partition_point(|(time, _)| *time <= at);
         let (Some(next), Some(before)) = (self.0.get(above), above.checked_sub(1)) else {
@@ -108,7 +109,7 @@ impl RateShape {
         before.1 + (next.1 - before.1) * way
     }
 
-    /// Returns the number of queries that are expected until the end.
+    /// Returns the expected number of queries until the end.
     pub fn expected(&self) -> f64 {
         let pieces = self.0.windows(2);
         let each = pieces.map(|p| 0.5 * (p[0].1 + p[1].1) * (p[1].0 - p[0].0).as_secs_f64());
@@ -131,8 +132,8 @@ impl RateShape {
     }
 }
 
-/// Returns Poisson arrivals of a changing rate (thinned: Lewis and Shedler 1979), each of a stream
-/// by the streams' shares.
+/// Returns Poisson arrivals with a changing rate (by thinning: Lewis and Shedler 1979), each
+/// assigned to a stream by the streams' shares.
 pub fn poisson(shape: &RateShape, shares: &[f64], seed: u64) -> Vec<QueryArrival> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (most, end) = (shape.most(), shape.end().as_secs_f64());
@@ -164,11 +165,11 @@ fn pick(shares: &[f64], mut point: f64) -> u16 {
             return at as u16;
         }
     }
-    // Rounding may leave a little behind the last one.
+    // Rounding may leave a remainder after the last stream.
     shares.len().saturating_sub(1) as u16
 }
 
-/// Returns the shares of `count` things by Zipf's law with this exponent.
+/// Returns `count` shares by Zipf's law with this exponent.
 pub fn zipf_shares(count: usize, exponent: f64) -> Vec<f64> {
     let weights = (1..=count).map(|rank| (rank as f64).powf(-exponent));
     let weights: Vec<f64> = weights.collect();

@@ -1,9 +1,9 @@
-//! Fleets in virtual time: queries arrive, are answered by instances on devices, and a policy
-//! changes which there are. The same scenario ends the same to the byte.
+//! Simulates fleets in virtual time: queries arrive, instances on devices answer them, and a policy
+//! changes the instances. A scenario always gives exactly the same result.
 //!
-//! Batches take their profile's mean latency. Instances that share a device's time run their
-//! batches one after another on it, in the order in which queries arrived, so that a short batch
-//! waits behind a long one: that alone is what interference is here.
+//! Batches take the mean latency of their profile. Instances that share a device's time run their
+//! batches one after another in the order of query arrival, so that a short batch waits behind a
+//! long one. The simulation has no other interference.
 
 mod batches;
 mod clock;

@@ -9,11 +9,11 @@ use crate::variants::VariantIndex;
 /// A query and its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryRecord {
-    /// When it arrived.
+    /// The arrival time.
     pub arrived: Duration,
     /// Its stream.
     pub stream: u16,
-    /// Which variant answered after which time, or `None` where none did.
+    /// The answering variant and the latency, or `None` without an answer.
     pub answer: Option<(VariantIndex, Duration)>,
     /// Whether it was answered within its goals.
     pub met: bool,
@@ -22,45 +22,45 @@ pub struct QueryRecord {
 /// A second of a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TickRecord {
-    /// When it ended.
+    /// The end of the second.
     pub at: Duration,
-    /// The machines of each kind that are there or start.
+    /// The running and starting machines of each kind.
     pub workers: Vec<u16>,
-    /// The cost of loaded and loading instances, in money a second.
+    /// The cost of loaded and loading instances, in money per second.
     pub instance_cost: f64,
-    /// The part of the devices' time that queries took.
+    /// The share of device time used by queries.
     pub utilisation: f64,
-    /// The rows of offline jobs that are written.
+    /// The number of written rows of offline jobs.
     pub offline_rows: u64,
     /// The decision.
     pub decision: PolicyDecision,
 }
 
-/// Everything that happened in a fleet.
+/// The record of a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FleetRecord {
-    /// Every query, by its arrival.
+    /// All queries in the order of arrival.
     pub queries: Vec<QueryRecord>,
-    /// Every second.
+    /// All seconds.
     pub ticks: Vec<TickRecord>,
-    /// The changes of variants' states.
+    /// The state changes of variants.
     pub changes: Vec<(VariantIndex, StateChange)>,
-    /// The cost of machines until the end, in money.
+    /// The total cost of machines.
     pub worker_cost: f64,
-    /// The cost of instances until the end, in money.
+    /// The total cost of instances.
     pub instance_cost: f64,
-    /// The rows of offline jobs that were written.
+    /// The number of written rows of offline jobs.
     pub offline_rows: u64,
 }
 
 impl FleetRecord {
-    /// Returns the part of queries that were not answered within their goals.
+    /// Returns the share of queries that were not answered within their goals.
     pub fn missed(&self) -> f64 {
         let missed = self.queries.iter().filter(|q| !q.met).count();
         missed as f64 / self.queries.len().max(1) as f64
     }
 
-    /// Returns the number of queries that were answered by `end`.
+    /// Returns the number of queries answered by `end`.
     pub fn answered_by(&self, end: Duration) -> usize {
         let answered = self.queries.iter();
         answered
@@ -68,7 +68,7 @@ impl FleetRecord {
             .count()
     }
 
-    /// Returns a quantile of the latencies of the queries that `of` takes, or `None` without any.
+    /// Returns a quantile of the latencies of the queries selected by `of`, or `None` without any.
     pub fn latency(&self, part: f64, of: impl Fn(&QueryRecord) -> bool) -> Option<Duration> {
         let taken = self.queries.iter().filter(|q| of(q));
         let mut all: Vec<Duration> = taken

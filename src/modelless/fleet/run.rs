@@ -1,4 +1,4 @@
-//! The loop: one event after another.
+//! The event loop.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::variants::VariantIndex;
 /// The time between two decisions of the slow loop.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
-/// A fleet as it runs.
+/// A running simulation.
 pub(super) struct FleetRun<'s> {
     pub(super) scenario: &'s FleetScenario,
     pub(super) clock: VirtualClock,
@@ -31,22 +31,22 @@ pub(super) struct FleetRun<'s> {
     pub(super) devices: Vec<Vec<DeviceSlot>>,
     pub(super) hosted: HostedInstances,
     pub(super) groups: BTreeMap<(DeviceSlot, VariantIndex), HostedGroup>,
-    /// By device: when the batch that has all its time ends.
+    /// For each device, the end of the batch that has all its time.
     pub(super) taken: Vec<Option<Duration>>,
-    /// By device: the part of its time that queries took in the last second.
+    /// For each device, the share of its time used by queries in the last second.
     pub(super) utilisation: Vec<f64>,
     pub(super) watches: Vec<VariantWatch>,
     pub(super) slowdowns: Vec<f64>,
     pub(super) served: Vec<u32>,
     pub(super) counts: Vec<StreamCounts>,
     pub(super) batches: Vec<Option<SimulatedBatch>>,
-    /// Queries of tasks of which nothing runs.
+    /// Queries of tasks without running variants.
     pub(super) backlog: Vec<WaitingQuery>,
     pub(super) jobs: Vec<(VariantIndex, OfflineJob)>,
     pub(super) report: FleetRecord,
 }
 
-/// Returns what happens in a fleet.
+/// Simulates a fleet and returns its record.
 pub fn simulate(scenario: &FleetScenario) -> FleetRecord {
     let mut run = FleetRun::new(scenario);
     run.begin();
@@ -108,7 +108,7 @@ impl<'s> FleetRun<'s> {
         self.clock.plan(TICK, FleetEvent::Tick);
     }
 
-    /// Adds the devices of a machine, which have the next places.
+    /// Adds the devices of a machine at the end.
     pub(super) fn add_devices(&mut self, machine: usize) {
         let kind = &self.scenario.workers[self.scaling.kind(machine)];
         let mut slots = Vec::new();
@@ -178,7 +178,7 @@ impl<'s> FleetRun<'s> {
         self.start_everywhere();
     }
 
-    /// Loads the variant of a job where it does not run and finds room.
+    /// Loads the variant of a job if it does not run and there is room.
     fn load_for_job(&mut self, variant: VariantIndex) {
         let catalog = &self.scenario.catalog;
         let device = self.hosted.best_fit(catalog, variant);

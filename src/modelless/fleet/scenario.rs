@@ -16,54 +16,54 @@ use crate::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 pub struct WorkerKind {
     /// Its devices.
     pub devices: Vec<DeviceKindIndex>,
-    /// Its price while it is there.
+    /// The price while it runs.
     pub price: CostRate,
-    /// The time from the decision to start one until it is there.
+    /// The time from the decision to start a machine until it runs.
     pub starting: Duration,
-    /// How many are there at the beginning, and at least.
+    /// The initial and minimum number of machines.
     pub initial: u16,
-    /// How many there are at most.
+    /// The maximum number of machines.
     pub most: u16,
 }
 
 /// An offline job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FleetJob {
-    /// The variant that it names.
+    /// Its variant.
     pub variant: VariantIndex,
-    /// Its rows.
+    /// The number of its rows.
     pub rows: u64,
-    /// When it is submitted.
+    /// The submission time.
     pub at: Duration,
 }
 
-/// A fleet, what it is asked, and how it decides.
+/// A fleet, its queries, and its policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetScenario {
     /// The variants.
     pub catalog: VariantCatalog,
-    /// The kinds of machines; the devices of the first ones come first.
+    /// The kinds of machines, whose devices are in the same order.
     pub workers: Vec<WorkerKind>,
-    /// The instances that are loaded at the beginning, by the devices' order.
+    /// The initially loaded instances, in device order.
     pub initial: Vec<(VariantIndex, DeviceSlot)>,
-    /// The streams that arrivals are of.
+    /// The streams of the arrivals.
     pub streams: Vec<QueryStream>,
-    /// The arrivals, by their time.
+    /// The arrivals in the order of time.
     pub arrivals: Vec<QueryArrival>,
     /// The offline jobs.
     pub jobs: Vec<FleetJob>,
-    /// Which policy decides.
+    /// The policy.
     pub policy: PolicyChoice,
-    /// By what the policy `divisi` judges plans.
+    /// The objective of the policy `divisi`.
     pub objective: PlanObjective,
-    /// How policies change instances.
+    /// The rules for changes of instances.
     pub rules: ChangeRules,
-    /// Whether what cannot be answered in time is refused at once. Else it waits.
+    /// Whether queries that cannot be answered in time are refused at once. Otherwise they wait.
     pub refuses_late: bool,
-    /// From where on variants are overloaded or interfered.
+    /// The thresholds for overload and interference.
     pub thresholds: StateThresholds,
-    /// When offline batches may run.
+    /// The rules for offline batches.
     pub job_rules: JobRules,
-    /// When the last decision is made. Queries that were accepted are answered after it.
+    /// The time of the last decision. Accepted queries are still answered afterwards.
     pub end: Duration,
 }

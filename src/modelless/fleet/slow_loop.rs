@@ -1,4 +1,4 @@
-//! Once a second: what was seen becomes states, and the policy decides.
+//! The slow loop: once a second, observations become states, and the policy decides.
 
 use super::clock::FleetEvent;
 use super::report::TickRecord;
@@ -10,7 +10,7 @@ use crate::quantities::QueryRate;
 use crate::states::{VariantObservation, VariantState};
 use crate::variants::{DeviceKindIndex, DeviceSharing, VariantIndex};
 
-/// How much of a mean slowdown the last second is.
+/// The weight of the last second in the mean slowdown.
 const LAST_SECOND: f64 = 0.25;
 
 impl FleetRun<'_> {
@@ -116,13 +116,13 @@ impl FleetRun<'_> {
         each.collect()
     }
 
-    /// Loads and unloads instances. What waits for instances that leave is chosen for again.
+    /// Loads and unloads instances. Queries waiting for removed instances are sent to others.
     fn apply(&mut self, changes: &[InstanceChange]) {
         let pinned = |change: &&InstanceChange| {
             change.instances > 0 || !self.is_last_of_a_job(change.variant)
         };
         let changes: Vec<InstanceChange> = changes.iter().filter(pinned).copied().collect();
-        // What a job keeps may take the room of something that comes: that does not come then.
+        // An instance kept for a job may take the room of a new one, which is then not loaded.
         let applied = self.hosted.apply(&self.scenario.catalog, &changes);
         debug_assert!(applied.is_ok() || !self.jobs.is_empty(), "{changes:?}");
         for change in &changes {
@@ -138,7 +138,7 @@ impl FleetRun<'_> {
         }
     }
 
-    /// Whether a variant has one instance, which a job needs.
+    /// Returns whether a job needs the only instance of a variant.
     fn is_last_of_a_job(&self, variant: VariantIndex) -> bool {
         let mut jobs = self.jobs.iter();
         let needed = jobs.any(|(v, job)| *v == variant && !job.is_finished());

@@ -1,22 +1,22 @@
-//! Machines that are started and stopped, as a state machine.
+//! Starts and stops machines, as a state machine.
 
 use std::time::Duration;
 
 use super::scenario::WorkerKind;
 use crate::variants::DeviceKindIndex;
 
-/// The part of devices of a kind with an overloaded variant above which a machine is started
+/// The share of devices of a kind with an overloaded variant above which a machine is started
 /// (INFaaS §4.2.3).
 const OVERLOADED: f64 = 0.8;
-/// How long a machine is without instances before it is stopped.
+/// The time without instances after which a machine is stopped.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Something to do with machines.
+/// An action on machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerStep {
-    /// Start one of this kind.
+    /// Start a machine of this kind.
     Start(usize),
-    /// Stop this one.
+    /// Stop this machine.
     Stop(usize),
 }
 
@@ -37,7 +37,7 @@ struct Machine {
     idle_since: Option<Duration>,
 }
 
-/// Which machines there are, start and stop.
+/// Decides which machines run, start and stop.
 #[derive(Clone, Debug)]
 pub struct WorkerScaling {
     kinds: Vec<WorkerKind>,
@@ -45,7 +45,7 @@ pub struct WorkerScaling {
 }
 
 impl WorkerScaling {
-    /// Begins with the initial machines of each kind.
+    /// Starts with the initial machines of each kind.
     pub fn new(kinds: &[WorkerKind]) -> Self {
         let mut scaling = WorkerScaling {
             kinds: kinds.to_vec(),
@@ -74,24 +74,24 @@ impl WorkerScaling {
         self.machines[machine].kind
     }
 
-    /// Returns the machines of a kind that are there or start.
+    /// Returns the number of running and starting machines of a kind.
     pub fn count(&self, kind: usize) -> u16 {
         let all = self.machines.iter();
         all.filter(|m| m.kind == kind && !m.stopped).count() as u16
     }
 
-    /// Notes that a machine is there.
+    /// Records that a machine has started.
     pub fn started(&mut self, machine: usize) {
         self.machines[machine].is_there = true;
     }
 
-    /// Begins a machine of a kind. Returns its number.
+    /// Starts a machine of a kind. Returns its number.
     pub fn start(&mut self, kind: usize) -> usize {
         self.push(kind, false)
     }
 
-    /// Decides which machines start: one of a kind at a time, where a policy lacks its devices,
-    /// where more than 80 % of them have an overloaded variant, or all of them an interfered one.
+    /// Decides which machines to start: one of a kind at a time, if a policy lacks its devices, if
+    /// more than 80 % of them have an overloaded variant, or if all have an interfered one.
     pub(super) fn starts(
         &self,
         lacking: &[DeviceKindIndex],
@@ -119,8 +119,8 @@ impl WorkerScaling {
         steps
     }
 
-    /// Decides which machines stop: those beyond the initial ones that had no instance for half a
-    /// minute, the youngest first.
+    /// Decides which machines to stop: those beyond the initial ones without instances for half a
+    /// minute, the newest first.
     pub(super) fn stops(
         &mut self,
         now: Duration,

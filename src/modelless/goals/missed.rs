@@ -1,4 +1,4 @@
-//! Which goals an answer misses, and by how much.
+//! The goals that an answer misses, and by how much.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use super::QueryGoals;
 use crate::quantities::{Accuracy, COST_QUERIES, QueryCost, significant};
 
-/// Which goals an answer misses, and by how much. `None` is a goal that is met.
+/// The goals that an answer misses, and by how much. `None` is a goal that is met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MissedGoals {
-    /// How much accuracy there is too little, as a fraction of queries.
+    /// The missing accuracy, as a fraction of queries.
     pub accuracy: Option<f64>,
-    /// How much too late the answer is.
+    /// The delay of the answer beyond the goal.
     pub latency: Option<Duration>,
-    /// How much too dear the query is.
+    /// The cost of the query beyond the goal.
     pub cost: Option<f64>,
 }
 
 impl MissedGoals {
-    /// Compares what an answer has with what was asked for.
+    /// Compares the properties of an answer with the goals.
     pub fn of(goals: &QueryGoals, accuracy: Accuracy, finish: Duration, cost: QueryCost) -> Self {
         let above = |value: f64| (value > 0.0).then_some(value);
         let late = |goal: Duration| finish.checked_sub(goal).filter(|by| !by.is_zero());
@@ -31,13 +31,13 @@ impl MissedGoals {
         }
     }
 
-    /// Whether every goal is met.
+    /// Returns whether every goal is met.
     pub fn is_none(&self) -> bool {
         *self == MissedGoals::default()
     }
 
-    /// Returns how far the answer is from the goals: the sum of the misses, each as a part of its
-    /// goal.
+    /// Returns the distance of the answer from the goals: the sum of the misses relative to the
+    /// goals.
     pub fn distance(&self, goals: &QueryGoals) -> f64 {
         let part = |miss: Option<f64>, goal: Option<f64>| match (miss, goal) {
             (Some(miss), Some(goal)) => miss / goal.max(f64::MIN_POSITIVE),
@@ -51,7 +51,7 @@ impl MissedGoals {
 }
 
 impl MissedGoals {
-    /// Returns each goal that is missed in words, such as `0.30 points less accurate`.
+    /// Returns the missed goals in words, such as `0.30 points less accurate`.
     pub fn in_words(&self) -> Vec<String> {
         let latency = self.latency.map(|by| 1e3 * by.as_secs_f64());
         let words = [
@@ -71,7 +71,7 @@ impl MissedGoals {
     }
 }
 
-/// `0.30 points less accurate, 12.1 ms too late`; `none` where every goal is met.
+/// Writes `0.30 points less accurate, 12.1 ms too late`, or `none` if every goal is met.
 impl fmt::Display for MissedGoals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_none() {

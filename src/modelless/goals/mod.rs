@@ -1,4 +1,4 @@
-//! The goals of a query: how accurate, how soon, at what cost.
+//! The goals of a query: accuracy, latency and cost.
 
 mod missed;
 
@@ -12,14 +12,14 @@ pub use missed::MissedGoals;
 use crate::quantities::{Accuracy, QueryCost};
 use crate::variants::{ModelIndex, Variant};
 
-/// Which of the variants that meet all goals answers.
+/// The preference among the variants that meet all goals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChoicePreference {
-    /// The one whose query costs least.
+    /// The variant with the lowest cost per query.
     #[default]
     Cheapest,
-    /// The most accurate one.
+    /// The most accurate variant.
     MostAccurate,
 }
 
@@ -27,20 +27,20 @@ pub enum ChoicePreference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueryGoals {
-    /// The least accuracy.
+    /// The minimum accuracy.
     pub accuracy: Option<Accuracy>,
-    /// The longest time from the query to its answer.
+    /// The maximum time from the query to its answer.
     pub latency: Option<LatencyGoal>,
-    /// The most that the query may cost.
+    /// The maximum cost of the query.
     pub max_cost: Option<QueryCost>,
-    /// The one ensemble or model of the task that may answer.
+    /// The ensemble or model of the task that must answer.
     pub model: Option<ModelIndex>,
-    /// Which of the variants that meet all this answers.
+    /// The preference among the variants that meet all goals.
     pub prefer: ChoicePreference,
 }
 
 impl QueryGoals {
-    /// Whether a variant meets all goals but that of latency, which depends on what waits for it.
+    /// Returns whether a variant meets all goals except latency, which depends on its queue.
     pub fn allows(&self, variant: &Variant) -> bool {
         self.accuracy.is_none_or(|a| variant.accuracy.value() >= a)
             && self.max_cost.is_none_or(|c| variant.query_cost() <= c)
@@ -48,12 +48,12 @@ impl QueryGoals {
     }
 }
 
-/// The longest time from a query to its answer: more than nothing.
+/// The maximum time from a query to its answer, more than zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Duration", into = "Duration")]
 pub struct LatencyGoal(Duration);
 
-/// A time in which nothing can be answered.
+/// A time that is not a valid latency goal.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("latency: expected more than 0 and at most a day, found {0:?}")]
 pub struct LatencyGoalError(pub Duration);
@@ -69,10 +69,10 @@ impl LatencyGoal {
     /// The longest goal.
     pub const MOST: LatencyGoal = LatencyGoal(Duration::from_secs(86_400));
 
-    /// Takes a time that something can be answered in.
+    /// Creates a latency goal.
     ///
     /// # Errors
-    /// The time is 0 or more than a day.
+    /// Returns an error if the time is 0 or more than a day.
     pub fn new(latency: Duration) -> Result<Self, LatencyGoalError> {
         match !latency.is_zero() && latency <= Self::MOST.0 {
             true => Ok(LatencyGoal(latency)),

@@ -1,4 +1,4 @@
-//! One offline job, from its first row to its last.
+//! The state of an offline job.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use thiserror::Error;
 use super::outlook::{DeviceOutlook, JobRules, JobWait};
 use crate::variants::Variant;
 
-/// The most rows of several batches that run together.
+/// The maximum number of rows in batches that run together.
 const MOST_TOGETHER: u32 = 512;
 
-/// How far a job is: what has to be kept for it to go on after a restart.
+/// The progress of a job, saved to continue it after a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobProgress {
-    /// All its rows.
+    /// The number of rows.
     pub rows: u64,
-    /// The rows from the first on whose answers were written.
+    /// The number of rows with written answers, from the first row on.
     pub written: u64,
 }
 
@@ -26,34 +26,34 @@ pub struct JobProgress {
 pub struct JobBatch {
     /// The rows.
     pub rows: Range<u64>,
-    /// When their answers are expected.
+    /// The expected time of their answers.
     pub expected_end: Duration,
 }
 
-/// The next thing that a job does on a device.
+/// The next step of a job on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobStep {
-    /// Runs these rows.
+    /// Run these rows.
     Run(JobBatch),
-    /// Waits.
+    /// Wait.
     Wait(JobWait),
-    /// Nothing: all its rows run or were written.
+    /// Nothing to do: all rows are running or written.
     Nothing,
 }
 
-/// Something that a job cannot be told.
+/// An invalid operation on a job.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobError {
-    /// More rows were written than there are.
+    /// More rows were written than the job has.
     #[error("expected at most {rows} written rows, found {written}")]
     Progress {
-        /// All rows.
+        /// The number of rows.
         rows: u64,
-        /// Those said to be written.
+        /// The number of written rows.
         written: u64,
     },
-    /// Rows that do not run.
+    /// The rows are not running.
     #[error("rows {0:?} are not running")]
     NotRunning(Range<u64>),
 }
@@ -68,8 +68,8 @@ impl JobError {
     }
 }
 
-/// A job: which of its rows run, wait and are written. Its output is written in order, so that a
-/// file that was begun holds whole rows from the first on.
+/// A job: its running, waiting and written rows. Its output is written in order, so that an
+/// incomplete file has complete rows from the first on.
 #[derive(Clone, Debug)]
 pub struct OfflineJob {
     rules: JobRules,
@@ -77,18 +77,18 @@ pub struct OfflineJob {
     written: u64,
     /// The first row that never ran.
     next: u64,
-    /// Rows that ran and failed, to run again.
+    /// Failed rows that are to run again.
     failed: Vec<Range<u64>>,
     running: Vec<Range<u64>>,
-    /// Rows that are done and wait for earlier ones.
+    /// Finished rows that wait for earlier ones.
     done: Vec<Range<u64>>,
 }
 
 impl OfflineJob {
-    /// Begins a job, or goes on with one after its rows that were written.
+    /// Starts a job, or continues one after its written rows.
     ///
     /// # Errors
-    /// More were written than there are.
+    /// Returns an error if more rows were written than the job has.
     pub fn new(rules: JobRules, progress: JobProgress) -> Result<Self, JobError> {
         let JobProgress { rows, written } = progress;
         if written > rows {
@@ -105,7 +105,7 @@ impl OfflineJob {
         })
     }
 
-    /// Returns how far it is.
+    /// Returns the progress.
     pub fn progress(&self) -> JobProgress {
         JobProgress {
             rows: self.rows,
@@ -113,13 +113,14 @@ impl OfflineJob {
         }
     }
 
-    /// Whether every row was written.
+    /// Returns whether every row was written.
     pub fn is_finished(&self) -> bool {
         self.written == self.rows
     }
 
-    /// Decides what runs next by an instance that is free. It takes the largest batch that leaves
-    /// every deadline intact, of the variant's size and its halves, or several where none is at stake.
+    /// Decides the next step on a free instance. It takes the largest batch that keeps every
+    /// deadline, from the variant's batch size and its halves, or several batches if no deadline is
+    /// affected.
     pub fn next(&mut self, now: Duration, variant: &Variant, outlook: &DeviceOutlook) -> JobStep {
         let Some(rows) = self.ready() else {
             return JobStep::Nothing;
@@ -144,7 +145,7 @@ impl OfflineJob {
         JobStep::Wait(JobWait::Deadline)
     }
 
-    /// Returns rows that wait: failed ones first.
+    /// Returns waiting rows, failed ones first.
     fn ready(&self) -> Option<Range<u64>> {
         let rest = (self.next < self.rows).then_some(self.next..self.rows);
         self.failed.last().cloned().or(rest)
@@ -161,10 +162,10 @@ impl OfflineJob {
         JobBatch { rows, expected_end }
     }
 
-    /// Takes the end of a batch. Returns the rows whose answers can be written now.
+    /// Records the end of a batch. Returns the rows whose answers can be written now.
     ///
     /// # Errors
-    /// The rows do not run.
+    /// Returns an error if the rows are not running.
     pub fn finished(&mut self, rows: &Range<u64>) -> Result<Range<u64>, JobError> {
         self.end(rows)?;
         self.done.push(rows.clone());
@@ -175,10 +176,10 @@ impl OfflineJob {
         Ok(first..self.written)
     }
 
-    /// Takes a batch that came to nothing: its rows run again.
+    /// Records a failed batch, whose rows run again.
     ///
     /// # Errors
-    /// The rows do not run.
+    /// Returns an error if the rows are not running.
     pub fn failed(&mut self, rows: &Range<u64>) -> Result<(), JobError> {
         self.end(rows)?;
         self.failed.push(rows.clone());

@@ -1,4 +1,4 @@
-//! Offline jobs: many rows without a deadline, in the gaps that queries leave.
+//! Offline jobs: many rows without a deadline, run in the gaps between queries.
 
 mod job;
 mod outlook;

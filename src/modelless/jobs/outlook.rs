@@ -1,18 +1,18 @@
-//! Whether a device has time for a batch that nobody waits for.
+//! Decides whether a device has time for an offline batch.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// When offline batches may run.
+/// The rules for offline batches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRules {
-    /// The part of a device's time taken by queries from which on offline batches wait (INFaaS
-    /// §5: 0.4).
+    /// The share of a device's time used by queries from which offline batches wait (INFaaS §5:
+    /// 0.4).
     pub utilisation: f64,
-    /// Where no query waits for them, so many batches run together that they take this time: whoever
-    /// asks for them has less to do. One at least does, however long it takes.
+    /// The total time of batches that run together if no query waits for them, which reduces the
+    /// number of requests. At least one batch runs, however long it takes.
     pub together: Duration,
 }
 
@@ -25,27 +25,27 @@ impl Default for JobRules {
     }
 }
 
-/// The work that a device has for queries.
+/// The work of a device for queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceOutlook {
-    /// The part of its time that queries took lately.
+    /// The share of its time that queries used lately.
     pub utilisation: f64,
-    /// Whether a variant on it is interfered with.
+    /// Whether a variant on it suffers interference.
     pub interfered: bool,
-    /// The time at which it has to be free for the queries that wait for it, or `None` where none
-    /// does. [`latest_start`] works it out.
+    /// The time at which it must be free for the waiting queries, or `None` without any.
+    /// [`latest_start`] computes it.
     pub needed_at: Option<Duration>,
-    /// How long a query that arrives now could wait and still be answered in time, or `None` where
-    /// no query waits for this batch.
+    /// The time that a query arriving now could wait and still be answered in time, or `None` if no
+    /// query waits for this batch.
     pub spare: Option<Duration>,
 }
 
-/// Why an offline batch waits.
+/// The reason why an offline batch waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobWait {
-    /// Queries take too much of the device's time.
+    /// Queries use too much of the device's time.
     Busy,
-    /// A variant on the device is interfered with.
+    /// A variant on the device suffers interference.
     Interfered,
     /// It would end too late for a query.
     Deadline,
@@ -62,7 +62,7 @@ impl fmt::Display for JobWait {
 }
 
 impl JobRules {
-    /// Returns how many batches that take `latency` each run together.
+    /// Returns the number of batches of `latency` each that run together.
     pub(super) fn batches(&self, outlook: &DeviceOutlook, latency: Duration) -> u32 {
         let together = self.together.as_nanos() / latency.as_nanos().max(1);
         match outlook.is_free() {
@@ -71,7 +71,7 @@ impl JobRules {
         }
     }
 
-    /// Returns why nothing may start on a device now, however short.
+    /// Returns the reason why no batch may start on a device now, whatever its length.
     pub(super) fn wait(&self, outlook: &DeviceOutlook) -> Option<JobWait> {
         match outlook.interfered {
             true => Some(JobWait::Interfered),
@@ -82,21 +82,21 @@ impl JobRules {
 }
 
 impl DeviceOutlook {
-    /// Whether no query waits for what runs.
+    /// Returns whether no query waits for the batch.
     fn is_free(&self) -> bool {
         self.needed_at.is_none() && self.spare.is_none()
     }
 
-    /// Whether a batch that takes `latency` from `now` on leaves every deadline intact.
+    /// Returns whether a batch of `latency` from `now` on keeps every deadline.
     pub(super) fn leaves_intact(&self, now: Duration, latency: Duration) -> bool {
         self.needed_at.is_none_or(|needed| now + latency <= needed)
             && self.spare.is_none_or(|spare| latency <= spare)
     }
 }
 
-/// Returns the latest time at which a device has to begin with the queries that wait for it, so
-/// that each is answered by its deadline, or `None` where none has one. It serves them one after
-/// another in this order; each is a deadline and the time that it takes.
+/// Returns the latest time at which a device must start its waiting queries so that each is
+/// answered by its deadline, or `None` without deadlines. The device serves them one after another
+/// in this order; each has a deadline and a duration.
 pub fn latest_start(
     waiting: impl IntoIterator<Item = (Option<Duration>, Duration)>,
 ) -> Option<Duration> {

@@ -1,34 +1,34 @@
-//! Instances on devices, with what they leave free.
+//! Instances on devices, and the free room.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::variants::{DeviceKindIndex, DeviceSharing, VariantCatalog, VariantIndex};
 
-/// The place of a device among those of a machine or fleet.
+/// The index of a device within a machine or fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DeviceSlot(pub u16);
 
-/// Instances of a variant that come to a device, or leave it where they are negative.
+/// Instances of a variant added to a device, or removed if negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceChange {
     /// The variant.
     pub variant: VariantIndex,
     /// The device.
     pub device: DeviceSlot,
-    /// How many come, or leave.
+    /// The number of instances added or removed.
     pub instances: i32,
 }
 
-/// A change of instances that cannot be.
+/// An impossible change of instances.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlacementError {
-    /// Another kind of device, or no room.
+    /// The device has another kind, or no room.
     #[error("variant {0:?} does not fit on device {1:?}")]
     DoesNotFit(VariantIndex, DeviceSlot),
-    /// There are fewer.
+    /// The device has fewer instances.
     #[error("device {1:?} has fewer instances of variant {0:?} than are removed")]
     NotThere(VariantIndex, DeviceSlot),
 }
@@ -43,7 +43,7 @@ impl PlacementError {
     }
 }
 
-/// Instances on devices. No device holds more than its shares and its memory.
+/// Instances on devices. No device has more than its shares and its memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostedInstances {
     /// `[devices]`.
@@ -54,18 +54,18 @@ pub struct HostedInstances {
     totals: Vec<u32>,
 }
 
-/// The room that is left on a device.
+/// The free room of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct DeviceRoom {
     kind: DeviceKindIndex,
     thousandths: u16,
     memory: u64,
-    /// Whether it takes instances: one that is on its way out does not.
+    /// Whether it accepts instances: a device being removed does not.
     open: bool,
 }
 
 impl HostedInstances {
-    /// Returns devices of these kinds without instances.
+    /// Creates devices of these kinds without instances.
     pub fn new(catalog: &VariantCatalog, devices: &[DeviceKindIndex]) -> Self {
         let mut hosted = HostedInstances {
             rooms: Vec::new(),
@@ -78,7 +78,8 @@ impl HostedInstances {
         hosted
     }
 
-    /// Adds a device. Returns its place. One of a kind that the catalogue does not know holds nothing.
+    /// Adds a device. Returns its slot. A device of a kind that is not in the catalogue accepts no
+    /// instances.
     pub fn push_device(&mut self, catalog: &VariantCatalog, kind: DeviceKindIndex) -> DeviceSlot {
         let priced = catalog.devices().get(usize::from(kind.0));
         self.rooms.push(DeviceRoom {
@@ -91,12 +92,12 @@ impl HostedInstances {
         DeviceSlot((self.rooms.len() - 1) as u16)
     }
 
-    /// Says whether a device takes more instances.
+    /// Sets whether a device accepts more instances.
     pub fn set_open(&mut self, device: DeviceSlot, open: bool) {
         self.rooms[usize::from(device.0)].open = open;
     }
 
-    /// Whether a device takes more instances.
+    /// Returns whether a device accepts more instances.
     pub fn is_open(&self, device: DeviceSlot) -> bool {
         self.rooms[usize::from(device.0)].open
     }
@@ -111,7 +112,7 @@ impl HostedInstances {
         self.rooms[usize::from(device.0)].kind
     }
 
-    /// Returns the thousandths of a device that are free.
+    /// Returns the free thousandths of a device.
     pub fn free_share(&self, device: DeviceSlot) -> u16 {
         self.rooms[usize::from(device.0)].thousandths
     }
@@ -138,14 +139,14 @@ impl HostedInstances {
         counts.map(|(at, count)| (VariantIndex(at as u32), *count))
     }
 
-    /// Returns the variants that have instances.
+    /// Returns the variants with instances.
     pub fn running(&self) -> impl Iterator<Item = (VariantIndex, u32)> {
         let totals = self.totals.iter().enumerate().filter(|(_, n)| **n > 0);
         totals.map(|(at, count)| (VariantIndex(at as u32), *count))
     }
 
-    /// Whether an instance fits on a device beside those that are there. Where no time is reserved a
-    /// second one would do nothing.
+    /// Returns whether one more instance fits on a device. Without reserved time, a second instance
+    /// would have no effect.
     pub fn fits(&self, catalog: &VariantCatalog, index: VariantIndex, device: DeviceSlot) -> bool {
         let room = &self.rooms[usize::from(device.0)];
         let variant = catalog.variant(index);
@@ -158,8 +159,8 @@ impl HostedInstances {
             && self.memory(catalog, index, device) <= room.memory
     }
 
-    /// Returns the memory of one more instance: none where it takes turns with others of its variant,
-    /// which are the same weights.
+    /// Returns the memory of one more instance: 0 if it takes turns with other instances of its
+    /// variant, which share their weights.
     fn memory(&self, catalog: &VariantCatalog, index: VariantIndex, device: DeviceSlot) -> u64 {
         let profile = &catalog.variant(index).profile;
         match profile.sharing.takes_turns() && self.on(index, device) > 0 {
@@ -171,7 +172,7 @@ impl HostedInstances {
     /// Adds an instance.
     ///
     /// # Errors
-    /// It does not fit.
+    /// Returns an error if it does not fit.
     pub fn add(
         &mut self,
         catalog: &VariantCatalog,
@@ -195,7 +196,7 @@ impl HostedInstances {
     /// Removes an instance.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns an error if there is none.
     pub fn remove(
         &mut self,
         catalog: &VariantCatalog,
@@ -215,10 +216,10 @@ impl HostedInstances {
         Ok(())
     }
 
-    /// Applies changes, those that leave first.
+    /// Applies changes, removals first.
     ///
     /// # Errors
-    /// One cannot be; those before it are applied.
+    /// Returns an error if a change is impossible; the changes before it are applied.
     pub fn apply(
         &mut self,
         catalog: &VariantCatalog,
@@ -237,7 +238,7 @@ impl HostedInstances {
         Ok(())
     }
 
-    /// Returns the changes that make these instances of `before`, which has the same devices.
+    /// Returns the changes from `before`, which has the same devices, to these instances.
     pub fn changes_from(&self, before: &HostedInstances) -> Vec<InstanceChange> {
         let each = self.counts.iter().zip(&before.counts).enumerate();
         let changed = each.filter(|(_, (now, before))| now != before);
@@ -249,15 +250,15 @@ impl HostedInstances {
         changes.collect()
     }
 
-    /// Returns the cost of all instances, in money a second.
+    /// Returns the cost of all instances, in money per second.
     pub fn cost(&self, catalog: &VariantCatalog) -> f64 {
         let each = self.running();
         each.map(|(v, n)| catalog.variant(v).profile.cost.get() * f64::from(n))
             .sum()
     }
 
-    /// Returns the device where an instance fits best: one that has the variant already, else the
-    /// one that is left with the least room.
+    /// Returns the device where an instance fits best: one that already has the variant, else the
+    /// one with the least room left.
     pub fn best_fit(&self, catalog: &VariantCatalog, index: VariantIndex) -> Option<DeviceSlot> {
         let fitting = self
             .devices()

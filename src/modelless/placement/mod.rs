@@ -1,4 +1,4 @@
-//! Which instances lie on which devices, and what fits there.
+//! The instances on devices, and the room for more.
 
 mod hosted;
 

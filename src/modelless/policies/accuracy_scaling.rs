@@ -1,8 +1,8 @@
-//! Accuracy given up before requests: after Proteus (ASPLOS 2024).
+//! Reduces accuracy before refusing requests: after Proteus (ASPLOS 2024).
 //!
-//! Devices are there and paid for. As many queries as possible are served, and of all ways to do
-//! so the one with the most right answers is taken. The programme is that without symmetries: how
-//! many instances of each variant on each kind of device, and the flows to them.
+//! The number of devices is fixed. The policy serves the most queries, and among the ways to do so
+//! it takes the one with the most correct answers. The program is Proteus's without symmetries: the
+//! number of instances of each variant on each kind of device, and the flows to them.
 
 use super::decision::PolicyDecision;
 use super::policy::Policy;
@@ -11,11 +11,11 @@ use super::scaling::decision_of;
 use super::situation::{SLACK, Situation, TaskDemand};
 use crate::quantities::QueryCost;
 
-/// How much more than a right answer any answer is worth. A query that is lost outweighs all the
-/// accuracy that could be gained by the others.
+/// The worth of any answer relative to a correct one. A lost query outweighs all accuracy that the
+/// others could gain.
 const ANY_ANSWER: f64 = 1e3;
 
-/// Serves all it can, as accurately as it can, on the devices that there are.
+/// Serves the most queries, as accurately as possible, on the existing devices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AccuracyScaling;
 
@@ -34,7 +34,7 @@ impl Policy for AccuracyScaling {
             waits: false,
         };
         let worth = QueryCost::new(ANY_ANSWER).unwrap_or(QueryCost::FREE);
-        // Accuracy is the objective, no goal.
+        // Accuracy is the objective, not a goal.
         let without = |demand: &TaskDemand| {
             let mut demand = demand.clone();
             demand.goals.accuracy = None;

@@ -1,27 +1,26 @@
-//! The cheapest instances that serve a rate: INFaaS's integer programme for one application and
-//! devices without end (§4.2.1), solved exactly.
+//! The cheapest instances that serve a rate: INFaaS's integer program for one application and
+//! unlimited devices (§4.2.1), solved exactly.
 
-/// Something of which whole numbers are taken.
+/// An item that can be taken in whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoverItem {
-    /// The queries that one serves a second; above 0.
+    /// The rate of one item in queries per second; above 0.
     pub rate: f64,
-    /// The cost of one; not below 0.
+    /// The cost of one item; not below 0.
     pub cost: f64,
-    /// The most of it that there is.
+    /// The available number of items.
     pub most: u32,
 }
 
-/// Combinations that are looked at before the search stops with the best of them. Programmes of
+/// The number of combinations after which the search stops with the best one found. Programs with
 /// seven variants take a few hundred.
 const NODES: u32 = 200_000;
 
-/// Returns how many of each item serve `rate` at the least cost, of equally dear ones with the
-/// fewest items, or `None` where all together do not.
+/// Returns the numbers of items that serve `rate` at the lowest cost, with the fewest items among
+/// equally expensive combinations, or `None` if all items together are not enough.
 ///
-/// Branch and bound: items are taken from the cheapest rate to the dearest, each as often as is
-/// still of use, and a branch is left where even parts of the cheapest item that is left would cost
-/// too much.
+/// Branch and bound: items are taken from the cheapest rate to the most expensive, each as often as
+/// useful. A branch is pruned if even fractions of the cheapest remaining item would cost too much.
 pub fn cheapest_cover(items: &[CoverItem], rate: f64) -> Option<Vec<u32>> {
     let mut order: Vec<usize> = (0..items.len()).collect();
     let price = |at: &usize| items[*at].cost / items[*at].rate;
@@ -44,14 +43,14 @@ pub fn cheapest_cover(items: &[CoverItem], rate: f64) -> Option<Vec<u32>> {
 struct CoverSearch {
     items: Vec<CoverItem>,
     taken: Vec<u32>,
-    /// Cost, number of items, and how many of each.
+    /// The cost, the number of items, and the number of each.
     best: Option<(f64, u32, Vec<u32>)>,
     nodes: u32,
 }
 
 impl CoverSearch {
     fn branch(&mut self, at: usize, left: f64, cost: f64) {
-        // A rate that rounding left over is none.
+        // A rate left over by rounding counts as zero.
         if left <= 1e-9 {
             return self.offer(cost);
         }

@@ -1,4 +1,4 @@
-//! A policy's decision: what is done, what was considered, and why not that.
+//! A policy's decision: the changes, and the considered actions with their outcomes.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,64 +6,64 @@ use std::time::Duration;
 use crate::placement::InstanceChange;
 use crate::variants::{DeviceKindIndex, TaskIndex, VariantIndex};
 
-/// The decision of a policy at one moment.
+/// The decision of a policy at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyDecision {
-    /// The instances that come and leave.
+    /// The instances to add and remove.
     pub changes: Vec<InstanceChange>,
-    /// All that was considered, with its outcome.
+    /// All considered actions with their outcomes.
     pub considered: Vec<ConsideredAction>,
-    /// The kinds of devices on which something found no room, each as often as it did.
+    /// The kinds of devices without room for an instance, once for each such instance.
     pub lacking: Vec<DeviceKindIndex>,
 }
 
-/// Something that could be done for a task.
+/// An action for a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScalingAction {
-    /// Leave all as it is.
+    /// Change nothing.
     Keep,
-    /// Load more instances of a variant that runs.
+    /// Load more instances of a running variant.
     Replicate(VariantIndex, u32),
-    /// Load instances of a variant that does not run, in place of others or beside them.
+    /// Load instances of another variant, in place of others or in addition to them.
     Switch(VariantIndex, u32),
     /// Unload instances.
     Remove(VariantIndex, u32),
-    /// Move an instance that is interfered with.
+    /// Move an instance that suffers interference.
     Move(VariantIndex),
 }
 
-/// Why something was done, or was not.
+/// The outcome of a considered action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ActionOutcome {
-    /// It is done.
+    /// The action is taken.
     Taken,
-    /// Something else has a lower cost, or a higher value.
+    /// Another action has a lower cost or a higher value.
     Beaten,
-    /// Its instances find no room.
+    /// There is no room for its instances.
     NoRoom,
-    /// It would have to wait until then.
+    /// The action has to wait until this time.
     HoldOff(Duration),
-    /// The instances that are left would not have the headroom.
+    /// The remaining instances would not have the required headroom.
     TooLittleLeft,
-    /// It was done and taken back; not again before then.
+    /// The action was rolled back; it is not repeated before this time.
     TakenBack(Duration),
 }
 
-/// Something that a policy considered.
+/// A considered action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConsideredAction {
     /// The task.
     pub task: TaskIndex,
     /// The action.
     pub action: ScalingAction,
-    /// The cost by the policy's own measure; what it is of is the policy's to say.
+    /// The cost in the policy's own measure.
     pub cost: f64,
-    /// Whether it is done, or why not.
+    /// The outcome.
     pub outcome: ActionOutcome,
 }
 
 impl PolicyDecision {
-    /// Notes something that was considered.
+    /// Records a considered action.
     pub(super) fn consider(
         &mut self,
         task: TaskIndex,
@@ -79,7 +79,7 @@ impl PolicyDecision {
         });
     }
 
-    /// Returns what was considered and not done.
+    /// Returns the considered actions that were not taken.
     pub fn rejected(&self) -> impl Iterator<Item = &ConsideredAction> {
         let all = self.considered.iter();
         all.filter(|c| c.outcome != ActionOutcome::Taken)

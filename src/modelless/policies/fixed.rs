@@ -1,4 +1,4 @@
-//! A fixed number of instances: INFaaS's baseline of systems that load what they are told to.
+//! A fixed number of instances: INFaaS's baseline for systems with manual loading.
 
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::policy::Policy;

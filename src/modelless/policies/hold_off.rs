@@ -1,4 +1,4 @@
-//! How long something has to be superfluous before it is unloaded.
+//! The time for which an instance must be superfluous before it is unloaded.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 use super::situation::Situation;
 use crate::variants::VariantIndex;
 
-/// Since when variants have an instance too many.
+/// The times since when variants have a superfluous instance.
 ///
-/// One is unloaded after its loading time (INFaaS §4.2.2), to have it back would take as long, and
-/// not before the least hold-off.
+/// It is unloaded after its loading time (INFaaS §4.2.2), since restoring it would take as long,
+/// and not before the minimum hold-off.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HoldOffs(BTreeMap<VariantIndex, Duration>);
 
 impl HoldOffs {
-    /// Notes that a variant has an instance too many. Returns the time from which on it may go, or
-    /// `None` where that has come.
+    /// Records that a variant has a superfluous instance. Returns the time from which it may be
+    /// unloaded, or `None` if that time has come.
     pub(super) fn superfluous(
         &mut self,
         situation: &Situation<'_>,
@@ -28,12 +28,12 @@ impl HoldOffs {
         if now < from {
             return Some(from);
         }
-        // The next one waits by itself.
+        // The next instance waits for its own hold-off.
         self.0.remove(&variant);
         None
     }
 
-    /// Notes that a variant needs all its instances.
+    /// Records that a variant needs all its instances.
     pub(super) fn needed(&mut self, variant: VariantIndex) {
         self.0.remove(&variant);
     }

@@ -1,4 +1,4 @@
-//! More and fewer instances of the variant that a developer chose: INFaaS's second baseline, after
+//! Scales the instances of the developer's chosen variant: INFaaS's second baseline, after
 //! SageMaker and AI Platform.
 
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
@@ -8,7 +8,7 @@ use super::scaling::{Draft, instances_for};
 use super::situation::{SLACK, Situation, TaskDemand};
 use crate::variants::VariantIndex;
 
-/// Replicates the one variant of each task that runs, and never another.
+/// Scales the running variant of each task, and never loads another.
 #[derive(Clone, Debug, Default)]
 pub struct IndividualScaling {
     hold_offs: HoldOffs,

@@ -1,5 +1,5 @@
 //! INFaaS's greedy heuristic (§4.2.2): replicate, upgrade or downgrade, whichever costs least by
-//! the objective of its integer programme (§4.2.1), the sum of δ × (C + λ × T_load).
+//! the objective of its integer program (§4.2.1), the sum of δ × (C + λ × T_load).
 
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::hold_off::HoldOffs;
@@ -11,14 +11,14 @@ use crate::variants::{Variant, VariantIndex};
 /// Scales each task by the cheapest of replicating and switching variants.
 #[derive(Clone, Debug)]
 pub struct InfaasGreedy {
-    /// λ: the money a second that a second of loading counts as.
+    /// λ: the cost per second for each second of loading.
     pub lambda: f64,
     hold_offs: HoldOffs,
 }
 
 impl InfaasGreedy {
-    /// Takes λ, the money a second that a second of loading counts as. The paper leaves its value
-    /// open: large where the load is hard to predict.
+    /// Creates the policy with λ, the cost per second for each second of loading. The paper does
+    /// not give its value: large if the load is hard to predict.
     pub fn new(lambda: f64) -> Self {
         InfaasGreedy {
             lambda,
@@ -53,8 +53,8 @@ impl Policy for InfaasGreedy {
 }
 
 impl InfaasGreedy {
-    /// Considers each variant alone for what is missing, and takes the cheapest that finds room;
-    /// where none does, as much of the cheapest as there is room for.
+    /// Considers each variant for the missing capacity and takes the cheapest one with room. If no
+    /// variant has room, it takes the possible part of the cheapest.
     fn scale_up(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, load: f64) {
         let situation = draft.situation;
         let missing = load - situation.capacity(demand);
@@ -84,8 +84,8 @@ impl InfaasGreedy {
         }
     }
 
-    /// Takes away one instance, or loads a cheaper variant in place of all of one, once what is left
-    /// has had the headroom for as long as the variant takes to load.
+    /// Removes one instance, or replaces all instances of a variant by a cheaper one, once the rest
+    /// has had the headroom for the variant's loading time.
     fn scale_down(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, load: f64) {
         let situation = draft.situation;
         if situation.is_loading(demand.task) {
@@ -95,7 +95,7 @@ impl InfaasGreedy {
         let capacity = situation.capacity(demand);
         let running = situation.suiting(demand);
         let running = running.filter(|(index, _)| situation.hosted.total(*index) > 0);
-        // The dearest first.
+        // The most expensive first.
         let mut running: Vec<_> = running.collect();
         running.sort_by(|(_, a), (_, b)| b.profile.cost.get().total_cmp(&a.profile.cost.get()));
         for (index, variant) in running {
@@ -135,9 +135,9 @@ impl InfaasGreedy {
         }
     }
 
-    /// Returns the cheapest other variant that serves the load in place of one instance, where it
-    /// costs less than that. The instance itself goes once the other one has been loaded: then what
-    /// is left has the headroom.
+    /// Returns the cheapest other variant that serves the load in place of one instance, if it
+    /// costs less. The instance itself is removed once the other one is loaded and leaves the
+    /// headroom.
     fn downgrade(
         &self,
         draft: &Draft<'_>,

@@ -1,7 +1,7 @@
-//! INFaaS as its published code has it: by loading time alone, with the constants of the code.
+//! INFaaS according to its published code: by loading time only, with the constants of the code.
 //!
-//! The objective of the paper with λ beyond all bounds. Loading times are in milliseconds, rates in
-//! queries a second, as there.
+//! This is the objective of the paper with an unlimited λ. As in the code, loading times are in
+//! milliseconds, rates in queries per second.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::scaling::Draft;
 use super::situation::{Situation, TaskDemand};
 use crate::variants::{DeviceSharing, Variant, VariantIndex};
 
-/// The part of its saturation that a CPU instance is counted with.
+/// The share of its saturation that a CPU instance counts with.
 const CPU_HEADROOM: f64 = 0.95;
-/// The part by which a GPU instance's load grows for each millisecond of its loading.
+/// The relative growth of a GPU instance's load for each millisecond of its loading.
 const GPU_LOADING: f64 = 0.0002;
-/// How much more loading replication may take than an upgrade.
+/// The factor by which replication may load longer than an upgrade.
 const UPGRADE_FACTOR: f64 = 1.5;
-/// The votes in a row before an instance is taken away.
+/// The number of consecutive votes before an instance is removed.
 const CPU_VOTES: u32 = 10;
 const GPU_VOTES: u32 = 20;
 
-/// Scales each task as INFaaS's code does.
+/// Scales each task according to INFaaS's code.
 #[derive(Clone, Debug, Default)]
 pub struct InfaasCode {
     votes: BTreeMap<VariantIndex, u32>,
@@ -50,7 +50,7 @@ impl Policy for InfaasCode {
     }
 }
 
-/// Returns the instances that are missing, by the code's two formulas.
+/// Returns the number of missing instances, by the code's two formulas.
 fn missing(variant: &Variant, count: u32, rate: f64) -> u32 {
     let (one, all) = (
         variant.saturation().get(),
@@ -69,7 +69,7 @@ fn loading_millis(variant: &Variant, count: u32) -> f64 {
 }
 
 impl InfaasCode {
-    /// Loads the variant that is loaded soonest.
+    /// Loads the variant with the shortest loading time.
     fn begin(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand) {
         let situation = draft.situation;
         let suiting = situation.suiting(demand);
@@ -101,7 +101,7 @@ impl InfaasCode {
         self.votes.remove(&index);
     }
 
-    /// Returns the queries a second of one variant: its part of the demand by capacity.
+    /// Returns the rate of a variant in queries per second: its share of the demand by capacity.
     fn rate(&self, situation: &Situation<'_>, demand: &TaskDemand, index: VariantIndex) -> f64 {
         let variant = situation.catalog.variant(index);
         let own = f64::from(situation.hosted.total(index)) * variant.saturation().get();
@@ -114,8 +114,8 @@ impl InfaasCode {
         }
     }
 
-    /// Replicates, or loads the next variant of higher rate that finds room, where replicating loads
-    /// 1.5 × as long or finds none.
+    /// Replicates, or loads the next variant of higher rate with room if replicating takes 1.5 × as
+    /// long to load or has no room.
     fn scale_up(
         &mut self,
         draft: &mut Draft<'_>,
@@ -178,7 +178,7 @@ impl InfaasCode {
             DeviceSharing::Space => CPU_VOTES,
             DeviceSharing::Time | DeviceSharing::Unreserved => GPU_VOTES,
         };
-        // The last instance of a task stays.
+        // A task keeps its last instance.
         let last = draft
             .situation
             .suiting(demand)

@@ -7,19 +7,19 @@ use super::{
     Policy, PricedPlanning,
 };
 
-/// A policy, by the name that an operator chooses it by.
+/// A policy, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyChoice {
-    /// Instances as they are.
+    /// Instances never change.
     Static,
-    /// More and fewer of each variant that runs.
+    /// Scales each running variant.
     Individual,
-    /// INFaaS, as the paper has it.
+    /// INFaaS according to the paper.
     Infaas,
-    /// INFaaS, as its code has it.
+    /// INFaaS according to its code.
     InfaasCode,
-    /// Accuracy given up before requests.
+    /// Reduces accuracy before refusing requests.
     Accuracy,
     /// The plan with the highest value.
     #[default]
@@ -37,7 +37,7 @@ impl PolicyChoice {
         PolicyChoice::Divisi,
     ];
 
-    /// Returns the policy of a name.
+    /// Returns the policy with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|choice| choice.name() == name)
     }
@@ -47,7 +47,7 @@ impl PolicyChoice {
         self.policy().name()
     }
 
-    /// Returns the policy at its beginning, where `divisi` plans by an objective.
+    /// Creates the policy; `divisi` plans with the objective.
     pub fn by(self, objective: PlanObjective) -> Box<dyn Policy> {
         match self {
             PolicyChoice::Divisi => Box::new(PricedPlanning::new(objective)),
@@ -55,8 +55,8 @@ impl PolicyChoice {
         }
     }
 
-    /// Returns the policy at its beginning. `infaas` has a λ of 0.01 money a second for a second
-    /// of loading; the paper leaves it open.
+    /// Creates the policy. `infaas` has a λ of 0.01 per second for a second of loading, which the
+    /// paper does not give.
     pub fn policy(self) -> Box<dyn Policy> {
         match self {
             PolicyChoice::Static => Box::new(FixedReplicas),

@@ -1,8 +1,8 @@
-//! The slow loop: once a second, which variants run where.
+//! The slow loop: once a second, decides which variants run on which devices.
 //!
-//! A policy sees a [`Situation`] and returns a [`PolicyDecision`]: the changes of instances, all
-//! that it considered with what spoke against it, and the kinds of devices that it lacks. It moves
-//! nothing itself.
+//! A policy receives a [`Situation`] and returns a [`PolicyDecision`]: the changes of instances,
+//! all considered actions with their outcomes, and the missing kinds of devices. It does not apply
+//! the changes.
 
 mod accuracy_scaling;
 mod cover;

@@ -1,13 +1,13 @@
-//! The one trait of all policies.
+//! The trait of all policies.
 
 use super::decision::PolicyDecision;
 use super::situation::Situation;
 
-/// A way to decide which variants run where.
+/// Decides which variants run on which devices.
 pub trait Policy: Send {
-    /// Returns its name, as it is chosen by.
+    /// Returns its name.
     fn name(&self) -> &'static str;
 
-    /// Decides, at one moment. Moments rise from call to call.
+    /// Decides at one time. Times ascend from call to call.
     fn decide(&mut self, situation: &Situation<'_>) -> PolicyDecision;
 }

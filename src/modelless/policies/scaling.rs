@@ -1,4 +1,4 @@
-//! Steps that several policies take: instances placed, and taken away.
+//! Steps shared by policies: placing and removing instances.
 
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::situation::{Situation, TaskDemand};
@@ -6,7 +6,7 @@ use crate::placement::{HostedInstances, InstanceChange};
 use crate::states::VariantState;
 use crate::variants::VariantIndex;
 
-/// A decision as it grows: what would run after it.
+/// A decision in progress, with the instances after it.
 pub(super) struct Draft<'a> {
     pub(super) situation: &'a Situation<'a>,
     pub(super) hosted: HostedInstances,
@@ -22,13 +22,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns the changes that were drafted.
+    /// Returns the drafted changes.
     pub(super) fn finish(mut self) -> PolicyDecision {
         self.decision.changes = self.hosted.changes_from(self.situation.hosted);
         self.decision
     }
 
-    /// Places up to `count` instances where they fit best. Returns how many found room.
+    /// Places up to `count` instances where they fit best. Returns the number placed.
     pub(super) fn place(&mut self, variant: VariantIndex, count: u32) -> u32 {
         let catalog = self.situation.catalog;
         for placed in 0..count {
@@ -46,7 +46,7 @@ impl<'a> Draft<'a> {
         count
     }
 
-    /// Whether `count` instances find room.
+    /// Returns whether there is room for `count` instances.
     pub(super) fn has_room(&self, variant: VariantIndex, count: u32) -> bool {
         let catalog = self.situation.catalog;
         let mut trial = self.hosted.clone();
@@ -56,7 +56,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Takes one instance away, from the device where the variant has the fewest.
+    /// Removes an instance from the device with the fewest instances of the variant.
     pub(super) fn take_away(&mut self, variant: VariantIndex) {
         let devices = self
             .hosted
@@ -64,14 +64,14 @@ impl<'a> Draft<'a> {
             .filter(|d| self.hosted.on(variant, *d) > 0);
         let fewest = devices.min_by_key(|d| (self.hosted.on(variant, *d), *d));
         if let Some(device) = fewest {
-            // It is there, by the line above.
+            // The line above ensures that it exists.
             let removed = self.hosted.remove(self.situation.catalog, variant, device);
             debug_assert!(removed.is_ok());
         }
     }
 
-    /// Moves one instance of each variant that is interfered with to a device that does not have
-    /// the variant, where one has room (INFaaS §4.1).
+    /// Moves one instance of each variant with interference to a device without the variant, if one
+    /// has room (INFaaS §4.1).
     pub(super) fn mitigate(&mut self, demand: &TaskDemand) {
         let situation = self.situation;
         let interfered = situation.suiting(demand).map(|(index, _)| index);
@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Returns the changes as they are; for decisions that are made as a whole.
+/// Returns a decision with these changes, for policies that decide as a whole.
 pub(super) fn decision_of(changes: Vec<InstanceChange>) -> PolicyDecision {
     PolicyDecision {
         changes,
@@ -114,6 +114,6 @@ pub(super) fn decision_of(changes: Vec<InstanceChange>) -> PolicyDecision {
 
 /// Returns the number of instances of `rate` each that serve `load`.
 pub(super) fn instances_for(load: f64, rate: f64) -> u32 {
-    // The least power of ten above the rounding of sums of rates.
+    // The smallest power of ten above the rounding errors of sums of rates.
     (load / rate - 1e-9).ceil().max(0.0) as u32
 }

@@ -1,4 +1,4 @@
-//! All that a policy may decide by.
+//! The inputs of a policy's decision.
 
 use std::time::Duration;
 
@@ -8,43 +8,43 @@ use crate::quantities::{QueryCost, QueryRate};
 use crate::states::VariantState;
 use crate::variants::{TaskIndex, Variant, VariantCatalog, VariantIndex};
 
-/// The headroom that a policy keeps: capacity is at least the load times this (INFaaS §5, which
+/// The headroom of policies: capacity is at least the load times this factor (INFaaS §5, which
 /// swept 1.01 to 1.1).
 pub const SLACK: f64 = 1.05;
 
-/// Queries of one task with the same goals.
+/// Queries of a task with the same goals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskDemand {
     /// The task.
     pub task: TaskIndex,
     /// Their goals.
     pub goals: QueryGoals,
-    /// How many arrive.
+    /// The arrival rate.
     pub rate: QueryRate,
-    /// How many arrive in the mean over minutes.
+    /// The mean arrival rate over minutes.
     pub usual: QueryRate,
-    /// The part of the last queries that missed a goal.
+    /// The share of recent queries that missed a goal.
     pub missed: f64,
-    /// The money that an answer within its goals is worth.
+    /// The worth of an answer within its goals.
     pub worth: QueryCost,
 }
 
 impl TaskDemand {
-    /// Whether a variant meets the goals where it is not overloaded.
+    /// Returns whether a variant meets the goals when it is not overloaded.
     pub fn suits(&self, variant: &Variant) -> bool {
         let goals = &self.goals;
         goals.allows(variant) && goals.latency.is_none_or(|d| variant.p99() <= d.get())
     }
 }
 
-/// A variant as it is seen now.
+/// The observed state of a variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WatchedVariant {
     /// Its state.
     pub state: VariantState,
-    /// The queries that it answers a second.
+    /// The rate of its answers.
     pub served: QueryRate,
-    /// Its instances that are being loaded.
+    /// The number of loading instances.
     pub loading: u32,
 }
 
@@ -57,36 +57,37 @@ impl WatchedVariant {
     };
 }
 
-/// How changes of instances are made.
+/// The rules for changes of instances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeRules {
-    /// How long an instance is superfluous at least before it leaves, so that a load that swings does
-    /// not make the allocation swing.
+    /// The minimum time for which an instance is superfluous before it is removed, so that a
+    /// fluctuating load does not make the allocation fluctuate.
     pub hold_off: Duration,
-    /// Whether all changes take effect at one instant, when what comes is loaded: nothing has to stay
-    /// beside what replaces it.
+    /// Whether all changes take effect at once, when the new instances are loaded, so that replaced
+    /// instances need not stay.
     pub at_once: bool,
 }
 
-/// All that a policy may decide by, at one moment.
+/// The inputs of a policy's decision at one time.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
-    /// The time since the beginning.
+    /// The time since the start.
     pub now: Duration,
-    /// How changes are made.
+    /// The rules for changes.
     pub rules: ChangeRules,
     /// All variants.
     pub catalog: &'a VariantCatalog,
-    /// The instances that run or are being loaded.
+    /// The running and loading instances.
     pub hosted: &'a HostedInstances,
-    /// The queries that arrive.
+    /// The arriving queries.
     pub demands: &'a [TaskDemand],
-    /// Each variant as it is seen.
+    /// The observed state of each variant.
     pub watched: &'a [WatchedVariant],
 }
 
 impl<'a> Situation<'a> {
-    /// Returns the variants that meet a demand's goals, from the cheapest query to the dearest.
+    /// Returns the variants that meet a demand's goals, from the cheapest query to the most
+    /// expensive.
     pub fn suiting(
         &self,
         demand: &'a TaskDemand,
@@ -105,16 +106,16 @@ impl<'a> Situation<'a> {
             .map_or_else(Default::default, |w| w.state)
     }
 
-    /// Whether an instance of a task is being loaded. What it replaces is not unloaded before it is
-    /// there.
+    /// Returns whether an instance of a task is loading. Instances that it replaces stay until it
+    /// is loaded.
     pub fn is_loading(&self, task: TaskIndex) -> bool {
         let range = self.catalog.range(task);
         let watched = self.watched.get(range).unwrap_or_default();
         watched.iter().any(|w| w.loading > 0)
     }
 
-    /// Returns the queries a second that the running variants which meet a demand's goals can
-    /// answer.
+    /// Returns the capacity of the running variants that meet a demand's goals, in queries per
+    /// second.
     pub fn capacity(&self, demand: &'a TaskDemand) -> f64 {
         let each = self.suiting(demand);
         let each = each.map(|(index, variant)| {

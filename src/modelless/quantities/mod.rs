@@ -1,4 +1,5 @@
-//! Numbers with a unit and a range: a value outside of it cannot be made, typed or read.
+//! Numbers with a unit and a range. Values outside of the range cannot be constructed or
+//! deserialized.
 
 mod money;
 mod share;
@@ -12,15 +13,15 @@ pub use money::{CostRate, QueryCost, QueryRate};
 pub use share::DeviceShare;
 pub use written::{COST_QUERIES, significant};
 
-/// A number that is outside of the range of what it counts.
+/// A number out of range.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("{quantity}: expected {range}, found {found}")]
 pub struct QuantityError {
-    /// The name of what was counted.
+    /// The name of the quantity.
     pub quantity: &'static str,
     /// The range in words, with its unit.
     pub range: &'static str,
-    /// The number that was found.
+    /// The number found.
     pub found: f64,
 }
 
@@ -31,7 +32,7 @@ impl QuantityError {
     }
 }
 
-/// Declares a number from `least` to `most`, which serde reads and writes as a number and checks.
+/// Declares a number from `least` to `most`. Serde reads it as a number and checks it.
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident = $least:expr, $most:expr, $words:literal, $range:literal) => {
         $(#[$doc])*
@@ -40,13 +41,13 @@ macro_rules! quantity {
         pub struct $name(f64);
 
         impl $name {
-            /// Takes a number that is in the range.
+            /// Creates the quantity.
             ///
             /// # Errors
-            /// The number is outside of it, or NaN.
+            /// Returns an error if the number is out of range or NaN.
             pub fn new(value: f64) -> Result<Self, $crate::quantities::QuantityError> {
                 if ($least..=$most).contains(&value) {
-                    // Without the sign of a zero, so that equal numbers are the same bits.
+                    // Removes the sign of zero, so that equal numbers have the same bits.
                     return Ok($name(value + 0.0));
                 }
                 Err($crate::quantities::QuantityError {
@@ -81,18 +82,18 @@ macro_rules! quantity {
 pub(crate) use quantity;
 
 quantity! {
-    /// The part of queries that are answered rightly: a fraction, which is shown in percent.
+    /// The share of correctly answered queries: a fraction, shown in percent.
     Accuracy = 0.0, 1.0, "accuracy", "a fraction from 0 to 1 (98.5 % is 0.985)"
 }
 
 impl Accuracy {
-    /// No query answered rightly.
+    /// No correct answers.
     pub const NONE: Accuracy = Accuracy(0.0);
 
-    /// Takes a number of percent.
+    /// Creates an accuracy from percent.
     ///
     /// # Errors
-    /// The number is not from 0 to 100; it is shown as it was written.
+    /// Returns an error if the number is not from 0 to 100. The error shows the original number.
     pub fn percent(percent: f64) -> Result<Self, QuantityError> {
         Self::new(percent / 100.0).map_err(|why| QuantityError {
             range: "0 to 100 %",

@@ -1,19 +1,19 @@
-//! Money and queries. The unit of money is the operator's: prices of devices are in it.
+//! Money and query rates. The operator chooses the unit of money for device prices.
 
 use super::quantity;
 
 quantity! {
-    /// Money a second.
+    /// Money per second.
     CostRate = 0.0, 1e9, "cost", "money a second from 0 to 1e9"
 }
 
 quantity! {
-    /// Money for one query.
+    /// Money per query.
     QueryCost = 0.0, 1e9, "cost of a query", "money a query from 0 to 1e9"
 }
 
 quantity! {
-    /// Queries a second.
+    /// Queries per second.
     QueryRate = 0.0, 1e9, "rate", "queries a second from 0 to 1e9"
 }
 
@@ -31,8 +31,8 @@ impl CostRate {
     /// No cost.
     pub const FREE: CostRate = CostRate(0.0);
 
-    /// Returns the cost of a query where `rate` of them a second share this cost. Nobody asks a
-    /// rate of 0 of a variant: there the cost of a second is that of a query.
+    /// Returns the cost of a query if `rate` queries per second share this cost. With a rate of 0,
+    /// a query counts with the cost of a second.
     pub fn each(self, rate: QueryRate) -> QueryCost {
         match rate.0 > 0.0 {
             true => QueryCost((self.0 / rate.0).min(1e9)),

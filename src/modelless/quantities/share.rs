@@ -1,4 +1,4 @@
-//! The share of a device that an instance takes.
+//! The share of a device that an instance has.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use super::QuantityError;
 pub struct DeviceShare(u16);
 
 impl DeviceShare {
-    /// The device alone.
+    /// The whole device.
     pub const WHOLE: DeviceShare = DeviceShare(1000);
 
-    /// Takes thousandths of a device.
+    /// Creates a share from thousandths of a device.
     ///
     /// # Errors
-    /// They are not from 1 to 1000.
+    /// Returns an error if they are not from 1 to 1000.
     pub fn thousandths(thousandths: u16) -> Result<Self, QuantityError> {
         if (1..=1000).contains(&thousandths) {
             return Ok(DeviceShare(thousandths));

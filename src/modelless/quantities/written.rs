@@ -1,12 +1,13 @@
-//! How costs and times are written for people.
+//! Formats costs and times for people.
 
-/// The queries that costs are shown and asked for: those of one are tiny.
+/// The number of queries for which costs are shown and requested: the cost of a single query is
+/// tiny.
 pub const COST_QUERIES: f64 = 1e6;
 
-/// The most digits behind a point.
+/// The maximum number of digits after the point.
 const MOST_DIGITS: f64 = 12.0;
 
-/// Returns a number with three significant digits, or all of those before its point: times of
+/// Returns a number with three significant digits, or with all digits before its point: times of
 /// networks and costs of queries span many powers of ten.
 pub fn significant(value: f64) -> String {
     let power = value.abs().max(f64::MIN_POSITIVE).log10().floor();

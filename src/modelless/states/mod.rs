@@ -1,7 +1,7 @@
-//! The state of a variant: whether it runs, and whether it has too much to do or is disturbed.
+//! The state of a variant: whether it runs, is overloaded, or suffers interference.
 //!
 //! INFaaS has the four states (§3.2, figure 4); its code keeps one flag for the last two. Here they
-//! stay apart, as their cures differ: more instances, or another place.
+//! are separate, as they need different actions: more instances, or another device.
 
 mod state;
 mod thresholds;

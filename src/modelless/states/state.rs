@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VariantState {
-    /// It is not loaded.
+    /// The variant is not loaded.
     #[default]
     Inactive,
-    /// It is loaded and has room.
+    /// The variant is loaded and has capacity left.
     Active,
-    /// It has as much to do as it can, or more.
+    /// The variant is at or above its capacity.
     Overloaded,
-    /// Its batches take longer than in its profile, though it has room: others disturb it.
+    /// Other work slows down its batches although it has capacity left.
     Interfered,
 }
 

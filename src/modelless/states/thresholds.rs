@@ -1,22 +1,23 @@
-//! From where on a variant is overloaded or interfered, and how long it stays so.
+//! The thresholds for overload and interference, and how long these states last.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// From where on a variant is overloaded or interfered, and how long it stays so.
+/// The thresholds for overload and interference, and how long these states last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateThresholds {
-    /// The part of its places for samples in flight above which it is overloaded.
+    /// The share of its places for samples in flight above which a variant is overloaded.
     pub utilisation: f64,
-    /// The observations in a row with a longer queue after which it is overloaded.
+    /// The number of consecutive observations with a growing queue after which a variant is
+    /// overloaded.
     pub growths: u32,
-    /// How many times as long as in its profile batches take where it is interfered.
+    /// The slowdown relative to its profile above which a variant suffers interference.
     pub interfered: f64,
-    /// The same below which it is calm: lower, so that it does not go back and forth.
+    /// The slowdown below which interference is over: lower, to prevent oscillation.
     pub calm: f64,
-    /// How long it has to be calm before it is active again.
+    /// How long a variant must be calm before it is active again.
     pub hold_off: Duration,
 }
 
@@ -32,7 +33,7 @@ impl Default for StateThresholds {
     }
 }
 
-/// Thresholds under which states would mean nothing.
+/// Thresholds that cannot tell states apart.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("{field}: expected {expected}, found {found}")]
 pub struct ThresholdError {
@@ -40,7 +41,7 @@ pub struct ThresholdError {
     pub field: &'static str,
     /// The range in words.
     pub expected: &'static str,
-    /// The number.
+    /// The number found.
     pub found: f64,
 }
 
@@ -52,10 +53,10 @@ impl ThresholdError {
 }
 
 impl StateThresholds {
-    /// Checks that the thresholds tell states apart.
+    /// Checks that the thresholds can tell states apart.
     ///
     /// # Errors
-    /// One is outside of its range.
+    /// Returns an error if one is out of range.
     pub fn check(&self) -> Result<(), ThresholdError> {
         let check = |is_sound, field, expected, found| match is_sound {
             true => Ok(()),

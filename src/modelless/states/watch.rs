@@ -1,20 +1,20 @@
-//! One variant's state, from one observation to the next.
+//! Tracks the state of a variant.
 
 use std::time::Duration;
 
 use super::state::VariantState;
 use super::thresholds::StateThresholds;
 
-/// A variant as it was seen since the observation before.
+/// An observation of a variant since the last one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VariantObservation {
-    /// The instances that are loaded.
+    /// The loaded instances.
     pub instances: u32,
-    /// The mean part of its places for samples in flight that were taken.
+    /// The mean share of its places for samples in flight that were taken.
     pub utilisation: f64,
-    /// The samples that wait now.
+    /// The samples queued now.
     pub queued: u32,
-    /// How many times as long as in its profile its batches took; 1 where none ran.
+    /// The ratio of batch time to profiled time; 1 without batches.
     pub slowdown: f64,
 }
 
@@ -25,27 +25,27 @@ pub struct StateChange {
     pub from: VariantState,
     /// The state now.
     pub to: VariantState,
-    /// When it changed.
+    /// The time of the change.
     pub at: Duration,
 }
 
-/// The state of one variant, as observations make it.
+/// The state of a variant, updated by observations.
 ///
-/// A state that asks for a cure is believed at once. That it is over is believed after the hold-off
-/// alone, so that a variant at a threshold does not flap.
+/// A state that needs action starts at once. It ends only after the hold-off, so that a variant at
+/// a threshold does not flap.
 #[derive(Clone, Debug)]
 pub struct VariantWatch {
     thresholds: StateThresholds,
     state: VariantState,
     since: Duration,
-    /// Since when the state's cause is gone.
+    /// The time since when the state's cause is gone.
     calm_since: Option<Duration>,
     queued: u32,
     growths: u32,
 }
 
 impl VariantWatch {
-    /// Begins with a variant that is not loaded.
+    /// Starts with an inactive variant.
     pub fn new(thresholds: StateThresholds) -> Self {
         VariantWatch {
             thresholds,
@@ -62,12 +62,12 @@ impl VariantWatch {
         self.state
     }
 
-    /// Returns when the state began.
+    /// Returns the start time of the state.
     pub fn since(&self) -> Duration {
         self.since
     }
 
-    /// Takes an observation. Returns the change of state, if it changes.
+    /// Records an observation. Returns the change of state, if there is one.
     pub fn observe(&mut self, now: Duration, seen: &VariantObservation) -> Option<StateChange> {
         self.growths = match seen.queued > self.queued {
             true => self.growths + 1,
@@ -98,7 +98,7 @@ impl VariantWatch {
             VariantState::Interfered => seen.slowdown > self.thresholds.calm,
             _ => false,
         };
-        // More to do than possible hides whether others disturb it.
+        // Overload hides interference.
         let is_worse = seen_state == VariantState::Overloaded;
         if !was_wrong || is_worse || seen_state == VariantState::Inactive {
             return seen_state;
@@ -114,7 +114,7 @@ impl VariantWatch {
         }
     }
 
-    /// Returns the state by this observation alone.
+    /// Returns the state according to this observation only.
     fn seen(&self, seen: &VariantObservation) -> VariantState {
         let is_full = seen.utilisation > self.thresholds.utilisation;
         match seen.instances {

@@ -1,4 +1,4 @@
-//! Every variant of every task, in the order that choices go through.
+//! All variants of all tasks, in the order of choices.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -13,40 +13,40 @@ use super::profile::DeviceSharing;
 use super::variant::Variant;
 use crate::quantities::{CostRate, DeviceShare};
 
-/// A task, by its name, with the variants that were registered for it.
+/// A task with its registered variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskVariants {
-    /// The name by which queries ask for it.
+    /// The name used by queries.
     pub name: String,
-    /// The names of its ensembles and models, which its variants count in.
+    /// The names of its ensembles and models, by index.
     pub models: Vec<String>,
     /// The ways to answer it, in any order.
     pub variants: Vec<Variant>,
 }
 
-/// Every variant of every task. The variants of a task follow each other, from the cheapest query
-/// to the dearest; of equally dear ones the more accurate comes first, then the faster.
+/// All variants of all tasks. The variants of a task are adjacent, from the cheapest query to the
+/// most expensive; equally expensive ones are ordered by accuracy, then by speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariantCatalog {
     devices: Vec<PricedDevice>,
     names: Vec<String>,
     models: Vec<Vec<String>>,
-    /// Where the variants of each task end.
+    /// The end of the variants of each task.
     ends: Vec<u32>,
     variants: Vec<Variant>,
 }
 
-/// Tasks that cannot be a catalogue.
+/// The reasons why tasks do not form a catalogue.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CatalogError {
-    /// A task that nothing answers.
+    /// A task has no variants.
     #[error("task `{0}`: expected at least one variant, found none")]
     NoVariants(String),
-    /// Two tasks of one name.
+    /// Two tasks have the same name.
     #[error("task `{0}`: expected each name once, found it twice")]
     Twice(String),
-    /// A variant on a kind of device that is not listed.
+    /// A variant has an unlisted kind of device.
     #[error("task `{task}`: expected a kind of device from 0 to {last}, found {found}")]
     Device {
         /// The task.
@@ -56,7 +56,7 @@ pub enum CatalogError {
         /// The kind.
         found: u16,
     },
-    /// A variant of a model that the task has not.
+    /// A variant has a model that its task does not have.
     #[error("task `{task}`: expected one of {models} models, found number {found}")]
     Model {
         /// The task.
@@ -66,10 +66,10 @@ pub enum CatalogError {
         /// The model.
         found: u16,
     },
-    /// A variant without members.
+    /// A variant has no members.
     #[error("task `{0}`: expected variants of at least one member, found one of none")]
     NoMembers(String),
-    /// More tasks or variants than their places can count.
+    /// There are more tasks or variants than indices.
     #[error("expected at most 65535 tasks and 4294967295 variants, found more")]
     TooMany,
 }
@@ -89,11 +89,11 @@ impl CatalogError {
 }
 
 impl VariantCatalog {
-    /// Takes kinds of devices, and tasks with their variants.
+    /// Creates a catalogue of tasks and variants for kinds of devices.
     ///
     /// # Errors
-    /// A task has no variants or the name of another, or a variant is of no device, model or
-    /// member.
+    /// Returns an error if a task has no variants or the name of another task, or if a variant has
+    /// an unknown kind of device or model, or no members.
     pub fn new(devices: Vec<PricedDevice>, tasks: Vec<TaskVariants>) -> Result<Self, CatalogError> {
         let count: usize = tasks.iter().map(|task| task.variants.len()).sum();
         if u16::try_from(tasks.len()).is_err() || u32::try_from(count).is_err() {
@@ -151,7 +151,7 @@ impl VariantCatalog {
         self.ends.push(self.variants.len() as u32);
     }
 
-    /// Returns the same variants in the same order, where each takes at least so long to load.
+    /// Returns the same variants in the same order with a minimum loading time.
     #[must_use]
     pub fn loading_in(&self, least: Duration) -> Self {
         let mut later = self.clone();
@@ -161,8 +161,8 @@ impl VariantCatalog {
         later
     }
 
-    /// Returns the same variants in the same order, where an instance has a share of its device's time
-    /// and takes at least so long to load.
+    /// Returns the same variants in the same order, with instances that have a share of their
+    /// device's time and a minimum loading time.
     #[must_use]
     pub fn sharing_time(&self, share: DeviceShare, loading: Duration) -> Self {
         let mut shared = self.loading_in(loading);
@@ -175,7 +175,7 @@ impl VariantCatalog {
         shared
     }
 
-    /// Returns the same variants in the same order, in money of which one of the operator's is `scale`.
+    /// Returns the same variants in the same order with all prices multiplied by `scale`.
     #[must_use]
     pub fn in_money(&self, scale: f64) -> Self {
         let mut scaled = self.clone();
@@ -192,7 +192,7 @@ impl VariantCatalog {
         &self.devices
     }
 
-    /// Returns every variant, those of a task one after another.
+    /// Returns all variants; those of a task are adjacent.
     pub fn variants(&self) -> &[Variant] {
         &self.variants
     }
@@ -207,7 +207,7 @@ impl VariantCatalog {
         (0..self.names.len() as u16).map(TaskIndex)
     }
 
-    /// Returns the task of a name.
+    /// Returns the task with this name.
     pub fn task(&self, name: &str) -> Option<TaskIndex> {
         let at = self.names.iter().position(|n| n == name);
         at.map(|at| TaskIndex(at as u16))
@@ -223,7 +223,7 @@ impl VariantCatalog {
         &self.models[usize::from(task.0)]
     }
 
-    /// Returns the places of a task's variants.
+    /// Returns the indices of a task's variants.
     pub fn range(&self, task: TaskIndex) -> Range<usize> {
         let at = usize::from(task.0);
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);

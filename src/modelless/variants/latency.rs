@@ -1,4 +1,4 @@
-//! The latency of a batch by its size, as measured points.
+//! The latency of batches by size, from measured points.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ pub struct LatencyPoint {
     pub p99: Duration,
 }
 
-/// Points of rising batch size, between which the latency is taken to be straight.
+/// Points with ascending batch sizes and linear interpolation.
 ///
-/// INFaaS fits one line to batches of 1, 4 and 8; here every measured size stands for itself.
+/// INFaaS fits a line to batches of 1, 4 and 8; here every measured size counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<LatencyPoint>", into = "Vec<LatencyPoint>")]
 pub struct LatencyCurve(Vec<LatencyPoint>);
@@ -27,16 +27,16 @@ pub struct LatencyCurve(Vec<LatencyPoint>);
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VariantProfileError {
-    /// There are none.
+    /// There are no points.
     #[error("expected the latency of at least one batch size, found none")]
     NoPoints,
-    /// One that cannot be.
+    /// A point is impossible.
     #[error(
         "latency of a batch of {}: expected a size above 0 and 0 < mean <= p99, found mean {:?}, p99 {:?}",
         .0.batch, .0.mean, .0.p99
     )]
     Point(LatencyPoint),
-    /// One that falls where the batch grows.
+    /// A latency falls although the batch grows.
     #[error(
         "latencies of batches of {} and {}: expected sizes and latencies that rise, found {:?} and {:?}",
         .0.batch, .1.batch, .0.mean, .1.mean
@@ -56,11 +56,11 @@ impl VariantProfileError {
 }
 
 impl LatencyCurve {
-    /// Takes points of rising batch size.
+    /// Creates a curve from points with ascending batch sizes.
     ///
     /// # Errors
-    /// There is no point, a size is 0 or does not rise, or a latency is 0 or falls with the size
-    /// or exceeds its 99th percentile.
+    /// Returns an error if there are no points, sizes are 0 or do not ascend, or a latency is 0,
+    /// falls with the size or exceeds its 99th percentile.
     pub fn new(points: Vec<LatencyPoint>) -> Result<Self, VariantProfileError> {
         if points.is_empty() {
             return Err(VariantProfileError::NoPoints);
@@ -82,11 +82,12 @@ impl LatencyCurve {
         }
     }
 
-    /// Returns the points of a line, `slope` × batch + `intercept`, at sizes of powers of two up
-    /// to `most` and at `most`, with a 99th percentile `spread` times the mean.
+    /// Returns the points of a line, `slope` × batch + `intercept`, at powers of two up to `most`
+    /// and at `most`, with a 99th percentile `spread` times the mean.
     ///
     /// # Errors
-    /// As [`LatencyCurve::new`]; numbers that are no durations become latencies of 0.
+    /// Returns the errors of [`LatencyCurve::new`]; numbers that are not durations become latencies
+    /// of 0.
     pub fn line(
         slope: Duration,
         intercept: Duration,
@@ -122,8 +123,8 @@ impl LatencyCurve {
         self.at(batch, |point| point.p99)
     }
 
-    /// Between two points on the line through them; below the first as the first, beyond the last
-    /// in proportion to the size, which no device exceeds that takes the batch in pieces.
+    /// Interpolates between two points. Below the first point, returns its value; beyond the last,
+    /// the value grows in proportion to the size, a bound for devices that split the batch.
     fn at(&self, batch: u32, value: impl Fn(&LatencyPoint) -> Duration) -> Duration {
         let above = self.0.partition_point(|point| point.batch < batch);
         let (Some(next), Some(last)) = (self.0.get(above), self.0.last()) else {

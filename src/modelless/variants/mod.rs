@@ -1,5 +1,5 @@
-//! The ways to answer a task: which members, in which precision, on which kind of device, in
-//! batches of which size; with the profile and the accuracy of each.
+//! The ways to answer a task: the members, precision, kind of device and batch size, with the
+//! profile and accuracy of each.
 
 mod catalog;
 mod device_kind;

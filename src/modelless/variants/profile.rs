@@ -1,4 +1,4 @@
-//! The profile of a variant: what an instance takes and does.
+//! The profile of a variant: the resources and speed of an instance.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -12,45 +12,45 @@ use crate::quantities::{CostRate, DeviceShare, QueryRate};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceSharing {
-    /// Each has its part of the device, such as cores, to itself. Its latency was measured there.
+    /// Each has a part of the device, such as cores, to itself. Its latency was measured there.
     Space,
-    /// Each has the whole device for its part of the time, one batch after another. Its latency
-    /// was measured on a device of its own.
+    /// Each has the whole device for a share of the time, one batch after another. Its latency was
+    /// measured on a device of its own.
     Time,
-    /// As by time, but no time is reserved: each is counted with all of the device's, and memory
-    /// alone bounds how many there are. So INFaaS shares accelerators (§6.3.1); that they disturb
-    /// each other is found out while they do.
+    /// As `Time`, but without reserved time: each instance counts with all of the device's time,
+    /// and only memory bounds their number. INFaaS shares accelerators this way (§6.3.1) and
+    /// detects interference while serving.
     Unreserved,
 }
 
-/// The profile of a variant: what an instance takes and does, as it was measured.
+/// The profile of a variant: the measured resources and speed of an instance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantProfile {
     /// The latency of its batches.
     pub latency: LatencyCurve,
-    /// How many batches run side by side.
+    /// The number of batches that run in parallel.
     pub lanes: NonZeroU32,
-    /// The time from the decision to load it until it answers.
+    /// The time from the decision to load an instance until it answers.
     pub loading: Duration,
-    /// The memory that it takes at its batch size, in bytes.
+    /// The memory of an instance at its batch size, in bytes.
     pub memory: u64,
-    /// The share of a device that it takes.
+    /// The share of a device that an instance has.
     pub share: DeviceShare,
-    /// Whether that share is of the device's parts or of its time.
+    /// Whether the share is a part of the device or of its time.
     pub sharing: DeviceSharing,
     /// The cost of an instance while it is loaded.
     pub cost: CostRate,
 }
 
 impl DeviceSharing {
-    /// Whether batches of all instances run one after another on the device.
+    /// Returns whether batches of all instances run one after another on the device.
     pub const fn takes_turns(self) -> bool {
         matches!(self, DeviceSharing::Time | DeviceSharing::Unreserved)
     }
 }
 
 impl VariantProfile {
-    /// Returns the thousandths of a device that nothing else can have beside an instance.
+    /// Returns the thousandths of a device that are reserved for an instance.
     pub fn reserved(&self) -> u16 {
         match self.sharing {
             DeviceSharing::Space | DeviceSharing::Time => self.share.get(),
@@ -58,8 +58,8 @@ impl VariantProfile {
         }
     }
 
-    /// Returns the queries of one sample that an instance answers a second where all its lanes
-    /// run full batches of `batch`, in its share of the time where time is shared.
+    /// Returns the rate of queries of one sample that an instance answers when all its lanes run
+    /// full batches of `batch`, within its share of the time if time is shared.
     pub fn saturation(&self, batch: NonZeroU32) -> QueryRate {
         let samples = f64::from(batch.get()) * f64::from(self.lanes.get());
         let time = match self.sharing {

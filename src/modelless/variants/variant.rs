@@ -1,4 +1,4 @@
-//! One way to answer a task.
+//! A way to answer a task.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -12,7 +12,7 @@ use super::profile::VariantProfile;
 use crate::accuracy::{AccuracyEstimate, MemberSet};
 use crate::quantities::{QueryCost, QueryRate};
 
-/// The numbers that a variant computes in.
+/// The precision of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VariantPrecision {
@@ -36,27 +36,27 @@ impl fmt::Display for VariantPrecision {
     }
 }
 
-/// One way to answer a task, with what it takes and how often it is right.
+/// A way to answer a task, with its resources and accuracy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
-    /// The ensemble or model that it is made of.
+    /// The ensemble or model.
     pub model: ModelIndex,
-    /// The members that answer.
+    /// The answering members.
     pub members: MemberSet,
-    /// The numbers that it computes in.
+    /// The precision.
     pub precision: VariantPrecision,
-    /// The kind of device that it runs on.
+    /// The kind of device.
     pub device: DeviceKindIndex,
-    /// The most samples of a batch.
+    /// The maximum number of samples in a batch.
     pub batch: NonZeroU32,
     /// The profile of an instance.
     pub profile: VariantProfile,
-    /// How often it is right.
+    /// The accuracy.
     pub accuracy: AccuracyEstimate,
 }
 
 impl Variant {
-    /// Returns the queries that an instance answers a second at most.
+    /// Returns the maximum rate of an instance.
     pub fn saturation(&self) -> QueryRate {
         self.profile.saturation(self.batch)
     }
@@ -71,7 +71,7 @@ impl Variant {
         self.profile.latency.mean(self.batch.get())
     }
 
-    /// Returns the cost of a query where an instance is saturated.
+    /// Returns the cost of a query of a saturated instance.
     pub fn query_cost(&self) -> QueryCost {
         self.profile.cost.each(self.saturation())
     }

@@ -1,10 +1,10 @@
-//! The profile of a sub-ensemble, composed of those of its members.
+//! The profile of a sub-ensemble, composed of the profiles of its members.
 //!
-//! A sub-ensemble is not measured as a whole: there are up to 4 095 of them. It is taken to run as a
-//! device that has nothing else to do runs it, one member's batch after another's, so that times,
-//! loading and memory add up. The 99th percentile of the sum is at most about the sum of the 99th
-//! percentiles, which is what is taken. Accelerators run lanes side by side: there the sum errs on
-//! the side of caution, too.
+//! A sub-ensemble is not measured as a whole, because there are up to 4 095 of them. The
+//! composition assumes an otherwise idle device that runs one member's batch after another, so
+//! times, loading and memory add up. The sum of the members' 99th percentiles replaces the 99th
+//! percentile of the sum, which is at most about that large. Accelerators run lanes in parallel, so
+//! for them the sum is also a cautious estimate.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -28,11 +28,11 @@ pub struct BatchPoint {
 /// The measurements of one member in one precision on one kind of device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberProfile {
-    /// Its batches, of rising size; the same sizes for all members.
+    /// Its batches, in ascending size. All members have the same sizes.
     pub points: Vec<BatchPoint>,
-    /// The time from weights in memory to the answer to a first batch.
+    /// The time from weights in memory to the answer to the first batch.
     pub loading: Duration,
-    /// The 99th percentile of the times of equal batches over the usual one.
+    /// The 99th percentile of a batch's time, divided by its usual time.
     pub tail: f64,
 }
 
@@ -83,7 +83,8 @@ impl MemberProfile {
     }
 }
 
-/// Has no batch take less than a smaller one, which only the noise of a measurement says.
+/// Raises the time of each batch to at least that of smaller batches. A lower time is measurement
+/// noise.
 fn rising(mut points: Vec<LatencyPoint>) -> Vec<LatencyPoint> {
     for at in 1..points.len() {
         let before = points[at - 1];

@@ -1,13 +1,14 @@
-//! The variants that no other one beats.
+//! Selects the variants that no other variant beats.
 
 use divisi_modelless::variants::Variant;
 
-/// Returns the variants that no other one of their kind of device beats: is at least as accurate, at
-/// least as cheap a query and at least as soon with a full batch, and better in one of these. Of
-/// equal ones the first stays. Those that `is_kept` says stay whatever others are.
+/// Returns the variants that no other variant of the same kind of device beats. A variant beats
+/// another one if it is at least as accurate, as cheap per query and as fast with a full batch, and
+/// better in one of these. Of equal variants the first one stays. Variants for which `is_kept`
+/// returns true always stay.
 ///
-/// Memory and loading do not count: a variant that is worse in all that queries ask for would be
-/// chosen for them alone, which the slow loop has others for.
+/// Memory and loading time do not count. A variant that only wins in these would be chosen for them
+/// alone, and the slow loop has other variants for that.
 pub fn undominated(mut variants: Vec<Variant>, is_kept: impl Fn(&Variant) -> bool) -> Vec<Variant> {
     variants.sort_by(|a, b| {
         let cost = a.query_cost().get().total_cmp(&b.query_cost().get());
@@ -21,7 +22,7 @@ pub fn undominated(mut variants: Vec<Variant>, is_kept: impl Fn(&Variant) -> boo
     let mut best: Vec<usize> = Vec::new();
     let mut kept = vec![false; variants.len()];
     for (at, variant) in variants.iter().enumerate() {
-        // Those before it are no dearer.
+        // All earlier variants are at most as expensive.
         let beats = |other: &Variant| {
             other.device == variant.device
                 && accuracy(other) >= accuracy(variant)

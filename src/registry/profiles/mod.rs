@@ -1,4 +1,5 @@
-//! Profiles of variants, composed of what their members take, and the variants that are worth it.
+//! Profiles of variants, composed of their members' measurements, and the selection of useful
+//! variants.
 
 mod composed;
 mod frontier;

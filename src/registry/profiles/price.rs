@@ -1,26 +1,26 @@
-//! Prices of devices, as operators write them: money an hour.
+//! Prices of devices as operators write them: money per hour.
 
 use std::str::FromStr;
 
 use divisi_modelless::quantities::{CostRate, QuantityError};
 use thiserror::Error;
 
-/// The seconds that prices are written for.
+/// The number of seconds in a price's unit of time.
 const HOUR: f64 = 3600.0;
-/// Prices where none are named, near what clouds took for a core and a GPU in 2025 (in dollars).
+/// Default prices, near the cloud prices of a core and a GPU in 2025 (in dollars).
 const CORE: f64 = 0.04;
 const GPU: f64 = 3.0;
 
 /// The prices of partitions and of GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DevicePrices {
-    /// The price of a partition an hour, or `None` for that of its cores.
+    /// The price of a partition per hour, or `None` for the price of its cores.
     cpu: Option<f64>,
-    /// The price of a GPU an hour.
+    /// The price of a GPU per hour.
     cuda: Option<f64>,
 }
 
-/// A text that names no prices.
+/// A text that is not a price.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "expected a price per device and hour, such as 0.05, or a price for each kind of device, such \

@@ -1,10 +1,10 @@
-//! An offline job as it is kept between two runs of the program.
+//! The stored form of a batch job.
 
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
 use serde::{Deserialize, Serialize};
 
-/// An offline job, and how far it is.
+/// A batch job and its progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
     /// The task.
@@ -15,29 +15,29 @@ pub struct JobRecord {
     pub output: String,
     /// The goals of each of its rows.
     pub goals: QueryGoals,
-    /// The rows, and those whose answers were written.
+    /// The number of rows, and of rows with written answers.
     pub progress: JobProgress,
-    /// When it was handed over, in seconds since 1970.
+    /// The time of its submission, in seconds since 1970.
     pub submitted_at: u64,
-    /// A command of the shell that is run once it is over.
+    /// A shell command to run when the job ends.
     pub notify: Option<String>,
-    /// How it ended, or `None` where it is not over.
+    /// The outcome, or `None` if the job has not ended.
     pub end: Option<JobEnd>,
 }
 
-/// How a job ended.
+/// The outcome of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobEnd {
     /// All its answers are written.
     Done,
-    /// It cannot go on; says why.
+    /// The job failed, with the reason.
     Failed(String),
-    /// Somebody took it back.
+    /// The job was cancelled.
     Cancelled,
 }
 
 impl JobEnd {
-    /// Returns it in words.
+    /// Returns the outcome as text.
     pub fn words(&self) -> String {
         match self {
             JobEnd::Done => "done".to_owned(),

@@ -1,4 +1,4 @@
-//! The records of a store: ensembles as they were registered, where their profiles come from, jobs.
+//! The records of a store: registered ensembles, the origin of their profiles, and jobs.
 
 mod job;
 mod model;

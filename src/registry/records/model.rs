@@ -1,4 +1,4 @@
-//! An ensemble as it was registered for a task.
+//! An ensemble registered for a task.
 
 use std::fmt;
 
@@ -14,68 +14,68 @@ use super::origin::ProfileOrigin;
 /// An ensemble of a task, with its variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegisteredModel {
-    /// Its name, by which another registration replaces it.
+    /// Its name. A registration with the same name replaces it.
     pub name: String,
-    /// Where it comes from.
+    /// Its origin.
     pub record: ModelRecord,
-    /// Its variants; their devices are those of the record, and their model is 0.
+    /// Its variants. Their devices are the devices of the record, and their model is 0.
     pub variants: Vec<Variant>,
 }
 
-/// Where an ensemble that was registered comes from, and what its variants rest on.
+/// The origin of a registered ensemble, and the facts on which its variants depend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelRecord {
-    /// Where it was read from.
+    /// The place that it was read from.
     pub source: RecordedSource,
     /// Its members.
     pub members: Vec<MemberRecord>,
-    /// How they were combined while accuracies were counted.
+    /// The combination with which accuracies were counted.
     pub combination: Combination,
-    /// The samples that it takes and the answers that it makes.
+    /// Its samples and answers.
     pub interface: TaskInterface,
-    /// The labelled rows that accuracies were counted on.
+    /// The number of labelled rows for the accuracies.
     pub rows: u32,
     /// The kinds of devices that were measured.
     pub devices: Vec<PricedDevice>,
-    /// The program and the machine that measured.
+    /// The program and machine of the measurement.
     pub origin: ProfileOrigin,
-    /// The variants that were counted and profiled, of which some were kept.
+    /// The number of variants that were counted and profiled. Only some of them were kept.
     pub considered: u32,
     /// The time of the registration, in seconds since 1970.
     pub registered_at: u64,
 }
 
-/// Where an ensemble was read from.
+/// The place that an ensemble was read from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedSource {
     /// A path, or the name of a built-in ensemble.
     pub path: String,
-    /// The shape of a sample, where a network's file alone leaves dimensions open.
+    /// The shape of a sample, if a single network file leaves dimensions open.
     pub shape: Option<Shape>,
 }
 
-/// A member with all that its answers depend on.
+/// A member, with everything that affects its answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberRecord {
     /// Its name.
     pub name: String,
     /// Its graph and weights.
     pub network: NetworkDigest,
-    /// A digest of the ranges by which it is computed in bytes, where it has some.
+    /// A digest of its calibration for int8, if it has one.
     pub calibration: Option<String>,
 }
 
-/// The samples and answers of a task: the same for all of its ensembles.
+/// The samples and answers of a task, which all of its ensembles share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskInterface {
-    /// A sample in words.
+    /// The description of a sample.
     pub sample: String,
     /// The number of classes.
     pub classes: usize,
 }
 
 impl MemberRecord {
-    /// Returns the record of a member. Its weights are read for it.
+    /// Returns the record of a member. Reads the member's weights.
     pub fn of(member: &Member) -> Self {
         MemberRecord {
             name: member.name.clone(),

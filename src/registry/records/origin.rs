@@ -1,15 +1,15 @@
-//! The program and the machine that profiles were measured by.
+//! The program and machine that measured profiles.
 
 use divisi_engine::search::processor;
 use divisi_runtime::compute::kernels_in_use;
 use serde::{Deserialize, Serialize};
 
-/// The program and the machine that profiles were measured by.
+/// The program and machine that measured profiles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileOrigin {
     /// The version of the program.
     pub program: String,
-    /// It was built without optimisation.
+    /// Whether it was built without optimisation.
     pub is_debug: bool,
     /// The name of the processor.
     pub processor: String,
@@ -28,7 +28,7 @@ impl ProfileOrigin {
         }
     }
 
-    /// Returns the program in words.
+    /// Returns the program's name, version and kind of build.
     pub fn build(&self) -> String {
         let kind = if self.is_debug { ", unoptimised" } else { "" };
         format!("divisi {}{kind}", self.program)

@@ -1,4 +1,4 @@
-//! Whether the profiles of an ensemble still hold.
+//! Checks whether the profiles of an ensemble are still valid.
 
 use divisi_model::ensemble::Ensemble;
 use thiserror::Error;
@@ -6,31 +6,31 @@ use thiserror::Error;
 use super::model::{MemberRecord, ModelRecord, RecordedSource};
 use super::origin::ProfileOrigin;
 
-/// Why the profiles and accuracies of an ensemble are not used any more, until it is registered
+/// The reason why the profiles and accuracies of an ensemble are not used until it is registered
 /// again.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StaleProfile {
-    /// Other kernels compute now.
+    /// The kernels differ.
     #[error("it was profiled with {then}, but this program uses {now}")]
     Kernels {
-        /// Those that were measured.
+        /// The measured kernels.
         then: String,
-        /// Those that compute now.
+        /// The present kernels.
         now: String,
     },
-    /// Another program was measured.
+    /// The program differs.
     #[error("it was profiled by {then}, but this is {now}")]
     Program {
-        /// The one that was measured.
+        /// The measured value.
         then: String,
         /// This one.
         now: String,
     },
-    /// Another processor was measured.
+    /// The processor differs.
     #[error("it was profiled on {then}, but this is {now}")]
     Processor {
-        /// The one that was measured.
+        /// The measured value.
         then: String,
         /// This one.
         now: String,
@@ -41,15 +41,15 @@ pub enum StaleProfile {
     /// The ensemble has other members.
     #[error("its members are now {now}; it was registered with {then}")]
     Members {
-        /// The names at the time.
+        /// The names at registration.
         then: String,
         /// The names now.
         now: String,
     },
-    /// The members are combined otherwise.
+    /// The combination of the members changed.
     #[error("the combination of its members changed")]
     Combination,
-    /// The ensemble is not where it was read from.
+    /// The ensemble cannot be read from its recorded place.
     #[error("its ensemble cannot be read: {0}")]
     Unreadable(String),
 }
@@ -70,8 +70,8 @@ impl StaleProfile {
 }
 
 impl ModelRecord {
-    /// Returns why profiles that were made by `origin` do not hold for a program and a machine, or
-    /// `None` where they do.
+    /// Returns the reason why profiles measured by `origin` are not valid for a program and
+    /// machine, or `None` if they are valid.
     pub fn stale_on(&self, here: &ProfileOrigin) -> Option<StaleProfile> {
         let origin = &self.origin;
         if origin.kernels != here.kernels {
@@ -89,11 +89,11 @@ impl ModelRecord {
         None
     }
 
-    /// Reads the ensemble again by `read`, and returns it where its profiles hold for this program, this
-    /// machine and what was read.
+    /// Reads the ensemble again with `read`, and returns it if its profiles are valid for this
+    /// program, this machine and the ensemble.
     ///
     /// # Errors
-    /// They do not, or the ensemble cannot be read.
+    /// The profiles are not valid, or the ensemble cannot be read.
     pub fn read_again(
         &self,
         read: impl FnOnce(&RecordedSource) -> Result<Ensemble, StaleProfile>,
@@ -108,8 +108,8 @@ impl ModelRecord {
         }
     }
 
-    /// Returns why profiles do not hold for an ensemble as it is now, or `None` where they do. All
-    /// of its weights are read for it.
+    /// Returns the reason why profiles are not valid for the present ensemble, or `None` if they
+    /// are valid. Reads all weights of the ensemble.
     pub fn stale_for(&self, ensemble: &Ensemble) -> Option<StaleProfile> {
         let names = ensemble.member_names();
         if !self.members.iter().map(|m| &m.name).eq(&names) {

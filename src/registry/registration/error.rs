@@ -1,4 +1,4 @@
-//! Why an ensemble cannot be registered.
+//! Errors of a registration.
 
 use divisi_engine::search::precisions::AccuracyLossError;
 use divisi_engine::search::{AskedError, SearchError};
@@ -9,14 +9,14 @@ use thiserror::Error;
 
 use crate::counts::CountError;
 
-/// Why an ensemble cannot be registered. Nothing was written.
+/// An error of a registration. Nothing was written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RegistrationError {
     /// Accuracies of the ensemble cannot be counted.
     #[error(transparent)]
     NotCounted(#[from] AccuracyLossError),
-    /// A kind of device computes in none of the precisions.
+    /// A kind of device supports none of the precisions.
     #[error("{0}: expected a supported precision, f32 or bf16, found only int8")]
     NoPrecision(String),
     /// A network cannot be run or measured.
@@ -35,7 +35,7 @@ pub enum RegistrationError {
         /// The reason.
         why: CountError,
     },
-    /// The members' batches have no size in common that fits, or take no time.
+    /// The members' batches have no common size that fits, or take no time.
     #[error(transparent)]
     Profile(#[from] VariantProfileError),
     /// A device is gone.

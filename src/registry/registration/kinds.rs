@@ -1,4 +1,4 @@
-//! Kinds of devices: devices that are alike, with their price.
+//! Kinds of devices: equal devices with their price.
 
 use divisi_engine::search::precisions::AccuracyLossError;
 use divisi_modelless::variants::{PricedDevice, VariantPrecision};
@@ -7,17 +7,17 @@ use divisi_runtime::device::{Computation, Device, DeviceKind, Devices, Host};
 use super::error::RegistrationError;
 use crate::profiles::DevicePrices;
 
-/// Devices that are alike: what is measured on one holds for all.
+/// Equal devices. A measurement on one device is valid for all of them.
 #[derive(Clone, Debug)]
 pub struct KindOfDevice {
     /// The devices.
     pub devices: Devices,
-    /// The name, price and memory of one.
+    /// The name, price and memory of one device.
     pub priced: PricedDevice,
 }
 
 impl KindOfDevice {
-    /// Takes devices that are alike.
+    /// Creates a kind from equal devices.
     ///
     /// # Errors
     /// The price is out of range.
@@ -43,7 +43,7 @@ impl KindOfDevice {
         })
     }
 
-    /// Returns those of some precisions that its devices compute in, in their order.
+    /// Returns the requested precisions that its devices support, in the requested order.
     pub fn precisions(&self, asked: &[VariantPrecision]) -> impl Iterator<Item = VariantPrecision> {
         let is_gpu = self.devices.has_gpu();
         let computes =
@@ -51,7 +51,7 @@ impl KindOfDevice {
         asked.iter().copied().filter(computes)
     }
 
-    /// Returns the kinds of some devices of a host, each with all of its devices.
+    /// Returns the kinds of a host's devices, each with all of its devices.
     ///
     /// # Errors
     /// A device is simulated or gone, or a price is out of range.

@@ -1,4 +1,4 @@
-//! Every member in one precision on one kind of device: what it takes, and how often it is right.
+//! The times and accuracies of all members in one precision on one kind of device.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,21 @@ use super::kinds::KindOfDevice;
 use crate::counts::{CountedMembers, count_sub_ensembles};
 use crate::profiles::{BatchPoint, MemberProfile};
 
-/// Every member in one precision on one kind of device, and its sub-ensembles' accuracies.
+/// The measurements of every member in one precision on one kind of device, and the accuracies of
+/// the sub-ensembles.
 pub(super) struct MeasuredPrecision {
     pub(super) precision: VariantPrecision,
-    /// The batch sizes that were measured of every member, rising.
+    /// The batch sizes measured for every member, ascending.
     pub(super) sizes: Vec<u32>,
     pub(super) members: Vec<MemberProfile>,
     pub(super) counts: Vec<CountedMembers>,
 }
 
-/// The device of its kind by which costs are looked up.
+/// The device that stands for its kind in lookups of costs.
 const FIRST: DeviceIndex = DeviceIndex::new(0);
 
 impl MeasuredPrecision {
-    /// Runs, measures and counts it.
+    /// Runs, measures and counts all members.
     pub(super) fn of(
         registration: &Registration<'_>,
         ensemble: &Arc<Ensemble>,
@@ -63,13 +64,13 @@ impl MeasuredPrecision {
     }
 }
 
-/// Returns the numbers of members by those of a variant.
+/// Returns the member precision of a variant precision.
 pub fn member_precision(precision: VariantPrecision) -> MemberPrecision {
     let named = precision.to_string().parse::<MemberPrecision>();
     named.unwrap_or_default()
 }
 
-/// Returns the manifest's batch sizes of which a worker of every member fits by itself.
+/// Returns the manifest's batch sizes for which a worker of every member fits by itself.
 fn fitting(ensemble: &Ensemble, measured: &MeasuredMembers, kind: &KindOfDevice) -> Vec<BatchSize> {
     let members = ensemble.members.len();
     let fits = |size: &BatchSize| {

@@ -1,4 +1,4 @@
-//! Registration: the variants of an ensemble, counted and profiled.
+//! Registration: counts and profiles the variants of an ensemble.
 
 mod error;
 mod kinds;
@@ -31,13 +31,13 @@ pub use measured::member_precision;
 
 use measured::MeasuredPrecision;
 
-/// Everything that an ensemble is registered with.
+/// The input of a registration.
 pub struct Registration<'a> {
     /// The ensemble alone.
     pub demand: &'a Demand,
-    /// The kinds of devices that its variants are for.
+    /// The kinds of devices of its variants.
     pub kinds: &'a [KindOfDevice],
-    /// The precisions, the first of which the whole ensemble is kept in.
+    /// The precisions. The whole ensemble is kept in the first one.
     pub precisions: &'a [VariantPrecision],
     /// Samples with their classes.
     pub samples: &'a Samples,
@@ -45,7 +45,7 @@ pub struct Registration<'a> {
     pub factory: Arc<dyn PredictorFactory>,
     /// The cache of profiles.
     pub cache: Option<&'a Cache>,
-    /// Shows progress, and ends it.
+    /// Shows progress and handles cancellation.
     pub control: &'a Control,
 }
 
@@ -53,7 +53,7 @@ impl Registration<'_> {
     /// Checks that accuracies of the ensemble can be counted on these devices.
     ///
     /// # Errors
-    /// It is no ensemble of classes, has made-up weights, or a device is simulated, or computes in
+    /// The ensemble does not classify, has synthetic weights, or a device is simulated or supports
     /// none of the precisions.
     pub fn check(&self) -> Result<&Arc<Ensemble>, RegistrationError> {
         let one = self.demand.catalogue().single();
@@ -70,11 +70,12 @@ impl Registration<'_> {
         Ok(one)
     }
 
-    /// Measures and counts everything, and returns the ensemble with the variants that are worth
-    /// one; `source` is where it was read from.
+    /// Measures and counts everything, and returns the ensemble with its useful variants. `source`
+    /// is the place that the ensemble was read from.
     ///
     /// # Errors
-    /// As [`Registration::check`]; a network does not run, a row cannot be counted, or it was ended.
+    /// As [`Registration::check`]. Also if a network does not run, a row cannot be counted, or the
+    /// registration was cancelled.
     pub fn measure(&self, source: RecordedSource) -> Result<RegisteredModel, RegistrationError> {
         let ensemble = self.check()?;
         let mut candidates = Vec::new();
@@ -95,7 +96,7 @@ impl Registration<'_> {
         })
     }
 
-    /// Returns the first precision that each kind of device computes in.
+    /// Returns the first precision that each kind of device supports.
     fn firsts(&self) -> Vec<(DeviceKindIndex, VariantPrecision)> {
         let kinds = (0_u16..).zip(self.kinds);
         let firsts = kinds.filter_map(|(number, kind)| {

@@ -1,4 +1,4 @@
-//! Everything in a store, read at one moment.
+//! The contents of a store at one moment.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::error::StoreError;
 use super::schema::{JOBS, MODELS, VARIANTS, decoded};
 use crate::records::{JobRecord, RegisteredModel};
 
-/// Everything in a store, read at one moment.
+/// The contents of a store at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoreContents {
     /// The ensembles of each task, in the order of their names.
@@ -20,10 +20,10 @@ pub struct StoreContents {
     pub jobs: BTreeMap<u64, JobRecord>,
 }
 
-/// The tasks of a catalogue being put together, and their kinds of devices.
+/// The tasks of a catalogue under construction, and their kinds of devices.
 #[derive(Clone, Debug, Default)]
 pub struct CatalogedTasks {
-    /// Each with the time of the registration that its price is of.
+    /// Each device with the time of the registration that set its price.
     devices: Vec<(PricedDevice, u64)>,
     tasks: Vec<TaskVariants>,
 }
@@ -54,7 +54,7 @@ impl StoreContents {
     /// Returns the ensembles of a task.
     ///
     /// # Errors
-    /// Nobody registered it.
+    /// The task is not registered.
     pub fn task(&self, name: &str) -> Result<&[RegisteredModel], StoreError> {
         let models = self.tasks.get(name).map(Vec::as_slice);
         models.ok_or_else(|| StoreError::UnknownTask {
@@ -66,7 +66,7 @@ impl StoreContents {
         })
     }
 
-    /// Checks that an ensemble takes and makes what the others of a task do.
+    /// Checks that an ensemble has the same samples and answers as the task's other ensembles.
     pub(super) fn check_interface(
         &self,
         task: &str,
@@ -87,8 +87,8 @@ impl StoreContents {
 }
 
 impl CatalogedTasks {
-    /// Adds a task with some of its ensembles. Kinds of devices of one name are one: they cost what was
-    /// said last, and have the least memory that was found.
+    /// Adds a task with some of its ensembles. Kinds of devices with the same name are merged: the
+    /// latest price and the smallest memory apply.
     pub fn add(&mut self, task: &str, models: &[&RegisteredModel]) {
         let mut added = TaskVariants {
             name: task.to_owned(),
@@ -102,7 +102,7 @@ impl CatalogedTasks {
             let places: Vec<DeviceKindIndex> = devices.map(|d| self.place(d, at)).collect();
             let own = model.variants.iter().map(|variant| Variant {
                 model: ModelIndex(number),
-                // One of no device is refused by the catalogue.
+                // The catalogue refuses a variant without a device.
                 device: places
                     .get(usize::from(variant.device.0))
                     .copied()
@@ -114,7 +114,7 @@ impl CatalogedTasks {
         self.tasks.push(added);
     }
 
-    /// Returns the place of a kind of device, as it was registered at a time.
+    /// Returns the position of a kind of device from a registration at a given time.
     fn place(&mut self, device: &PricedDevice, registered_at: u64) -> DeviceKindIndex {
         let mut kinds = self.devices.iter();
         let known = kinds.position(|(known, _)| known.name == device.name);
@@ -134,7 +134,7 @@ impl CatalogedTasks {
     /// Returns the catalogue.
     ///
     /// # Errors
-    /// A task has no variants, or a variant is of no device, model or member.
+    /// A task has no variants, or a variant refers to an unknown device, model or member.
     pub fn finish(mut self) -> Result<VariantCatalog, CatalogError> {
         let devices: Vec<PricedDevice> = self.devices.into_iter().map(|(kind, _)| kind).collect();
         for variant in self.tasks.iter_mut().flat_map(|task| &mut task.variants) {

@@ -1,4 +1,4 @@
-//! Why a store cannot be opened, read or written.
+//! Errors of a store.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use thiserror::Error;
 
 use crate::records::TaskInterface;
 
-/// Why a store cannot be opened, read or written. Whatever it is, the file holds what it held before.
+/// An error while opening, reading or writing a store. The file keeps its previous contents.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The file is none of Divisi's.
+    /// The file is not a Divisi store.
     #[error("expected a store of registered tasks, found another file")]
     Foreign,
-    /// The bytes of the file are not those that were written.
+    /// The file's bytes are corrupt.
     #[error("the store is damaged: {0}")]
     Damaged(String),
     /// A record cannot be read or written.
@@ -24,7 +24,7 @@ pub enum StoreError {
         /// The reason.
         why: String,
     },
-    /// The file was written by another version of the program.
+    /// Another version of the program wrote the file.
     #[error("expected a store of version {expected}, found version {found}")]
     Version {
         /// The version that this program reads.
@@ -32,7 +32,7 @@ pub enum StoreError {
         /// The version of the file.
         found: u32,
     },
-    /// Somebody else has the store open.
+    /// Another program has the store open.
     #[error("the store is in use by another program; try again when that program has finished")]
     InUse,
     /// The disk is full.
@@ -41,22 +41,22 @@ pub enum StoreError {
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// Nobody registered the task.
+    /// The task is not registered.
     #[error("task `{asked}` is not registered; registered tasks: {known}")]
     UnknownTask {
         /// The name.
         asked: String,
-        /// The names of the tasks that there are.
+        /// The names of the registered tasks.
         known: String,
     },
-    /// An ensemble takes or makes something else than the others of its task.
+    /// An ensemble has other samples or answers than its task.
     #[error("task `{task}`: expected {expected}, as in its other ensembles, found {found}")]
     Interface {
         /// The task.
         task: String,
-        /// That of the task's ensembles.
+        /// The interface of the task.
         expected: TaskInterface,
-        /// That of the ensemble.
+        /// The interface of the ensemble.
         found: TaskInterface,
     },
 }
@@ -76,7 +76,7 @@ impl StoreError {
         }
     }
 
-    /// Sorts a failure of the database by its cause.
+    /// Converts a database error by its cause.
     fn of_database(failed: redb::Error) -> Self {
         match failed {
             redb::Error::Io(why) => StoreError::of_file(why),
@@ -85,7 +85,7 @@ impl StoreError {
         }
     }
 
-    /// Sorts a failure of the file by its cause.
+    /// Converts a file error by its cause.
     pub(super) fn of_file(why: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, InvalidData, QuotaExceeded, StorageFull};
         match why.kind() {
@@ -96,7 +96,7 @@ impl StoreError {
     }
 }
 
-/// Converts the database's errors, of which it has one for each thing that it does.
+/// Converts the database's errors. The database has one error type for each kind of operation.
 macro_rules! of_database {
     ($($error:ty),*) => {
         $(impl From<$error> for StoreError {

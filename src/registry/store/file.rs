@@ -1,4 +1,4 @@
-//! The file of a store: made whole, locked, and read and written by the database.
+//! The file of a store: created atomically, locked, and accessed by the database.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use super::error::StoreError;
 /// The time between two attempts at a lock.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A file that is locked as long as the database has it.
+/// A file that stays locked while the database has it.
 #[derive(Debug)]
 pub(super) struct StoreFile(File);
 
@@ -41,8 +41,8 @@ impl StorageBackend for StoreFile {
     }
 }
 
-/// Makes a file beside `path`, has `fill` write it, and moves it there, unless somebody else was
-/// faster. Whoever is killed meanwhile leaves no half of a store.
+/// Creates a file next to `path`, has `fill` write it, and moves it to `path` unless a file exists
+/// there by then. An interrupted creation leaves no incomplete store.
 pub(super) fn create(
     path: &Path,
     fill: impl FnOnce(StoreFile) -> Result<(), StoreError>,
@@ -52,7 +52,7 @@ pub(super) fn create(
     fs::create_dir_all(folder)?;
     let made = tempfile::Builder::new()
         .prefix(".store-")
-        // As any new file: readable by those whom the user's mask allows.
+        // As for any new file, the user's umask decides who can read it.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
     fill(StoreFile(made.as_file().try_clone()?))?;
@@ -63,7 +63,7 @@ pub(super) fn create(
     }
 }
 
-/// Opens the file for writing, alone.
+/// Opens the file for writing, with an exclusive lock.
 pub(super) fn lock(path: &Path, patience: Duration) -> Result<StoreFile, StoreError> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     wait(patience, || file.try_lock())?;
@@ -71,7 +71,7 @@ pub(super) fn lock(path: &Path, patience: Duration) -> Result<StoreFile, StoreEr
     Ok(StoreFile(file))
 }
 
-/// Returns a copy of the file, made while nobody writes it.
+/// Returns a copy of the file, taken while the file is not being written.
 pub(super) fn copied(path: &Path, patience: Duration) -> Result<InMemoryBackend, StoreError> {
     let mut file = File::open(path)?;
     wait(patience, || file.try_lock_shared())?;
@@ -84,7 +84,7 @@ pub(super) fn copied(path: &Path, patience: Duration) -> Result<InMemoryBackend,
     Ok(copy)
 }
 
-/// Refuses an empty file, which the database would take for a new one: what was in it is lost.
+/// Refuses an empty file. The database would treat it as new, and hide that its contents are lost.
 fn check_not_empty(file: &File) -> Result<(), StoreError> {
     match file.metadata()?.len() {
         0 => Err(StoreError::Damaged("the file is empty".into())),
@@ -92,7 +92,7 @@ fn check_not_empty(file: &File) -> Result<(), StoreError> {
     }
 }
 
-/// Attempts a lock until it is had or the time is over.
+/// Retries a lock until it succeeds or the time is over.
 fn wait(
     patience: Duration,
     attempt: impl Fn() -> Result<(), TryLockError>,

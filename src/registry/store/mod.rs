@@ -1,8 +1,8 @@
-//! The store of what was registered: one file, written in transactions.
+//! The store of registered tasks: one file, written in transactions.
 //!
-//! A file is opened for as long as a transaction takes, locked, and checked whole before anything in
-//! it is believed. A new file is made beside its place and moved there, so that none is half made.
-//! Whoever reads copies the file into memory and repairs nothing on the disk.
+//! The file is open and locked only during a transaction, and is checked completely before use. A
+//! new file is created next to its place and then moved, so no file is incomplete. Readers copy the
+//! file into memory and change nothing on the disk.
 
 mod contents;
 mod error;
@@ -22,21 +22,22 @@ pub use error::StoreError;
 
 use schema::{FORMAT, JOBS, MODELS, VARIANTS, VERSION, VERSION_KEY, encoded};
 
-/// How long a store that somebody else writes is waited for.
+/// The maximum wait for a store that another program is writing.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A store that is open for writing: nobody else reads or writes it meanwhile.
+/// A store that is open for writing. It is locked against other programs.
 #[derive(Debug)]
 pub struct Store {
     database: Database,
 }
 
 impl Store {
-    /// Opens the store at `path`, or makes one where there is none, and waits for at most
-    /// `patience` until nobody else has it open.
+    /// Opens the store at `path`, or creates it, and waits for at most `patience` while another
+    /// program has it open.
     ///
     /// # Errors
-    /// The file is no store, damaged, of a newer program, in use for too long, or cannot be written.
+    /// The file is not a store, is damaged or from a newer program, is in use for too long, or
+    /// cannot be written.
     pub fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         if !path.exists() {
             file::create(path, |backend| Store::on(backend).map(drop))?;
@@ -44,8 +45,8 @@ impl Store {
         Store::on(file::lock(path, patience)?)
     }
 
-    /// Reads the store at `path`, of which nothing is changed, and waits as [`Store::open`] does.
-    /// Where there is no file, nothing was registered.
+    /// Reads the store at `path` without changing it, and waits as [`Store::open`] does. A missing
+    /// file is an empty store.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -56,13 +57,13 @@ impl Store {
         }
     }
 
-    /// Opens a store on something other than a file, or makes one where that is empty.
+    /// Opens a store on another backend than a file. An empty backend becomes a new store.
     ///
     /// # Errors
     /// As [`Store::open`].
     pub fn on(backend: impl StorageBackend) -> Result<Self, StoreError> {
         let mut builder = Database::builder();
-        // What a file claims is not believed, and a store is small.
+        // The file is not trusted, and a store is small enough to check.
         builder.set_check_integrity_on_open(true);
         builder.set_cache_size(CACHE);
         let store = Store {
@@ -72,7 +73,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Finds the version of the schema, and writes it where there is nothing yet.
+    /// Checks the version of the schema, and writes it to a new store.
     fn check(&self) -> Result<(), StoreError> {
         let reading = self.database.begin_read()?;
         let mut tables = reading.list_tables()?;
@@ -104,7 +105,7 @@ impl Store {
         change: impl FnOnce(&WriteTransaction) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let transaction = self.database.begin_write()?;
-        // Dropped without a commit it changes nothing.
+        // A transaction that is dropped without a commit changes nothing.
         change(&transaction)?;
         Ok(transaction.commit()?)
     }
@@ -117,11 +118,11 @@ impl Store {
         StoreContents::of(&self.database.begin_read()?)
     }
 
-    /// Registers an ensemble for a task, in place of one of the same name, in one transaction.
+    /// Registers an ensemble for a task in one transaction. Replaces an ensemble with the same
+    /// name.
     ///
     /// # Errors
-    /// The task's other ensembles take other samples or make other answers, or the store cannot be
-    /// written.
+    /// The task's other ensembles have other samples or answers, or the store cannot be written.
     pub fn register(&self, task: &str, model: &RegisteredModel) -> Result<(), StoreError> {
         self.contents()?.check_interface(task, model)?;
         self.write(|transaction| {
@@ -133,10 +134,11 @@ impl Store {
         })
     }
 
-    /// Forgets a task with all of its ensembles, in one transaction; returns how many these were.
+    /// Removes a task with all of its ensembles in one transaction. Returns the number of
+    /// ensembles.
     ///
     /// # Errors
-    /// Nobody registered the task, or the store cannot be written.
+    /// The task is not registered, or the store cannot be written.
     pub fn unregister(&self, task: &str) -> Result<usize, StoreError> {
         let contents = self.contents()?;
         let models = contents.task(task)?;
@@ -147,7 +149,7 @@ impl Store {
         Ok(models.len())
     }
 
-    /// Takes a new job. Returns its number.
+    /// Adds a job. Returns its number.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -158,7 +160,7 @@ impl Store {
         Ok(number)
     }
 
-    /// Keeps a job under a number, in place of what was kept there.
+    /// Stores a job under a number, and replaces a job with that number.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -171,7 +173,7 @@ impl Store {
     }
 }
 
-/// The most bytes of a store that are held in memory beside its transaction.
+/// The size of the database's cache, in bytes, in addition to its transaction.
 const CACHE: usize = 16 << 20;
 
 /// Removes an ensemble and its variants.
@@ -196,7 +198,7 @@ fn insert_variants(
     Ok(())
 }
 
-/// The types that are kept, each under its name in messages.
+/// The stored types, each with its name for messages.
 trait Kept: serde::Serialize + serde::de::DeserializeOwned {
     const NAME: &'static str;
 }

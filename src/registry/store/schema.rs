@@ -1,14 +1,14 @@
-//! The tables of a store, and records as bytes.
+//! The tables of a store, and the encoding of records.
 
 use redb::TableDefinition;
 
 use super::Kept;
 use super::error::StoreError;
 
-/// The version of the tables and records. It rises with every change of either.
+/// The version of the tables and records. Every change of either increments it.
 pub(super) const VERSION: u32 = 1;
 
-/// The name under which the version lies in its table.
+/// The key of the version in its table.
 pub(super) const VERSION_KEY: &str = "version";
 
 /// Numbers about the store itself.
@@ -32,7 +32,7 @@ pub(super) fn encoded<T: Kept>(record: &T) -> Result<Vec<u8>, StoreError> {
     })
 }
 
-/// Reads a record from all of its bytes.
+/// Reads a record, which must use all of its bytes.
 pub(super) fn decoded<T: Kept>(bytes: &[u8]) -> Result<T, StoreError> {
     let damaged = |why: String| StoreError::Record { kind: T::NAME, why };
     match postcard::take_from_bytes(bytes) {

@@ -1,17 +1,17 @@
-//! The fields of a message, taken one by one, so that what nobody took is known by name.
+//! The fields of a message. Each field is taken once, so that the names of unread fields are known.
 
 use std::time::Duration;
 
 use crate::text_format::{Field, FieldValue, TextFault, TextMessage, shown};
 
-/// A value with the line that it stands on.
+/// A value with its line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AtLine<T> {
     pub line: usize,
     pub value: T,
 }
 
-/// The fields of a message that nobody took yet.
+/// The fields of a message that are not taken yet.
 pub(super) struct ConfigFields {
     /// The names of the fields that lead to the message.
     path: String,
@@ -34,7 +34,7 @@ impl ConfigFields {
         TextFault { line, message }
     }
 
-    /// Returns the whole name of a field.
+    /// Returns the full name of a field.
     pub(super) fn named(&self, field: &str) -> String {
         match self.path.is_empty() {
             true => field.to_owned(),
@@ -42,7 +42,7 @@ impl ConfigFields {
         }
     }
 
-    /// Takes all values of a field that `of` makes something of.
+    /// Takes all values of a field for which `of` returns a value.
     fn taken<T>(&mut self, name: &str, of: impl Fn(FieldValue) -> Option<T>) -> Vec<AtLine<T>> {
         let (taken, left) = std::mem::take(&mut self.left)
             .into_iter()
@@ -67,7 +67,7 @@ impl ConfigFields {
     }
 
     pub(super) fn wholes(&mut self, name: &str) -> Vec<AtLine<i64>> {
-        // The interface file bounds them to 64 bits; those above an i64 mean "as many as can be".
+        // The interface file allows 64 bits. Values above an i64 mean "no limit".
         self.taken(name, |value| match value {
             FieldValue::Whole(number) => Some(i64::try_from(number).unwrap_or(i64::MAX)),
             _ => None,
@@ -128,7 +128,7 @@ impl ConfigFields {
     /// Takes a map of strings.
     ///
     /// # Errors
-    /// A key is there twice.
+    /// A key appears twice.
     pub(super) fn map(&mut self, name: &str) -> Result<Vec<(String, String)>, TextFault> {
         let mut all: Vec<(String, String)> = Vec::new();
         for mut entry in self.messages(name) {
@@ -143,7 +143,7 @@ impl ConfigFields {
         Ok(all)
     }
 
-    /// Adds the names of all fields that are left, each once.
+    /// Adds the names of all remaining fields, each once.
     pub(super) fn finish(self, unused: &mut Vec<String>) {
         for field in &self.left {
             let mut names = Vec::new();

@@ -1,5 +1,4 @@
-//! `config.pbtxt` of a model: the fields that mean something here, and the names of those that
-//! do not.
+//! A model's `config.pbtxt`: the supported fields, and the names of the other fields.
 
 mod fields;
 mod queueing;
@@ -19,57 +18,58 @@ pub use divisi_model::catalogue::{
 };
 pub use tensors::TensorConfig;
 
-/// The parameter that names the network of a file of weights.
+/// The parameter that names the network of a weights file.
 pub(crate) const NETWORK_PARAMETER: &str = "network";
 
-/// The parameter that says how long the longest sample is, where a length varies.
+/// The parameter with the length of the longest sample, for models with a varying length.
 pub(crate) const MOST_LENGTH_PARAMETER: &str = "most_length";
 
 /// The configuration of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelConfig {
-    /// The name that it says, if it says one: that of its folder.
+    /// The model's name, which must be the name of its folder.
     pub name: Option<String>,
-    /// The platform, if it names one.
+    /// The platform, if set.
     pub platform: Option<String>,
-    /// The backend, if it names one.
+    /// The backend, if set.
     pub backend: Option<String>,
-    /// The versions that are served.
+    /// The served versions.
     pub versions: VersionPolicy,
-    /// The most rows of a batch; 0 where tensors have no dimension of a batch, `None` where the
+    /// The maximum number of rows of a batch: 0 if tensors have no batch dimension, `None` if the
     /// model's file decides.
     pub max_batch_size: Option<usize>,
-    /// The inputs; none where the model's file decides.
+    /// The inputs; empty if the model's file decides.
     pub inputs: Vec<TensorConfig>,
-    /// The outputs; none where the model's file decides.
+    /// The outputs; empty if the model's file decides.
     pub outputs: Vec<TensorConfig>,
-    /// The name of the model's file in the folder of a version, if it is another than usual.
+    /// The name of the model's file in a version's folder, if it is not the usual name.
     pub model_file: Option<String>,
-    /// How requests are batched, if it says so.
+    /// The settings of dynamic batching, if set.
     pub batching: Option<DynamicBatching>,
-    /// The steps of an ensemble; `None` where it is none.
+    /// The steps of an ensemble, or `None` if the model is not an ensemble.
     pub steps: Option<Vec<StepConfig>>,
-    /// Where instances of the model are wished for.
+    /// The requested placement of the model's instances.
     pub instances: Vec<InstanceGroup>,
-    /// Whether answers are to be cached.
+    /// Whether answers should be cached.
     pub cached: bool,
-    /// Requests that are to be run before others are let in.
+    /// Requests to run before the model accepts clients.
     pub warmup: Vec<Warmup>,
     /// Parameters by name.
     pub parameters: Vec<(String, String)>,
-    /// The names of fields that are set and mean nothing here.
+    /// The names of fields that are set but not supported.
     pub unused: Vec<String>,
     /// The lines of some fields, for errors.
     pub(crate) lines: FieldLines,
 }
 
 impl ModelConfig {
-    /// Whether it says that tensors have no dimension of a batch, by their dimensions.
+    /// Returns whether the configured inputs have no batch dimension: `max_batch_size` is absent or
+    /// 0.
     pub(crate) fn has_no_batch(&self) -> bool {
         self.max_batch_size.unwrap_or(0) == 0 && !self.inputs.is_empty()
     }
 
-    /// Returns who runs the model, as the platform and the backend say it.
+    /// Returns the platform and the backend, if set.
     pub(crate) fn runners(&self) -> impl Iterator<Item = NamedRunner<'_>> {
         let (platform, backend) = (self.lines.platform, self.lines.backend);
         let fields = [
@@ -82,7 +82,7 @@ impl ModelConfig {
         })
     }
 
-    /// Returns the value of a parameter, or `None` if it has none of that name.
+    /// Returns the value of a parameter, or `None` if there is no such parameter.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let mut parameters = self.parameters.iter();
         let (_, value) = parameters.find(|(known, _)| known == name)?;
@@ -90,7 +90,7 @@ impl ModelConfig {
     }
 }
 
-/// A platform or backend that a configuration names.
+/// A platform or backend named by a configuration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NamedRunner<'c> {
     pub(crate) field: &'static str,
@@ -98,7 +98,7 @@ pub(crate) struct NamedRunner<'c> {
     pub(crate) name: &'c str,
 }
 
-/// The lines of fields of a configuration; that of one that is not there is 1.
+/// The lines of some fields of a configuration, 1 for an absent field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldLines {
     pub(crate) name: usize,
@@ -107,9 +107,9 @@ pub(crate) struct FieldLines {
     pub(crate) model_file: usize,
     pub(crate) platform: usize,
     pub(crate) backend: usize,
-    /// Those of the requests that are asked first.
+    /// The lines of the warm-up requests.
     pub(crate) warmup: Vec<usize>,
-    /// Those of the parameters that there are, by name.
+    /// The lines of the parameters, by name.
     pub(crate) parameters: BTreeMap<String, usize>,
 }
 
@@ -128,16 +128,16 @@ impl Default for FieldLines {
     }
 }
 
-/// How requests are batched.
+/// The settings of dynamic batching.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DynamicBatching {
-    /// The sizes that are preferred.
+    /// The preferred batch sizes.
     pub preferred: Vec<usize>,
-    /// How long a request may wait for others.
+    /// The longest time that a request waits for other requests.
     pub delay: Duration,
-    /// Whether answers are to keep the order of their requests.
+    /// Whether answers should keep the order of their requests.
     pub preserve_ordering: bool,
-    /// How requests wait for their turn, if it says so.
+    /// Priorities and queue policies, if set.
     pub queueing: Option<Arc<Queueing>>,
 }
 
@@ -146,12 +146,12 @@ pub struct DynamicBatching {
 pub struct StepConfig {
     /// The model that runs it.
     pub model: String,
-    /// Its version; `None` for the highest that is served.
+    /// Its version, or `None` for the highest served version.
     pub version: Option<u64>,
-    /// The model's inputs, each with the ensemble's tensor that it reads.
+    /// The model's inputs, each with the ensemble's tensor from which it is read.
     pub inputs: Vec<(String, String)>,
-    /// The model's outputs, each with the ensemble's tensor that it makes.
+    /// The model's outputs, each with the ensemble's tensor to which it is written.
     pub outputs: Vec<(String, String)>,
-    /// The line that it begins on.
+    /// The line of its first character.
     pub line: usize,
 }

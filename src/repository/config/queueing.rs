@@ -9,10 +9,10 @@ use crate::text_format::TextFault;
 
 use super::fields::{AtLine, ConfigFields};
 
-/// Reads how requests wait; `None` where nothing is said of it.
+/// Reads priorities and queue policies, or returns `None` if none are set.
 ///
 /// # Errors
-/// There are too many levels, or the default or a policy is of none of them.
+/// There are too many levels, or the default level or a policy's level does not exist.
 pub(super) fn queueing(
     table: &mut ConfigFields,
     unused: &mut Vec<String>,
@@ -46,7 +46,7 @@ pub(super) fn queueing(
     Ok(Some(made))
 }
 
-/// Takes a number; one that is not there is 0, at the line of the table.
+/// Takes a number. An absent number is 0, at the line of the table.
 fn number(table: &mut ConfigFields, name: &str) -> AtLine<u64> {
     let line = table.line;
     table

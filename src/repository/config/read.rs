@@ -1,4 +1,4 @@
-//! A text becomes a configuration.
+//! Reads a configuration from text.
 
 use std::sync::Arc;
 
@@ -15,16 +15,15 @@ use super::{
 };
 
 impl ModelConfig {
-    /// Reads the text of the file called `file`.
+    /// Reads the text of the file `file`.
     ///
     /// # Errors
-    /// The text is damaged, has an unknown field or a value that cannot be, or asks for what is
-    /// not served here.
+    /// The text is malformed, or has an unknown field, an invalid value or an unsupported setting.
     pub fn parse(file: &str, text: &str) -> Result<Self, LoadFault> {
         ModelConfig::of(file, |kind| TextMessage::parse(text, kind))
     }
 
-    /// Reads JSON, which errors call `file`.
+    /// Reads JSON. Errors name `file` as the source.
     ///
     /// # Errors
     /// As for [`ModelConfig::parse`].
@@ -114,10 +113,10 @@ fn text(placed: Option<AtLine<String>>) -> Option<String> {
     placed.map(|placed| placed.value)
 }
 
-/// The most bytes of an error, which may quote the file.
+/// The maximum number of bytes of an error, which may quote the file.
 const LONGEST: usize = 1000;
 
-/// Refuses what would change the answers, or who gets them, if it were left out.
+/// Refuses settings that would change the answers or their recipients if they were ignored.
 fn refuse(file: &str, fields: &mut ConfigFields) -> Result<(), LoadFault> {
     let unsupported = |line: usize, field: &str, instead: &str| LoadFault::Unsupported {
         what: format!("{file}:{line}: `{field}` is not supported"),
@@ -137,7 +136,7 @@ fn refuse(file: &str, fields: &mut ConfigFields) -> Result<(), LoadFault> {
     Ok(())
 }
 
-/// Refuses two tensors of one name.
+/// Refuses two tensors with the same name.
 fn unlike(side: &str, tensors: &[TensorConfig]) -> Result<(), TextFault> {
     let twice = tensors.iter().enumerate().find(|(at, tensor)| {
         let mut before = tensors[..*at].iter();
@@ -241,7 +240,7 @@ fn batching(
         .micros("max_queue_delay_microseconds")
         .unwrap_or_default();
     let queueing = queueing(&mut table, unused)?;
-    // Answers of one connection may overtake each other here as everywhere; false asks nothing.
+    // Answers of one connection may always overtake each other. `false` needs no support.
     let preserve_ordering = table.flag("preserve_ordering") == Some(true);
     if preserve_ordering {
         unused.push(table.named("preserve_ordering"));

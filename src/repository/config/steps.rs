@@ -5,13 +5,13 @@ use crate::text_format::TextFault;
 use super::StepConfig;
 use super::fields::ConfigFields;
 
-/// The most steps of an ensemble.
+/// The maximum number of steps of an ensemble.
 const MOST_STEPS: usize = 1024;
 
-/// Reads the steps; `None` where the model is no ensemble.
+/// Reads the steps, or returns `None` if the model is not an ensemble.
 ///
 /// # Errors
-/// There are none or too many, or one names no model, or a version that cannot be.
+/// The number of steps is 0 or too large, or a step has no model or an invalid version.
 pub(super) fn steps(
     fields: &mut ConfigFields,
     unused: &mut Vec<String>,
@@ -40,7 +40,7 @@ fn step(mut table: ConfigFields, unused: &mut Vec<String>) -> Result<StepConfig,
     };
     let written = table.whole("model_version").map(|version| version.value);
     let version = match written {
-        // Protocol Buffers cannot tell 0 from nothing.
+        // Protocol Buffers do not distinguish 0 from an absent value.
         None | Some(-1 | 0) => None,
         Some(version) => match u64::try_from(version) {
             Ok(version) => Some(version),

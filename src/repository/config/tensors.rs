@@ -1,4 +1,4 @@
-//! The tensors of a model, as its configuration says them.
+//! The tensors of a model in its configuration.
 
 use divisi_model::catalogue::TensorFormat;
 use divisi_runtime::tensor::DataType;
@@ -14,9 +14,10 @@ pub struct TensorConfig {
     pub name: String,
     /// The type of its values.
     pub data_type: DataType,
-    /// Its dimensions; -1 where one varies. Without the batch's where the model has one.
+    /// Its dimensions, with -1 for a varying dimension. The batch dimension is not included if the
+    /// model has `max_batch_size`.
     pub dims: Vec<i64>,
-    /// The dimensions that the model itself takes, where these are others.
+    /// The dimensions that the model itself takes, if they differ.
     pub reshape: Option<Vec<i64>>,
     /// The file with the names of its values.
     pub labels: Option<String>,
@@ -55,7 +56,7 @@ impl TensorConfig {
             }
         };
         let labels = fields.text("label_filename").map(|file| file.value);
-        // A hint for clients that prepare images: the dimensions say the rest.
+        // A hint for clients that prepare images. The dimensions are complete without it.
         let format = match fields.choice("format").map(|format| format.value) {
             Some("FORMAT_NHWC") => TensorFormat::Nhwc,
             Some("FORMAT_NCHW") => TensorFormat::Nchw,
@@ -80,7 +81,7 @@ impl TensorConfig {
     }
 }
 
-/// Notes a flag that is set and means nothing here. One that is not set asks for nothing.
+/// Notes a flag that is set but not supported. An unset flag needs no support.
 fn note_set(fields: &mut ConfigFields, name: &str, unused: &mut Vec<String>) {
     if fields.flag(name) == Some(true) {
         let named = fields.named(name);

@@ -1,4 +1,4 @@
-//! Requests that are run before others are let in.
+//! Requests that run before the model accepts clients.
 
 use divisi_model::catalogue::{Warmup, WarmupData, WarmupInput};
 
@@ -7,10 +7,10 @@ use crate::text_format::TextFault;
 use super::fields::ConfigFields;
 use super::tensors::{data_type, dims};
 
-/// Reads a table of `model_warmup`. Of one of batch size 0, which is skipped, nothing is checked.
+/// Reads a table of `model_warmup`. A warm-up with batch size 0 is skipped and not checked.
 ///
 /// # Errors
-/// An input has no type, or a dimension that cannot be.
+/// An input has no type, or an invalid dimension.
 pub(super) fn warmup(
     mut fields: ConfigFields,
     unused: &mut Vec<String>,
@@ -51,8 +51,8 @@ fn input(mut entry: ConfigFields, unused: &mut Vec<String>) -> Result<WarmupInpu
     })
 }
 
-/// Takes where the values of an input are from, of which one field at most says it. The name of a flag
-/// counts and not its value: `zero_data: false` asks for zeros too.
+/// Takes the source of an input's values. At most one of the fields is set. The presence of a flag
+/// counts, not its value: `zero_data: false` also requests zeros.
 fn data(fields: &mut ConfigFields) -> Option<WarmupData> {
     let file = fields.text("input_data_file");
     let file = file.map(|file| WarmupData::File(file.value));

@@ -1,4 +1,4 @@
-//! How requests become batches, as a `config.pbtxt` says it.
+//! The batching settings in a `config.pbtxt`.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use crate::steps::SIZES;
 
 use super::models::ModelBatching;
 
-/// Returns the message `dynamic_batching`, empty where there is no batch, and what it cannot say.
+/// Returns the message `dynamic_batching`, or an empty text if the model has no batches, and the
+/// settings that Triton does not support.
 pub(super) fn text(batching: &ModelBatching<'_>, rows: ModelRows) -> (String, Vec<&'static str>) {
     let mut missing = Vec::new();
     if !matches!(rows, ModelRows::UpTo(_)) {
@@ -19,7 +20,7 @@ pub(super) fn text(batching: &ModelBatching<'_>, rows: ModelRows) -> (String, Ve
         }
         return (String::new(), missing);
     }
-    // The usual ones of a manifest are nobody's wish.
+    // A manifest's default sizes are not a user's request.
     if *batching.sizes != BatchSizes::default() && lacks_usual(batching.sizes) {
         missing.push("batch_sizes: Triton also runs batches of other sizes");
     }
@@ -43,7 +44,7 @@ pub(super) fn text(batching: &ModelBatching<'_>, rows: ModelRows) -> (String, Ve
     (text, missing)
 }
 
-/// Returns the sizes beside the powers of two and the largest.
+/// Returns the sizes that are neither powers of two nor the largest size.
 fn preferred(sizes: &BatchSizes) -> Vec<usize> {
     let largest = sizes.largest().get();
     let all = sizes.iter().map(|size| size.get());
@@ -51,7 +52,7 @@ fn preferred(sizes: &BatchSizes) -> Vec<usize> {
     own.collect()
 }
 
-/// Whether a power of two below the largest size is none of the sizes.
+/// Returns whether a power of two below the largest size is missing.
 fn lacks_usual(sizes: &BatchSizes) -> bool {
     let largest = sizes.largest().get();
     let mut usual = SIZES.into_iter().filter(|size| *size < largest);
@@ -104,7 +105,7 @@ fn policy(policy: QueuePolicy) -> String {
     text
 }
 
-/// Returns a time in microseconds, of which 0 would be none.
+/// Returns a time in microseconds, at least 1, because 0 means none.
 fn micros(time: Duration) -> u128 {
     time.as_micros().max(1)
 }
@@ -116,7 +117,7 @@ fn number(text: &mut String, field: &str, value: u128) {
     }
 }
 
-/// Adds text. Writing to a string does not fail.
+/// Adds text. Writing to a string cannot fail.
 fn add(text: &mut String, written: std::fmt::Arguments<'_>) {
     let _ = text.write_fmt(written);
 }

@@ -1,4 +1,4 @@
-//! A pipeline whose steps are models as an ensemble.
+//! Converts a pipeline whose steps are models to an ensemble.
 
 use divisi_model::ensemble::Ensemble;
 use divisi_model::pipeline::{Pipeline, StepRole};
@@ -11,8 +11,8 @@ use super::models::{LABELS, Models, PlacedModel};
 use super::triton_text::{ConfigText, StepText, single_numbers};
 use super::written::OutFolder;
 
-/// Whether a pipeline is one model whose tensors have the names, types and dimensions of its
-/// network's.
+/// Returns whether a pipeline is one model whose tensors have the names, types and dimensions of
+/// its network's tensors.
 pub(super) fn is_one_model(ensemble: &Ensemble, pipeline: &Pipeline) -> bool {
     let [step] = pipeline.steps() else {
         return false;
@@ -30,7 +30,7 @@ pub(super) fn is_one_model(ensemble: &Ensemble, pipeline: &Pipeline) -> bool {
         && outputs.all(|output| own.outputs.iter().any(|own| alike(&output.spec, own)))
 }
 
-/// Writes the ensemble of a pipeline, whose members became the models `placed`.
+/// Writes the ensemble of a pipeline. `placed` are the models of its members.
 pub(super) fn write(
     (ensemble, pipeline): (&Ensemble, &Pipeline),
     models: &Models,
@@ -67,7 +67,7 @@ pub(super) fn write(
     out.folder(&format!("{name}/1"))
 }
 
-/// Whether Triton has words for all steps; those for which it has none are noted.
+/// Returns whether Triton supports all steps. Notes the unsupported steps.
 fn is_said(ensemble: &Ensemble, pipeline: &Pipeline, out: &mut OutFolder) -> bool {
     let name = &ensemble.name;
     let mut is_said = !out.has(name);
@@ -88,18 +88,18 @@ fn is_said(ensemble: &Ensemble, pipeline: &Pipeline, out: &mut OutFolder) -> boo
     is_said
 }
 
-/// Returns the rows of a request of a pipeline of models, or `None` if these do not fit together.
+/// Returns the rows of a request of a pipeline of models, or `None` if the models' rows conflict.
 fn joint(own: ModelRows, models: &[ModelRows]) -> Option<ModelRows> {
     models
         .iter()
         .try_fold(own, |joint, model| match (joint, *model) {
             (ModelRows::UpTo(a), ModelRows::UpTo(b)) => Some(ModelRows::UpTo(a.min(b))),
-            // A batch of so many is one of those that the others take.
+            // A batch of this fixed size is within the limit of the other models.
             (ModelRows::UpTo(most), ModelRows::Exactly(rows))
             | (ModelRows::Exactly(rows), ModelRows::UpTo(most)) => {
                 (rows <= most).then_some(ModelRows::Exactly(rows))
             }
-            // The first model says whether there is a batch.
+            // The first model decides whether there is a batch.
             (ModelRows::UpTo(_), other) if joint == own => Some(other),
             (a, b) => (a == b).then_some(a),
         })

@@ -1,4 +1,4 @@
-//! The text of a manifest of a pipeline.
+//! Writes the text of a pipeline's manifest.
 
 use std::fmt::Write;
 
@@ -16,11 +16,11 @@ pub(super) struct ManifestMember {
     pub(super) name: String,
     /// Its network as a table.
     pub(super) network: toml::Table,
-    /// Its file of weights.
+    /// Its weights file.
     pub(super) weights: Option<String>,
-    /// The shape of a sample, where the network does not say it.
+    /// The shape of a sample, if the network does not define it.
     pub(super) shape: Option<Vec<usize>>,
-    /// The tensors of its network, by their names there.
+    /// The tensors of its network, with the network's names.
     pub(super) signature: Signature,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn text(ensemble: &Ensemble, part: &PipelinePart, members: &[Manifest
     text
 }
 
-/// Returns how requests become batches: the fields of a manifest that are not the usual ones.
+/// Returns the batching fields of a manifest that differ from their defaults.
 pub(super) fn batching(ensemble: &Ensemble) -> Vec<(&'static str, toml::Value)> {
     let mut fields = Vec::new();
     if ensemble.batch_sizes != BatchSizes::default() {
@@ -95,7 +95,7 @@ impl ManifestMember {
 }
 
 fn step(text: &mut String, spec: &StepSpec, members: &[ManifestMember]) {
-    // Steps of the host do not come from a repository.
+    // A repository has no steps of the host.
     let WorkSpec::Model {
         member,
         signature,
@@ -123,7 +123,7 @@ fn step(text: &mut String, spec: &StepSpec, members: &[ManifestMember]) {
     }
 }
 
-/// Returns a map by the names that a network itself has for its tensors.
+/// Returns a map keyed by the network's own names for its tensors.
 fn renamed(map: &[(String, String)], known: &[TensorSpec], own: &[TensorSpec]) -> toml::Table {
     let pairs = map.iter().filter_map(|(name, tensor)| {
         let at = known.iter().position(|spec| spec.name == *name)?;
@@ -132,7 +132,7 @@ fn renamed(map: &[(String, String)], known: &[TensorSpec], own: &[TensorSpec]) -
     pairs.collect()
 }
 
-/// Adds a line. Writing to a string does not fail.
+/// Adds a line. Writing to a string cannot fail.
 pub(super) fn line(text: &mut String, written: std::fmt::Arguments<'_>) {
     let _ = writeln!(text, "{written}");
 }

@@ -1,4 +1,4 @@
-//! The members of a manifest as versions of models.
+//! Converts the members of a manifest to versions of models.
 
 use std::path::{Path, PathBuf};
 
@@ -14,15 +14,15 @@ use super::ConvertError;
 pub(super) struct ReadMember {
     /// The name of its model.
     pub(super) model: String,
-    /// The version of its model, as its name or the folder of its file say it.
+    /// The version of its model, from the member's name or from its file's folder.
     pub(super) version: u64,
-    /// Whether its name says the version.
+    /// Whether the member's name contains the version.
     pub(super) names_version: bool,
-    /// Its files, or why it has none that could be a model's.
+    /// Its files, or the reason why they cannot be a model's files.
     pub(super) files: Result<MemberFiles, &'static str>,
     /// The tensors of its network.
     pub(super) signature: Signature,
-    /// The fields that no configuration says.
+    /// The fields that a configuration cannot express.
     pub(super) unsaid: Vec<String>,
 }
 
@@ -31,23 +31,23 @@ pub(super) struct ReadMember {
 pub(super) enum MemberFiles {
     /// An ONNX file.
     Onnx(PathBuf),
-    /// A file of weights.
+    /// A weights file.
     Weights {
         path: PathBuf,
         network: WeightsNetwork,
     },
 }
 
-/// The network of a file of weights.
+/// The network of a weights file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum WeightsNetwork {
     /// A file of layers.
     Layers(PathBuf),
-    /// As a manifest writes it.
+    /// The manifest's table.
     Table(String),
 }
 
-/// Reads the members as the manifest writes them.
+/// Reads the members from the manifest.
 pub(super) fn members(files: &Files, ensemble: &Ensemble) -> Result<Vec<ReadMember>, ConvertError> {
     let text = files.read_text(files.manifest())?;
     let table: toml::Table = text.parse().unwrap_or_default();
@@ -96,7 +96,7 @@ fn versioned(name: &str) -> Option<(&str, u64)> {
     (!model.is_empty()).then_some((model, version))
 }
 
-/// Returns the fields of a member that have no counterpart.
+/// Returns the fields of a member that Triton does not support.
 fn unsaid(written: &toml::Table, is_normalised: bool) -> Vec<String> {
     let known = ["name", "network", "weights", "input", "outputs"];
     let others = written.keys().filter(|f| !known.contains(&f.as_str()));
@@ -121,7 +121,7 @@ fn files_of(written: &toml::Table, files: &Files) -> Result<MemberFiles, &'stati
     if let Some(onnx) = file.as_ref().filter(|file| file.ends_with(".onnx")) {
         return Ok(MemberFiles::Onnx(path(onnx)?));
     }
-    // A network's file alone has no manifest that would name it.
+    // A single network file has no manifest that names it.
     if let Files::Network { file, .. } = files
         && file.ends_with(".onnx")
     {
@@ -141,7 +141,7 @@ fn files_of(written: &toml::Table, files: &Files) -> Result<MemberFiles, &'stati
 }
 
 impl MemberFiles {
-    /// Returns the version of a model whose folder the file lies in, as `lin/2/model.onnx` does.
+    /// Returns the version of the folder in which the file lies, such as 2 for `lin/2/model.onnx`.
     fn version_of(&self, model: &str) -> Option<u64> {
         let (MemberFiles::Onnx(path) | MemberFiles::Weights { path, .. }) = self;
         let folder = path.parent()?;
@@ -150,7 +150,7 @@ impl MemberFiles {
         version.filter(|version| is_own && *version > 0)
     }
 
-    /// Returns the rows of a request, which may be at most `most` where the file leaves them open.
+    /// Returns the rows of a request: at most `most` if the file leaves them open.
     pub(super) fn rows(&self, most: usize) -> ModelRows {
         let MemberFiles::Onnx(path) = self else {
             return ModelRows::UpTo(most);

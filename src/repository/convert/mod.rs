@@ -1,4 +1,4 @@
-//! Repositories as manifests of ours, and ensembles of ours as repositories.
+//! Converts repositories to Divisi's manifests, and ensembles to repositories.
 
 mod batching_text;
 mod graph;
@@ -24,32 +24,32 @@ use crate::error::RepositoryError;
 pub use to_manifests::to_manifests;
 pub use to_triton::{manifests_to_triton, to_triton};
 
-/// Whether files of networks are copied, or named where they are.
+/// How a conversion handles network files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkFiles {
-    /// Manifests name them where they are.
+    /// Manifests name the files at their present paths.
     Named,
-    /// They are copied beside the manifests.
+    /// The files are copied next to the manifests.
     Copied,
 }
 
-/// The models that were converted.
+/// The result of a conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
-    /// The files that were written, by their paths in the folder.
+    /// The written files, by their paths in the folder.
     pub written: Vec<String>,
-    /// Settings that cannot be said in the other form, by the name of the model.
+    /// Settings that the other form does not support, each with the name of its model.
     pub unsaid: Vec<String>,
-    /// Models that are not there, each with the reason.
+    /// Models that were not converted, each with the reason.
     pub left_out: Vec<String>,
-    /// How the files that were written can be served, where not as a repository.
+    /// How to serve the written files, if they cannot be served as a repository.
     pub notes: Vec<String>,
 }
 
-/// Nothing was converted, or not all of it.
+/// A conversion that failed, or converted only a part.
 #[derive(Debug, Error)]
 pub enum ConvertError {
-    /// The folder to write to is there, and not empty.
+    /// The output folder exists and is not empty.
     #[error("{}: expected a new or empty folder", path.display())]
     NotEmpty {
         /// The folder.

@@ -1,4 +1,4 @@
-//! The models of single networks that a repository gets.
+//! The single-network models of a written repository.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,17 +23,17 @@ pub(super) struct Models(BTreeMap<String, WrittenModel>);
 /// A model with its versions.
 struct WrittenModel {
     signature: Signature,
-    /// The outputs that it answers, where these are not all of its network.
+    /// The outputs that it returns, if these are not all outputs of its network.
     outputs: Option<Vec<TensorSpec>>,
     /// The names of the values of its only output.
     labels: Vec<String>,
     rows: ModelRows,
-    /// How requests become batches, as the configuration says it.
+    /// The batching settings of the configuration.
     batching: String,
     versions: BTreeMap<u64, MemberFiles>,
 }
 
-/// How requests of a model become batches.
+/// The batching settings of a model.
 #[derive(Clone, Copy)]
 pub(super) struct ModelBatching<'e> {
     pub(super) sizes: &'e BatchSizes,
@@ -41,7 +41,7 @@ pub(super) struct ModelBatching<'e> {
     pub(super) queueing: Option<&'e Queueing>,
 }
 
-/// The model that a member became.
+/// The model that contains a converted member.
 #[derive(Clone, Debug)]
 pub(super) struct PlacedModel {
     pub(super) name: String,
@@ -50,8 +50,8 @@ pub(super) struct PlacedModel {
 }
 
 impl Models {
-    /// Adds a member as a version of a model. Returns `None` if it is left out, with the reason
-    /// there.
+    /// Adds a member as a version of a model. Returns `None` and notes the reason if the member is
+    /// left out.
     pub(super) fn add(
         &mut self,
         member: &ReadMember,
@@ -118,7 +118,7 @@ impl Models {
         Ok(())
     }
 
-    /// Sets the outputs that a model answers, and the names of the values of an only one.
+    /// Sets the outputs that a model returns, and the names of the values of a single output.
     pub(super) fn answers(
         &mut self,
         placed: &PlacedModel,
@@ -147,7 +147,8 @@ impl Models {
         self.0.get(&placed.name).map(|model| model.rows)
     }
 
-    /// Returns the version that a step names: -1 for the highest, unless the member says it.
+    /// Returns the version for a step: -1 for the highest, unless the member's name contains a
+    /// version.
     pub(super) fn version(&self, placed: &PlacedModel) -> i64 {
         let model = self.0.get(&placed.name);
         let highest = model.and_then(|model| model.versions.keys().last());
@@ -210,7 +211,8 @@ impl WrittenModel {
     }
 }
 
-/// Returns what a model loses whose file fixes the rows of a request, which are any in a manifest.
+/// Returns a note for a model whose file fixes the rows of a request, because a manifest allows any
+/// number.
 fn fixed(rows: ModelRows) -> Option<String> {
     match rows {
         ModelRows::UpTo(_) | ModelRows::Open => None,

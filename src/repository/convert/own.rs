@@ -1,4 +1,4 @@
-//! Manifests of ours in a repository: written as they are, with their files or with the paths of these.
+//! Copies Divisi manifests of a repository unchanged, with their files or with full paths to these.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -13,12 +13,12 @@ use crate::manifest_files::{NamedFile, named};
 use super::written::{OutFolder, files as failed};
 use super::{ConvertError, NetworkFiles};
 
-/// How deep folders within a model's folder are copied.
+/// The maximum depth of copied folders within a model's folder.
 const DEPTH: usize = 8;
 
 /// A manifest of a repository.
 pub(super) struct OwnManifest<'r> {
-    /// The repository's folder, with its links resolved.
+    /// The repository's folder, with links resolved.
     root: &'r Path,
     /// The name of the model.
     model: &'r str,
@@ -31,7 +31,7 @@ impl<'r> OwnManifest<'r> {
         OwnManifest { root, model, path }
     }
 
-    /// Writes it into the folder of its model. Returns why it cannot be, if so.
+    /// Writes the manifest into its model's folder. Returns the reason if this fails.
     pub(super) fn write(
         &self,
         files: NetworkFiles,
@@ -58,10 +58,10 @@ impl<'r> OwnManifest<'r> {
         self.root.join(self.model)
     }
 
-    /// Returns the manifest with the whole paths of the files that it names.
+    /// Returns the manifest with full paths for the files that it names.
     fn with_paths(&self, mut text: String) -> String {
         let mut named = named(&text);
-        // What is replaced moves what follows it.
+        // Replacing from the end keeps the earlier places valid.
         named.sort_by_key(|file| std::cmp::Reverse(file.place.start));
         for file in named {
             if let Ok(path) = self.folder().join(&file.file).canonicalize() {
@@ -72,8 +72,8 @@ impl<'r> OwnManifest<'r> {
         text
     }
 
-    /// Copies a file that the manifest names to where it names it. One that would lie outside of the
-    /// folder that is written to is not there when the manifest is read again.
+    /// Copies a file to the place that the manifest names. Skips files outside the output folder;
+    /// reading the manifest again then reports them.
     fn copy_named(&self, file: &NamedFile, out: &mut OutFolder) -> Result<(), ConvertError> {
         let path = self.folder().join(&file.file);
         let Some(to) = below(&Path::new(self.model).join(&file.file)) else {
@@ -89,8 +89,8 @@ impl<'r> OwnManifest<'r> {
         self.copy(&path, &to, DEPTH, out)
     }
 
-    /// Copies a file, or a folder with what is in it; nothing from outside of the repository, and
-    /// nothing that is there.
+    /// Copies a file, or a folder with its contents. Skips files outside the repository and files
+    /// that exist.
     fn copy(
         &self,
         from: &Path,
@@ -115,7 +115,7 @@ impl<'r> OwnManifest<'r> {
     }
 }
 
-/// Returns the files beside an ONNX file that hold values of it, with their paths.
+/// Returns the files next to an ONNX file that hold its values, with their paths.
 pub(super) fn beside(path: &Path) -> Vec<(String, PathBuf)> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let Ok(model) = OnnxModel::open(path) else {
@@ -138,7 +138,7 @@ fn names_in(folder: &Path) -> Result<Vec<String>, ConvertError> {
     Ok(names)
 }
 
-/// Returns a path without `.` and `..`, or `None` if it leads out of where it begins.
+/// Returns a path without `.` and `..`, or `None` if the path leaves its starting folder.
 fn below(path: &Path) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! How requests wait, as a manifest says it.
+//! The queue settings of a manifest.
 
 use divisi_model::ensemble::{QueuePolicy, Queueing, TimeoutAction};
 
@@ -24,7 +24,7 @@ pub(super) fn table(queueing: &Queueing) -> toml::Table {
     table
 }
 
-/// Returns the bounds of a level, all of them: a level takes those of the queue that it lacks.
+/// Returns all bounds of a level, because a level inherits missing bounds from the queue.
 fn bounds(policy: QueuePolicy) -> toml::Table {
     let mut table = toml::Table::new();
     let most = policy.most.map_or(0, |most| most.get());

@@ -1,4 +1,4 @@
-//! A repository as manifests of ours.
+//! Converts a repository to Divisi manifests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,12 +20,12 @@ use super::unsaid::unsaid;
 use super::written::OutFolder;
 use super::{ConvertError, Converted, NetworkFiles};
 
-/// Writes the models of a repository as manifests into the folder `out`, which is new or empty:
-/// a folder for each model, in its highest version.
+/// Writes the models of a repository as manifests to the folder `out`, which must be new or empty.
+/// Each model gets a folder, with its highest version.
 ///
 /// # Errors
-/// The repository cannot be read, or a file not written. Models that cannot be loaded or said are
-/// left out, each with the reason.
+/// The repository cannot be read, or a file cannot be written. Models that cannot be loaded or
+/// converted are left out, each with a reason.
 pub fn to_manifests(
     repository: &Repository,
     out: &Path,
@@ -76,17 +76,17 @@ pub fn to_manifests(
     Ok(out.converted)
 }
 
-/// Why an ensemble over samples of varying length becomes no manifest.
+/// The reason why an ensemble over samples of varying length is not converted.
 const VARYING: &str = "manifests do not support steps over samples of varying length; serve the \
                        repository itself, or write numbers as dims in the config.pbtxt of its \
                        models";
 
-/// How manifests that name files elsewhere can be served.
+/// How to serve manifests that name files outside their folders.
 const NAMED_ELSEWHERE: &str = "the manifests name files outside their folders: serve each \
                                ensemble by itself, or convert with `--copy` to serve all as a \
                                repository";
 
-/// Writes a manifest of ours as it is, and returns whether that can be read.
+/// Copies a Divisi manifest, and returns whether the copy can be read.
 fn copied(
     own: &OwnManifest<'_>,
     model: &LoadedModel,
@@ -100,7 +100,7 @@ fn copied(
     Ok(written.is_ok())
 }
 
-/// Writes a model's manifest, and returns whether it could be said.
+/// Writes a model's manifest, and returns whether the model was converted.
 fn convert(
     model: &LoadedModel,
     report: &LoadReport,
@@ -137,7 +137,7 @@ fn convert(
     };
     let name = format!("{}/{usual}", model.name);
     out.write(&name, &manifest)?;
-    // What was written is what is meant, or is not left there.
+    // The written manifest must be readable. Otherwise it is removed.
     if let Err(error) = Ensemble::read(&Files::at(&out.join(&name))) {
         out.remove_folder(&model.name)?;
         out.left_out(&model.name, unread(model, error));
@@ -147,7 +147,7 @@ fn convert(
     Ok(true)
 }
 
-/// Returns why the manifest of a model does not stay, at the configuration that it was made of.
+/// Returns the reason why a model's manifest is not kept, with the line of its configuration.
 fn unread(model: &LoadedModel, error: EnsembleError) -> String {
     let why = match error {
         EnsembleError::File { reason, .. } => reason,
@@ -160,8 +160,8 @@ fn unread(model: &LoadedModel, error: EnsembleError) -> String {
     format!("{at}the converted manifest cannot be read: {why}")
 }
 
-/// Returns why steps cannot be said whose tensors have other dimensions than their networks': manifests
-/// have no word for that. `None` if there are none.
+/// Returns the reason why a step cannot be converted because its tensors are reshaped, or `None` if
+/// no step has such tensors. Manifests do not support reshaped tensors.
 fn reshaped(part: &PipelinePart) -> Option<String> {
     let other = |own: &TensorSpec, written: &TensorSpec| {
         let is_row = written.dims.split_first() == Some((&Dimension::Fixed(1), &own.dims[..]));
@@ -221,7 +221,7 @@ fn varying(model: &LoadedModel, path: &Path, file: &str) -> Result<String, Strin
     toml::to_string(&table).map_err(|error| error.to_string())
 }
 
-/// Returns a member of a pipeline as a manifest has it.
+/// Returns a member of a pipeline for a manifest.
 fn member(
     member: &Arc<Member>,
     report: &LoadReport,
@@ -235,7 +235,7 @@ fn member(
     let found = report.models.iter().find(of_member);
     let Some((model, ModelOrigin::Network(source))) = found.map(|model| (model, &model.source))
     else {
-        // Every member is a model's own.
+        // Not reached: every member belongs to a model.
         return Ok(ManifestMember {
             name: member.name.clone(),
             network: toml::Table::new(),
@@ -273,8 +273,8 @@ fn of_file(file: &str) -> toml::Table {
     toml::Table::from_iter([("file".to_owned(), file)])
 }
 
-/// Returns how manifests name the file of a model, which is copied with those beside it if files
-/// are.
+/// Returns the path by which manifests name the file of a model. The file and its data files are
+/// copied if requested.
 fn placed(
     name: &str,
     version: u64,

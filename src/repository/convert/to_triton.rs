@@ -1,4 +1,4 @@
-//! Ensembles and pipelines of ours as a repository.
+//! Converts Divisi ensembles and pipelines to a repository.
 
 use std::path::Path;
 
@@ -12,18 +12,19 @@ use super::models::{ModelBatching, Models, PlacedModel};
 use super::written::OutFolder;
 use super::{ConvertError, Converted};
 
-/// A manifest that is read.
+/// A manifest that was read.
 struct ReadManifest {
     ensemble: Ensemble,
     members: Vec<ReadMember>,
 }
 
-/// Writes an ensemble or pipeline as a repository into the folder `out`, which is new or empty: a
-/// model for each member, and an ensemble for a pipeline whose steps are all models. A pipeline
-/// that is one model with the tensors of its network is that model.
+/// Writes an ensemble or pipeline as a repository to the folder `out`, which must be new or empty.
+/// Each member becomes a model. A pipeline whose steps are all models becomes an ensemble. A
+/// pipeline of one model with its network's tensors becomes that model.
 ///
 /// # Errors
-/// The ensemble cannot be read, or a file not written. What Triton has no word for is listed.
+/// The ensemble cannot be read, or a file cannot be written. Settings that Triton does not support
+/// are listed in the result.
 pub fn to_triton(files: &Files, out: &Path) -> Result<Converted, ConvertError> {
     let manifest = ReadManifest::read(files)?;
     let mut out = OutFolder::new(out)?;
@@ -31,12 +32,12 @@ pub fn to_triton(files: &Files, out: &Path) -> Result<Converted, ConvertError> {
     Ok(out.converted)
 }
 
-/// Writes the manifests of a repository as one for Triton, as [`to_triton`] writes each. A network
-/// that several name is one model.
+/// Writes the manifests of a repository as a Triton repository, each as [`to_triton`] does. A
+/// network that several manifests name becomes one model.
 ///
 /// # Errors
-/// The repository cannot be read, or a file not written. Manifests that cannot be read are left
-/// out, each with the reason.
+/// The repository cannot be read, or a file cannot be written. Manifests that cannot be read are
+/// left out, each with a reason.
 pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Converted, ConvertError> {
     let names = repository.names()?.into_iter();
     let found = names.map(|name| (repository.manifest(&name), name));
@@ -66,7 +67,7 @@ pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Conver
 
 fn convert(manifests: &[ReadManifest], out: &mut OutFolder) -> Result<(), ConvertError> {
     let mut models = Models::default();
-    // Those that are models themselves say how their requests wait.
+    // Manifests that become a single model come first: they define its queue settings.
     for manifest in manifests.iter().filter(|m| m.is_model()) {
         manifest.add_model(&mut models, out);
     }
@@ -88,7 +89,7 @@ impl ReadManifest {
         Ok(ReadManifest { ensemble, members })
     }
 
-    /// Whether it is one model whose tensors are those of its network.
+    /// Returns whether it is one model with its network's tensors.
     fn is_model(&self) -> bool {
         let pipeline = self.ensemble.pipeline.as_ref();
         self.members.len() == 1 && pipeline.is_none_or(|p| graph::is_one_model(&self.ensemble, p))
@@ -114,7 +115,7 @@ impl ReadManifest {
         }
     }
 
-    /// Adds the members, and returns the model of each, or `None` for one that is left out.
+    /// Adds the members, and returns the model of each, or `None` for a member that is left out.
     fn add_members(&self, models: &mut Models, out: &mut OutFolder) -> Vec<Option<PlacedModel>> {
         let (name, batching) = (&self.ensemble.name, self.batching());
         if self.ensemble.queueing.is_some() {

@@ -1,4 +1,4 @@
-//! The text of a `config.pbtxt`.
+//! Writes the text of a `config.pbtxt`.
 
 use divisi_runtime::tensor::{DataType, TensorSpec};
 
@@ -7,7 +7,7 @@ use crate::batch::ModelRows;
 use super::manifest::line;
 use super::written::OutFolder;
 
-/// A step of an ensemble: a model, with pairs of a name of its own and one of a tensor.
+/// A step of an ensemble: a model, with pairs of the model's tensor and the ensemble's tensor.
 pub(super) struct StepText {
     pub(super) model: String,
     /// The version, or -1 for the highest.
@@ -16,14 +16,14 @@ pub(super) struct StepText {
     pub(super) outputs: Vec<(String, String)>,
 }
 
-/// A configuration that is written.
+/// A configuration under construction.
 pub(super) struct ConfigText {
     text: String,
     batch: ModelRows,
 }
 
 impl ConfigText {
-    /// Begins the configuration of a model, whose requests have so many rows.
+    /// Begins the configuration of a model with this number of rows per request.
     pub(super) fn new(name: &str, platform: [&str; 2], batch: ModelRows) -> Self {
         let [field, value] = platform;
         let mut text = format!("name: {}\n{field}: {}\n", quoted(name), quoted(value));
@@ -35,7 +35,7 @@ impl ConfigText {
         ConfigText { text, batch }
     }
 
-    /// Adds the tensors of a side, given as those of a row, and the file that names their values.
+    /// Adds the tensors of a side, described per row, and the file that names their values.
     pub(super) fn tensors(&mut self, side: &str, specs: &[TensorSpec], labels: Option<&str>) {
         let labels = labels.map_or(String::new(), |file| {
             format!(" label_filename: {}", quoted(file))
@@ -65,7 +65,7 @@ impl ConfigText {
         }
     }
 
-    /// Adds lines as they are.
+    /// Adds lines unchanged.
     pub(super) fn add(&mut self, lines: &str) {
         self.text += lines;
     }
@@ -104,7 +104,8 @@ impl ConfigText {
     }
 }
 
-/// Notes the tensors of a model whose rows are single numbers: in a configuration they have a dimension.
+/// Notes the tensors of a model whose rows are single numbers: a configuration needs a dimension
+/// for them.
 pub(super) fn single_numbers(
     model: &str,
     rows: ModelRows,
@@ -126,7 +127,7 @@ pub(super) fn single_numbers(
     }
 }
 
-/// Returns a string with what the text format escapes.
+/// Returns a quoted string with the escapes of the text format.
 fn quoted(text: &str) -> String {
     let escaped = text.chars().map(|c| match c {
         '"' | '\\' => format!("\\{c}"),

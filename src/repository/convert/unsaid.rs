@@ -1,11 +1,11 @@
-//! Settings of models that manifests of ours cannot say.
+//! Model settings that Divisi manifests do not support.
 
 use crate::batch::ModelRows;
 use crate::loaded::LoadedModel;
 
 use super::written::OutFolder;
 
-/// Notes what the manifest of a model does not say.
+/// Notes the settings of a model that its manifest does not contain.
 pub(super) fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
     match model.batch {
         ModelRows::Open if model.config.has_no_batch() => {

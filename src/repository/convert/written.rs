@@ -1,4 +1,4 @@
-//! The folder that is written to.
+//! The output folder of a conversion.
 
 use std::fs;
 use std::io;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use super::{ConvertError, Converted};
 
-/// A folder that was empty, and what was written there.
+/// An output folder that was empty at first, and the files written to it.
 pub(super) struct OutFolder {
     path: PathBuf,
     pub(super) converted: Converted,
 }
 
 impl OutFolder {
-    /// Makes the folder, or takes an empty one.
+    /// Creates the folder, or takes an empty one.
     pub(super) fn new(path: &Path) -> Result<Self, ConvertError> {
         let failed = |error| files(path, error);
         fs::create_dir_all(path).map_err(failed)?;
-        // Manifests name files from the folder on, so its links are resolved.
+        // Manifests use paths relative to the folder, so its links are resolved.
         let path = path.canonicalize().map_err(failed)?;
         if fs::read_dir(&path).map_err(failed)?.next().is_some() {
             return Err(ConvertError::NotEmpty { path });
@@ -33,7 +33,7 @@ impl OutFolder {
         self.path.join(name)
     }
 
-    /// Whether something of that name was written.
+    /// Returns whether a file of this name was written.
     pub(super) fn has(&self, name: &str) -> bool {
         self.join(name).exists()
     }
@@ -60,7 +60,7 @@ impl OutFolder {
         Ok(())
     }
 
-    /// Whether a manifest that was written names a file in a folder.
+    /// Returns whether a written manifest names a file in a folder.
     pub(super) fn names_in(&self, folder: &str) -> bool {
         let named = format!("../{folder}/");
         let written = self.converted.written.iter();
@@ -69,7 +69,7 @@ impl OutFolder {
         texts.any(|text| text.contains(&named))
     }
 
-    /// Takes back a folder with what was written there.
+    /// Removes a folder with its written files.
     pub(super) fn remove_folder(&mut self, name: &str) -> Result<(), ConvertError> {
         let path = self.join(name);
         fs::remove_dir_all(&path).map_err(|error| files(&path, error))?;
@@ -81,7 +81,7 @@ impl OutFolder {
         Ok(())
     }
 
-    /// Notes what cannot be said of a model.
+    /// Notes a setting of a model that the other form does not support.
     pub(super) fn unsaid(&mut self, model: &str, what: impl AsRef<str>) {
         let line = format!("{model}: {}", what.as_ref());
         self.converted.unsaid.push(line);
@@ -93,7 +93,7 @@ impl OutFolder {
         self.converted.left_out.push(line);
     }
 
-    /// Returns the path of a file whose folder is there.
+    /// Returns the path of a file, and creates its folder.
     fn parent(&self, name: &str) -> Result<PathBuf, ConvertError> {
         let path = self.join(name);
         let folder = path.parent().unwrap_or(&self.path);

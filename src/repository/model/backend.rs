@@ -1,21 +1,21 @@
-//! Who runs a model: by its platform or backend, or by the file that there is.
+//! Selects the format of a model's file, by platform, backend or existing files.
 
 use crate::config::{ModelConfig, NamedRunner};
 use crate::error::LoadFault;
 use crate::folder::{CONFIG, ModelFolder};
 use crate::text_format::shown;
 
-/// The kinds of files that networks are read from.
+/// The file formats of networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModelFormat {
     /// An ONNX file.
     Onnx,
-    /// A file of weights, of a network that is named beside it.
+    /// A weights file, with a network named by the configuration.
     Safetensors,
 }
 
 impl ModelFormat {
-    /// Returns the usual name of such a file.
+    /// Returns the usual name of a file of this format.
     pub(crate) fn usual_file(self) -> &'static str {
         match self {
             ModelFormat::Onnx => "model.onnx",
@@ -32,18 +32,18 @@ impl ModelFormat {
     }
 }
 
-/// The files that a platform or backend runs.
+/// The file formats of a platform or backend.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RunnerFiles {
-    /// Those of one format.
+    /// Only this format.
     Only(ModelFormat),
-    /// Both: clients are told `divisi` of every model that names no runner, and may load it as they
-    /// are told.
+    /// Both formats. Clients see `divisi` for every model without a platform and backend, and may
+    /// load the model with this value.
     Both,
 }
 
 impl RunnerFiles {
-    /// Returns the files of the platform or backend called `name`, or `None` if it is not served.
+    /// Returns the formats of the platform or backend `name`, or `None` if it is not supported.
     fn of(name: &str) -> Option<Self> {
         match name {
             "onnxruntime_onnx" | "onnxruntime" | "onnx" => {
@@ -56,7 +56,7 @@ impl RunnerFiles {
     }
 }
 
-/// Platforms and backends that are not served, and the way out for each.
+/// Unsupported platforms and backends, each with an alternative.
 const FOREIGN: [(&[&str], &str); 5] = [
     (
         &["pytorch", "pytorch_libtorch"],
@@ -87,7 +87,7 @@ const FOREIGN: [(&[&str], &str); 5] = [
     ),
 ];
 
-/// Files of formats that are not served, by how their names begin or end, and their backends.
+/// Files of unsupported formats, by the beginning or end of their names, and their backends.
 const FOREIGN_FILES: [(&str, &str); 7] = [
     ("model.pt", "pytorch"),
     ("model.plan", "tensorrt"),
@@ -98,10 +98,10 @@ const FOREIGN_FILES: [(&str, &str); 7] = [
     ("model.xml", "openvino"),
 ];
 
-/// Returns the format of a version's file, and the file by its path in the model's folder.
+/// Returns the format of a version's file, and the file's path in the model's folder.
 ///
 /// # Errors
-/// The file is not there, or of a format that is not served.
+/// The file does not exist, or has an unsupported format.
 pub(crate) fn file_of(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
@@ -120,13 +120,13 @@ pub(crate) fn file_of(
     let found = folder.check_plain(name).and(folder.inside(&file));
     found.map_err(|fault| of_name(folder, config, fault))?;
     match folder.is_folder(&file)? {
-        // Exporters put a model with its values in other files into a folder.
+        // Exporters write a model with external data to a folder.
         true => Ok((format, format!("{file}/{}", format.usual_file()))),
         false => Ok((format, file)),
     }
 }
 
-/// Returns the format of a version that Divisi is named for: weights, unless only an ONNX file is there.
+/// Returns the format for `divisi`: weights, unless there is only an ONNX file.
 fn own_format(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, LoadFault> {
     let there = folder.entries(&version.to_string())?;
     let has = |format: ModelFormat| there.iter().any(|name| name == format.usual_file());
@@ -138,10 +138,10 @@ fn own_format(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, Loa
     )
 }
 
-/// Returns the files that platform and backend run, or `None` if there is neither.
+/// Returns the formats of platform and backend, or `None` if neither is set.
 ///
 /// # Errors
-/// One of them is not served, or they contradict each other.
+/// One of them is not supported, or they contradict each other.
 fn written(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
@@ -177,7 +177,7 @@ fn of_name(folder: &ModelFolder<'_>, config: &ModelConfig, fault: LoadFault) -> 
     folder.wrong(config.lines.model_file, why)
 }
 
-/// Returns the format of the file that a version has.
+/// Returns the format of a version's existing file.
 fn guess(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, LoadFault> {
     let there = folder.entries(&version.to_string())?;
     for format in [ModelFormat::Onnx, ModelFormat::Safetensors] {
@@ -206,10 +206,10 @@ fn guess(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, LoadFaul
     }
 }
 
-/// The files that are served.
+/// The supported files.
 const FILES: &str = "model.onnx or model.safetensors";
 
-/// Returns the error of a platform or backend that is not served.
+/// Returns the error of an unsupported platform or backend.
 fn foreign_backend(folder: &ModelFolder<'_>, runner: NamedRunner<'_>) -> LoadFault {
     let NamedRunner { field, line, name } = runner;
     let file = folder.shown(CONFIG);
@@ -223,7 +223,7 @@ fn foreign_backend(folder: &ModelFolder<'_>, runner: NamedRunner<'_>) -> LoadFau
     }
 }
 
-/// Returns how a model of a backend that is not served can be.
+/// Returns the alternative for an unsupported backend.
 fn way_out(backend: &str) -> &'static str {
     let known = FOREIGN.iter().find(|(names, _)| names.contains(&backend));
     known.map_or("export the model to model.onnx", |(_, way)| way)

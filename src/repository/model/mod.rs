@@ -1,4 +1,4 @@
-//! A version of a model that is a network's file: read, and checked against its configuration.
+//! Reads a model version from a network's file, and checks it against its configuration.
 
 mod backend;
 mod network;
@@ -26,22 +26,22 @@ pub(crate) use weights::WrittenNetwork;
 
 /// A version of a model.
 pub(crate) enum ReadModel {
-    /// A network for rows of one size, which steps of pipelines can run.
+    /// A network for rows of one size. Pipeline steps can run it.
     Network(Arc<Member>, ModelTensors),
-    /// One for samples of any length, alone: all its outputs are offered.
+    /// A network for samples of any length, as an ensemble that returns all outputs.
     Varying(Box<Ensemble>, ModelRows),
 }
 
-/// Where a version of a model was read from.
+/// The files of a model version.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkSource {
     /// The file.
     pub(crate) path: PathBuf,
-    /// The network of a file of weights; `None` for an ONNX file, which holds its own.
+    /// The network of a weights file, or `None` for an ONNX file, which contains its network.
     pub(crate) network: Option<WrittenNetwork>,
 }
 
-/// Reads a version of a model, whose member is to be called `name`.
+/// Reads a model version. Its member gets the name `name`.
 pub(crate) fn read(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
@@ -92,7 +92,7 @@ fn varying(
     let signature: Signature = only.graph.signature();
     let ModelTensors { batch, .. } = tensors::tensors(config, &signature, true, place)?;
     let batch = match batch {
-        // Its samples have no first dimension of 1, which clients send.
+        // Its samples lack the first dimension of 1 that clients send.
         ModelRows::Absent => ModelRows::Exactly(1),
         batch => batch,
     };

@@ -1,4 +1,4 @@
-//! The network of a version of a model.
+//! Reads the network of a model version.
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ use super::place::ConfigPlace;
 pub(super) struct ReadNetwork {
     pub(super) graph: Graph,
     pub(super) weights: Weights,
-    /// Its tensors, without the dimension of a batch.
+    /// Its tensors, without the batch dimension.
     pub(super) signature: Signature,
-    /// Whether its tensors have that dimension.
+    /// Whether its tensors have a batch dimension.
     pub(super) has_batch: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct ReadNetwork {
 pub(super) enum ReadFile {
     /// A network for samples of one size.
     Network(Box<ReadNetwork>),
-    /// One for samples of any length, as an ensemble of its own.
+    /// A network for samples of any length, as an ensemble of its own.
     Varying(Box<Ensemble>),
 }
 
@@ -78,7 +78,8 @@ pub(super) fn open(
     ))
 }
 
-/// Returns an error of a file without inputs in a configuration, which could say what it leaves open.
+/// Returns the error of a file with open dimensions whose configuration has no inputs. The inputs
+/// could define them.
 fn of_open(error: &OnnxError, place: &ConfigPlace<'_>) -> LoadFault {
     let OnnxError::Model(fault) = error else {
         return place.of_file(error);
@@ -108,7 +109,7 @@ fn of_open(error: &OnnxError, place: &ConfigPlace<'_>) -> LoadFault {
     ))
 }
 
-/// Returns an error of a file, at the line of the configuration that does not fit it.
+/// Returns the error of a file, at the line of the configuration that conflicts with it.
 fn of_config(error: OnnxError, config: &ModelConfig, place: &ConfigPlace<'_>) -> LoadFault {
     let OnnxError::Model(ModelFault::Dims { name, expected, .. }) = &error else {
         return place.of_file(&error);
@@ -129,7 +130,7 @@ fn has(tensors: &[TensorConfig], name: &str) -> bool {
     tensors.iter().any(|tensor| tensor.name == name)
 }
 
-/// Whether the first dimension is the batch's: unwritten, or -1 in all inputs.
+/// Returns whether the first dimension is the batch: not listed, or -1 in all inputs.
 pub(super) fn is_batched(config: &ModelConfig) -> bool {
     let is_open = |input: &TensorConfig| taken(input).first() == Some(&-1);
     config.max_batch_size.unwrap_or(0) > 0 || config.inputs.iter().all(is_open)
@@ -140,17 +141,18 @@ pub(super) fn taken(tensor: &TensorConfig) -> &[i64] {
     tensor.reshape.as_deref().unwrap_or(&tensor.dims)
 }
 
-/// Returns an input's name and dimensions, without those of a batch.
+/// Returns an input's name and dimensions, without the batch.
 fn sample<'c>(input: &'c TensorConfig, config: &ModelConfig, batched: bool) -> (&'c str, Vec<i64>) {
     let written = batched && config.max_batch_size.unwrap_or(0) == 0;
     let dims = taken(input);
     (&input.name, dims[usize::from(written)..].to_vec())
 }
 
-/// Returns the dimensions of a sample with the file's numbers where the configuration leaves them open.
+/// Returns the dimensions of a sample. The file's numbers replace dimensions that the configuration
+/// leaves open.
 fn filled(model: &OnnxModel, name: &str, mut dims: Vec<i64>) -> Vec<i64> {
     let own = model.input_dims(name).unwrap_or_default();
-    // What the file has more than the sample is the batch's.
+    // Extra leading dimensions of the file belong to the batch.
     for (dim, own) in dims.iter_mut().rev().zip(own.into_iter().rev()) {
         if let (-1, Some(size)) = (*dim, own.and_then(|size| i64::try_from(size).ok())) {
             *dim = size;
@@ -159,7 +161,7 @@ fn filled(model: &OnnxModel, name: &str, mut dims: Vec<i64>) -> Vec<i64> {
     dims
 }
 
-/// Returns the dimensions of a batch of 1, or all that there are.
+/// Returns the dimensions of a batch of 1, or all dimensions without a batch.
 fn whole(batched: bool, dims: &[i64]) -> Vec<usize> {
     let sizes = dims.iter().map(|dim| usize::try_from(*dim).unwrap_or(0));
     batched.then_some(1).into_iter().chain(sizes).collect()
@@ -199,7 +201,7 @@ fn varying(
     Ok(ReadFile::Varying(Box::new(ensemble)))
 }
 
-/// Refuses other dimensions for clients than the model's own: samples of any length keep theirs.
+/// Refuses `reshape`: samples of varying length keep the model's dimensions.
 fn check_reshape(config: &ModelConfig, place: &ConfigPlace<'_>) -> Result<(), LoadFault> {
     let sides = [("input", &config.inputs), ("output", &config.outputs)];
     let all = sides

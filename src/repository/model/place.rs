@@ -1,10 +1,10 @@
-//! Where errors of a model are: a line of its configuration, or its file.
+//! The place of a model's errors: a line of its configuration, or its file.
 
 use crate::config::{ModelConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::folder::{CONFIG, ModelFolder};
 
-/// A model's folder and the file that is read.
+/// A model's folder and the file being read.
 pub(super) struct ConfigPlace<'f> {
     pub(super) folder: &'f ModelFolder<'f>,
     /// The file, by its path in the folder.
@@ -17,7 +17,7 @@ impl ConfigPlace<'_> {
         self.folder.wrong(line, why.to_owned())
     }
 
-    /// Returns an error of a parameter of the configuration, at its line if it is there.
+    /// Returns an error of a parameter, at its line if it is set.
     pub(super) fn of_parameter(&self, config: &ModelConfig, name: &str, why: &str) -> LoadFault {
         let why = format!("parameters.{name}: {why}");
         match config.lines.parameters.get(name) {
@@ -29,7 +29,7 @@ impl ConfigPlace<'_> {
     /// Returns an error of the whole file.
     pub(super) fn of_file(&self, error: &impl ToString) -> LoadFault {
         let (shown, text) = (self.folder.shown(self.file), error.to_string());
-        // Readers begin with the path that they were given.
+        // Readers prefix their errors with the path.
         let path = self.folder.inside(self.file).ok();
         let own = path.and_then(|path| Some(format!("{}: ", path.to_str()?)));
         let reason = own.and_then(|own| text.strip_prefix(&own).map(str::to_owned));
@@ -39,7 +39,7 @@ impl ConfigPlace<'_> {
         }
     }
 
-    /// Checks that the model has all tensors that the configuration names.
+    /// Checks that the model has all tensors named by the configuration.
     pub(super) fn check_names(
         &self,
         side: &str,

@@ -1,4 +1,4 @@
-//! The tensors of a model, as the configuration says them and as its network has them.
+//! The tensors of a model, in its configuration and in its network.
 
 use divisi_runtime::tensor::{Dimension, Signature, TensorSpec};
 
@@ -12,17 +12,16 @@ use super::place::ConfigPlace;
 /// The tensors of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModelTensors {
-    /// Those of a row, with the dimensions that clients see, in the order in which the network has
-    /// them.
+    /// The tensors of a row with the dimensions that clients see, in the network's order.
     pub(crate) signature: Signature,
-    /// The outputs that it offers.
+    /// The outputs that clients can request.
     pub(crate) outputs: Vec<String>,
     /// The rows of a request.
     pub(crate) batch: ModelRows,
 }
 
-/// Checks the tensors of a configuration against a network's, whose dimensions are without that
-/// of a batch.
+/// Checks the tensors of a configuration against the tensors of a network. The network's dimensions
+/// do not include the batch.
 pub(super) fn tensors(
     config: &ModelConfig,
     network: &Signature,
@@ -111,7 +110,7 @@ impl TensorSide {
     }
 }
 
-/// How the dimensions of a configuration are those of a network's rows.
+/// How a configuration's dimensions correspond to the rows of a network.
 struct ConfigRows<'p> {
     batch: ModelRows,
     has_batch: bool,
@@ -119,8 +118,7 @@ struct ConfigRows<'p> {
 }
 
 impl ConfigRows<'_> {
-    /// Returns the dimensions of a configuration that the network's are compared with, and the
-    /// network's.
+    /// Returns the dimensions of a configuration and of the network that must be equal.
     fn sides(&self, written: &[i64], spec: &TensorSpec) -> (Vec<i64>, Vec<i64>) {
         let own = spec.dims.iter().map(|dim| i64::from(*dim));
         let lead = match self.batch {
@@ -154,7 +152,7 @@ impl ConfigRows<'_> {
             )));
         }
         let (found, own) = self.sides(taken(written), spec);
-        // An open dimension is that of the file.
+        // An open dimension takes the file's value.
         let alike = |(found, own): (&i64, &i64)| found == own || *found == -1;
         if found.len() != own.len() || !found.iter().zip(&own).all(alike) {
             let field = match written.reshape {
@@ -173,7 +171,7 @@ impl ConfigRows<'_> {
         }
     }
 
-    /// Returns a tensor with other dimensions, without those of a batch.
+    /// Returns a tensor with other dimensions, without the batch.
     fn row(&self, spec: &TensorSpec, dims: &[i64]) -> TensorSpec {
         let skipped = match self.batch {
             ModelRows::Open | ModelRows::Exactly(_) => 1,
@@ -187,7 +185,7 @@ impl ConfigRows<'_> {
     }
 }
 
-/// Returns the number of values, or `None` where it varies or is too large.
+/// Returns the number of values, or `None` if it varies or is too large.
 pub(super) fn product(dims: &[i64]) -> Option<usize> {
     dims.iter().try_fold(1usize, |all, dim| {
         all.checked_mul(usize::try_from(*dim).ok()?)

@@ -1,4 +1,4 @@
-//! Models that are a file of weights, of a network that is named beside it.
+//! Models that are a weights file with a separately named network.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use super::place::ConfigPlace;
 use super::tensors::product;
 use crate::folder::CONFIG;
 
-/// A file of layers beside the weights.
+/// A layer file next to the weights.
 const LAYERS: &str = "network.toml";
 
 /// Reads the network that the configuration names, and its weights.
@@ -76,8 +76,8 @@ pub(super) fn open(
     })
 }
 
-/// Whether the tensors have the dimension of a batch: samples are vectors or images, so that
-/// two or four dimensions have it written.
+/// Returns whether the tensors have a batch dimension. Samples are vectors or images, so two or
+/// four dimensions include it.
 fn has_batch(config: &ModelConfig, input: &TensorConfig) -> bool {
     is_batched(config) || matches!(taken(input).len(), 2 | 4)
 }
@@ -89,7 +89,7 @@ fn row(config: &ModelConfig, tensor: &TensorConfig, has_batch: bool) -> Vec<i64>
     dims.copied().collect()
 }
 
-/// The network of a file of weights, as it is written.
+/// The network of a weights file, as configured.
 #[derive(Clone, Debug)]
 pub(crate) enum WrittenNetwork {
     /// The table of a builder.
@@ -98,7 +98,7 @@ pub(crate) enum WrittenNetwork {
     Layers(PathBuf),
 }
 
-/// Returns the network as the configuration names it.
+/// Returns the network that the configuration names.
 pub(super) fn written(
     config: &ModelConfig,
     place: &ConfigPlace<'_>,
@@ -147,7 +147,7 @@ fn graph(
     })
 }
 
-/// Returns the table of a builder: as it is written, or of a name alone.
+/// Returns the table of a builder, from a table or from a name alone.
 fn table(written: &str) -> Result<toml::Table, String> {
     if !written.starts_with('{') {
         let name = toml::Value::String(written.to_owned());

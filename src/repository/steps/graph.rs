@@ -1,4 +1,4 @@
-//! The steps of an ensemble's configuration become a pipeline.
+//! Builds a pipeline from the steps of an ensemble's configuration.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::parts::{GraphParts, StepNames};
 use super::shapes::{as_row, batch, fits, row_dims};
 use super::{Assembled, MemberSteps, StepsFault};
 
-/// An ensemble that is put together.
+/// An ensemble under construction.
 pub(crate) struct EnsembleGraph<'c> {
     /// Its name.
     pub(crate) name: &'c str,
-    /// Its configuration file, as messages call it.
+    /// The name of its configuration file for messages.
     pub(crate) file: String,
     pub(crate) config: &'c ModelConfig,
     pub(crate) steps: &'c [StepConfig],
@@ -27,7 +27,7 @@ pub(crate) struct EnsembleGraph<'c> {
     pub(crate) models: Vec<Arc<LoadedModel>>,
 }
 
-/// How a tensor of any length and one of a fixed length become one.
+/// The remedy if a tensor has an open length in one model and a fixed length in another.
 const EQUALLY_OPEN: &str = "; write -1, or the same number, in the config.pbtxt of all models that \
                             share the tensor";
 
@@ -40,18 +40,18 @@ struct NamedStep<'g> {
 }
 
 impl NamedStep<'_> {
-    /// Whether the step of the pipeline called `name` is this one, or one of its ensemble's.
+    /// Returns whether the pipeline step `name` is this step, or part of this step's ensemble.
     fn has(&self, name: &str) -> bool {
         let rest = name.strip_prefix(&*self.name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 
-/// Puts an ensemble together.
+/// Builds an ensemble.
 ///
 /// # Errors
-/// A tensor does not fit by name, type, dimensions or rows, is made by nobody or by two, or steps
-/// wait for each other.
+/// A tensor has a wrong name, type, dimension or number of rows, a tensor has no writer or two
+/// writers, or steps form a cycle.
 pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRows), LoadFault> {
     let steps = graph.named_steps()?;
     for step in &steps {
@@ -101,7 +101,7 @@ impl<'c> EnsembleGraph<'c> {
         self.wrong(written.line, &format!("step `{name}`: {why}"))
     }
 
-    /// Returns an error of the graph, at the line of the output or the step that it names.
+    /// Returns an error of the graph, at the line of the output or step that it names.
     fn unbuilt(&self, steps: &[NamedStep<'_>], error: &StepsFault) -> LoadFault {
         if let Some(unmade) = self.unmade(error) {
             return unmade;
@@ -123,7 +123,7 @@ impl<'c> EnsembleGraph<'c> {
         self.wrong(line, &format!("ensemble_scheduling: {why}{remedy}"))
     }
 
-    /// Returns the error of an output that no step makes, if it is one.
+    /// Returns the error of an output that no step makes, or `None` for other errors.
     fn unmade(&self, error: &StepsFault) -> Option<LoadFault> {
         let StepsFault::Pipeline(PipelineError::Missing {
             step,
@@ -140,7 +140,7 @@ impl<'c> EnsembleGraph<'c> {
         Some(self.wrong(output.line, &why))
     }
 
-    /// Names the steps after their models; the second of one model is `model-2`.
+    /// Names the steps after their models. The second step of a model is `model-2`.
     fn named_steps(&self) -> Result<Vec<NamedStep<'_>>, LoadFault> {
         let mut uses: HashMap<&str, usize> = HashMap::new();
         let pairs = self.steps.iter().zip(&self.models);
@@ -165,8 +165,9 @@ impl<'c> EnsembleGraph<'c> {
         steps.collect()
     }
 
-    /// Returns the lengths of samples, or `None` if no step's samples vary. A tensor lies as one of the
-    /// longest sample, so all steps need the same bound; each model pads samples as it does alone.
+    /// Returns the lengths of samples, or `None` if no step has varying samples. A tensor is stored
+    /// at the longest length, so all steps need the same bound. Each model pads samples as it does
+    /// alone.
     fn lengths(&self, steps: &[NamedStep<'_>]) -> Result<Option<Lengths>, LoadFault> {
         let varying = steps.iter();
         let mut varying = varying.filter_map(|step| Some((step, step.part.lengths.as_ref()?)));
@@ -187,7 +188,7 @@ impl<'c> EnsembleGraph<'c> {
         }
     }
 
-    /// Checks that maps name all inputs of a model, and no tensor that it has not.
+    /// Checks that the maps name all inputs of a model, and no unknown tensors.
     fn check_maps(&self, step: &NamedStep<'_>) -> Result<(), LoadFault> {
         let sides = [
             ("input_map", &step.written.inputs, &step.part.inputs),
@@ -214,7 +215,7 @@ impl<'c> EnsembleGraph<'c> {
         }
     }
 
-    /// Checks that each tensor that a step reads is an input of the ensemble, or made by some step.
+    /// Checks that each tensor that a step reads is an input of the ensemble or made by a step.
     fn check_reads(&self, step: &NamedStep<'_>) -> Result<(), LoadFault> {
         let inputs = self.config.inputs.iter().map(|input| &*input.name);
         let made = self.steps.iter().flat_map(|step| &step.outputs);
@@ -231,8 +232,8 @@ impl<'c> EnsembleGraph<'c> {
         }
     }
 
-    /// Returns an input of the ensemble as that of a row; where it varies, its dimensions are those
-    /// of the first step that reads it.
+    /// Returns an input of the ensemble per row. Varying dimensions are those of the first step
+    /// that reads it.
     fn input(
         &self,
         input: &TensorConfig,
@@ -275,7 +276,7 @@ impl<'c> EnsembleGraph<'c> {
         }
     }
 
-    /// Checks the outputs that the configuration says against those that the steps make.
+    /// Checks the configured outputs against the tensors that the steps make.
     fn check_outputs(&self, made: &[TensorSpec], batch: ModelRows) -> Result<(), LoadFault> {
         for (output, made) in self.config.outputs.iter().zip(made) {
             let written = row_dims(output, self.config, batch);

@@ -1,4 +1,4 @@
-//! Models as pipelines: one network as one step, and an ensemble's steps by their maps.
+//! Models as pipelines: a network as one step, and an ensemble as steps connected by its maps.
 
 mod graph;
 mod parts;
@@ -19,19 +19,19 @@ use crate::model::ModelTensors;
 
 pub(crate) use graph::{EnsembleGraph, assemble};
 
-/// A pipeline as an ensemble, and as a part of others.
+/// A pipeline as an ensemble, and as a part of other pipelines.
 pub(crate) struct Assembled {
     pub(crate) ensemble: Ensemble,
     pub(crate) part: PipelinePart,
 }
 
-/// Steps over members that are no ensemble.
+/// Steps over members that do not form an ensemble.
 #[derive(Debug, Error)]
 pub(crate) enum StepsFault {
-    /// They do not fit together.
+    /// The steps conflict.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
-    /// Their rows are larger than can be.
+    /// The rows are too large.
     #[error(transparent)]
     Ensemble(#[from] AssembledError),
 }
@@ -39,7 +39,7 @@ pub(crate) enum StepsFault {
 /// Makes a pipeline of one step of a model.
 ///
 /// # Errors
-/// Its samples or answers are larger than can be.
+/// Its samples or answers are too large.
 pub(crate) fn single(member: Arc<Member>, tensors: &ModelTensors) -> Result<Assembled, StepsFault> {
     let (inputs, name) = (tensors.signature.inputs.clone(), member.name.clone());
     let step = step_of(&name, tensors.signature.clone());
@@ -63,7 +63,7 @@ pub(crate) fn varying_part(member: &Arc<Member>) -> PipelinePart {
     }
 }
 
-/// Returns the only step of a model, whose tensors are called as its own.
+/// Returns the single step of a model, with the model's own tensor names.
 fn step_of(name: &str, signature: Signature) -> StepSpec {
     let own = |specs: &[TensorSpec]| -> Vec<(String, String)> {
         let names = specs
@@ -88,7 +88,7 @@ fn step_of(name: &str, signature: Signature) -> StepSpec {
 struct MemberSteps {
     members: Vec<Arc<Member>>,
     steps: Vec<StepSpec>,
-    /// The lengths of samples, where these vary.
+    /// The lengths of samples, if they vary.
     lengths: Option<Lengths>,
 }
 
@@ -117,7 +117,7 @@ impl MemberSteps {
     }
 }
 
-/// Sets batch sizes, policy and priorities as a configuration asks for.
+/// Sets the configured batch sizes, policy and priorities.
 pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: ModelRows) {
     let batching = config.batching.as_ref();
     if let Some(sizes) = sizes(batch, batching) {
@@ -131,19 +131,19 @@ pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: Mode
     }
 }
 
-/// The batch sizes that a model without a bound is offered, and up to a bound.
+/// The batch sizes of a model without a bound. Models with a bound use the sizes up to it.
 pub(crate) const SIZES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// The largest batch size that nobody asked for.
+/// The largest batch size that is used without a configured size.
 const MOST_SIZE: usize = 128;
 
-/// Returns the batch sizes of a model: powers of two up to its largest, the largest, and those
-/// that are preferred; `None` for the usual ones.
+/// Returns the batch sizes of a model: powers of two up to its largest size, the largest size and
+/// the preferred sizes. Returns `None` for the defaults.
 fn sizes(batch: ModelRows, batching: Option<&DynamicBatching>) -> Option<BatchSizes> {
     let preferred = batching.map_or(&[][..], |batching| &batching.preferred);
     let most = match batch {
         ModelRows::UpTo(most) => most,
-        // Rows of several requests may still run together.
+        // Rows of several requests may still share a batch.
         _ => MOST_SIZE,
     };
     let whole = match batch {

@@ -1,4 +1,4 @@
-//! The steps of a model as steps of a pipeline that uses it: renamed, and over its members.
+//! Adds the steps of a model to a pipeline that uses it, with new names and member numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use divisi_runtime::tensor::{Signature, TensorSpec};
 use crate::config::StepConfig;
 use crate::loaded::PipelinePart;
 
-/// The most steps of a pipeline, those of ensembles within ensembles counted.
+/// The maximum number of steps of a pipeline, including nested ensembles.
 const MOST_STEPS: usize = 1024;
 
-/// Steps over members, as they are put together.
+/// Steps and members of a pipeline under construction.
 #[derive(Default)]
 pub(super) struct GraphParts {
     pub(super) members: Vec<Arc<Member>>,
     pub(super) steps: Vec<StepSpec>,
 }
 
-/// How the tensors and steps of a model are called in a pipeline that uses it.
+/// The names of a model's tensors and steps in a pipeline that uses it.
 pub(super) struct StepNames<'s> {
     /// The step's name.
     step: &'s str,
@@ -38,7 +38,8 @@ impl<'s> StepNames<'s> {
         }
     }
 
-    /// Returns the name of a model's tensor; one that nobody else reads is the step's own.
+    /// Returns the pipeline's name of a model's tensor. Tensors without other readers get a name of
+    /// the step's own.
     fn tensor(&self, own: &str) -> String {
         match self.known.get(own) {
             Some(tensor) => (*tensor).to_owned(),
@@ -56,10 +57,10 @@ impl<'s> StepNames<'s> {
 }
 
 impl GraphParts {
-    /// Adds the steps of a model, whose tensors `row` makes those of a row.
+    /// Adds the steps of a model. `row` converts its tensors to tensors of a row.
     ///
     /// # Errors
-    /// There are too many, or a tensor is none of a row; in words.
+    /// There are too many steps, or a tensor has no row form. The error is a text.
     pub(super) fn add(
         &mut self,
         part: &PipelinePart,
@@ -85,7 +86,7 @@ impl GraphParts {
         Ok(())
     }
 
-    /// Returns the number of a member; one that is there already is the same.
+    /// Returns the number of a member, and adds the member if it is new.
     fn member(&mut self, member: &Arc<Member>) -> MemberIndex {
         let mut known = self.members.iter();
         let at = known.position(|known| Arc::ptr_eq(known, member));

@@ -1,18 +1,18 @@
-//! The rows of an ensemble, and what its tensors are of a row.
+//! The rows of an ensemble, and its tensors per row.
 
 use divisi_runtime::tensor::{Dimension, TensorSpec};
 
 use crate::batch::ModelRows;
 use crate::config::{ModelConfig, TensorConfig};
 
-/// The rows that a step's model takes, with the step's name.
+/// A step's name and the rows that its model takes.
 type RowsOfStep<'s> = (&'s str, ModelRows);
 
-/// Returns the rows of a request of an ensemble whose steps have those of `steps`. A step with a smaller
-/// `max_batch_size` than the ensemble runs its rows in several batches.
+/// Returns the rows of a request of an ensemble over `steps`. A step with a smaller
+/// `max_batch_size` than the ensemble runs the rows in several batches.
 ///
 /// # Errors
-/// They do not fit together: the line and the reason.
+/// The rows conflict. The error holds the line and the reason.
 pub(super) fn batch(
     config: &ModelConfig,
     steps: &[RowsOfStep<'_>],
@@ -47,12 +47,12 @@ pub(super) fn batch(
     }
 }
 
-/// Returns the most rows that all steps run in one batch, or `None` if none sets a bound.
+/// Returns the maximum number of rows that all steps run in one batch, or `None` without a bound.
 fn most_of(steps: &[RowsOfStep<'_>]) -> Option<usize> {
     steps.iter().filter_map(|(_, batch)| batch.most()).min()
 }
 
-/// Returns the first dimension of all inputs, or `None` if there are none.
+/// Returns the first dimension of all inputs, or `None` if there are no inputs.
 fn written_rows(config: &ModelConfig) -> Result<Option<i64>, (usize, String)> {
     let first_of = |input: &TensorConfig| input.dims.first().copied().unwrap_or(1);
     let mut inputs = config.inputs.iter();
@@ -72,8 +72,8 @@ fn written_rows(config: &ModelConfig) -> Result<Option<i64>, (usize, String)> {
     }
 }
 
-/// Returns a step whose model takes fewer rows than `rows` and has no batch into which they could be
-/// split, or `None` if there is none.
+/// Returns a step whose model takes fewer rows than `rows` and cannot split them into batches, or
+/// `None` if there is no such step.
 fn whole_step<'s>(steps: &[RowsOfStep<'s>], rows: usize) -> Option<RowsOfStep<'s>> {
     let is_less = |(_, batch): &&RowsOfStep<'_>| match batch {
         ModelRows::Absent => rows > 1,
@@ -83,7 +83,7 @@ fn whole_step<'s>(steps: &[RowsOfStep<'s>], rows: usize) -> Option<RowsOfStep<'s
     steps.iter().find(is_less).copied()
 }
 
-/// Says why an ensemble's tensors cannot have so many rows.
+/// Returns the error of an ensemble whose tensors have too many rows.
 fn too_many((name, batch): RowsOfStep<'_>, rows: usize) -> String {
     match batch {
         ModelRows::Absent => format!(
@@ -100,11 +100,11 @@ fn too_many((name, batch): RowsOfStep<'_>, rows: usize) -> String {
     }
 }
 
-/// Returns a model's tensors as those of a row of an ensemble: without a first dimension of 1,
-/// where the model has no rows and the ensemble does.
+/// Returns a model's tensors per row of an ensemble. Drops a first dimension of 1 if the ensemble
+/// has rows and the model does not.
 ///
 /// # Errors
-/// There is another first dimension; in words.
+/// The first dimension is not 1. The error is a text.
 pub(super) fn as_row(
     specs: &[TensorSpec],
     own: ModelRows,
@@ -136,7 +136,7 @@ pub(super) fn row_dims<'t>(
     &tensor.dims[usize::from(is_written)..]
 }
 
-/// Whether dimensions as they are written are those of a tensor; -1 stands for any.
+/// Returns whether configured dimensions match a tensor. -1 matches any dimension.
 pub(super) fn fits(written: &[i64], spec: &TensorSpec) -> bool {
     let alike = |(dim, own): (&i64, &Dimension)| *dim == -1 || *dim == i64::from(*own);
     written.len() == spec.dims.len() && written.iter().zip(&spec.dims).all(alike)

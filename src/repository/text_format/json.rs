@@ -1,14 +1,14 @@
-//! JSON becomes messages, as Protocol Buffers write them in JSON.
+//! Reads messages from the JSON form of Protocol Buffers.
 
 use serde_json::Value;
 
 use super::schema::{FieldKind, FieldType, MessageType};
 use super::{Field, FieldValue, TextFault, TextMessage, shown};
 
-/// The most messages within messages.
+/// The maximum depth of nested messages.
 const DEEPEST: usize = 32;
 
-/// Reads JSON as a message of a type. All of it is on one line, as far as faults say.
+/// Reads JSON as a message of a type. Faults report line 1.
 pub(super) fn parse(text: &str, kind: &'static MessageType) -> Result<TextMessage, TextFault> {
     let json = serde_json::from_str::<Value>(text).map_err(|error| TextFault {
         line: error.line(),
@@ -59,7 +59,7 @@ fn message(json: &Value, kind: &'static MessageType, depth: usize) -> Result<Tex
     Ok(made)
 }
 
-/// Returns the values of a field: those of a list, the entries of a map, or one.
+/// Returns the values of a field: of a list, of a map's entries, or a single value.
 fn values(
     field: &'static FieldType,
     json: &Value,
@@ -91,7 +91,7 @@ fn value(field: &'static FieldType, json: &Value, depth: usize) -> Result<FieldV
         (FieldKind::Text, Value::String(text)) => Ok(FieldValue::Text(text.clone())),
         (FieldKind::Text, _) => Err(unexpected("a string", json)),
         (FieldKind::Flag, Value::Bool(flag)) => Ok(FieldValue::Flag(*flag)),
-        // The keys of maps are strings.
+        // The keys of JSON maps are strings.
         (FieldKind::Flag, Value::String(text)) if text == "true" => Ok(FieldValue::Flag(true)),
         (FieldKind::Flag, Value::String(text)) if text == "false" => Ok(FieldValue::Flag(false)),
         (FieldKind::Flag, _) => Err(unexpected("`true` or `false`", json)),
@@ -110,7 +110,7 @@ fn value(field: &'static FieldType, json: &Value, depth: usize) -> Result<FieldV
     }
 }
 
-/// Reads a whole number; those of 64 bits are written as strings.
+/// Reads a whole number. Protocol Buffers write 64-bit numbers as strings.
 fn whole(json: &Value) -> Option<i128> {
     match json {
         Value::Number(number) => match (number.as_i64(), number.as_u64()) {

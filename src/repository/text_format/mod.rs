@@ -1,5 +1,5 @@
-//! Protocol Buffers' text format, and their JSON: a text becomes messages whose fields have the names and kinds
-//! that the published interface file says.
+//! Reads the text format and the JSON form of Protocol Buffers. The published interface file
+//! defines the names and kinds of the fields.
 
 mod json;
 mod parser;
@@ -10,12 +10,12 @@ use thiserror::Error;
 
 pub(crate) use schema::MessageType;
 
-/// A message as it is written.
+/// A message as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TextMessage {
     /// The line on which it begins.
     pub(crate) line: usize,
-    /// Its fields in order; those that are lists once for each value.
+    /// Its fields in order; a list has one field for each value.
     pub(crate) fields: Vec<Field>,
 }
 
@@ -24,39 +24,39 @@ pub(crate) struct TextMessage {
 pub(crate) struct Field {
     /// Its name.
     pub(crate) name: &'static str,
-    /// The line that it stands on.
+    /// The line of the field.
     pub(crate) line: usize,
     /// Its value.
     pub(crate) value: FieldValue,
 }
 
-/// The value of a field, of the kind that the interface file says.
+/// The value of a field, of the kind defined by the interface file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FieldValue {
     Flag(bool),
     Whole(i128),
     Number(f64),
     Text(String),
-    /// The name of one of several.
+    /// The name of one of several choices.
     Choice(&'static str),
     Message(TextMessage),
 }
 
-/// The most characters of a text of a file that errors quote.
+/// The maximum number of characters that errors quote from a file.
 const SHOWN: usize = 80;
 
-/// Returns a text of a file as errors quote it: its start, without control characters.
+/// Returns a text for quoting in errors: its start, without control characters.
 pub(crate) fn shown(text: &str) -> String {
     text.escape_debug().take(SHOWN).collect()
 }
 
-/// A text is none of the messages that it should be.
+/// A text that is not a message of the expected type.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{line}: {message}")]
 pub(crate) struct TextFault {
     /// The line, from 1.
     pub(crate) line: usize,
-    /// The field, and the value that was expected.
+    /// The field and the expected value.
     pub(crate) message: String,
 }
 
@@ -64,7 +64,7 @@ impl TextMessage {
     /// Reads a text as a message of a type.
     ///
     /// # Errors
-    /// The text is damaged, or has a field of another name, kind or number than the type.
+    /// The text is malformed, or a field has an unknown name, a wrong kind or too many values.
     pub(crate) fn parse(text: &str, kind: &'static MessageType) -> Result<Self, TextFault> {
         parser::parse(text, kind)
     }
@@ -72,7 +72,7 @@ impl TextMessage {
     /// Reads JSON as a message of a type.
     ///
     /// # Errors
-    /// It is no JSON, or has a field of another name, kind or number than the type.
+    /// The text is not valid JSON, or a field has an unknown name, a wrong kind or too many values.
     pub(crate) fn parse_json(text: &str, kind: &'static MessageType) -> Result<Self, TextFault> {
         json::parse(text, kind)
     }

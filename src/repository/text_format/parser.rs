@@ -4,7 +4,7 @@ use super::schema::{FieldKind, FieldType, MessageType};
 use super::token::{Token, Tokens};
 use super::{Field, FieldValue, TextFault, TextMessage, shown};
 
-/// The most messages within messages.
+/// The maximum depth of nested messages.
 const DEEPEST: usize = 32;
 
 /// Reads a text as a message of a type.
@@ -26,18 +26,18 @@ pub(super) fn parse(text: &str, kind: &'static MessageType) -> Result<TextMessag
     Ok(message)
 }
 
-/// Tokens with one of them ahead.
+/// A reader of tokens with one token of lookahead.
 struct Parser<'t> {
     tokens: Tokens<'t>,
     next: Option<Token>,
-    /// The line of the token ahead.
+    /// The line of the next token.
     line: usize,
-    /// The names of the fields that are being read.
+    /// The names of the enclosing fields.
     path: Vec<&'static str>,
 }
 
 impl Parser<'_> {
-    /// Takes the token ahead.
+    /// Takes the next token.
     fn advance(&mut self) -> Result<Option<Token>, TextFault> {
         let (next, line) = self.tokens.next()?;
         self.line = line;
@@ -48,7 +48,7 @@ impl Parser<'_> {
         self.next == Some(Token::Sign(sign))
     }
 
-    /// Takes a sign if it is ahead.
+    /// Takes a sign if it is the next token.
     fn took(&mut self, sign: char) -> Result<bool, TextFault> {
         let is_there = self.is_sign(sign);
         if is_there {
@@ -57,14 +57,14 @@ impl Parser<'_> {
         Ok(is_there)
     }
 
-    /// Returns the error that `expected` is not ahead.
+    /// Returns the error that the next token is not `expected`.
     fn unexpected(&self, expected: &str) -> TextFault {
         let found = self.next.as_ref();
         let found = found.map_or_else(|| "the end of the file".to_owned(), Token::shown);
         self.wrong(self.line, format!("expected {expected}, found {found}"))
     }
 
-    /// Returns an error in the field that is being read.
+    /// Returns an error in the current field.
     fn wrong(&self, line: usize, why: String) -> TextFault {
         let message = match self.path.is_empty() {
             true => why,
@@ -73,7 +73,7 @@ impl Parser<'_> {
         TextFault { line, message }
     }
 
-    /// Takes a field with all values that stand there.
+    /// Takes a field with all of its values.
     fn field(
         &mut self,
         of: &'static MessageType,
@@ -189,7 +189,7 @@ impl Parser<'_> {
         Ok(message)
     }
 
-    /// Takes strings, which are one if they stand beside each other.
+    /// Takes strings. Adjacent strings form one string.
     fn text(&mut self) -> Result<String, TextFault> {
         let mut whole = match &self.next {
             Some(Token::Text(text)) => text.clone(),
@@ -273,7 +273,7 @@ impl Parser<'_> {
     }
 }
 
-/// Refuses two fields of one choice.
+/// Refuses two fields of the same choice.
 fn check_choice(of: &MessageType, field: &FieldType, message: &TextMessage) -> Result<(), String> {
     let rivals = |name: &str| {
         let other = of.field(name).filter(|other| other.choice == field.choice);

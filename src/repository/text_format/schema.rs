@@ -1,4 +1,4 @@
-//! The fields that messages of `config.pbtxt` have, as the published interface file names them.
+//! The message types of `config.pbtxt`, with the field names of the published interface file.
 
 /// A type of messages.
 #[derive(Debug)]
@@ -13,13 +13,13 @@ pub(crate) struct MessageType {
 pub(super) struct FieldType {
     pub(super) name: &'static str,
     pub(super) kind: FieldKind,
-    /// Whether it may be there more than once.
+    /// Whether it may appear more than once.
     pub(super) repeated: bool,
-    /// The name of the choice that it is one of, if it is: others of it may not be there too.
+    /// The name of its choice, if any. A message has at most one field of a choice.
     pub(super) choice: Option<&'static str>,
 }
 
-/// The values that a field takes.
+/// The kind of values of a field.
 #[derive(Debug)]
 pub(super) enum FieldKind {
     Flag,
@@ -30,14 +30,15 @@ pub(super) enum FieldKind {
     },
     Number,
     Text,
-    /// One of several, by number or by name.
+    /// One of several choices, by number or name.
     Choice(&'static [(i32, &'static str)]),
-    /// A message of the type of that number.
+    /// A message of the type with this number.
     Message(usize),
 }
 
 impl MessageType {
-    /// Returns the type of a whole `config.pbtxt`, or `None` if the interface file has none.
+    /// Returns the type of a whole `config.pbtxt`, or `None` if the interface file does not define
+    /// it.
     pub(crate) fn config() -> Option<&'static MessageType> {
         let mut all = MESSAGES.iter();
         all.find(|message| message.name == "inference.ModelConfig")
@@ -53,7 +54,7 @@ impl MessageType {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// Returns the field that JSON calls `name`: as the interface file does, or as `itsName`.
+    /// Returns the field that JSON calls `name`, in the interface file's spelling or as `itsName`.
     pub(super) fn json_field(&self, name: &str) -> Option<&'static FieldType> {
         let mut fields = self.fields.iter();
         fields.find(|field| field.name == name || is_in_camel_case(field.name, name))
@@ -65,7 +66,8 @@ impl MessageType {
     }
 }
 
-/// Whether `written` is `name` without underscores, each letter behind one in upper case.
+/// Returns whether `written` is `name` in camel case: without underscores, and with upper case
+/// after each.
 fn is_in_camel_case(name: &str, written: &str) -> bool {
     let mut upper = false;
     let letters = name.chars().filter_map(|c| {

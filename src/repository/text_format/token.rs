@@ -1,4 +1,4 @@
-//! A text as tokens: names, numbers, strings and signs, each with its line.
+//! Splits a text into tokens: names, numbers, strings and signs, each with its line.
 
 use super::{TextFault, shown};
 
@@ -7,16 +7,16 @@ use super::{TextFault, shown};
 pub(super) enum Token {
     /// A name, or a word such as `true`.
     Name(String),
-    /// A number as it is written, without its sign.
+    /// A number as written, without its sign.
     Number(String),
-    /// A string, its escapes resolved.
+    /// A string with its escapes resolved.
     Text(String),
     /// A sign: one of `{}[]<>:,;-`.
     Sign(char),
 }
 
 impl Token {
-    /// Returns it as errors show it, cut if it is long.
+    /// Returns it for errors, cut if it is long.
     pub(super) fn shown(&self) -> String {
         match self {
             Token::Name(text) | Token::Number(text) => format!("`{}`", shown(text)),
@@ -40,7 +40,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// Returns the next token with its line, or `None` at the end with the last line.
+    /// Returns the next token with its line, or `None` with the last line at the end.
     pub(super) fn next(&mut self) -> Result<(Option<Token>, usize), TextFault> {
         self.skip_blank();
         let line = self.line;
@@ -150,7 +150,7 @@ impl<'t> Tokens<'t> {
         String::from_utf8(bytes).map_err(|_| self.wrong("a string that is not UTF-8".into()))
     }
 
-    /// Takes what follows a backslash.
+    /// Takes the characters after a backslash.
     fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), TextFault> {
         let Some(kind) = self.advance() else {
             return Err(self.wrong("a backslash at the end".into()));

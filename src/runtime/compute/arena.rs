@@ -1,4 +1,4 @@
-//! Samples that run together: where their values lie, and the threads that run them.
+//! The memory and the threads of samples that run together.
 
 use std::sync::Mutex;
 
@@ -20,7 +20,7 @@ pub(super) struct ThreadShare<'a> {
     pub misses: &'a LookupMisses,
 }
 
-/// The layout of intermediate values for up to so many samples, on up to so many threads.
+/// The layout of intermediate values for up to a number of samples and threads.
 #[derive(Debug)]
 pub(super) struct Arena {
     /// Samples that are run together.
@@ -71,14 +71,14 @@ impl Arena {
         self.layout.floats
     }
 
-    /// Writes what lies outside of images.
+    /// Writes the values outside of images.
     pub(super) fn fill_borders(&self, network: &Lowered, memory: &mut [f32]) {
         self.layout.fill_borders(network.plan().zeros, memory);
     }
 
-    /// Runs as many samples as `input` (`[samples, inputs]`) and `output` (`[samples, outputs]`) have,
-    /// by all threads of a pool or by the caller's alone. `memory` has [`Arena::floats`], from a cache
-    /// line on, with what lies outside of images.
+    /// Runs the samples of `input` (`[samples, inputs]`) and writes `output` (`[samples,
+    /// outputs]`), on all threads of a pool or on the caller's thread. `memory` has
+    /// [`Arena::floats`] floats, begins at a cache line, and holds the values outside of images.
     pub(super) fn run(
         &mut self,
         network: &Lowered,
@@ -118,8 +118,8 @@ impl Arena {
                 misses,
             };
             #[allow(unsafe_code, reason = "threads share one memory")]
-            // SAFETY: the layout is for at least these samples and threads, the phases are
-            // theirs, and the memory is borrowed mutably for as long as threads run.
+            // SAFETY: the layout and the phases are for at least these samples and threads, and the
+            // memory is borrowed mutably while threads run.
             unsafe {
                 network.run(phases, progress, share)
             }

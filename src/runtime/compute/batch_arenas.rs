@@ -1,9 +1,10 @@
-//! The memory in which a worker runs batches: some samples by each thread, or each step by all threads.
+//! The memory in which a worker runs batches: each thread some samples, or all threads each step.
 //!
-//! Threads that run a step together wait for the last of them behind it. Where there are several samples
-//! for each thread, every one runs all steps for its own, and what is left over is run by all together. Of
-//! fewer, weights would be read by each thread for too little. A thread that the system suspends in the
-//! middle of its samples delays the batch as long as it is; where threads share steps, by one task.
+//! Threads that share a step wait for the last of them at its end. With several samples for each
+//! thread, every thread runs all steps for its own samples, and all threads share the remaining
+//! samples. With fewer samples, each thread would read the weights for too little work. A thread
+//! that the system suspends delays the batch by the whole suspension if it runs its own samples,
+//! but only by one task if threads share steps.
 
 use std::sync::Mutex;
 
@@ -23,17 +24,17 @@ const WORTH_WAKING: f64 = 2e6;
 /// The fewest samples that a thread runs apart from others.
 const LEAST_APART: usize = 2;
 
-/// Arenas for batches of up to a size on up to so many threads, in one memory.
+/// Arenas for batches of up to a number of samples and threads, in one memory.
 #[derive(Debug)]
 pub(super) struct BatchArenas {
     batch: usize,
     threads: usize,
     /// All threads run together in it.
     together: Arena,
-    /// One for each thread; none where batches have too few samples.
+    /// One arena for each thread; empty if batches have too few samples.
     apart: Vec<Arena>,
     memory: Buffer,
-    /// The way that the memory is laid out for; `None` where it is for another network.
+    /// How the memory is laid out, or `None` if it is laid out for another network.
     laid_out: Option<RunWay>,
 }
 
@@ -42,7 +43,7 @@ pub(super) struct BatchArenas {
 enum RunWay {
     /// Each step by all threads.
     Together,
-    /// All steps by each thread, for samples of its own.
+    /// All steps on each thread, for its own samples.
     Apart,
 }
 
@@ -50,7 +51,7 @@ enum RunWay {
 #[derive(Clone, Copy)]
 struct ArenaSizes {
     together: usize,
-    /// In the arena of each thread; 0 where there is none.
+    /// Samples in the arena of each thread; 0 without such arenas.
     each: usize,
 }
 
@@ -109,7 +110,7 @@ impl BatchArenas {
         (4 * (floats + LINE) + offsets) as u64
     }
 
-    /// Lays the memory out for batches of another network, and takes more where that needs it.
+    /// Lays the memory out for batches of another network, and takes more memory if needed.
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
@@ -126,11 +127,11 @@ impl BatchArenas {
         let apart: usize = self.apart.iter().map(Arena::floats).sum();
         let floats = self.together.floats().max(apart);
         if floats > self.memory.values().len() {
-            // What was there is of no use; both need not fit at once.
+            // Freed first: the old values are not needed, and both blocks need not fit at once.
             self.memory = Buffer::default();
             self.memory = Buffer::zeroed(floats)?;
         }
-        // Another network may have had values where this one reads zeros.
+        // Another network may have written values where this one reads zeros.
         self.laid_out = None;
         Ok(())
     }
@@ -202,7 +203,7 @@ impl BatchArenas {
 
     /// Runs samples by the caller's thread.
     fn run_alone(&mut self, network: &Lowered, (input, output): (&[f32], &mut [f32])) {
-        // The arena of a thread has room for more samples, where there is one.
+        // If there are arenas of threads, one of them has room for enough samples.
         let way = match self.apart.is_empty() {
             true => RunWay::Together,
             false => RunWay::Apart,
@@ -213,8 +214,8 @@ impl BatchArenas {
         arena.run(network, None, memory, (input, output));
     }
 
-    /// Runs `each` samples by each thread. One that has not begun is not waited for: another one runs its
-    /// samples, too.
+    /// Runs `each` samples on each thread. Threads that have begun also run the samples of threads
+    /// that have not.
     fn run_apart(
         &mut self,
         network: &Lowered,

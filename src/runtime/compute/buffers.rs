@@ -34,12 +34,12 @@ impl TensorView {
         }
     }
 
-    /// Whether nothing lies between its pixels.
+    /// Returns whether its pixels are contiguous.
     pub(super) fn is_dense(&self) -> bool {
         self.pitch == self.channels
     }
 
-    /// Returns the floats of the slot that one sample takes.
+    /// Returns the floats of the slot used by one sample.
     pub(super) fn sample_stride(&self) -> usize {
         self.pixels() * self.pitch
     }
@@ -53,7 +53,7 @@ pub(super) struct ReducedView {
 }
 
 impl ReducedView {
-    /// Returns the floats of the slot that one sample takes.
+    /// Returns the floats of the slot used by one sample.
     pub(super) fn sample_floats(&self) -> usize {
         self.view.sample_stride() / self.numbers.group()
     }
@@ -63,15 +63,15 @@ impl ReducedView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValuePlace {
     Input,
-    /// The value lies as reduced numbers alone.
+    /// The value exists only as reduced numbers.
     Nowhere,
     Slot(usize),
     /// Scratch that all threads share, or the buffer that samples enter a GPU by.
     Shared,
 }
 
-/// A value's buffer: its own, a range of channels of a concatenation's, or that of the value
-/// that it is a view of.
+/// A value's buffer: its own, a range of channels of a concatenation's buffer, or the buffer of the
+/// value that it is a view of.
 #[derive(Clone, Copy, Debug)]
 struct ValueBuffer {
     root: ValueId,
@@ -118,13 +118,13 @@ impl ValueBuffers {
         self.buffers[value].pitch = floats;
     }
 
-    /// Places a view in the buffer of the value that it is of, where that lies in one piece.
+    /// Places a view in the buffer of its input if the input is contiguous.
     fn share_view(&mut self, step: &FusedStep) {
         if !matches!(step.kernel, StepKernel::Tensor(TensorOp::View { .. })) {
             return;
         }
         let (from, to) = (step.inputs[0], step.output);
-        // Samples are read where they arrived, and an answer cannot lie there.
+        // Samples are read where they arrived, and an answer cannot be placed there.
         let whole = self.buffers[from].pitch == self.shapes[from].2 && self.buffers[from].root != 0;
         let joined = self.buffers[to].root != to;
         if whole && !joined {
@@ -136,13 +136,13 @@ impl ValueBuffers {
         }
     }
 
-    /// Whether a step has nothing to do, since its answer lies where its input does.
+    /// Returns whether a step has nothing to do, because its answer shares its input's buffer.
     pub(super) fn is_free(&self, step: &FusedStep) -> bool {
         let is_view = matches!(step.kernel, StepKernel::Tensor(TensorOp::View { .. }));
         is_view && self.buffers[step.inputs[0]].root == self.buffers[step.output].root
     }
 
-    /// Places the inputs of a concatenation in its buffer, where that is possible.
+    /// Places the inputs of a concatenation in its buffer if possible.
     fn join(&mut self, steps: &[FusedStep], concat: &FusedStep) {
         let buffer = self.buffers[concat.output];
         let mut first = buffer.first;
@@ -154,9 +154,9 @@ impl ValueBuffers {
         }
     }
 
-    /// Whether `value` may lie in the buffer of `root`. A step never reads the buffer that it
-    /// writes, so a value stays outside if the step that makes it reads the buffer, or if a
-    /// step that reads it writes to the buffer.
+    /// Returns whether `value` may use the buffer of `root`. A step never reads the buffer that it
+    /// writes. So a value stays outside if the step that makes it reads the buffer, or if a step
+    /// that reads it writes to the buffer.
     fn may_share(&self, steps: &[FusedStep], value: ValueId, root: ValueId) -> bool {
         let inside = |v: ValueId| self.buffers[v].root == root;
         // Samples enter a tensor in one piece.
@@ -183,7 +183,7 @@ impl ValueBuffers {
         self.buffers.len()
     }
 
-    /// Returns the value whose buffer a value lies in.
+    /// Returns the value that owns the buffer of a value.
     pub(super) fn root(&self, value: ValueId) -> ValueId {
         self.buffers[value].root
     }
@@ -236,7 +236,7 @@ impl ValueBuffers {
     }
 }
 
-/// Whether concatenations read the value exactly once, since it can only be in one place.
+/// Returns whether concatenations read the value exactly once. A value can only be in one place.
 fn joined_once(steps: &[FusedStep], value: ValueId) -> bool {
     let joins = steps.iter().filter(|s| s.kernel == StepKernel::Concat);
     joins
@@ -276,7 +276,7 @@ fn dims(graph: &Graph, value: ValueId) -> (usize, usize, usize) {
 pub(super) struct Slots {
     /// Floats per sample of each slot.
     pub sizes: Vec<usize>,
-    /// Whether the values of each slot are needed before the cut alone.
+    /// Whether only steps before the cut use each slot.
     pub early: Vec<bool>,
     /// Slots of the floats and of the reduced numbers of each root value.
     floats: Vec<Option<usize>>,
@@ -345,7 +345,7 @@ impl Slots {
         slots.into_iter().flatten()
     }
 
-    /// Returns a slot as the place of a value, which lies nowhere without one.
+    /// Returns a slot as the place of a value, or `Nowhere` without a slot.
     fn place(&self, slot: Option<usize>) -> ValuePlace {
         slot.map_or(ValuePlace::Nowhere, ValuePlace::Slot)
     }
@@ -358,7 +358,7 @@ impl Slots {
         }
     }
 
-    /// Takes the free slot that fits best, grown if none is large enough, or a new one.
+    /// Takes the free slot with the best fit and grows it if necessary, or adds a new slot.
     fn take(&mut self, free: &mut Vec<usize>, floats: usize, early: bool) -> usize {
         let fit = |&slot: &usize| {
             let size = self.sizes[slot];

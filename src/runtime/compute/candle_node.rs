@@ -1,4 +1,4 @@
-//! A node of a network as Candle's operations: how it is run where no kernel knows it.
+//! A node of a network as Candle's operations, for operations without a kernel.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ pub(super) fn floats(fused: &FusedStep, op: TensorOp) -> usize {
     }
 }
 
-/// Returns the values of a step's parameters, in the order in which kernels read them.
+/// Returns the values of a step's parameters, in the order of the kernels.
 pub(super) fn parameters<'w>(
     graph: &Graph,
     weights: &'w Weights,
@@ -66,8 +66,8 @@ pub(super) fn fold(
     }
 }
 
-/// Copies the parameters of a node one after another: tables may be large, and are read from
-/// their file to where they stay.
+/// Copies the parameters of a node one after another. Tables may be large, and are read directly
+/// from their file to their destination.
 fn operands(graph: &Graph, weights: &Weights, node: usize) -> Result<StepWeights, ComputeError> {
     let operands = graph.operation_parameters(node);
     let counts = operands
@@ -115,7 +115,7 @@ pub(super) fn score_scale(graph: &Graph, weights: &Weights, form: &AttentionForm
     factors.product()
 }
 
-/// Returns what a node multiplies by.
+/// Returns the factor of a node.
 fn factor(graph: &Graph, weights: &Weights, node: usize) -> f32 {
     let value = || {
         let values = graph.values_of(node, "value", weights);

@@ -1,11 +1,11 @@
 //! The costs of a network: its memory, as the ledger books it, and the work of its fused
 //! operations, for the laws of devices.
 //!
-//! Memory depends on what was fused, on the methods and on the threads, hence it is here and
-//! not in `network`. A network is planned once; a batch size and a number of threads are
-//! arithmetic after that. What is booked is what workers take: folded weights once as they are
-//! laid out, the arena with all scratch, both tensors, and the copies that Candle makes where an operation has
-//! no kernel. Files of weights are mapped and not booked.
+//! Memory depends on fusion, methods and threads, so it is computed here and not in `network`. A
+//! network is planned once; each batch size and number of threads is then arithmetic. The ledger
+//! books the memory that workers take: folded weights once in their layout, the arena with all
+//! scratch, both tensors, and Candle's copies for operations without a kernel. Files of weights are
+//! mapped and not booked.
 
 use super::batch_arenas::BatchArenas;
 use super::buffers::TensorView;
@@ -24,7 +24,7 @@ use crate::network::{Graph, TensorOp};
 pub struct Footprint {
     /// Weights as the kernels read them: shared by all workers of a memory space.
     pub weight_bytes: u64,
-    /// Arena, input and answer of one worker at the batch size asked for.
+    /// Arena, input and answer of one worker at the requested batch size.
     pub activation_bytes: u64,
 }
 
@@ -42,7 +42,7 @@ enum MemoryModel {
     Kernels(Box<ArenaPlan>),
     /// The plan of the lowering for GPUs.
     Gpu(Box<GpuMemory>),
-    /// Weights as they are, and every value of all samples at once.
+    /// Unfolded weights, and every value of all samples at once.
     Whole { weight_bytes: u64, arena: usize },
 }
 
@@ -104,8 +104,8 @@ impl FootprintModel {
     }
 }
 
-/// The copies of what a step reads and writes that Candle holds at once: as they lie in the arena, as
-/// tensors, repeated to one shape, and with their order.
+/// Candle's copies of a step's inputs and answer at one time: in the arena, as tensors, repeated to
+/// one shape, and reordered.
 const CANDLE_COPIES: usize = 4;
 
 /// Returns the floats that Candle takes of the heap for a sample, in the step that takes most.
@@ -122,15 +122,15 @@ fn candle_floats(plan: &ArenaPlan) -> usize {
     each.max().unwrap_or(0)
 }
 
-/// Returns the floats of a sample and its answer; twice where lengths vary, since samples of one
+/// Returns the floats of a sample and its answer, twice if lengths vary, because samples of one
 /// length are gathered.
 fn ends(graph: &Graph) -> usize {
     let once = graph.input().elements() + graph.output().elements();
     once * (1 + usize::from(graph.lengths().is_some()))
 }
 
-/// Returns the memory that `graph` takes for batches of up to `batch` samples, run by
-/// `threads` together. A [`FootprintModel`] plans once for several batch sizes.
+/// Returns the memory that `graph` takes for batches of up to `batch` samples on `threads` threads.
+/// A [`FootprintModel`] plans once for several batch sizes.
 pub fn footprint(graph: &Graph, batch: usize, threads: usize) -> Footprint {
     FootprintModel::new(graph).at(batch, threads)
 }
@@ -164,16 +164,16 @@ impl GpuMemory {
         }
     }
 
-    /// Returns the bytes of a lane and of the samples that it holds under policies that copy a
-    /// batch's samples when it starts.
+    /// Returns the bytes of a lane, with the samples that it holds under policies that copy a
+    /// batch's samples at its start.
     fn lane(&self, rows: usize) -> u64 {
         let staged = rows * self.plan.inputs * size_of::<f32>();
         (LaneLayout::new(&self.plan, rows).bytes + staged) as u64
     }
 }
 
-/// Returns the work of each fused operation of `graph`, in order. Operations that move nothing
-/// on a device, such as a concatenation in place, are left out.
+/// Returns the work of each fused operation of `graph`, in order. Operations that move nothing on a
+/// device, such as a concatenation in place, are skipped.
 pub fn work(graph: &Graph) -> Vec<OpWork> {
     let steps = fuse(graph);
     let steps = steps.iter().filter(|step| occupies_device(step.kernel));

@@ -1,7 +1,7 @@
-//! Layers of values that the network rounds to bytes by their range in each sample.
+//! Layers whose inputs the network rounds to bytes by their range in each sample.
 //!
-//! The step that makes such a value of another one in floats writes bytes, with their scale and zero
-//! point behind each row, and the layers that read it multiply bytes. What lay between is not run.
+//! The step that rounds such a value writes bytes, with their scale and zero point after each row,
+//! and the layers that read it multiply bytes. The operations between are not run.
 
 use super::fuse::{FusedStep, StepKernel, ValueId};
 use super::tensors;
@@ -32,7 +32,7 @@ impl RangedRow {
 /// The most values that are summed: 32 bits hold as many products of bytes.
 const MOST_SUMMED: usize = 1 << 15;
 
-/// Returns the steps with those layers multiplying bytes that can.
+/// Returns the steps, with bytes in all layers that can multiply them.
 pub(super) fn in_bytes(graph: &Graph, mut steps: Vec<FusedStep>) -> Vec<FusedStep> {
     let mut found = false;
     for (value, of) in graph.roundings() {
@@ -62,12 +62,12 @@ fn shape(graph: &Graph, value: ValueId) -> Shape {
     }
 }
 
-/// Whether nothing was fused into the step that makes a value.
+/// Returns whether nothing was fused into the step that makes a value.
 fn is_plain(step: &FusedStep) -> bool {
     step.residual.is_none() && step.activation.is_none()
 }
 
-/// Whether layers alone read a value, and none as what is added.
+/// Returns whether only layers read a value, and none of them as a residual.
 fn suits(graph: &Graph, steps: &[FusedStep], value: ValueId, of: ValueId) -> bool {
     let is_layer = |step: &FusedStep| {
         step.kernel == StepKernel::Linear && step.inputs == [value] && step.residual != Some(value)
@@ -79,7 +79,7 @@ fn suits(graph: &Graph, steps: &[FusedStep], value: ValueId, of: ValueId) -> boo
     alike && is_rows && !is_answer && channels(graph, value) <= MOST_SUMMED && readers.all(is_layer)
 }
 
-/// Has the step that makes a value round those of another one, and the layers that read it read bytes.
+/// Makes the step of a value round another value, and its layers read bytes.
 fn round(steps: &mut [FusedStep], (value, maker): (ValueId, usize), of: ValueId, channels: usize) {
     for step in steps.iter_mut().filter(|step| step.takes(value)) {
         step.kernel = StepKernel::RangedLinear { inputs: channels };

@@ -1,5 +1,5 @@
-//! Whether a network answers probabilities, as a trial shows it: there are more ways to write a
-//! softmax or a sigmoid than patterns of operations.
+//! Finds out by a trial whether a network answers probabilities. A softmax or a sigmoid can be
+//! written in more ways than patterns of operations can detect.
 
 use super::ComputeError;
 use super::batch_arenas::BatchArenas;
@@ -9,8 +9,8 @@ use super::padding::made_up;
 use super::predictor::zeroed;
 use crate::network::{Graph, NetworkEnd, Probabilities, Weights};
 
-/// The samples of a trial, and the factors of their floats: what is no probability leaves the range
-/// from 0 to 1 as values grow.
+/// The samples of a trial, and the factors of their floats. Numbers other than probabilities leave
+/// the range from 0 to 1 as values grow.
 const FACTORS: [f32; 6] = [1.0, -1.0, 4.0, -4.0, 16.0, -16.0];
 
 /// Rounding to half precision moves a number from 0 to 1 and a sum of such numbers by less.
@@ -55,7 +55,7 @@ fn answer(
     Ok(answer)
 }
 
-/// Returns the probabilities that an answer may be, of those that other answers were.
+/// Returns the probabilities that are possible for this answer too.
 fn kept(found: Probabilities, answer: &[f32]) -> Option<Probabilities> {
     let is_one = |p: &f32| (-ROUNDING..=1.0 + ROUNDING).contains(p);
     if !answer.iter().all(is_one) {

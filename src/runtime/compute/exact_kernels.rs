@@ -24,7 +24,7 @@ fn graph() -> Graph {
     net.build().expect("graph")
 }
 
-/// The kernel that multiplies weights with AVX2 alone.
+/// Returns the kernel that multiplies weights with only AVX2.
 fn kernel(weights: &[f32]) -> String {
     let graph = graph();
     let each = [("layer.weight".to_owned(), weights.to_vec())];
@@ -40,7 +40,7 @@ fn kernel(weights: &[f32]) -> String {
     format!("{:?}", kernels.next().expect("a product of bytes"))
 }
 
-/// Weights of which each channel has a 1, so that bytes are the weights themselves, and a pair.
+/// Returns weights with a 1 in each channel, so that bytes are the weights themselves, and a pair.
 fn with_pair(pair: [f32; 2]) -> Vec<f32> {
     let row: Vec<f32> = [1.0, 0.0, 0.0, 0.0].into_iter().chain(pair).collect();
     let zeros = vec![0.0; CHANNELS - row.len()];
@@ -63,7 +63,7 @@ fn a_layer_takes_the_fastest_kernel_that_is_exact_for_its_weights() {
     ] {
         assert_eq!(kernel(&with_pair(pair)), expected, "{pair:?}");
     }
-    // One pair alone, the last of the last channel.
+    // A single pair: the last one of the last channel.
     let mut weights = with_pair([64.0, 64.0]);
     let last = weights.len() - 2;
     weights[last..].copy_from_slice(&[2.0, 127.0]);

@@ -1,4 +1,4 @@
-//! The vector instructions that kernels use, chosen at run time, so that one binary runs on all
+//! The vector instructions of kernels, chosen at run time, so that one binary runs on all
 //! processors.
 
 use std::fmt;
@@ -56,10 +56,10 @@ fn names() -> String {
 }
 
 impl Family {
-    /// Returns the family that [`KERNELS_VARIABLE`] names, or `None` if it is not set or empty.
+    /// Returns the family in [`KERNELS_VARIABLE`], or `None` if the variable is not set or empty.
     ///
     /// # Errors
-    /// There is no such family, or this processor cannot run it.
+    /// The family does not exist, or this processor cannot run it.
     pub fn wished() -> Result<Option<Family>, UnusableKernels> {
         WISHED.clone()
     }
@@ -74,7 +74,7 @@ impl Family {
         (Family::Plain, "plain"),
     ];
 
-    /// Returns the family of this name, or `None` if there is none.
+    /// Returns the family called `name`, or `None` if it does not exist.
     pub fn named(name: &str) -> Option<Self> {
         let found = Self::ALL.iter().find(|(_, known)| *known == name);
         found.map(|(family, _)| *family)
@@ -86,7 +86,7 @@ impl Family {
         all.filter(|family| family.is_available())
     }
 
-    /// Whether this processor has the instructions.
+    /// Returns whether this processor has the instructions.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -107,8 +107,8 @@ impl Family {
         }
     }
 
-    /// Returns the family that networks are lowered for by default: the one that was forced or
-    /// named by [`KERNELS_VARIABLE`], or the fastest that this processor can run.
+    /// Returns the default family of networks: the forced one, the one in [`KERNELS_VARIABLE`], or
+    /// the fastest that this processor can run.
     pub fn best() -> Self {
         let asked = FORCED
             .get()

@@ -15,7 +15,7 @@ use super::fuse::{FusedStep, StepKernel};
 use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights, TABLE_FLOATS, bytes_of};
 use super::tables;
 
-/// Returns the floats of a step's weights once they are folded.
+/// Returns the floats of a step's folded weights.
 pub(super) fn floats(step: &PlannedStep) -> usize {
     match step.placed.fused.kernel {
         StepKernel::Tensor(op) => return constants::floats(&step.placed.fused, op),
@@ -38,11 +38,11 @@ pub(super) fn floats(step: &PlannedStep) -> usize {
         }
 }
 
-/// Floats of weights that are worth a further thread.
+/// The floats of weights that justify one more thread.
 const WORTH_A_THREAD: usize = 4 << 20;
 
-/// Folds the weights of all steps by `fold`, on the cores of the calling thread where they are
-/// many.
+/// Folds the weights of all steps with `fold`. Many weights are folded on all cores of the calling
+/// thread.
 ///
 /// # Errors
 /// As for `fold`.
@@ -104,7 +104,7 @@ pub(super) fn fold(
     }
 }
 
-/// Returns the answers of a table, and their bytes where it answers bytes.
+/// Returns the answers of a table, and their bytes if it answers bytes.
 fn table(
     graph: &Graph,
     weights: &Weights,
@@ -124,7 +124,7 @@ fn table(
     })
 }
 
-/// Folds a step without weights of its own: a norm, a scale, or neither.
+/// Folds a step without its own weights: a norm, a scale, or neither.
 fn unweighted(step: &PlannedStep, norm: Option<FoldedNorm>) -> Result<StepWeights, ComputeError> {
     let by = step.placed.fused.scale;
     let (scale, shift) = match (norm, step.placed.fused.kernel) {
@@ -228,7 +228,7 @@ pub(super) fn scale(
     }
 }
 
-/// Returns the bias of each output channel; empty if there is none.
+/// Returns the bias of each output channel, or an empty list without a bias.
 pub(super) fn folded_bias(fused: &FusedStep, bias: &[f32], norm: Option<&FoldedNorm>) -> Vec<f32> {
     let by = fused.scale;
     match norm {

@@ -27,7 +27,7 @@ impl<'a> FormedSteps<'a> {
         }
     }
 
-    /// Whether all who read the samples make bytes of them.
+    /// Returns whether all readers of the samples round them to bytes.
     pub(super) fn rounds_samples(&self) -> bool {
         let mut steps = self.steps.iter().zip(&self.forms.reads);
         steps.all(|(step, &reads)| {
@@ -46,7 +46,7 @@ impl<'a> FormedSteps<'a> {
             ..self.facts
         };
         let fused = FormedSteps::new(sums.steps, facts);
-        // Nothing but a product of bytes rounds before it adds.
+        // Only a product of bytes rounds before it adds.
         let mut steps = fused.steps.iter().zip(&fused.forms.reads);
         let adds = |reads: StepReads| reads == StepReads::Reduced;
         match steps.all(|(step, &reads)| adds(reads) || step.rounding.is_none()) {

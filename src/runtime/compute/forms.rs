@@ -1,7 +1,7 @@
-//! How each value of a network lies in the arena: as floats, as numbers of fewer bits, or both.
+//! The form of each value of a network in the arena: floats, numbers of fewer bits, or both.
 //!
-//! Products of reduced precision read reduced numbers; steps that go from pixel to pixel read what is
-//! there, and all others floats. Whoever makes a value writes each form that is read.
+//! Products of reduced precision read reduced numbers. Steps that go from pixel to pixel read
+//! either form, and all other steps read floats. A value is written in each form that is read.
 
 use super::buffers::{TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
@@ -14,7 +14,7 @@ use super::reduced::{ReducedNumbers, ValueForm};
 use super::value_numbers::value_numbers;
 use crate::network::Graph;
 
-/// How the readers that are known so far read a value.
+/// The forms in which the readers found so far read a value.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReadForms {
     floats: bool,
@@ -34,8 +34,8 @@ pub(super) struct LoweringFacts<'a> {
     pub graph: &'a Graph,
     pub target: KernelTarget,
     pub calibration: Option<&'a Calibration>,
-    /// The numbers that the network rounds samples to before it does anything else, if whoever reads them
-    /// is to round them.
+    /// The numbers to which the network rounds samples first, if the readers of the samples are to
+    /// round them.
     pub samples: Option<ReducedNumbers>,
     /// The step that reads samples channels-first.
     pub entry: Option<usize>,
@@ -71,7 +71,7 @@ impl ValueForms {
         }
         let mut wanted = vec![ReadForms::default(); buffers.count()];
         wanted[graph.nodes().len()].floats = true;
-        // Backwards, so that all who read a value are known when the step comes that makes it.
+        // Backwards, so that all readers of a value are known before the step that makes it.
         for (at, step) in steps.iter().enumerate().rev() {
             let step = StepOfValues {
                 step,
@@ -89,7 +89,8 @@ impl ValueForms {
     }
 }
 
-/// Forgets the numbers of a view whose input cannot lie as such: nobody writes what it shows.
+/// Removes the numbers of a view whose input cannot have the same numbers, because no step writes
+/// the view's values.
 fn keep_as_view(buffers: &ValueBuffers, step: &FusedStep, numbers: &mut [Option<ReducedNumbers>]) {
     let lies = |&input: &ValueId| {
         numbers[input] == numbers[step.output]
@@ -100,7 +101,7 @@ fn keep_as_view(buffers: &ValueBuffers, step: &FusedStep, numbers: &mut [Option<
     }
 }
 
-/// Whether the pixels of a value are whole groups of numbers.
+/// Returns whether the pixels of a value are whole groups of numbers.
 fn is_whole(buffers: &ValueBuffers, value: ValueId, numbers: ReducedNumbers) -> bool {
     let view = buffers.placed(value, ValuePlace::Nowhere);
     let whole = |count: usize| count.is_multiple_of(numbers.group());
@@ -149,7 +150,7 @@ impl StepOfValues<'_> {
         }
     }
 
-    /// Whether weights may be reduced as values are: that was asked for, or they lose nothing.
+    /// Returns whether weights may be reduced like values: it was requested, or it loses nothing.
     fn may_reduce(&self, numbers: ReducedNumbers) -> bool {
         let LoweringFacts {
             graph,
@@ -165,7 +166,7 @@ impl StepOfValues<'_> {
         numbers == ReducedNumbers::Bf16 || is_asked || graph.has_stepped_weights(node)
     }
 
-    /// Whether it writes reduced numbers without floats.
+    /// Returns whether it can write reduced numbers without floats.
     fn writes_reduced(&self) -> bool {
         if self.step.kernel == StepKernel::Concat {
             return self.passes_on();
@@ -181,7 +182,7 @@ impl StepOfValues<'_> {
             )
     }
 
-    /// Whether it reads what is there, floats or reduced numbers.
+    /// Returns whether it reads either form, floats or reduced numbers.
     fn reads_any(&self) -> bool {
         let (input, output) = self.views();
         let kept = self.choice.calibration.zip(self.step.weights);
@@ -189,14 +190,16 @@ impl StepOfValues<'_> {
         !is_kept && reads_any(self.step, input, output, self.choice.target)
     }
 
-    /// Whether an input is one row for all pixels of the answer, which is read as floats.
+    /// Returns whether an input is one row for all pixels of the answer. Such rows are read as
+    /// floats.
     fn shares(&self, input: ValueId) -> bool {
         let pixels = |value: ValueId| self.view(value).pixels();
         matches!(self.step.kernel, StepKernel::Paired(_))
             && pixels(input) != pixels(self.step.output)
     }
 
-    /// Whether its answer lies as its inputs do: joined, maxima of them, or where its input is.
+    /// Returns whether its answer has the form of its inputs: joined inputs, their maxima, or a
+    /// view of an input.
     fn passes_on(&self) -> bool {
         let made = self.numbers[self.step.output];
         let alike = |&input: &ValueId| {
@@ -211,7 +214,7 @@ impl StepOfValues<'_> {
         (keeps || self.buffers.is_free(self.step)) && self.step.inputs.iter().all(alike)
     }
 
-    /// Whether it looks up what its input's bytes stand for.
+    /// Returns whether it looks up the bytes of its input in a table.
     fn looks_bytes_up(&self) -> bool {
         let input = self.step.inputs[0];
         let numbers = self.numbers[input].filter(|&of| is_whole(self.buffers, input, of));
@@ -231,7 +234,7 @@ impl StepOfValues<'_> {
         }
     }
 
-    /// Notes how it reads its inputs, once it is known how its answer lies.
+    /// Notes the forms in which it reads its inputs, given the form of its answer.
     fn want(&self, made: ValueForm, wanted: &mut [ReadForms]) {
         let from = self.reads();
         let reduced = from == StepReads::Reduced;
@@ -253,7 +256,7 @@ impl StepOfValues<'_> {
             wanted[input].floats |= reads.floats || self.shares(input);
             wanted[input].reduced |= reads.reduced;
         }
-        // These add what is there.
+        // These steps add either form.
         let adds_any = from.is_product() || adds_any(self.step);
         if let Some(residual) = self.step.residual.filter(|_| !adds_any) {
             wanted[residual].floats = true;

@@ -1,8 +1,8 @@
 //! Fusion: the nodes of a graph become fewer steps.
 //!
-//! Batch norm and scaling are folded into the convolution before them; a sum and an
-//! activation are applied by the step that makes their last operand. A node is fused into a
-//! step only if no other node reads the value between them.
+//! Batch norm and scaling are folded into the previous convolution. A sum and an activation are
+//! applied by the step that makes their last operand. A node is fused into a step only if no other
+//! node reads the value between them.
 
 use super::reduced::ByteNumbers;
 use super::tensors::{self, TensorForm};
@@ -37,12 +37,12 @@ pub(super) enum StepKernel {
     Paired(Pairing),
     /// Channels of as many groups, interleaved.
     ChannelShuffle(usize),
-    /// As many channels as the output has, from this one on.
+    /// The channels from this one on, to the number of output channels.
     Channels(usize),
     LocalResponseNorm(ResponseNorm),
     /// A norm across the channels of each pixel, with this added to the variance.
     LayerNorm(f32),
-    /// A function of each byte, which stands for one of these numbers.
+    /// A function of each byte, which represents one of these numbers.
     Table(ByteNumbers),
     /// An operation on tensors, its node under `weights`.
     Tensor(TensorOp),
@@ -54,7 +54,7 @@ pub(super) enum StepKernel {
     },
 }
 
-/// The answer of a softmax for a row that holds −∞ alone.
+/// The answer of a softmax for a row that holds only −∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MaskedRows {
     /// NaN, as its formula.
@@ -73,7 +73,7 @@ pub(super) enum Pairing {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rounding {
     pub function: Activation,
-    /// The node that adds a constant to each channel behind it.
+    /// The node that adds a constant to each channel after it.
     pub shift: Option<usize>,
 }
 
@@ -81,19 +81,19 @@ pub(super) struct Rounding {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FusedStep {
     pub kernel: StepKernel,
-    /// The node whose weights are used.
+    /// The node that provides the weights.
     pub weights: Option<usize>,
     /// The batch norm, or the sum or product with constants, that is folded into them.
     pub norm: Option<usize>,
     pub inputs: Vec<ValueId>,
     /// The factor of the weighted result.
     pub scale: f32,
-    /// How the result is rounded before more is added to it: of products of bytes alone.
+    /// The rounding of the result before more is added to it; only for products of bytes.
     pub rounding: Option<Rounding>,
     /// The value that is added to the result before the activation.
     pub residual: Option<ValueId>,
     pub activation: Option<Activation>,
-    /// Where an operation on tensors reads and writes.
+    /// The places that an operation on tensors reads and writes.
     pub tensors: Option<Box<TensorForm>>,
     pub output: ValueId,
 }
@@ -104,17 +104,17 @@ impl FusedStep {
         self.inputs.iter().copied().chain(self.residual)
     }
 
-    /// Returns the node whose constants are added behind the rounding.
+    /// Returns the node whose constants are added after the rounding.
     pub(super) fn shift(&self) -> Option<usize> {
         self.rounding.and_then(|rounding| rounding.shift)
     }
 
-    /// Whether it reads a value of which something holds.
+    /// Returns whether it reads a value for which `is` returns `true`.
     pub(super) fn reads_any(&self, is: impl Fn(ValueId) -> bool) -> bool {
         self.inputs.iter().any(|&input| is(input)) || self.residual.is_some_and(is)
     }
 
-    /// Whether it reads a value.
+    /// Returns whether it reads a value.
     pub(super) fn takes(&self, value: ValueId) -> bool {
         self.reads_any(|read| read == value)
     }
@@ -132,14 +132,15 @@ impl FusedStep {
         ) && self.activation.is_none()
     }
 
-    /// Whether the step's ReLU makes no difference to a function that follows it, since that makes 0 of
-    /// what is below 0, too.
+    /// Returns whether the step's ReLU has no effect on a following function, because that function
+    /// also makes negative values 0.
     fn is_rectified_by(&self, function: Option<Activation>) -> bool {
         let from_zero = matches!(function, Some(Activation::FakeQuantise { least: 0.0, .. }));
         from_zero && self.activation == Some(Activation::Relu)
     }
 
-    /// Whether weights can still be folded into the step, since nothing else is applied yet.
+    /// Returns whether weights can still be folded into the step, because nothing else is applied
+    /// yet.
     fn takes_weights(&self) -> bool {
         self.residual.is_none() && self.activation.is_none()
     }
@@ -234,8 +235,8 @@ impl<'a> Fusion<'a> {
         }
     }
 
-    /// Returns the function that the values of `value` are the answers of and that answers them
-    /// unchanged: one that rounds what a pool takes values of.
+    /// Returns the function that rounds the values of `value`, either directly or before a max
+    /// pool.
     fn rounding_of(&self, value: ValueId) -> Option<Activation> {
         let step = &self.steps[self.maker[value]?];
         let maker = match step.kernel {
@@ -262,7 +263,7 @@ impl<'a> Fusion<'a> {
     }
 
     /// Applies `change` to the step that makes `from`, if exactly one node of the graph reads
-    /// that; the step makes `value` then. Returns `false` if nothing changed.
+    /// `from`. The step then makes `value`. Returns `false` if nothing changed.
     fn change(
         &mut self,
         from: ValueId,
@@ -283,7 +284,8 @@ impl<'a> Fusion<'a> {
     }
 }
 
-/// Whether the inputs of a sum have one shape, so that one may be the residual of the other.
+/// Returns whether the inputs of a sum have one shape, so that one may be the residual of the
+/// other.
 fn are_alike(graph: &Graph, node: &Node) -> bool {
     node.inputs.iter().all(|&i| graph.shape(i) == node.shape)
 }
@@ -335,7 +337,7 @@ fn plain(graph: &Graph, index: usize, node: &Node) -> FusedStep {
     }
 }
 
-/// Whether `axis` is the last one of a tensor; parts along it can lie in place.
+/// Returns whether `axis` is the last one of a tensor; parts along it can stay in place.
 fn is_last_axis(shape: Shape, axis: usize) -> bool {
     matches!(shape, Shape::Tensor(dims) if axis + 1 == dims.rank())
 }

@@ -1,16 +1,16 @@
-//! Which samples of a batch run together where their lengths differ.
+//! Groups the samples of a batch with different lengths.
 //!
-//! A group is run at one length. More groups pad less, but each reads all weights once, and a
-//! product of few rows uses a core badly. Groups of neighbouring lengths are chosen such that the
-//! sum of their costs is least: dynamic programming over the lengths, as the optimal partition of a
-//! sequence (Bellman, "Dynamic Programming", 1957).
+//! A group runs at one length. More groups pad less, but each reads all weights once, and a product
+//! of few rows uses a core badly. The groups of neighbouring lengths with the least total cost are
+//! chosen by dynamic programming over the lengths, as the optimal partition of a sequence (Bellman,
+//! "Dynamic Programming", 1957).
 
-/// The cost of a group, in floating-point operations or what takes as long.
+/// The cost of a group, in floating-point operations or equivalent time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LengthCost {
-    /// Of a group of any size.
+    /// The cost of a group of any size.
     pub group: f64,
-    /// Of each of its samples.
+    /// The cost of each of its samples.
     pub sample: f64,
 }
 
@@ -23,8 +23,8 @@ pub struct LengthGroup {
     pub samples: Vec<usize>,
 }
 
-/// Returns the groups in which samples run that have to run at least at these lengths, by position.
-/// `cost` is that of a length.
+/// Returns the groups of samples with at least these lengths, by position. `cost` returns the cost
+/// of a length.
 pub fn length_groups(
     samples: &[(usize, usize)],
     cost: impl Fn(usize) -> LengthCost,
@@ -45,7 +45,7 @@ pub fn length_groups(
 
 /// Returns the positions at which runs of samples of one length are cut, with both ends.
 fn cuts(runs: &[&[(usize, usize)]], cost: impl Fn(usize) -> LengthCost) -> Vec<usize> {
-    // The least cost of the runs before each end, and where the last group of them begins.
+    // The least cost of the runs before each end, and the beginning of their last group.
     let mut best = vec![(0.0, 0)];
     for end in 1..=runs.len() {
         let LengthCost { group, sample } = cost(runs[end - 1][0].1);

@@ -163,9 +163,8 @@ impl Lowered {
     /// panicked.
     ///
     /// # Safety
-    /// `memory` was laid out for these samples and threads, `phases` are theirs and
-    /// `progress` began with them; nothing else uses the memory, and each thread has a
-    /// number of its own.
+    /// `memory` was laid out for these samples and threads, `phases` are theirs and `progress`
+    /// began with them; nothing else uses the memory, and each thread has its own number.
     #[allow(unsafe_code, reason = "threads share one memory")]
     pub(super) unsafe fn run(
         &self,
@@ -187,8 +186,8 @@ impl Lowered {
                     offsets: &mut *share.offsets,
                     misses: share.misses.from(phase.first),
                 };
-                // SAFETY: progress hands each task of a phase out once, and begins a
-                // phase when the one before is done.
+                // SAFETY: progress hands each task of a phase out once, and begins a phase when the
+                // previous one is done.
                 unsafe { step.run(&mut call, phase.phase, task) };
             })
         })

@@ -7,18 +7,18 @@ use super::plan::ArenaPlan;
 use super::precision::{CpuKernels, CpuPrecision};
 use crate::network::Graph;
 
-/// The kernels that a network is lowered for, and what is known of its values.
+/// The kernels that a network is lowered for, and the known ranges of its values.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuLowering<'a> {
     /// The kernels.
     pub kernels: CpuKernels,
-    /// The ranges of its values, by which products in int8 read bytes; `None` where ranges are found
-    /// as values come.
+    /// The ranges of the network's values, by which products in int8 read bytes; `None` if ranges
+    /// are found at run time.
     pub calibration: Option<&'a Calibration>,
 }
 
 impl<K: Into<CpuKernels>> From<K> for CpuLowering<'_> {
-    /// Returns the kernels alone.
+    /// Returns a lowering for only the kernels.
     fn from(kernels: K) -> Self {
         CpuLowering {
             kernels: kernels.into(),

@@ -1,4 +1,4 @@
-//! Marks of the samples of a batch that looked up what is not there.
+//! Marks the samples of a batch that looked up entries that do not exist.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct LookupMisses(Vec<AtomicBool>);
 
 impl LookupMisses {
-    /// Returns marks of `samples` samples, of which none is set.
+    /// Returns marks for `samples` samples, none of them set.
     pub(super) fn new(samples: usize) -> Self {
         LookupMisses((0..samples).map(|_| AtomicBool::new(false)).collect())
     }
@@ -30,7 +30,7 @@ impl LookupMisses {
         self.0.iter_mut().for_each(|mark| *mark.get_mut() = false);
     }
 
-    /// Whether a sample looked up what is not there.
+    /// Returns whether a sample looked up an entry that does not exist.
     pub(super) fn has(&self, sample: usize) -> bool {
         self.0[sample].load(Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
 //! Runs networks on devices: lowered once, then run for batches of up to a largest size.
 //!
-//! A [`Lowered`] network holds the fused steps and folded weights that the workers of one
-//! member share. A [`Predictor`] holds the arena that each worker needs for itself.
+//! A [`Lowered`] network holds the fused steps and folded weights, which the workers of one member
+//! share. A [`Predictor`] holds the arena of one worker.
 
 mod arena;
 mod batch_arenas;
@@ -91,10 +91,10 @@ pub enum ComputeError {
         /// Values of the slice.
         found: usize,
     },
-    /// The host has not enough memory.
+    /// The host does not have enough memory.
     #[error("not enough memory: {bytes} bytes could not be allocated")]
     OutOfMemory {
-        /// Bytes that were asked for.
+        /// The requested bytes.
         bytes: usize,
     },
     /// A network has operations that GPUs do not run.
@@ -103,7 +103,7 @@ pub enum ComputeError {
         /// The layers' names.
         layers: Vec<String>,
     },
-    /// Samples vary in length, and nothing masks what pads them to the largest.
+    /// Samples vary in length, and no mask hides their padding to the largest length.
     #[error("GPUs pad samples to the largest length, which needs a mask")]
     LengthsOnGpu,
     /// There is no network for samples of a length.

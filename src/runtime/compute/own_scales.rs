@@ -10,20 +10,21 @@ use super::planned::layers_in_bytes;
 use crate::network::Graph;
 use crate::words::counted;
 
-/// The layers of a network whose values and weights its file rounds, by scales of its own.
+/// The layers of a network whose values and weights are already rounded in its file, by the file's
+/// own scales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct OwnScales {
     /// Layers with weights.
     pub weighted: usize,
-    /// Those of them that have scales of their own.
+    /// The layers that have such scales.
     pub layers: usize,
-    /// Those that the kernels in use multiply in bytes; the others are float32, of numbers that are
-    /// rounded alike.
+    /// The layers that the kernels in use multiply in bytes. The others compute in float32 with the
+    /// same rounded numbers.
     pub in_bytes: usize,
 }
 
 impl OwnScales {
-    /// Returns those of a network, or `None` if none of its layers has such scales.
+    /// Returns the scales of a network's file, or `None` if none of its layers has such scales.
     pub fn of(graph: &Graph) -> Option<Self> {
         let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
         let weighted: Vec<usize> = weighted.collect();
@@ -36,7 +37,7 @@ impl OwnScales {
         })
     }
 
-    /// Whether no layer is left that a calibration would change.
+    /// Returns whether a calibration would change no layer.
     pub fn is_whole(self) -> bool {
         self.layers == self.weighted
     }
@@ -62,8 +63,8 @@ impl fmt::Display for OwnScales {
     }
 }
 
-/// Whether a layer reads values that the network rounds, with weights that are whole multiples of
-/// a step.
+/// Returns whether a layer reads values that the network rounds, with weights that are whole
+/// multiples of a step.
 fn has_own(graph: &Graph, node: usize) -> bool {
     let read = graph.nodes()[node].inputs[0].index();
     let mut ranged = graph.roundings();

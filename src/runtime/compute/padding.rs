@@ -1,5 +1,5 @@
-//! Whether answers depend on what samples are padded with: convolutions over tokens, say, see more
-//! than a mask of the attention hides.
+//! Checks whether answers depend on the padding of samples. Convolutions over tokens, for example,
+//! read padding that the mask of the attention does not hide.
 
 use super::ComputeError;
 use super::batch_arenas::BatchArenas;
@@ -21,11 +21,11 @@ const SAMPLES: usize = 12;
 /// The operations that the samples of a length may take: large networks are tried with fewer samples.
 const OPERATIONS: f64 = 4e9;
 
-/// Checks that a network answers samples of several lengths alike at their own length and padded to
-/// a bucket. `graph` is the network for the largest length.
+/// Checks that a network gives the same answers for samples at their own length and padded to a
+/// bucket. `graph` is the network for the largest length.
 ///
 /// # Errors
-/// [`ComputeError::Padding`], [`ComputeError::OutOfMemory`], or there is no network of a length.
+/// [`ComputeError::Padding`], [`ComputeError::OutOfMemory`], or no network exists for a length.
 pub fn check_padding(
     graph: &Graph,
     weights: &Weights,
@@ -103,10 +103,10 @@ fn check_bucket(
 }
 
 impl VaryingNetwork {
-    /// Checks that a sample is answered alike at its own length and padded to the first bucket.
+    /// Checks that a sample has the same answer at its own length and padded to the first bucket.
     ///
     /// # Errors
-    /// [`ComputeError::Padding`], or there is no network of that length.
+    /// [`ComputeError::Padding`], or no network exists for that length.
     pub(super) fn check_padding(&self) -> Result<(), ComputeError> {
         let Some(trial) = PaddingTrial::of(self.lengths()) else {
             return Ok(());
@@ -176,7 +176,7 @@ impl<'a> PaddingTrial<'a> {
         }
     }
 
-    /// Returns the answer to the sample where it is run at length `ran`.
+    /// Returns the answer to the sample when it runs at length `ran`.
     fn answer(
         &self,
         signature: &Signature,
@@ -203,9 +203,9 @@ fn later(buckets: &[usize]) -> Vec<&[usize]> {
     chosen.filter(|pair| pair[0] + 1 < pair[1]).collect()
 }
 
-/// Returns the row of a sample of `length`, by its number: floats from −0.5 to 0.5 times a factor, and
-/// integers of 1, which masks are where nothing is padded and most tables have. Samples after the first
-/// have any ids of the tables that they are looked up in.
+/// Returns the row of sample number `sample` with `length`: floats from −0.5 to 0.5 times a factor,
+/// and integers of 1. Masks are 1 without padding, and most tables have a row 1. Samples after the
+/// first have any ids of their lookup tables.
 pub(super) fn made_up(
     signature: &Signature,
     length: usize,

@@ -1,11 +1,11 @@
-//! The plan of a network: its steps, and the place of every intermediate value, known before
+//! The plan of a network: its steps, and the place of every intermediate value, fixed before
 //! anything runs.
 //!
-//! Values are channels-last, as views into slots of the arena. The inputs of a concatenation
-//! are written straight into its slot where that is safe, and slots are reused once their last
-//! reader is done. Early steps, with large images, take a few samples at a time, so that the
-//! values that a step writes are still in cache when the next one reads them; later steps take
-//! all samples together, so that weights are read once for all of them.
+//! Values are channels-last, as views into slots of the arena. The inputs of a concatenation are
+//! written directly into its slot if that is safe, and slots are reused after their last reader.
+//! Early steps, with large images, take a few samples at a time, so that values are still in cache
+//! when the next step reads them. Later steps take all samples together, so that weights are read
+//! once for all of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,23 +30,23 @@ use crate::network::{Graph, Shape};
 #[derive(Clone, Debug)]
 pub(super) struct ArenaPlan {
     pub steps: Vec<PlannedStep>,
-    /// Of each step, the earlier one whose folded weights are its own.
+    /// For each step, the earlier step with the same folded weights.
     pub twins: Vec<Option<usize>>,
     /// Floats per sample of each slot.
     pub slots: Vec<usize>,
-    /// Whether each slot is used before the cut alone.
+    /// Whether only steps before the cut use each slot.
     pub early: Vec<bool>,
     pub chunks: Chunks,
     /// View of the network's answer.
     pub answer: TensorView,
     /// Floats of zeros that steps read for taps outside of an image.
     pub zeros: usize,
-    /// Floats of other bytes that stand for 0 there, by byte.
+    /// Floats of other bytes that represent 0 there, by byte.
     pub borders: BTreeMap<u8, usize>,
 }
 
 impl ArenaPlan {
-    /// Plans `graph` for kernels, by what is known of the ranges of its values.
+    /// Plans `graph` for kernels, using the known ranges of its values.
     pub(super) fn calibrated(
         graph: &Graph,
         target: KernelTarget,
@@ -145,7 +145,7 @@ impl ArenaPlan {
             end = (start + floats).next_multiple_of(LINE);
             start..start + floats
         };
-        // Zeros that stand for what lies outside of an image come first.
+        // Zeros for values outside of an image come first.
         take(self.zeros);
         let borders = self.borders.iter();
         let borders = borders
@@ -176,25 +176,25 @@ impl ArenaPlan {
         self.slots[slot] * samples
     }
 
-    /// Returns the samples of a batch that run together, where as many run `beside` each other in other
-    /// arenas.
+    /// Returns the samples of a batch that run together if `beside` arenas run the same number
+    /// concurrently.
     pub(super) fn together(&self, batch: usize, beside: usize) -> usize {
         let late = (0..self.slots.len()).filter(|&s| !self.early[s]);
         together(batch, beside, late.map(|s| self.slots[s]).sum())
     }
 
-    /// Returns the floats of the weights that are multiplied with every sample: not those of tables,
-    /// of which a sample reads some rows.
+    /// Returns the floats of the weights that are multiplied with every sample, without tables, of
+    /// which a sample reads only some rows.
     pub(super) fn multiplied_floats(&self) -> usize {
         self.steps.iter().map(|s| s.method.weight_floats()).sum()
     }
 
-    /// Returns the floats of all weights once they are folded and laid out.
+    /// Returns the floats of all folded weights in their layout.
     pub(super) fn weight_floats(&self) -> usize {
         self.own_steps().map(super::fold::floats).sum()
     }
 
-    /// Returns the steps whose folded weights are no other's.
+    /// Returns the steps whose folded weights are not shared with an earlier step.
     pub(super) fn own_steps(&self) -> impl Iterator<Item = &PlannedStep> {
         let steps = self.steps.iter().zip(&self.twins);
         steps
@@ -203,7 +203,7 @@ impl ArenaPlan {
     }
 }
 
-/// Returns the bytes other than zeros that stand for 0 outside of images, and the floats of each.
+/// Returns the bytes other than zero that represent 0 outside of images, and the floats of each.
 fn borders(steps: &[PlannedStep]) -> BTreeMap<u8, usize> {
     let mut borders = BTreeMap::new();
     for (byte, floats) in steps.iter().filter_map(|step| step.method.border()) {
@@ -213,8 +213,8 @@ fn borders(steps: &[PlannedStep]) -> BTreeMap<u8, usize> {
     borders
 }
 
-/// Returns the step without the function that rounds its answer, where it only writes reduced numbers
-/// that are those of the function.
+/// Returns the step without the function that rounds its answer, if it only writes reduced numbers
+/// and these are the function's numbers.
 fn rounded_by_its_numbers(
     fused: &FusedStep,
     output: TensorView,
@@ -243,15 +243,15 @@ pub(super) fn whole_arena(graph: &Graph) -> usize {
     slots.sizes.iter().sum()
 }
 
-/// Whether the order of a sample's values changes when channels come last.
+/// Returns whether the order of a sample's values changes when channels come last.
 fn channels_first(graph: &Graph) -> bool {
     matches!(graph.input(), Shape::Image { channels, height, width }
         if channels > 1 && height * width > 1)
 }
 
-/// Makes samples, which arrive channels-first, channels-last. If one convolution alone reads
-/// them, it transposes them as it reads, and its place is returned; else a first step does so
-/// for all readers.
+/// Converts samples, which arrive channels-first, to channels-last. If one convolution is their
+/// only reader, it transposes them as it reads, and its place is returned. Otherwise an additional
+/// first step converts them for all readers.
 fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
     if !channels_first(graph) {
         return None;
@@ -270,8 +270,8 @@ fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
     None
 }
 
-/// Returns the steps with the forms of their values. What the network rounds samples to is left out if
-/// those who read it round them, too.
+/// Returns the steps with the forms of their values. The network's rounding of samples is dropped
+/// if their readers also round them.
 fn formed(steps: Vec<FusedStep>, facts: LoweringFacts<'_>) -> FormedSteps<'_> {
     let entered = |mut steps: Vec<FusedStep>, samples| {
         let entry = enter(facts.graph, &mut steps);
@@ -326,7 +326,8 @@ const LAID_OUT: usize = 2;
 /// The expected number of samples that run together.
 const USUAL: usize = 8;
 
-/// The fewest samples that run together where there are as many: each layer's weights are read for them.
+/// The fewest samples that run together if there are enough: each layer's weights are read for
+/// them.
 const LEAST_TOGETHER: usize = 2;
 
 /// The most floats of the arenas for samples that run together; more samples would take memory
@@ -341,8 +342,9 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Chooses the cut that saves most. A step before it saves its values, if they would not
-    /// stay in cache for a usual batch, but reads its weights again for each sample.
+    /// Chooses the cut that saves most. If the values of a step would not stay in cache for a usual
+    /// batch, putting it before the cut keeps them there, but reads its weights again for each
+    /// sample.
     fn new(graph: &Graph, buffers: &ValueBuffers, steps: &[FusedStep]) -> Self {
         let floats = |step: &FusedStep| -> usize {
             let values = step.reads().chain([step.output]);
@@ -365,7 +367,7 @@ impl Chunks {
         }
     }
 
-    /// Returns the same once steps that are `free` are left out.
+    /// Returns the same chunks without the steps that are `free`.
     fn without(self, free: impl Fn(usize) -> bool) -> Self {
         Chunks {
             cut: (0..self.cut).filter(|&at| !free(at)).count(),
@@ -373,7 +375,7 @@ impl Chunks {
         }
     }
 
-    /// Returns the most samples that steps before the cut take at once, of batches of up to
+    /// Returns the most samples that steps before the cut take at once for batches of up to
     /// `samples`.
     fn most(&self, samples: usize) -> usize {
         samples.min(self.early)

@@ -11,9 +11,9 @@ use crate::network::Graph;
 /// A step of a network's plan on this processor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedCost {
-    /// The layer whose kernel runs, or `samples` where these are only laid out anew.
+    /// The layer whose kernel runs, or `samples` for a change of their layout.
     pub layer: String,
-    /// The method of the kernels: `candle` where an operation has no kernel of its own.
+    /// The method of the kernels; `candle` for an operation without its own kernel.
     pub method: &'static str,
     /// Further operations that it applies to its result before that is written.
     pub ends: Vec<&'static str>,
@@ -21,8 +21,8 @@ pub struct PlannedCost {
     pub work: OpWork,
 }
 
-/// Returns the steps of the plan of `graph` for the best kernels that this processor has. What is
-/// computed by views alone is no step.
+/// Returns the steps of the plan of `graph` for the best kernels that this processor has. Views are
+/// not steps.
 pub fn planned_steps(graph: &Graph) -> Vec<PlannedCost> {
     let plan = CpuLowering::from(Family::best()).plan(graph);
     plan.steps.iter().map(|step| summary(graph, step)).collect()

@@ -18,9 +18,9 @@ pub enum CpuPrecision {
     /// Brain floats, of 8 bits of precision: values and weights of products, which are summed in
     /// float32, and values from one product to the next.
     Bf16,
-    /// Whole numbers of 8 bits, summed in 32, where products of these are expected to be faster:
-    /// weights by a scale for each output channel, values by their range in each sample, or in
-    /// each row of values where windows have one pixel.
+    /// Whole numbers of 8 bits, summed in 32, for products that are expected to be faster this way.
+    /// Weights have a scale for each output channel. Values have a scale by their range in each
+    /// sample, or in each row of values if windows have one pixel.
     Int8,
 }
 

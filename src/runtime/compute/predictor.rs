@@ -32,7 +32,7 @@ pub trait Predictor: Send {
     ) -> Result<(), ComputeError>;
 }
 
-/// A lowered network on a CPU partition, with an arena of its own.
+/// A lowered network on a CPU partition, with its own arena.
 pub struct CpuPredictor {
     op: NetworkOp,
 }
@@ -66,11 +66,11 @@ impl Predictor for CpuPredictor {
     }
 }
 
-/// A lowered network with an arena, as one Candle operation for `Tensor::inplace_op2`, which
-/// writes answers into a tensor, or `Tensor::apply_op1_no_bwd`, which makes a new one.
+/// A lowered network with an arena, as one Candle operation for `Tensor::inplace_op2`, which writes
+/// answers into a tensor, or `Tensor::apply_op1_no_bwd`, which makes a new one.
 ///
-/// The threads of its pool share out the samples of a batch, or each step where these are few;
-/// without a pool it runs on the caller's thread. Rayon's global pool is never used.
+/// The threads of its pool share the samples of a batch, or each step if there are few samples.
+/// Without a pool it runs on the caller's thread. Rayon's global pool is never used.
 pub struct NetworkOp {
     network: Arc<Lowered>,
     // Candle shares an operation by reference. A worker runs one batch at a time, so the lock
@@ -161,7 +161,8 @@ impl FakePredictor {
     }
 }
 
-/// Returns the answer of a stand-in for `member`: half on a class of its own, the rest even.
+/// Returns the answer of a stand-in for `member`: half on the member's own class, the rest evenly
+/// spread.
 pub fn constant_row(member: MemberIndex, classes: usize) -> Vec<f32> {
     let mut row = vec![0.5 / classes as f32; classes];
     row[member.get() % classes] += 0.5;

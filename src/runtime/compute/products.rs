@@ -11,7 +11,7 @@ use super::precision::{CpuKernels, CpuPrecision};
 /// Increased when networks take other times or memory than before on the same processor.
 const REVISION: u32 = 9;
 
-/// Returns a text for the kernels in use. Measured times depend on it beside the processor.
+/// Returns a text for the kernels in use. Measured times depend on it and on the processor.
 pub fn kernels_in_use() -> String {
     let family = Family::best();
     let unused = half_speed().is_some() && family == Family::Avx512;
@@ -24,9 +24,9 @@ pub fn kernels_in_use() -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProductMethod {
-    /// By instructions for these numbers.
+    /// Instructions for these numbers exist.
     Native,
-    /// Brain floats: as float32, to which they are widened while they are loaded.
+    /// Brain floats are widened to float32 while they are loaded.
     Widened,
     /// Bytes: by products of 16 bits.
     In16Bits,
@@ -35,7 +35,7 @@ pub enum ProductMethod {
 }
 
 impl ProductMethod {
-    /// Whether there are instructions for the numbers.
+    /// Returns whether there are instructions for the numbers.
     pub fn is_native(self) -> bool {
         self == ProductMethod::Native
     }
@@ -105,8 +105,8 @@ impl FamilySummary {
         }
     }
 
-    /// Returns the reason for not using an instruction for brain floats, or `None` if there is none
-    /// or it is used.
+    /// Returns the reason why an instruction for brain floats is not used, or `None` if it is used
+    /// or does not exist.
     fn slow_bf16(&self) -> Option<String> {
         let speed = self.bf16_speed.filter(|_| !self.bf16.is_native())?;
         Some(format!(
@@ -116,7 +116,7 @@ impl FamilySummary {
 }
 
 impl fmt::Display for FamilySummary {
-    /// Writes the instructions, and how numbers are multiplied for which there are none.
+    /// Writes the instructions, and how numbers without instructions are multiplied.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.instructions)?;
         let both = [("int8", self.int8), ("bf16", self.bf16)];

@@ -1,8 +1,8 @@
-//! Numbers of fewer bits that a value lies as from the step that makes it to those that read it.
+//! Numbers of fewer bits, in which a value is kept from the step that makes it to its readers.
 
 use crate::network::Activation;
 
-/// Numbers of fewer bits than float32, by which a value lies in the arena.
+/// Numbers of fewer bits than float32, in which the arena can hold a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ReducedNumbers {
     /// Brain floats.
@@ -11,7 +11,7 @@ pub(super) enum ReducedNumbers {
     Bytes(ByteNumbers),
 }
 
-/// The numbers that bytes from 0 to `most` stand for: `(byte − zero point) · scale`.
+/// The numbers that bytes from 0 to `most` represent: `(byte − zero point) · scale`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ByteNumbers {
     /// A normal number above 0.
@@ -23,7 +23,8 @@ pub(super) struct ByteNumbers {
 }
 
 impl ByteNumbers {
-    /// Returns the numbers that a function rounds to, or `None` if they are not those of 256 bytes.
+    /// Returns the numbers that a function rounds to, or `None` if they are not the numbers of 256
+    /// bytes.
     pub(super) fn of(activation: Option<Activation>) -> Option<Self> {
         let Some(Activation::FakeQuantise { scale, least, most }) = activation else {
             return None;
@@ -59,7 +60,7 @@ impl ReducedNumbers {
     }
 }
 
-/// The forms that a value lies in.
+/// The forms of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ValueForm {
     pub float: bool,
@@ -67,7 +68,7 @@ pub(super) struct ValueForm {
 }
 
 impl ValueForm {
-    /// Floats alone.
+    /// Only floats.
     pub(super) const FLOATS: ValueForm = ValueForm {
         float: true,
         reduced: None,

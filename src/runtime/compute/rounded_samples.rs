@@ -1,7 +1,7 @@
-//! Samples that a network rounds before its first products, which do so as they copy them.
+//! Samples that a network rounds before its first products. The products round them while copying.
 //!
-//! A network that was quantised begins with a rounding to bytes. A convolution that copies an image of
-//! few channels as bytes rounds the same way, so that no step needs to pass over the floats before.
+//! A quantised network begins with a rounding to bytes. A convolution that copies an image of few
+//! channels as bytes rounds the same way, so no separate step over the floats is needed.
 
 use super::fuse::{FusedStep, StepKernel};
 use super::reduced::{ByteNumbers, ReducedNumbers};
@@ -13,8 +13,9 @@ pub(super) struct RoundedSamples {
 }
 
 impl RoundedSamples {
-    /// Returns the steps with the samples in place of what they are rounded to, or `None` if nothing but
-    /// convolutions reads that, or the samples are read elsewhere. `answer` is read by whoever asked.
+    /// Returns the steps with the samples instead of their rounded values, or `None` if another
+    /// step than a convolution reads these, or the samples are read elsewhere. The caller reads the
+    /// value `answer`.
     pub(super) fn new(steps: &[FusedStep], answer: usize) -> Option<Self> {
         let mut readers = steps.iter().filter(|step| step.reads().any(|v| v == 0));
         let (only, None) = (readers.next()?, readers.next()) else {
@@ -38,7 +39,7 @@ impl RoundedSamples {
     }
 }
 
-/// Returns a step that reads the samples where it read another value.
+/// Returns a step that reads the samples instead of another value.
 fn reading_samples(step: &FusedStep, value: usize) -> FusedStep {
     let mut step = step.clone();
     for input in step.inputs.iter_mut().filter(|input| **input == value) {

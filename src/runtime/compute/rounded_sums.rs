@@ -1,8 +1,8 @@
-//! Sums of values that the network rounds before it adds them, in the end of the product that makes
-//! the later one of the two.
+//! Sums of values that the network rounds before it adds them, computed at the end of the product
+//! that makes the later operand.
 //!
-//! A network that was quantised rounds what each product answers, adds, and rounds once more. The
-//! product of bytes does all three while its sums are in registers.
+//! A quantised network rounds the answers of each product, adds, and rounds again. The product of
+//! bytes does all three while its sums are in registers.
 
 use super::forms::ValueForms;
 use super::fuse::{FusedStep, Rounding, StepKernel, ValueId};
@@ -28,7 +28,7 @@ impl RoundedSums {
         (!removed.is_empty()).then_some(RoundedSums { steps, removed })
     }
 
-    /// Returns the place among these steps of what was step `at`.
+    /// Returns the position of former step `at` among these steps.
     pub(super) fn place(&self, at: usize) -> usize {
         at - self.removed.iter().filter(|&&removed| removed < at).count()
     }
@@ -52,7 +52,7 @@ impl<'a> ProductEnds<'a> {
             makers[step.output] = Some(at);
             step.reads().for_each(|value| readers[value] += 1);
         }
-        // The answer is read by whoever asked.
+        // The caller reads the answer.
         readers[graph.nodes().len()] += 1;
         ProductEnds {
             graph,
@@ -68,7 +68,7 @@ impl<'a> ProductEnds<'a> {
         self.absorb_sum(at) || self.absorb_constants(at) || self.absorb_activation(at)
     }
 
-    /// Absorbs a sum of two values, of which the product makes the later one.
+    /// Absorbs a sum of two values into the product that makes the later one.
     fn absorb_sum(&mut self, at: usize) -> bool {
         let step = &self.steps[at];
         let (one, Some(other)) = (step.inputs[0], step.residual) else {
@@ -139,8 +139,8 @@ impl<'a> ProductEnds<'a> {
         true
     }
 
-    /// Has the product that makes `value`, which step `at` alone reads, end as that step does. `change`
-    /// is told the function that rounds the product's answer.
+    /// Makes the product of `value` end with step `at`, the only reader of `value`. `change`
+    /// receives the function that rounds the product's answer.
     fn end(
         &mut self,
         at: usize,
@@ -162,7 +162,7 @@ impl<'a> ProductEnds<'a> {
         true
     }
 
-    /// Whether a node adds a constant to each channel.
+    /// Returns whether a node adds a constant to each channel.
     fn adds_to_channels(&self, node: usize) -> bool {
         let node = &self.graph.nodes()[node];
         let Op::Tensor(TensorOp::With { kind, .. }) = node.op else {
@@ -172,7 +172,7 @@ impl<'a> ProductEnds<'a> {
         kind == Binary::Add && alike && is_affine(node.op, node.shape.channels())
     }
 
-    /// Whether a step is a product of bytes whose answer is rounded to bytes.
+    /// Returns whether a step is a product of bytes whose answer is rounded to bytes.
     fn is_rounded_product(&self, at: usize) -> bool {
         let step = &self.steps[at];
         let is_grouped = matches!(step.kernel, StepKernel::Convolution(conv) if conv.groups > 1);

@@ -1,8 +1,9 @@
-//! Folded weights that the networks of several lengths share, and steps of one network.
+//! Folded weights shared by the networks of several lengths, and by steps of one network.
 //!
-//! Of several lengths, a step shares those of a step of the known network that has the same operation, the same
-//! parameters at the same place of memory, and a method that packs them alike. So memory does not
-//! grow with the number of lengths, but for what depends on them, as rows of position tables do.
+//! A step shares the folded weights of a step of the known network if both have the same operation,
+//! the same parameters at the same place of memory, and a method with the same packing. So memory
+//! does not grow with the number of lengths, except for parameters that depend on them, such as
+//! rows of position tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use super::lowered::Lowered;
 use super::tensors::TensorForm;
 use crate::network::{Graph, ParameterOrigin, Weights};
 
-/// Returns, for each step, the earlier one whose folded weights are its own, if there is one: layers
-/// of one operation whose parameters are the same tensors, packed alike.
+/// Returns, for each step, the earlier step with the same folded weights, if it exists. Such layers
+/// have one operation, the same tensors as parameters, and the same packing.
 pub(super) fn twins(graph: &Graph, steps: &[PlannedStep]) -> Vec<Option<usize>> {
     let mut known: HashMap<String, Vec<usize>> = HashMap::new();
     let twin = |(at, step): (usize, &PlannedStep)| {
@@ -36,7 +37,7 @@ pub(super) fn twins(graph: &Graph, steps: &[PlannedStep]) -> Vec<Option<usize>> 
     steps.iter().enumerate().map(twin).collect()
 }
 
-/// Whether the folded weights of two steps are the same.
+/// Returns whether two steps have the same folded weights.
 fn folds_as(graph: &Graph, step: &PlannedStep, other: &PlannedStep) -> bool {
     let [a, b] = [&step.placed.fused, &other.placed.fused];
     let same = |pair| match pair {
@@ -54,7 +55,8 @@ fn folds_as(graph: &Graph, step: &PlannedStep, other: &PlannedStep) -> bool {
         && b.tensors.is_none()
 }
 
-/// Whether two layers have one operation and the same tensors, from which nothing else is made.
+/// Returns whether two layers have one operation and use the same tensors, without deriving other
+/// parameters from them.
 fn has_parameters_of(graph: &Graph, a: usize, b: usize) -> bool {
     let [one, other] = [a, b].map(|node| &graph.nodes()[node]);
     let as_they_are =
@@ -65,7 +67,7 @@ fn has_parameters_of(graph: &Graph, a: usize, b: usize) -> bool {
         && origins.clone().all(as_they_are)
 }
 
-/// Whether a step lays weights out as another one does.
+/// Returns whether both steps lay weights out the same way.
 fn is_packed_as(step: &PlannedStep, other: &PlannedStep) -> bool {
     step.placed.fused.scale == other.placed.fused.scale
         && step.placed.output.channels == other.placed.output.channels
@@ -80,7 +82,7 @@ pub(super) struct KnownWeights<'a> {
 }
 
 impl<'a> KnownWeights<'a> {
-    /// Lists those of a lowered network.
+    /// Lists the folded weights of a lowered network.
     pub(super) fn of(graph: &'a Graph, weights: &'a Weights, lowered: &'a Lowered) -> Self {
         let named = |(step, folded): (&'a PlannedStep, &'a Arc<StepWeights>)| {
             let node = step.placed.fused.weights.or(step.placed.fused.norm)?;
@@ -134,7 +136,7 @@ impl<'a> KnownWeights<'a> {
     }
 }
 
-/// Whether two layers have the same parameters, under one name.
+/// Returns whether two layers have the same parameters, under one name.
 fn same(
     ((graph, weights), node): ((&Graph, &Weights), usize),
     ((of, held), other): ((&Graph, &Weights), usize),
@@ -145,7 +147,7 @@ fn same(
     own.name == known.name && own.op == known.op && shared
 }
 
-/// Returns the weights of all steps, of those of the steps that have no twin.
+/// Returns the weights of all steps from the weights of the steps without a twin.
 pub(super) fn with_twins(
     own: Vec<Arc<StepWeights>>,
     twins: &[Option<usize>],

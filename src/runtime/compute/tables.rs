@@ -1,8 +1,8 @@
-//! StepsByValue of one byte: what a network computes of a value that it rounded to bytes, value by value,
-//! is looked up in a table of 256 answers.
+//! Functions of one byte: the network's computations on each value that it rounded to bytes become
+//! a lookup in a table of 256 answers.
 //!
-//! Quantisers round behind each operation: a GELU is five operations and as many roundings, and all of
-//! them together are one function of the byte that they begin with.
+//! Quantisers round after each operation: a GELU is five operations with five roundings, and
+//! together they are one function of the byte at their beginning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,9 @@ pub(super) const ANSWERS: usize = 256;
 /// The most steps of one function.
 const MOST_STEPS: usize = 16;
 
-/// Returns the steps with those that are functions of one byte as tables.
+/// Returns the steps, with functions of one byte as tables.
 pub(super) fn tabulated(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
-    // The plan may add a value behind those of the nodes.
+    // The plan may add a value after those of the nodes.
     let values = graph.nodes().len() + 2;
     let numbers = value_numbers(values, &steps, CpuPrecision::F32, None);
     if numbers.iter().all(Option::is_none) {
@@ -55,7 +55,7 @@ struct ByteFunction {
 }
 
 impl ByteFunction {
-    /// Returns the step that looks the function up, which answers what `last` does.
+    /// Returns the step that looks the function up and has the answer of `last`.
     fn table(&self, last: &FusedStep) -> FusedStep {
         FusedStep {
             kernel: StepKernel::Table(self.numbers),
@@ -65,7 +65,7 @@ impl ByteFunction {
             scale: 1.0,
             rounding: None,
             residual: None,
-            // It tells what answers are rounded to; the table has done so.
+            // Only names the rounding of the answers; the table has already applied it.
             activation: last.activation,
             tensors: None,
             output: last.output,
@@ -73,7 +73,7 @@ impl ByteFunction {
     }
 }
 
-/// The steps of a network, with what is needed to find functions among them.
+/// The steps of a network, with the data to find functions among them.
 struct StepsByValue<'a> {
     graph: &'a Graph,
     steps: &'a [FusedStep],
@@ -93,7 +93,7 @@ impl<'a> StepsByValue<'a> {
             makers[step.output] = Some(at);
             step.reads().for_each(|value| readers[value] += 1);
         }
-        // The answer is read by whoever asked.
+        // The caller reads the answer.
         readers[graph.nodes().len()] += 1;
         StepsByValue {
             graph,
@@ -146,7 +146,8 @@ impl<'a> StepsByValue<'a> {
         longest
     }
 
-    /// Whether each value of a step's answer is a function of the values at its place, the same at all.
+    /// Returns whether each value of a step's answer depends only on the values at its position, in
+    /// the same way at all positions.
     fn is_by_value(&self, at: usize) -> bool {
         let step = &self.steps[at];
         // As many values lie in the same order, whatever their shape.
@@ -175,7 +176,7 @@ impl<'a> StepsByValue<'a> {
     }
 }
 
-/// Whether a function is worth a table: those of numbers, not of indices and booleans.
+/// Returns whether a table is worthwhile for a function: of numbers, not of indices and booleans.
 fn is_always_number(kind: Unary) -> bool {
     !matches!(
         kind,
@@ -183,7 +184,7 @@ fn is_always_number(kind: Unary) -> bool {
     )
 }
 
-/// Returns the answers of a table for bytes from 0 on: NaN where the network answers that.
+/// Returns the answers of a table for the bytes from 0, with NaN where the network answers NaN.
 pub(super) fn answers(graph: &Graph, weights: &Weights, step: &FusedStep) -> Vec<f32> {
     let StepKernel::Table(numbers) = step.kernel else {
         return Vec::new();
@@ -198,7 +199,7 @@ pub(super) fn answers(graph: &Graph, weights: &Weights, step: &FusedStep) -> Vec
     answers.unwrap_or_else(|| vec![f32::NAN; ANSWERS])
 }
 
-/// The answers of nodes for all bytes, as far as they are known.
+/// The known answers of nodes for all bytes.
 struct Evaluation<'a> {
     graph: &'a Graph,
     weights: &'a Weights,

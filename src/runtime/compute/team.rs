@@ -1,11 +1,11 @@
 //! Threads that run the phases of a network together.
 //!
 //! Each thread goes through all phases in order. It takes its own share of a phase's tasks, one
-//! after another, then those that are left of the others' shares, and waits for tasks that other
-//! threads still run. Shares of one phase and the next are about the same part of an image, so
-//! that a thread mostly reads what it wrote itself, which is still in its core's cache.
+//! after another, then the rest of the others' shares, and waits for tasks that other threads still
+//! run. Shares of one phase and the next cover about the same part of an image, so a thread mostly
+//! reads its own values, which are still in its core's cache.
 //!
-//! No thread waits for one that has not begun, so a thread that the system suspends delays a
+//! No thread waits for a thread that has not begun. So a thread that the system suspends delays a
 //! batch by one task at most, and two batches on one pool cannot wait for each other.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

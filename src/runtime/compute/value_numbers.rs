@@ -1,12 +1,12 @@
-//! The reduced numbers that stand for each value of a network, where it may lie as such.
+//! The reduced numbers that can represent each value of a network.
 
 use super::calibration::{Calibration, MOST_BYTE};
 use super::fuse::{FusedStep, StepKernel, ValueId};
 use super::precision::CpuPrecision;
 use super::reduced::{ByteNumbers, ReducedNumbers};
 
-/// Returns the numbers of each of `count` values: those that the network itself rounds to, else those
-/// of the precision that was asked for.
+/// Returns the numbers of each of `count` values: those that the network itself rounds to, else
+/// those of the requested precision.
 pub(super) fn value_numbers(
     count: usize,
     steps: &[FusedStep],
@@ -27,14 +27,14 @@ pub(super) fn value_numbers(
         rounded: vec![false; count],
     };
     steps.iter().for_each(|step| values.round(step));
-    // Backwards, so that what is joined twice lies as one value, too.
+    // Backwards, so that values in nested concatenations also become one value.
     steps.iter().rev().for_each(|step| values.join(step));
     steps.iter().for_each(|step| values.pass_on(step));
     values.numbers
 }
 
-/// Returns the bytes of the values that a layer in int8 reads. Others are not rounded: what else reads them
-/// would lose accuracy that no layer in int8 costs, and the calibration does not count.
+/// Returns the bytes of the values that a layer in int8 reads. Other values are not rounded,
+/// because their readers would lose accuracy that the calibration does not account for.
 fn held(
     count: usize,
     steps: &[FusedStep],
@@ -59,7 +59,8 @@ struct NumberedValues {
 }
 
 impl NumberedValues {
-    /// Takes the numbers that a step rounds its answer to, or those of its inputs if these are rounded.
+    /// Gives the answer of a step the numbers that it is rounded to, or the inputs' numbers if
+    /// these are rounded.
     fn round(&mut self, step: &FusedStep) {
         let own = ByteNumbers::of(step.activation).map(ReducedNumbers::Bytes);
         let first = self.numbers[step.inputs[0]];
@@ -71,8 +72,8 @@ impl NumberedValues {
         }
     }
 
-    /// Has what a step alone reads, and answers values of, lie as its answer does, unless the network
-    /// rounds either.
+    /// Gives the inputs of a step that only forwards values the numbers of its answer. The step
+    /// must be their only reader, and the network must round neither.
     fn join(&mut self, step: &FusedStep) {
         if !answers_values_of_its_inputs(step) || self.rounded[step.output] {
             return;
@@ -96,7 +97,7 @@ impl NumberedValues {
     }
 }
 
-/// Whether the answer of a step has no other values than its inputs.
+/// Returns whether the answer of a step has only values of its inputs.
 fn answers_values_of_its_inputs(step: &FusedStep) -> bool {
     let kept = match step.kernel {
         StepKernel::Concat | StepKernel::MaxPool(_) | StepKernel::Flatten => true,

@@ -1,9 +1,9 @@
-//! Networks whose samples vary in length: lowered once for each length that is run, with shared
-//! weights, and run in one arena.
+//! Networks whose samples vary in length: lowered once for each used length, with shared weights,
+//! and run in one arena.
 //!
-//! A batch is run in groups of samples of one length. Where an input masks what is padded, a
-//! sample is padded to the next of a few lengths, and all of these are lowered at the start;
-//! otherwise each length is lowered when it first comes, and the last ones used are kept.
+//! A batch runs in groups of samples of one length. If an input masks padding, a sample is padded
+//! to the next of a few lengths, and all of these are lowered at the start. Otherwise each length
+//! is lowered at its first use, and the most recently used ones are kept.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -22,15 +22,14 @@ use crate::lock::lock;
 use crate::network::{Graph, GraphError, NetworkByLength, Weights};
 use crate::tensor::{Lengths, Signature};
 
-/// The most lengths that are kept where samples are not padded.
+/// The most lengths kept if samples are not padded.
 const KEPT: usize = 256;
 
-/// The operations that take as long as reading a weight from memory: a core does some 40 while
-/// four bytes come.
+/// The operations that take as long as reading a weight from memory: a core does about 40 while
+/// four bytes arrive.
 const FLOPS_PER_WEIGHT: f64 = 40.0;
 
-/// A network for samples of any of its lengths; all workers of a member in a memory space share
-/// it.
+/// A network for samples of any of its lengths. All workers of a member in a memory space share it.
 pub struct VaryingNetwork {
     signature: Signature,
     lengths: Lengths,
@@ -55,11 +54,11 @@ impl fmt::Debug for VaryingNetwork {
 }
 
 impl VaryingNetwork {
-    /// Lowers `graph`, the network for the largest length, and those for the lengths that samples
-    /// are padded to, which `by_length` makes. `softmax` follows each where asked for.
+    /// Lowers `graph`, the network for the largest length, and the networks for the lengths that
+    /// samples are padded to, which `by_length` makes. With `softmax`, each ends in a softmax.
     ///
     /// # Errors
-    /// [`ComputeError::OutOfMemory`], [`ComputeError::Padding`], or there is no network of a length.
+    /// [`ComputeError::OutOfMemory`], [`ComputeError::Padding`], or no network exists for a length.
     pub fn new(
         graph: &Graph,
         weights: Arc<Weights>,
@@ -143,7 +142,7 @@ impl VaryingNetwork {
         Lowered::sharing((&graph, &weights), self.largest.kernels().into(), &known)
     }
 
-    /// Returns the costs of groups at a length that is lowered; those of others never pay.
+    /// Returns the costs of groups at a lowered length; groups at other lengths never pay.
     fn cost(&self, length: usize) -> LengthCost {
         let kept = lock(&self.kept);
         let known = kept.iter().find(|(of, _)| *of == length);
@@ -154,7 +153,7 @@ impl VaryingNetwork {
         }
     }
 
-    /// Returns the samples of rows by groups, and those whose first value is no length.
+    /// Returns the samples of rows by groups, and the samples whose first value is not a length.
     fn groups(&self, rows: &[f32]) -> (Vec<LengthGroup>, Vec<usize>) {
         let (mut fitting, mut wrong) = (Vec::new(), Vec::new());
         for (at, row) in rows.chunks_exact(self.inputs()).enumerate() {
@@ -187,7 +186,7 @@ fn finished(graph: Graph, softmax: bool) -> Result<Graph, GraphError> {
     }
 }
 
-/// A network of several lengths on a CPU partition, with an arena of its own.
+/// A network of several lengths on a CPU partition, with its own arena.
 pub struct VaryingPredictor {
     op: VaryingOp,
 }
@@ -273,8 +272,8 @@ impl InplaceOp2 for VaryingOp {
 }
 
 impl VaryingOp {
-    /// Runs a batch by groups. A sample of a length that cannot be run has NaN for an answer,
-    /// which fails the request that it is for, and no other.
+    /// Runs a batch by groups. A sample of a length that cannot be run has the answer NaN, which
+    /// fails only its own request.
     fn run(&self, input: &[f32], output: &mut [f32]) -> Result<(), ComputeError> {
         let found = input.len() / self.network.inputs().max(1);
         if found > self.batch {

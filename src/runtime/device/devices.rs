@@ -80,7 +80,7 @@ impl Devices {
         }
     }
 
-    /// Adds a GPU, whose memory is a space of its own.
+    /// Adds a GPU with its own memory space.
     pub(super) fn push_gpu(&mut self, info: &GpuInfo) -> Result<(), DeviceError> {
         let name = name_of(info.index);
         if self.devices.iter().any(|d| d.name == name) {
@@ -112,7 +112,7 @@ impl Devices {
         self.devices.push(Device { space, ..device });
     }
 
-    /// Adds a simulated device with memory of its own.
+    /// Adds a simulated device with its own memory space.
     pub(super) fn push_simulated(&mut self, profile: &Arc<DeviceProfile>) {
         let prefix = format!("sim:{}:", profile.name);
         let before = self.devices.iter().filter(|d| d.name.starts_with(&prefix));

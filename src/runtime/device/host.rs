@@ -1,5 +1,4 @@
-//! The host: its cores and memory, and threads that stay on a partition's cores (Linux;
-//! elsewhere they roam).
+//! The host: its cores and memory, and threads that stay on a partition's cores (only on Linux).
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -102,8 +101,8 @@ impl ThreadPriority {
 
 /// Gives the calling thread a lower priority. Returns `false` if the system refuses.
 ///
-/// This cannot be undone, and threads that it starts inherit it, so it is only for threads that do
-/// nothing else afterwards.
+/// This cannot be undone, and the thread's children inherit it. Use it only for threads without
+/// other work.
 #[cfg(target_os = "linux")]
 pub fn set_current_thread_priority(priority: ThreadPriority) -> bool {
     let nice = match priority {

@@ -117,9 +117,9 @@ impl DeviceKind {
 /// common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Computation<'a> {
-    /// By kernels on these cores of the host.
+    /// Kernels on these cores of the host.
     Kernels(&'a [usize]),
-    /// By the driver of this GPU.
+    /// The driver of this GPU.
     Gpu(&'a Arc<GpuInfo>),
     /// Not computed: the profile gives the time and the memory.
     Law(&'a Arc<DeviceProfile>),

@@ -82,8 +82,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Books bytes of a memory space for something other than workers. They are not given
-    /// back.
+    /// Books bytes of a memory space for something other than workers. They are never released.
     ///
     /// # Errors
     /// [`NoRoom`] if the bytes do not fit; nothing is booked then.

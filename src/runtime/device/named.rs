@@ -110,7 +110,7 @@ impl Devices {
         Ok(())
     }
 
-    /// Adds the GPUs that `name` stands for.
+    /// Adds the GPUs of `name`.
     fn add_gpus(
         &mut self,
         name: &str,

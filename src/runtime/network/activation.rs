@@ -52,8 +52,8 @@ pub enum Activation {
     Softplus,
     /// `x · tanh(softplus(x))`.
     Mish,
-    /// `x` as the nearest of evenly spaced numbers that integers stand for:
-    /// `min(max(round(x / scale), least), most) · scale`, halves to even.
+    /// `x` as the nearest of the evenly spaced numbers of a quantiser's integers: `min(max(round(x
+    /// / scale), least), most) · scale`, halves to even.
     FakeQuantise {
         /// The distance of the numbers.
         scale: f32,

@@ -12,7 +12,8 @@ use super::window::positive;
 /// 3.3): `x / (k + alpha / size · Σ x²)^beta`, the sum over `size` channels around its own.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResponseNorm {
-    /// Channels of the sum; of an even number one more lies behind than before.
+    /// Channels of the sum. If the number is even, one more lies after the own channel than before
+    /// it.
     pub size: usize,
     /// The factor of the mean of squares.
     pub alpha: f32,
@@ -32,7 +33,7 @@ impl ResponseNorm {
         }
     }
 
-    /// Returns how many channels of the sum lie before and behind a value's own.
+    /// Returns how many channels of the sum lie before and after a value's own.
     pub const fn reach(&self) -> (usize, usize) {
         let others = self.size.saturating_sub(1);
         (others / 2, others - others / 2)

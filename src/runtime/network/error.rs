@@ -155,7 +155,7 @@ pub enum LayerFault {
     /// Its operation does not take its inputs.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// Its dimensions are those of no sample.
+    /// Its dimensions do not fit a sample.
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// It reads a layer that is not there.

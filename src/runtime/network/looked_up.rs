@@ -21,7 +21,7 @@ struct FollowedId {
     plus: f32,
 }
 
-/// A value of the network whose numbers are those of an input.
+/// A value of the network that holds the numbers of an input.
 struct FollowedIds {
     dims: Dims,
     ids: Vec<FollowedId>,
@@ -140,7 +140,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Notes the rows of the table in which a node looks the input up.
+    /// Notes the rows of the table that a node looks up with the input.
     fn look_up(&mut self, op: TensorOp, node: &Node) {
         let (rows, indices) = match op {
             TensorOp::Embedding { rows, .. } => (rows, node.inputs.first()),

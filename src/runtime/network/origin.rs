@@ -43,7 +43,7 @@ pub enum ParameterOrigin {
 pub struct ShiftMask {
     /// Rows and columns of the image.
     pub sides: [usize; 2],
-    /// By how many of them it was moved.
+    /// The number of pixels by which each axis was moved.
     pub shifts: [usize; 2],
     /// The side of a window.
     pub window: usize,
@@ -66,7 +66,7 @@ impl ParameterOrigin {
         }
     }
 
-    /// Returns `count` values of the parameter, made from those of the tensor.
+    /// Returns `count` values of the parameter, computed from the tensor.
     pub(super) fn values<'a>(&self, tensor: &'a [f32], count: usize) -> Cow<'a, [f32]> {
         match *self {
             ParameterOrigin::Tensor { .. } => Cow::Borrowed(tensor),
@@ -123,8 +123,8 @@ impl ShiftMask {
         all
     }
 
-    /// Returns which part of the unmoved image a row or column lies in: the last window of a moved
-    /// axis holds two.
+    /// Returns the part of the unmoved image that contains a row or column: the last window of a
+    /// moved axis holds two parts.
     fn region(&self, axis: usize, at: usize) -> usize {
         let (side, shift) = (self.sides[axis], self.shifts[axis]);
         let behind = |from_end: usize| usize::from(shift > 0 && at + from_end >= side);
@@ -142,7 +142,7 @@ mod tests {
         let bias = relative_bias(&table, 2, 1);
         let diagonal: Vec<f32> = (0..4).map(|pixel| bias[pixel * 5]).collect();
         assert_eq!(diagonal, [4.0; 4]);
-        // From the first pixel to its right neighbour, and from the third to its.
+        // The first pixel's right neighbour, and the right neighbour of the third.
         assert_eq!((bias[1], bias[2 * 4 + 3]), (3.0, 3.0));
         assert_eq!(bias[3], 0.0);
     }

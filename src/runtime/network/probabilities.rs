@@ -142,7 +142,7 @@ fn in_part(end: NetworkEnd) -> NetworkEnd {
     }
 }
 
-/// Returns the end behind an operation that keeps scores, and may keep probabilities.
+/// Returns the end after an operation that keeps scores and may keep probabilities.
 fn scores(end: NetworkEnd) -> NetworkEnd {
     match end {
         NetworkEnd::Scores => NetworkEnd::Scores,

@@ -56,8 +56,7 @@ impl Shape {
         }
     }
 
-    /// Returns the dimensions in the order in which networks hold the values: an image's
-    /// channels come last.
+    /// Returns the dimensions in storage order: an image's channels come last.
     pub fn stored(self) -> Dims {
         let dims = match self {
             Shape::Image {

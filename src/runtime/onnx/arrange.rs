@@ -1,5 +1,5 @@
-//! Values brought into the order and shape that an operation needs. What lies so already is
-//! taken as it is.
+//! Brings values into the order and shape that an operation needs. Values already in that order are
+//! used directly.
 
 use super::activation::{Activation, Value};
 use super::error::NodeFault;
@@ -15,11 +15,11 @@ pub(super) enum Rearranged {
     Viewed(Shape),
     Transposed(Dims),
     Flattened,
-    /// The channels of an image, in so many groups, in turn from each.
+    /// The channels of an image in this number of groups, one from each group in turn.
     Shuffled(usize),
 }
 
-/// The most values of a constant that is compared with those before it.
+/// The most values of a constant that is compared with earlier ones.
 const FEW: usize = 16;
 
 impl From<ShapeError> for Refusal {
@@ -88,7 +88,7 @@ impl<'a> PartialNetwork<'a> {
             Ok(layout) => return Ok(x.under(layout)),
             Err(axes) => axes,
         };
-        // Values that have to move go where most operations want them: the last axis last. The
+        // Values that have to move take the order of most operations: the last axis last. The
         // channels of an image in groups stay last, for a shuffle.
         let is_image = matches!(self.shape(x.id), Shape::Image { .. });
         if !is_image || x.layout.order().len() != 4 {
@@ -182,7 +182,7 @@ impl<'a> PartialNetwork<'a> {
         self.arranged(node, from, Rearranged::Transposed(Dims::new(&places)?))
     }
 
-    /// Adds what brings a value into another order or shape, once for all that need it.
+    /// Adds the operation that brings a value into another order or shape. All readers share it.
     fn arranged(
         &mut self,
         node: Node<'a>,

@@ -1,5 +1,5 @@
-//! Files beside a model that hold values of it. They lie in its folder, and are mapped: what is read of
-//! them may stay there, as of the model's own file.
+//! Files in the model's folder that hold values of the model. They are mapped. Values read from
+//! them may stay in the file, as for the model's own file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -56,16 +56,16 @@ impl MappedFile {
     }
 }
 
-/// The files beside a model.
+/// The external files of a model.
 #[derive(Debug)]
 pub(super) struct FilesBeside {
     folder: PathBuf,
-    /// Those that were read, by the names that the model has for them.
+    /// The files that were read, by their names in the model.
     open: Mutex<BTreeMap<String, MappedFile>>,
 }
 
 impl FilesBeside {
-    /// Creates the files in a model's folder, none of which is open yet.
+    /// Creates the files in a model's folder without opening them.
     pub(super) fn in_folder(folder: &Path) -> Self {
         FilesBeside {
             folder: folder.to_owned(),
@@ -113,7 +113,7 @@ impl FilesBeside {
         file.range(offset, bytes).map_err(|e| fail(e.to_string()))
     }
 
-    /// Returns a file, which is mapped once.
+    /// Returns a file. It is mapped only once.
     fn file(&self, name: &str) -> Result<Result<MappedFile, WeightsError>, TensorFault> {
         let mut open = lock(&self.open);
         if let Some(file) = open.get(name) {
@@ -141,7 +141,7 @@ fn entry<'t>(tensor: &'t TensorProto, key: &str) -> Option<&'t str> {
     found.and_then(|e| e.value.as_deref())
 }
 
-/// Returns the path of the file `name` if it lies in `folder`, symbolic links followed.
+/// Returns the path of the file `name` if it lies in `folder` after following symbolic links.
 fn inside(folder: &Path, name: &str) -> Result<io::Result<PathBuf>, TensorFault> {
     let normal = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
     if name.is_empty() || !Path::new(name).components().all(normal) {

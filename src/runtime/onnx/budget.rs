@@ -35,7 +35,7 @@ impl Default for FoldBudget<'_> {
 }
 
 impl<'a> FoldBudget<'a> {
-    /// Returns the budget of a file that holds so many bytes of values.
+    /// Returns the budget of a file that holds `bytes` bytes of values.
     pub(super) fn of_bytes(bytes: usize) -> Self {
         let values = bytes / size_of::<i64>();
         FoldBudget {
@@ -44,7 +44,7 @@ impl<'a> FoldBudget<'a> {
         }
     }
 
-    /// Counts an initialiser that was read, once.
+    /// Counts an initialiser once.
     pub(super) fn count(&mut self, name: &'a str, values: usize) {
         if self.counted.insert(name) {
             self.left = self.left.saturating_add(values.saturating_mul(FOR_EACH));
@@ -65,10 +65,10 @@ impl<'a> FoldBudget<'a> {
         }
     }
 
-    /// Checks that a node may make so many values, before it makes them.
+    /// Checks that a node may make `values` values, before it makes them.
     ///
     /// # Errors
-    /// They are more than the file may make.
+    /// The number exceeds the budget.
     pub(super) fn check(&self, values: usize) -> Result<(), NodeFault> {
         match values <= self.left {
             true => Ok(()),

@@ -1,4 +1,4 @@
-//! Nodes whose answers depend on constants and dimensions alone.
+//! Nodes whose answers depend only on constants and dimensions.
 
 use super::activation::{NumberType, Value};
 use super::error::{NodeFault, OnnxError};
@@ -32,7 +32,7 @@ pub(super) fn folded(
     made(node, inputs).map(|constants| constants.and_then(bounded))
 }
 
-/// Checks that no constant has dimensions that ask for much where it has no values.
+/// Checks that constants without values do not have large dimensions.
 fn bounded(made: Vec<Constant>) -> Result<Vec<Constant>, NodeFault> {
     match made.iter().find(|constant| !are_bounded(&constant.dims)) {
         None => Ok(made),
@@ -72,7 +72,7 @@ fn made(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Vec<Constant>
     fold(node, &constants)
 }
 
-/// Whether a value is of integers or booleans.
+/// Returns whether a value holds integers or booleans.
 fn is_integers(value: &Value) -> bool {
     match value {
         Value::Constant(constant) => !matches!(constant.values, Values::Floats(_)),
@@ -81,7 +81,7 @@ fn is_integers(value: &Value) -> bool {
     }
 }
 
-/// Returns dimensions as a vector, from `start` to `end` where the node says so.
+/// Returns dimensions as a vector, from `start` to `end` if the node gives them.
 fn shape(node: Node<'_>, dims: &[usize]) -> Result<Constant, NodeFault> {
     let rank = dims.len() as i64;
     let bound = |name: &str, default: i64| {

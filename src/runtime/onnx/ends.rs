@@ -20,7 +20,7 @@ pub struct OnnxTensor {
     pub name: String,
     /// The type of its values. The network holds them as float32, whatever it is.
     pub data_type: DataType,
-    /// Its dimensions, with a batch of 1 where the file has one.
+    /// Its dimensions, with a batch of 1 if the file has a batch.
     pub dims: Vec<usize>,
 }
 
@@ -48,7 +48,7 @@ fn data_type(element_type: i32) -> Option<DataType> {
     })
 }
 
-/// Returns the signature of a network: dimensions without the batch where all inputs have one.
+/// Returns the signature of a network, with dimensions without the batch if all inputs have one.
 pub(super) fn signature(inputs: &[OnnxTensor], outputs: &[OnnxTensor]) -> Signature {
     let has_batch = inputs.iter().all(|i| i.dims.first() == Some(&1));
     let spec = |tensor: &OnnxTensor| {
@@ -83,8 +83,8 @@ pub(super) fn name_of(value: &ValueInfoProto) -> &str {
     value.name.as_deref().unwrap_or_default()
 }
 
-/// Returns the element type and the dimensions that the file writes, or `None` for what is no
-/// tensor of a known rank.
+/// Returns the element type and the dimensions in the file, or `None` if the value is not a tensor
+/// of a known rank.
 pub(super) fn type_of(value: &ValueInfoProto) -> (i32, Option<&[DimensionProto]>) {
     let tensor = value.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
     let element_type = tensor.and_then(|t| t.elem_type).unwrap_or_default();
@@ -119,8 +119,8 @@ impl OnnxModel {
         specs.collect()
     }
 
-    /// Returns the inputs with the dimensions in `given`, and where nothing is given with those
-    /// of the file and a batch of 1.
+    /// Returns the inputs with the dimensions in `given`. Other inputs have the dimensions in the
+    /// file and a batch of 1.
     pub(super) fn bound(
         &self,
         given: &[(&str, Vec<usize>)],
@@ -216,8 +216,7 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
     }
 }
 
-/// Returns the shape in which a network takes an input: an image, or a tensor without the batch
-/// of 1.
+/// Returns the network's shape of an input: an image, or a tensor without the batch of 1.
 fn shape(input: &OnnxTensor) -> Option<Shape> {
     let is_float = NumberType::from(input.data_type) == NumberType::Floats;
     let shape = match input.dims[..] {
@@ -239,8 +238,8 @@ fn layout(dims: &[usize], shape: Shape) -> Layout {
     }
 }
 
-/// Returns the samples of a batch that the file takes, of which one is seen here: those of all
-/// inputs whose first dimension is not fixed to 1.
+/// Returns the batch that the file takes, followed here for one sample: the samples of all inputs
+/// whose first dimension is not fixed to 1.
 fn batch_of<'a>(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Option<BatchTrace<'a>> {
     if inputs.iter().any(|bound| bound.dims.first() != Some(&1)) {
         return None;
@@ -256,8 +255,8 @@ fn batch_of<'a>(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Option<BatchTrac
 }
 
 impl<'a> PartialNetwork<'a> {
-    /// Starts a network for the inputs of a file. A single one is the row, several are parts
-    /// of it in the order of the file, and so is a single one behind `lead` other values.
+    /// Starts a network for the inputs of a file. A single input is the row. Several inputs are
+    /// parts of the row in the order of the file, as is a single input after `lead` other values.
     pub(super) fn taking(
         model: &'a OnnxModel,
         inputs: &[OnnxTensor],
@@ -306,7 +305,7 @@ impl<'a> PartialNetwork<'a> {
         Ok(network)
     }
 
-    /// Whether each output is one row after another of all samples.
+    /// Returns whether each output is one row after another of all samples.
     pub(super) fn answers_by_row(&self) -> bool {
         let by_row = |name: &&str| {
             self.batch
@@ -316,8 +315,8 @@ impl<'a> PartialNetwork<'a> {
         self.outputs.iter().all(by_row)
     }
 
-    /// Makes the outputs of the file the answer of the network: a single one by itself, several
-    /// one after another.
+    /// Makes the outputs of the file the answer of the network: a single output as it is, several
+    /// outputs one after another.
     pub(super) fn answer(&mut self) -> Result<Vec<OnnxTensor>, OnnxError> {
         let outputs: Vec<&ValueInfoProto> = self.model.graph.output.iter().collect();
         let mut ids = Vec::new();

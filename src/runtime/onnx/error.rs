@@ -1,4 +1,4 @@
-//! Reasons why an ONNX file is no network.
+//! Reasons why an ONNX file cannot become a network.
 
 use std::fmt;
 use std::io;
@@ -7,16 +7,16 @@ use thiserror::Error;
 
 use crate::network::{GraphError, WeightsError};
 
-/// The reason why an ONNX file is no network.
+/// The reason why an ONNX file cannot become a network.
 #[derive(Debug, Error)]
 pub enum OnnxError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The bytes are no message of protocol buffers, or it ends early.
+    /// The bytes are not a message of protocol buffers, or the message ends early.
     #[error("not a readable ONNX file: {0}")]
     Unreadable(prost::DecodeError),
-    /// The message is no model that can be served.
+    /// The message is not a model that can be served.
     #[error("not a readable ONNX file: {0}")]
     Model(ModelFault),
     /// A tensor cannot be read.
@@ -41,15 +41,15 @@ pub enum OnnxError {
     /// The operations do not form a network.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The constants are no weights of it.
+    /// The constants do not fit the network's weights.
     #[error(transparent)]
     Weights(#[from] WeightsError),
 }
 
-/// The reason why a message is no model that can be served.
+/// The reason why a message is not a model that can be served.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ModelFault {
-    /// There is no graph.
+    /// The model has no graph.
     #[error("it has no graph")]
     NoGraph,
     /// The version of the operators is not known.
@@ -62,7 +62,7 @@ pub enum ModelFault {
         /// The greatest that is known.
         most: i64,
     },
-    /// The file defines operators of its own.
+    /// The file defines its own operators.
     #[error("it defines {0} operators of its own; export it with functions inlined")]
     Functions(usize),
     /// There are more nodes than are taken for a network.
@@ -76,7 +76,7 @@ pub enum ModelFault {
     /// Two values have one name.
     #[error("value `{0}` is defined twice")]
     MadeTwice(String),
-    /// A value that nothing makes.
+    /// No node makes the value.
     #[error("node {node} reads `{value}`, which no earlier node writes")]
     Missing {
         /// The node that reads it.
@@ -84,7 +84,7 @@ pub enum ModelFault {
         /// The value.
         value: String,
     },
-    /// There is no input.
+    /// The model has no inputs.
     #[error("it has no inputs, so its answers are constants")]
     NoInputs,
     /// It takes a batch of a fixed size as a whole.
@@ -101,10 +101,10 @@ pub enum ModelFault {
         /// The names of the inputs.
         known: Vec<String>,
     },
-    /// One output was asked for that is not there.
+    /// The requested output does not exist.
     #[error("no output is named `{name}`, expected {}", .known.join(", "))]
     NoSuchOutput {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The names of the outputs.
         known: Vec<String>,
@@ -152,10 +152,10 @@ pub enum ModelFault {
         name: String,
         /// Its dimensions as they are written, without the batch.
         expected: Vec<String>,
-        /// The shape that was asked for.
+        /// The requested shape.
         found: String,
     },
-    /// Dimensions are open, and nothing says their sizes.
+    /// Dimensions are open and their sizes are not given.
     #[error(
         "input `{name}`: takes samples of [{}] and leaves {} open; set all sizes \
          with --shape {example} or `shape = [{example}]` in [input]",
@@ -167,12 +167,12 @@ pub enum ModelFault {
         name: String,
         /// Its dimensions as they are written, without the batch.
         expected: Vec<String>,
-        /// Those that are open, by their names or places.
+        /// The open dimensions, by their names or positions.
         open: Vec<String>,
         /// A shape that it may take.
         example: String,
     },
-    /// Dimensions of one of several inputs are open, and nothing says their sizes.
+    /// Dimensions of one of several inputs are open and their sizes are not given.
     #[error(
         "input `{name}`: is [{}] and leaves {} open; set all sizes with `shape` in a table \
          `[[input.tensors]]` of the manifest",
@@ -184,13 +184,13 @@ pub enum ModelFault {
         name: String,
         /// Its dimensions as they are written.
         expected: Vec<String>,
-        /// Those that are open, by their names or places.
+        /// The open dimensions, by their names or positions.
         open: Vec<String>,
     },
-    /// Samples are longer than a table of the file, such as that of positions.
+    /// Samples are longer than a table of the file, such as the position table.
     #[error("samples of {found} tokens are too long: the model has positions for {most}")]
     TooLong {
-        /// The length that was asked for.
+        /// The requested length.
         found: usize,
         /// The largest that there is a network of.
         most: usize,
@@ -207,7 +207,7 @@ pub enum ModelFault {
         /// Its dimensions there, without the batch.
         found: Vec<usize>,
     },
-    /// The output is not made by any node, or is no tensor of a sample.
+    /// No node makes the output, or it is not a tensor of a sample.
     #[error("output `{0}` is not a tensor computed by the nodes")]
     Output(String),
 }
@@ -232,7 +232,7 @@ pub enum TensorFault {
         /// Values in the file, rounded down.
         found: usize,
     },
-    /// A whole number is none of its type.
+    /// A whole number is outside of the range of its type.
     #[error("value {at}: expected {least} to {most}, found {found}")]
     Beyond {
         /// The position of the first such value.
@@ -272,7 +272,7 @@ pub enum TensorFault {
     },
 }
 
-/// The reason why a node cannot be what it says.
+/// The reason why a node is invalid.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum NodeFault {
     /// An input that the operator needs is not there.
@@ -286,7 +286,7 @@ pub enum NodeFault {
         /// The values that it may have.
         expected: String,
     },
-    /// A scale by which numbers become integers, or integers numbers, is none.
+    /// A scale of a quantisation is invalid.
     #[error("scale {at} in input {input}: expected {expected}, found {found}")]
     Scale {
         /// The input.
@@ -337,7 +337,7 @@ pub struct Unsupported {
 /// The most nodes of one operator and reason that a message names.
 const NAMED: usize = 4;
 
-/// Returns all nodes, those of one operator and reason together.
+/// Returns all nodes, grouped by operator and reason.
 fn listed(nodes: &[Unsupported]) -> String {
     let mut groups: Vec<(&Unsupported, Vec<&str>)> = Vec::new();
     for one in nodes {

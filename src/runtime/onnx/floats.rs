@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::network::{EncodedPlace, EncodedValues};
 
-/// Floats in memory, or where they lie in the model's file until somebody reads them: most of a
-/// network's weights are laid out by their steps, and never here.
+/// Floats in memory, or their place in the model's file until the first read. Most weights are
+/// decoded only when the network is lowered, and never here.
 #[derive(Clone, Debug)]
 pub(super) enum Floats {
     Decoded(Vec<f32>),
@@ -20,7 +20,7 @@ pub(super) enum Floats {
 pub(super) struct FilledFloats {
     value: f32,
     count: usize,
-    /// All of them, once somebody has read them.
+    /// All values, after the first read.
     kept: OnceLock<Vec<f32>>,
 }
 
@@ -31,13 +31,13 @@ impl FilledFloats {
 }
 
 impl Floats {
-    /// Returns a number so many times.
+    /// Returns `count` copies of a number.
     pub(super) fn filled(value: f32, count: usize) -> Self {
         let kept = OnceLock::new();
         Floats::Filled(Arc::new(FilledFloats { value, count, kept }))
     }
 
-    /// Returns the floats that are made once somebody reads them.
+    /// Returns the number of floats that the first read would make.
     pub(super) fn unmade(&self) -> usize {
         match self {
             Floats::Filled(filled) if filled.kept.get().is_none() => filled.count,
@@ -54,7 +54,7 @@ impl Floats {
         }
     }
 
-    /// Returns where they lie in the file, or `None` if they are in memory.
+    /// Returns the place in the file, or `None` if the values are in memory.
     pub(super) fn place(&self) -> Option<EncodedPlace> {
         match self {
             Floats::InFile(values) => Some(values.place()),
@@ -62,7 +62,7 @@ impl Floats {
         }
     }
 
-    /// Whether all are finite.
+    /// Returns whether all values are finite.
     pub(super) fn are_finite(&self) -> bool {
         match self {
             Floats::Decoded(values) => are_finite(values),
@@ -123,7 +123,7 @@ impl PartialEq for Floats {
 /// Values that are checked without a branch between them.
 const CHECKED: usize = 1024;
 
-/// Whether all values are finite.
+/// Returns whether all values are finite.
 pub(super) fn are_finite(values: &[f32]) -> bool {
     let mut runs = values.chunks(CHECKED);
     runs.all(|run| run.iter().fold(true, |all, v| all & v.is_finite()))

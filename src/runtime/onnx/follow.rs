@@ -1,4 +1,4 @@
-//! The values of a network followed for a larger batch, beside those for one sample.
+//! Follows the values of a network for a larger batch, in addition to those for one sample.
 
 use super::activation::Value;
 use super::batch::{self, BatchFault, Batched, Followed, FollowedAnswers, FollowedOperand, mixes};

@@ -17,7 +17,7 @@ use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::{Constant, Values};
 use crate::network::{Graph, Shape, Unary, Weights};
 
-/// A network, its weights, and what it takes and answers.
+/// A network with its weights, inputs and answers.
 #[derive(Debug)]
 pub struct OnnxNetwork {
     /// The operations.
@@ -31,13 +31,13 @@ pub struct OnnxNetwork {
 }
 
 impl OnnxModel {
-    /// Turns the model into a network for samples of `shape`, or of the shape in the file.
-    /// Several inputs, or one that is no batch of images or vectors, have the dimensions in the
-    /// file: see [`OnnxModel::network_of`].
+    /// Turns the model into a network for samples of `shape`, or of the shape in the file. The
+    /// dimensions of several inputs, or of one input that is not a batch of images or vectors, come
+    /// from the file: see [`OnnxModel::network_of`].
     ///
     /// # Errors
-    /// The model does not take such samples, or holds nodes that cannot be computed: all of
-    /// them are named at once.
+    /// The model does not take such samples, or holds unsupported nodes. The error lists all of
+    /// them.
     pub fn network(&self, shape: Option<Shape>) -> Result<OnnxNetwork, OnnxError> {
         let mut inputs = self.inputs();
         let (Some(only), None) = (inputs.next(), inputs.next()) else {
@@ -82,15 +82,16 @@ impl OnnxModel {
         self.network_of(&[(name_of(only), [vec![1], sample].concat())])
     }
 
-    /// Turns the model into a network for one sample with inputs of the dimensions in `given`,
-    /// by name and with a batch of 1 where the file has one. Inputs that are not named have the
-    /// dimensions in the file, and a batch of 1 where their first dimension varies. A first
-    /// dimension that is fixed to more is the batch where all nodes keep its samples apart, else
-    /// part of the sample.
+    /// Turns the model into a network for one sample. `given` holds the dimensions of inputs by
+    /// name, with a batch of 1 if the file has a batch.
+    ///
+    /// Other inputs have the dimensions in the file, and a batch of 1 if their first dimension
+    /// varies. A first dimension that is fixed to more than 1 is the batch if all nodes keep its
+    /// samples apart. Otherwise it is part of the sample.
     ///
     /// # Errors
-    /// The model does not take such inputs, dimensions vary that are not given, or there are
-    /// nodes that cannot be computed: all of them are named at once.
+    /// The model does not take such inputs, varying dimensions are not given, or nodes are
+    /// unsupported. The error lists all of them.
     pub fn network_of(&self, given: &[(&str, Vec<usize>)]) -> Result<OnnxNetwork, OnnxError> {
         let made = self.network_with(given);
         made.map_err(|error| self.refused(given, error))
@@ -113,7 +114,7 @@ impl OnnxModel {
     }
 }
 
-/// Returns the dimensions of a sample where an input is a batch of images or of vectors.
+/// Returns the dimensions of a sample if an input is a batch of images or vectors.
 fn samples(input: &ValueInfoProto) -> Option<&[DimensionProto]> {
     match type_of(input) {
         (FLOAT, Some([_, sample @ ..])) if matches!(sample.len(), 1 | 3) => Some(sample),
@@ -124,7 +125,7 @@ fn samples(input: &ValueInfoProto) -> Option<&[DimensionProto]> {
 impl<'a> PartialNetwork<'a> {
     /// Adds all nodes that the outputs need.
     ///
-    /// Where the file takes a batch of a fixed `size`, its answers have to be rows of the samples.
+    /// If the file takes a batch of a fixed `size`, its answers must be rows of the samples.
     pub(super) fn complete(
         mut self,
         inputs: Vec<OnnxTensor>,
@@ -187,7 +188,7 @@ impl<'a> PartialNetwork<'a> {
         needed
     }
 
-    /// Adds an operation in place of the nodes that spell it out, of which `end` is the last.
+    /// Adds one operation instead of the nodes of a pattern. `end` is the last of them.
     fn spelled_out(&mut self, end: Node<'a>, whole: SpelledOut<'a>) -> Result<(), OnnxError> {
         let value = self.value(whole.input)?;
         let added = match whole.whole {
@@ -254,7 +255,7 @@ impl<'a> PartialNetwork<'a> {
         Ok(())
     }
 
-    /// Checks that what a node of constants alone makes of them is within the file's budget.
+    /// Checks that a node with only constant inputs stays within the file's budget.
     pub(super) fn growth_is_bounded(
         &mut self,
         node: Node<'a>,
@@ -316,7 +317,7 @@ impl<'a> PartialNetwork<'a> {
         Ok(())
     }
 
-    /// Keeps the answers of a node, or the reason why there are none.
+    /// Keeps the answers of a node, or the reason why it has none.
     fn keep(
         &mut self,
         node: Node<'a>,
@@ -328,7 +329,7 @@ impl<'a> PartialNetwork<'a> {
                 self.set(node, made.into_iter().map(Value::Activation).collect());
                 return Ok(());
             }
-            // What else is wrong with the model is told with it.
+            // The error also lists other faults of the model.
             Err(Refusal::Fault(fault)) => {
                 let why = fault.to_string();
                 self.fault.get_or_insert_with(|| failed(node, fault));
@@ -350,7 +351,7 @@ impl<'a> PartialNetwork<'a> {
     }
 }
 
-/// Returns the values of a constant that are made once somebody reads them.
+/// Returns the number of values of a constant that the first read would make.
 fn unmade(value: &Value) -> usize {
     match value {
         Value::Constant(Constant {

@@ -1,4 +1,4 @@
-//! Where the values lie that constant indices name.
+//! The positions of values selected by constant indices.
 
 use super::error::NodeFault;
 use super::node::{axis, position};
@@ -77,8 +77,8 @@ pub(super) fn nd(dims: &[usize], which: &Constant, batch: i64) -> Result<Positio
     Ok((made, positions))
 }
 
-/// Returns, for values written one after another at the positions `at` over `count` others,
-/// where each value of the answer lies in both, the others first.
+/// Returns the source of each value after values were written one after another at the positions
+/// `at` over `count` others. Sources count the others first.
 pub(super) fn overwritten(count: usize, at: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for (from, &to) in at.iter().enumerate() {

@@ -7,8 +7,8 @@ use prost::bytes::Bytes;
 
 use crate::network::{EncodedValues, IntegerScales, IntegerStep};
 
-/// Integers in the widest type, or as the bytes that a file holds until somebody reads them: weights of
-/// one byte are nearly all laid out by their steps, and never here.
+/// Integers in the widest type, or the bytes of a file until the first read. Most weights of one
+/// byte are decoded only when the network is lowered, and never here.
 #[derive(Clone, Debug)]
 pub(super) enum Integers {
     Decoded(Vec<i64>),
@@ -20,7 +20,7 @@ pub(super) enum Integers {
 pub(super) struct ByteIntegers {
     bytes: Bytes,
     is_signed: bool,
-    /// All of them, once somebody has read them.
+    /// All values, after the first read.
     kept: OnceLock<Vec<i64>>,
 }
 
@@ -39,9 +39,9 @@ impl ByteIntegers {
 }
 
 impl Integers {
-    /// Returns the numbers that integers of one byte stand for, `(integer − zero) · scale`, without
-    /// making them: `inner` values have the first of the scales and zero points, and so on; `None` for
-    /// other integers.
+    /// Returns the numbers that integers of one byte represent, `(integer − zero) · scale`, without
+    /// decoding them, or `None` for other integers. The first scale and zero point hold for `inner`
+    /// values, and so on.
     pub(super) fn numbers(
         &self,
         inner: usize,

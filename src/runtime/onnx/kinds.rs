@@ -4,7 +4,7 @@ use super::error::TensorFault;
 use super::proto::TensorProto;
 use crate::network::{Binary, Reduction, Unary};
 
-/// Returns the function of two numbers of an operator, or `None` if it is no such operator.
+/// Returns an operator's function of two numbers, or `None` if it has no such function.
 pub(super) fn binary(operator: &str) -> Option<Binary> {
     Some(match operator {
         "Add" | "Sum" | "Mean" => Binary::Add,
@@ -30,7 +30,7 @@ pub(super) fn binary(operator: &str) -> Option<Binary> {
     })
 }
 
-/// Whether a function answers booleans.
+/// Returns whether a function answers booleans.
 pub(super) const fn answers_booleans(kind: Binary) -> bool {
     matches!(
         kind,
@@ -45,7 +45,7 @@ pub(super) const fn answers_booleans(kind: Binary) -> bool {
     )
 }
 
-/// Returns the function of one number of an operator, or `None` if it is no such operator.
+/// Returns an operator's function of one number, or `None` if it has no such function.
 pub(super) fn unary(operator: &str) -> Option<Unary> {
     Some(match operator {
         "Abs" => Unary::Abs,
@@ -108,7 +108,7 @@ pub(super) fn check_narrow(tensor: &TensorProto) -> Result<(), TensorFault> {
     }
 }
 
-/// Returns the reduction of an operator, or `None` if it is no single one.
+/// Returns the reduction of an operator, or `None` if it is not a single reduction.
 pub(super) fn reduction(operator: &str) -> Option<Reduction> {
     Some(match operator {
         "ReduceSum" => Reduction::Sum,

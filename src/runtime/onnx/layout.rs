@@ -1,10 +1,10 @@
-//! How the values of a tensor lie in memory, as the file's axes in the order of storage.
+//! The layout of a tensor's values in memory, as the file's axes in storage order.
 //!
-//! A file may put axes into another order, split or merge them; mostly no value has to move for
-//! that. Axes of one position lie nowhere: they come and go freely.
+//! A file may reorder, split or merge axes; most of these changes move no value. Axes of one
+//! position have no place in memory: they can be added and removed freely.
 
-/// Dimensions as the file sees them, and the axes of more than one position in the order in
-/// which they lie in memory, the slowest first.
+/// Dimensions in the file's order, and the axes of more than one position in storage order, the
+/// slowest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     dims: Vec<usize>,
@@ -12,14 +12,14 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Creates the layout in which `axes` of `dims` lie one within the other. Axes that are not
-    /// listed have one position.
+    /// Creates the layout with the storage order `axes` of `dims`. Axes that are not listed have
+    /// one position.
     pub(super) fn new(dims: Vec<usize>, axes: &[usize]) -> Self {
         let order = axes.iter().copied().filter(|&a| dims[a] > 1).collect();
         Layout { dims, order }
     }
 
-    /// Creates the layout in which the last axis is the fastest.
+    /// Creates the layout with the last axis fastest.
     pub(super) fn row_major(dims: Vec<usize>) -> Self {
         let axes: Vec<usize> = (0..dims.len()).collect();
         Layout::new(dims, &axes)
@@ -45,25 +45,25 @@ impl Layout {
         axes.iter().map(|&axis| self.dims[axis]).collect()
     }
 
-    /// Whether the values lie as `axes` say, those of one position left aside.
+    /// Returns whether the values have the order of `axes`, ignoring axes of one position.
     pub(super) fn lies_as(&self, axes: &[usize]) -> bool {
         let axes = axes.iter().filter(|&&axis| self.dims[axis] > 1);
         axes.eq(&self.order)
     }
 
-    /// Returns the axes in their order with those of `more` that lie nowhere: among axes that
-    /// ascend at their place, else before all others.
+    /// Returns the axes in storage order, plus those of `more` without a place in memory. If the
+    /// axes ascend, they are inserted at their position, otherwise before all others.
     pub(super) fn axes_with(&self, more: &[usize]) -> Vec<usize> {
         inserted(&self.order, more)
     }
 
-    /// Returns all axes but `last` in their order, then `last`.
+    /// Returns all axes except `last` in storage order, followed by `last`.
     pub(super) fn ending_in(&self, last: &[usize]) -> Vec<usize> {
         let others = self.order.iter().filter(|axis| !last.contains(axis));
         others.chain(last).copied().collect()
     }
 
-    /// Returns the layout under dimensions of `rank`, those that are missing put first.
+    /// Returns the layout with dimensions of `rank`. Missing dimensions are added at the front.
     pub(super) fn raised(&self, rank: usize) -> Layout {
         let missing = rank.saturating_sub(self.dims.len());
         Layout {
@@ -81,8 +81,8 @@ impl Layout {
         }
     }
 
-    /// Returns the layout seen under other dimensions of as many values, or the axes in the
-    /// order in which the values have to lie for that.
+    /// Returns the layout under other dimensions with the same number of values. Otherwise returns
+    /// the storage order of axes that this needs.
     pub(super) fn reshaped(&self, dims: &[usize]) -> Result<Layout, Vec<usize>> {
         let groups = groups(&self.dims, dims);
         let mut order = Vec::new();
@@ -107,7 +107,7 @@ impl Layout {
     }
 }
 
-/// Returns `order` with those of `more` that it lacks.
+/// Returns `order` plus the missing axes of `more`.
 pub(super) fn inserted(order: &[usize], more: &[usize]) -> Vec<usize> {
     let mut missing: Vec<usize> = more.to_vec();
     missing.retain(|axis| !order.contains(axis));
@@ -120,8 +120,8 @@ pub(super) fn inserted(order: &[usize], more: &[usize]) -> Vec<usize> {
     all
 }
 
-/// Returns axes in an order in which all of `layouts`, of one rank, lie if there is one, else in
-/// that of the largest.
+/// Returns a storage order that fits all `layouts` of one rank if it exists, else that of the
+/// largest layout.
 pub(super) fn common(layouts: &[&Layout]) -> Vec<usize> {
     let mut layouts = layouts.to_vec();
     layouts.sort_by_key(|l| std::cmp::Reverse(l.dims.iter().product::<usize>()));

@@ -11,10 +11,10 @@ use super::proto::{DimensionProto, ValueInfoProto};
 use crate::network::{Graph, LengthError, NetworkByLength, Shape, Weights};
 use crate::tensor::{Dimension, Lengths, Signature, TensorSpec};
 
-/// The largest length where nothing else is said: that of the position tables of most encoders.
+/// The default largest length: the size of the position tables of most encoders.
 const USUAL: usize = 512;
 
-/// The names of an input that is 0 where a sample is padded.
+/// The names of an input that is 0 at the padding of a sample.
 const MASKS: [&str; 3] = ["attention_mask", "input_mask", "mask"];
 
 /// The inputs of a file that leaves one length open.
@@ -22,11 +22,11 @@ const MASKS: [&str; 3] = ["attention_mask", "input_mask", "mask"];
 pub struct OpenLengths {
     /// The inputs, with the dimension of the batch first.
     inputs: Vec<(String, Vec<Dimension>)>,
-    /// The input that is 0 where a sample is padded, by its name.
+    /// The name of the input that is 0 at the padding of a sample.
     mask: Option<String>,
 }
 
-/// A model with the dimensions of its inputs, of which some are the sample's length.
+/// A model with the dimensions of its inputs, some of which are the sample's length.
 #[derive(Debug)]
 pub struct VaryingModel {
     model: OnnxModel,
@@ -41,8 +41,8 @@ impl OpenLengths {
 }
 
 impl OnnxModel {
-    /// Returns the inputs of a file in which dimensions behind the batch's are open, all under one
-    /// name; `None` if there are none, or several names.
+    /// Returns the inputs of a file with open dimensions after the batch, all under one name, or
+    /// `None` if there are none or several names.
     pub fn open_lengths(&self) -> Option<OpenLengths> {
         let inputs: Vec<_> = self.inputs().map(open).collect::<Option<_>>()?;
         let mut names = inputs.iter().flat_map(|(.., names)| names);
@@ -62,12 +62,12 @@ impl OnnxModel {
         })
     }
 
-    /// Returns the lengths of samples of open inputs: up to `most`, or without it up to 512 or what
-    /// its tables allow. They are padded to buckets where an input is called `attention_mask`,
-    /// `input_mask` or `mask`.
+    /// Returns the lengths of samples of open inputs, up to `most`. The default is 512, or less if
+    /// the model's tables are smaller. Samples are padded to buckets if an input is called
+    /// `attention_mask`, `input_mask` or `mask`.
     ///
     /// # Errors
-    /// There is a network of no length, or none of `most`.
+    /// No network exists for any length, or for `most`.
     pub fn usual_lengths(
         &self,
         open: &OpenLengths,
@@ -98,8 +98,8 @@ impl OnnxModel {
         self.network_of(&given)
     }
 
-    /// Returns the network for samples of `shape`: of one length where that is a number, several
-    /// inputs leave a length open, and else as for [`OnnxModel::network`].
+    /// Returns the network for samples of `shape`. A single number is the length if several inputs
+    /// leave a length open. Otherwise this works like [`OnnxModel::network`].
     ///
     /// # Errors
     /// As for [`OnnxModel::network`].
@@ -117,7 +117,7 @@ impl OnnxModel {
     }
 
     /// Returns the network for samples of the largest of several lengths, and the model that makes
-    /// those for the others. Samples have their length first, then the inputs.
+    /// the networks for the others. Samples begin with their length, followed by the inputs.
     ///
     /// # Errors
     /// As for [`OnnxModel::network_of`], or samples are longer than the position table, or an
@@ -164,8 +164,8 @@ impl OnnxModel {
         network.complete(inputs, None)
     }
 
-    /// Returns why there is no network for samples of `length`: that it is beyond the position
-    /// table where there are networks of smaller ones, else `error`.
+    /// Returns why there is no network for samples of `length`. If shorter samples work, the length
+    /// is beyond the position table. Otherwise the reason is `error`.
     fn too_long(&self, open: &OpenLengths, length: usize, error: OnnxError) -> OnnxError {
         match self.longest(open, length) {
             most @ 2.. => OnnxError::Model(ModelFault::TooLong {
@@ -176,8 +176,8 @@ impl OnnxModel {
         }
     }
 
-    /// Returns why there is no network for inputs of the dimensions in `given`: as for
-    /// [`OnnxModel::too_long`] where they make one length of what the file leaves open.
+    /// Returns why there is no network for inputs of the dimensions in `given`. If they set the
+    /// open dimensions to one length, this works like [`OnnxModel::too_long`].
     pub(super) fn refused(&self, given: &[(&str, Vec<usize>)], error: OnnxError) -> OnnxError {
         let Some(open) = self
             .open_lengths()
@@ -221,8 +221,8 @@ impl NetworkByLength for VaryingModel {
     }
 }
 
-/// Returns an input's name, dimensions, and the names of those that are open behind the batch's;
-/// `None` where it has no rank, or several dimensions are open without a name.
+/// Returns an input's name, its dimensions, and the names of the open dimensions after the batch.
+/// Returns `None` if it has no rank, or several open dimensions without a name.
 fn open(input: &ValueInfoProto) -> Option<(String, Vec<Dimension>, Vec<String>)> {
     let dims = type_of(input).1?;
     let rest = dims.get(1..).unwrap_or_default();
@@ -250,7 +250,7 @@ fn sizes(inputs: &[(String, Vec<Dimension>)], length: usize) -> Vec<(String, Vec
     each.collect()
 }
 
-/// Returns the signature of a model of which two lengths are known.
+/// Returns the signature of a model whose networks of two lengths are known.
 fn varying_signature(
     (largest, most): (&OnnxNetwork, usize),
     (other, another): (&OnnxNetwork, usize),

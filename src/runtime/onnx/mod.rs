@@ -1,9 +1,8 @@
-//! ONNX files as networks: decoded, checked, constants folded, and each node turned into
-//! operations of a [`Graph`](crate::network::Graph) with its weights.
+//! ONNX files as networks: decoded, checked, constants folded, and each node turned into operations
+//! of a [`Graph`](crate::network::Graph) with its weights.
 //!
-//! A file is hostile until it is checked: every size that it claims is compared with the bytes
-//! that are there before anything is allocated for it, and files with external values are read
-//! from the model's own folder alone.
+//! A file is untrusted until it is checked. Every size in it is compared with the available bytes
+//! before anything is allocated, and external values are read only from the model's own folder.
 
 mod activation;
 mod arrange;

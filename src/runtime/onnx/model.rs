@@ -26,11 +26,11 @@ const MAX_NODES: usize = 100_000;
 pub struct OnnxModel {
     pub(super) graph: GraphProto,
     pub(super) opset: i64,
-    /// The files beside the model, if it was not decoded from memory.
+    /// The external files of the model, unless it was decoded from memory.
     pub(super) beside: Option<FilesBeside>,
     /// The file itself, if the model was not decoded from memory.
     pub(super) map: Option<Arc<Map>>,
-    /// Stands for what takes the inputs apart and joins the outputs.
+    /// A placeholder for the operations that split the inputs and join the outputs.
     ends: NodeProto,
 }
 
@@ -93,8 +93,8 @@ impl OnnxModel {
         Ok(model)
     }
 
-    /// Returns the values of a tensor as they lie in the mapped file, or `None` where they do not stay
-    /// there. What is read in place may change with the file, as of any file of weights.
+    /// Returns the values of a tensor in place in the mapped file, or `None` if they are decoded.
+    /// Values read in place may change with the file, as for any file of weights.
     pub(super) fn in_file(&self, tensor: &TensorProto) -> Option<Values> {
         self.map.as_ref()?;
         let is_elsewhere = tensor.data_location == Some(EXTERNAL);
@@ -120,7 +120,7 @@ impl OnnxModel {
         Node::new(&self.ends, self.opset)
     }
 
-    /// Checks that every value is made once, before it is read.
+    /// Checks that every value is defined exactly once, before its first use.
     fn check(&self) -> Result<(), ModelFault> {
         let found = self.graph.node.len();
         if found > MAX_NODES {
@@ -149,7 +149,7 @@ impl OnnxModel {
         Ok(())
     }
 
-    /// Checks that initialisers have the types that the inputs of their names declare.
+    /// Checks that initialisers have the types declared by the inputs of the same name.
     fn check_listed(&self) -> Result<(), ModelFault> {
         let initialisers = self.graph.initializer.iter();
         let types: HashMap<&str, i32> = initialisers
@@ -168,7 +168,7 @@ impl OnnxModel {
         Ok(())
     }
 
-    /// Returns the inputs that are no initialisers. Files of before IR version 4 list these
+    /// Returns the inputs without the initialisers. Files before IR version 4 list initialisers
     /// among the inputs.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &ValueInfoProto> {
         let initialisers = self.graph.initializer.iter();
@@ -177,20 +177,20 @@ impl OnnxModel {
         inputs.filter(move |i| !constant.contains(i.name.as_deref().unwrap_or_default()))
     }
 
-    /// Returns the names of the inputs that are no initialisers.
+    /// Returns the names of the inputs without the initialisers.
     pub fn input_names(&self) -> impl Iterator<Item = &str> {
         self.inputs().map(|i| i.name.as_deref().unwrap_or_default())
     }
 
-    /// Returns the dimensions of an input as the file says them, each `None` where it is open; `None` if
-    /// there is no such input, or its rank is open.
+    /// Returns the dimensions of an input in the file, each `None` if it is open. Returns `None` if
+    /// the input does not exist or its rank is open.
     pub fn input_dims(&self, name: &str) -> Option<Vec<Option<usize>>> {
         let input = self.inputs().find(|input| name_of(input) == name)?;
         let dims = type_of(input).1?;
         Some(dims.iter().map(size).collect())
     }
 
-    /// Whether all inputs leave their first dimension, the batch's, open.
+    /// Returns whether all inputs leave their first dimension, the batch, open.
     pub fn takes_batches(&self) -> bool {
         let is_open = |input: &ValueInfoProto| {
             let first = type_of(input).1.and_then(<[_]>::first);
@@ -199,7 +199,7 @@ impl OnnxModel {
         self.inputs().all(is_open)
     }
 
-    /// Returns the names of the files beside the model that hold values of it, each once.
+    /// Returns the names of the external files that hold values of the model, each once.
     pub fn files_beside(&self) -> BTreeSet<&str> {
         let initialisers = self.graph.initializer.iter();
         let elsewhere = initialisers.filter(|t| t.data_location == Some(EXTERNAL));
@@ -210,7 +210,7 @@ impl OnnxModel {
             .collect()
     }
 
-    /// Keeps one output, and of the nodes those that it depends on.
+    /// Keeps one output, and the nodes that it depends on.
     ///
     /// # Errors
     /// No output has the name.

@@ -35,14 +35,14 @@ impl<'a> Node<'a> {
         (domain == Some("com.microsoft")).then(name)
     }
 
-    /// Returns the names of the inputs, without those left out at the end.
+    /// Returns the names of the inputs, without omitted ones at the end.
     pub(super) fn inputs(&self) -> &'a [String] {
         let all = &self.proto.input;
         let used = all.iter().rposition(|name| !name.is_empty());
         &all[..used.map_or(0, |last| last + 1)]
     }
 
-    /// Returns the names of all values that the node reads, those inside of its branches too.
+    /// Returns the names of all values that the node reads, including those in its branches.
     pub(super) fn reads(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = self.inputs().iter().map(String::as_str).collect();
         let branches = self.proto.attribute.iter().filter_map(|a| a.g.as_ref());
@@ -72,7 +72,7 @@ impl<'a> Node<'a> {
         let domain = self.proto.domain.as_deref().filter(|d| !d.is_empty());
         let operator = self.proto.op_type.as_deref().unwrap_or_default();
         NodeLabel {
-            // Whoever reads of it has a line and a terminal.
+            // The label is printed on one line of a terminal.
             name: one_line(self.name()).into_owned(),
             operator: match domain {
                 Some(domain) => format!("{domain}.{operator}"),
@@ -102,11 +102,11 @@ impl<'a> Node<'a> {
         self.attribute(name).map(|a| a.ints.as_slice())
     }
 
-    /// Returns the attribute `name` as `N` numbers from `least` on, or `default` where it is
-    /// not written.
+    /// Returns the attribute `name` as `N` numbers of at least `least`, or `default` if the
+    /// attribute is missing.
     ///
     /// # Errors
-    /// There are more or fewer, or one is too small.
+    /// The attribute has more or fewer numbers, or a number is too small.
     pub(super) fn sizes<const N: usize>(
         &self,
         name: &'static str,
@@ -134,7 +134,7 @@ impl<'a> Node<'a> {
 /// Returns the position of an axis that may be counted from the end.
 ///
 /// # Errors
-/// There is no such axis among `rank`.
+/// The axis does not exist among `rank`.
 pub(super) fn axis(written: i64, rank: usize) -> Result<usize, NodeFault> {
     let from_start = if written < 0 {
         written.saturating_add(rank as i64)
@@ -148,7 +148,7 @@ pub(super) fn axis(written: i64, rank: usize) -> Result<usize, NodeFault> {
 /// Returns a position among `size`; a negative one counts from the end.
 ///
 /// # Errors
-/// There is no such position.
+/// The position does not exist.
 pub(super) fn position(written: i64, size: usize) -> Result<usize, NodeFault> {
     axis(written, size)
         .map_err(|_| NodeFault::Shapes(format!("index {written} is outside of {size} positions")))

@@ -16,7 +16,7 @@ pub(super) fn open_dims(dims: &[DimensionProto]) -> Vec<String> {
     named.collect()
 }
 
-/// The size of an open dimension in an example: that of usual images.
+/// The size of an open dimension in an example: a common image size.
 const USUAL_SIDE: &str = "224";
 
 /// Returns a shape that fits the dimensions of a sample.

@@ -27,7 +27,7 @@ use crate::network::{
 /// The reason why a node makes no operation.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// It is sound, and nothing here computes it.
+    /// The node is valid but not supported.
     Unsupported(String),
     /// It contradicts itself or its inputs.
     Fault(NodeFault),
@@ -52,14 +52,13 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) outputs: Vec<&'a str>,
     pub(super) initialisers: HashMap<&'a str, &'a TensorProto>,
     pub(super) values: HashMap<&'a str, Value>,
-    /// The element types of values, by their numbers in `TensorProto.DataType`, as far as they
-    /// are known.
+    /// The known element types of values, by their numbers in `TensorProto.DataType`.
     pub(super) types: HashMap<&'a str, i32>,
     /// The nodes that read each value, by position.
     pub(super) readers: HashMap<&'a str, Vec<usize>>,
-    /// Values of integers that are held as the numbers which they stand for.
+    /// Integer values that are held as the numbers they represent.
     pub(super) numbers_held: HashSet<&'a str>,
-    /// Products of integers that are layers of the numbers which these stand for, by their answers.
+    /// Products of integers, computed as layers of the numbers they represent, by their answers.
     pub(super) scaled_products: HashMap<&'a str, ScaledProduct<'a>>,
     /// Nodes that became part of another one's operation.
     pub(super) absorbed: HashSet<usize>,
@@ -67,22 +66,22 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
     /// Operations and constants that a file may repeat, as text, and their values.
     pub(super) repeated: HashMap<String, NodeId>,
-    /// The values that depend on the batch, where the file takes more than one sample.
+    /// The values that depend on the batch, if the file takes more than one sample.
     pub(super) batch: Option<BatchTrace<'a>>,
-    /// Whether the rows begin with other values than the inputs, so that whoever put them there
-    /// knows the signature.
+    /// Whether the rows begin with other values before the inputs. The caller then sets the
+    /// signature.
     pub(super) leads: bool,
     /// The values that may still be made of constants.
     pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
-    /// The last number behind a node's name, of nodes that make several layers.
+    /// The last number appended to a node's name, for nodes that make several layers.
     numbers: HashMap<String, usize>,
     pub(super) weights: BTreeMap<String, Arc<Vec<f32>>>,
     /// Weights that stay in the model's file until a network is lowered.
     pub(super) encoded: BTreeMap<String, EncodedValues>,
     /// The layers that they are of.
     places: HashMap<EncodedPlace, String>,
-    /// The weights of the same file at another length; those that are equal are shared.
+    /// The weights of the same file at another length. Equal weights are shared.
     pub(super) known: Option<&'a Weights>,
     pub(super) unsupported: Vec<Unsupported>,
     /// The first of these whose node does not make sense.
@@ -146,7 +145,7 @@ impl<'a> PartialNetwork<'a> {
         }
     }
 
-    /// Reads an initialiser. It is not kept: nearly all are read once.
+    /// Reads an initialiser. It is not kept, because nearly all are read only once.
     fn initialiser(&self, name: &str) -> Result<Value, OnnxError> {
         let Some(tensor) = self.initialisers.get(name) else {
             return Ok(Value::Unknown);
@@ -178,7 +177,7 @@ impl<'a> PartialNetwork<'a> {
         initialiser.or_else(input)
     }
 
-    /// Makes `values` the node's answers; those behind them are not computed.
+    /// Makes `values` the node's answers. Further answers are not computed.
     pub(super) fn set(&mut self, node: Node<'a>, values: Vec<Value>) {
         let values = values.into_iter().chain(std::iter::repeat(Value::Unknown));
         let named = node.outputs().iter().map(String::as_str).zip(values);
@@ -186,7 +185,7 @@ impl<'a> PartialNetwork<'a> {
             .extend(named.filter(|(name, _)| !name.is_empty()));
     }
 
-    /// Whether a node reads the value, or it is an answer.
+    /// Returns whether the value is an answer or read by a node.
     pub(super) fn is_read(&self, name: &str) -> bool {
         self.outputs.contains(&name) || self.readers.contains_key(name)
     }
@@ -232,7 +231,7 @@ impl<'a> PartialNetwork<'a> {
         Ok(id)
     }
 
-    /// Keeps a tensor of weights of a layer: where it lies in the file, or its values.
+    /// Keeps a tensor of weights of a layer: its place in the file, or its values.
     fn hold_weights(&mut self, layer: &str, last: &str, values: Floats) {
         let name = format!("{layer}.{last}");
         match values {
@@ -248,8 +247,8 @@ impl<'a> PartialNetwork<'a> {
         }
     }
 
-    /// Returns the tensors of a layer that an earlier one of the same operation has: the weights that
-    /// stay in the file, and with them those that are equal.
+    /// Returns the tensors that a layer shares with an earlier one of the same operation: weights
+    /// that stay in the file, and equal ones.
     fn origins(&self, op: Op, weights: &[(&str, Floats)]) -> Vec<(&'static str, ParameterOrigin)> {
         let mut in_file = weights.iter().filter_map(|(_, values)| values.place());
         let Some(other) = in_file.find_map(|place| self.places.get(&place)) else {
@@ -263,7 +262,8 @@ impl<'a> PartialNetwork<'a> {
         origins
     }
 
-    /// Whether the tensor of that name has the same values: in one place of the file, or bit by bit.
+    /// Returns whether the tensor of that name has the same values: one place of the file, or equal
+    /// bit by bit.
     fn holds_same(&self, name: &str, values: &Floats) -> bool {
         let held = self.weights.get(name);
         let in_file = self.encoded.get(name).map(EncodedValues::place);
@@ -273,7 +273,7 @@ impl<'a> PartialNetwork<'a> {
         }
     }
 
-    /// Returns the known values of that name where they are the same, bit by bit.
+    /// Returns the known values of that name if they are equal bit by bit, else `values`.
     fn shared(&self, name: &str, values: Vec<f32>) -> Arc<Vec<f32>> {
         let known = self.known.and_then(|known| known.shared(name));
         let same = known.filter(|known| are_same(known, &values));
@@ -303,9 +303,9 @@ impl<'a> PartialNetwork<'a> {
         self.builder.shape(id)
     }
 
-    /// Returns the constant that the only reader of a node's answer, of `rank` dimensions, adds
-    /// to it, and makes that addition part of the node's operation; `None` if that is not what
-    /// follows.
+    /// Merges an addition of a constant into the node before it. Returns the constant that the only
+    /// reader of the node's answer, of `rank` dimensions, adds to it, or `None` if the reader does
+    /// something else.
     pub(super) fn absorb_bias(
         &mut self,
         node: Node<'a>,
@@ -346,7 +346,7 @@ impl<'a> PartialNetwork<'a> {
         Some((at, self.model.nodes().nth(at)?))
     }
 
-    /// Makes the value of `node` that of the node that became part of its operation, too.
+    /// Gives the value of `node` also to the node that was merged into its operation.
     pub(super) fn answer_also(&mut self, node: Node<'a>, activation: &Activation) {
         let name = node.outputs().first();
         let next = name.and_then(|name| self.only_reader(name));
@@ -356,7 +356,7 @@ impl<'a> PartialNetwork<'a> {
     }
 }
 
-/// Whether two lists of values are the same, bit by bit.
+/// Returns whether two lists of values are equal bit by bit.
 fn are_same(one: &[f32], other: &[f32]) -> bool {
     let bits = |values| bytemuck::cast_slice::<f32, u32>(values);
     bits(one) == bits(other)

@@ -33,7 +33,7 @@ pub(super) struct FunctionProto {
     pub(super) name: Option<String>,
 }
 
-/// Nodes, and what goes into and out of them.
+/// Nodes, and their inputs and outputs.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GraphProto {
     #[prost(message, repeated, tag = "1")]
@@ -110,7 +110,7 @@ pub(super) struct TensorProto {
     pub(super) uint64_data: Vec<u64>,
     #[prost(message, repeated, tag = "13")]
     pub(super) external_data: Vec<StringStringEntryProto>,
-    /// 1 where the values lie in another file.
+    /// 1 if the values lie in another file.
     #[prost(int32, optional, tag = "14")]
     pub(super) data_location: Option<i32>,
 }
@@ -133,7 +133,7 @@ pub(super) struct ValueInfoProto {
     pub(super) r#type: Option<TypeProto>,
 }
 
-/// The type of a value; what is no tensor is skipped.
+/// The type of a value; types other than tensors are skipped.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TypeProto {
     #[prost(message, optional, tag = "1")]
@@ -156,7 +156,7 @@ pub(super) struct TensorShapeProto {
     pub(super) dim: Vec<DimensionProto>,
 }
 
-/// One dimension: a number, a name for one that varies, or nothing.
+/// A dimension: a number, the name of a varying dimension, or nothing.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct DimensionProto {
     #[prost(int64, optional, tag = "1")]

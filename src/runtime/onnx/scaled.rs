@@ -3,9 +3,9 @@
 use super::node::Node;
 use super::tensor::Constant;
 
-/// A product of integers with the nodes behind it, as a layer of the numbers that they stand for.
+/// A product of integers and the nodes after it, as a layer of the numbers they represent.
 pub(super) struct ScaledProduct<'a> {
-    /// The numbers that the constant integers stand for, `[inputs, features]`.
+    /// The numbers that the constant integers represent, `[inputs, features]`.
     pub(super) matrix: Constant,
     pub(super) cast: Node<'a>,
     /// The product with the scales.

@@ -7,8 +7,8 @@ use super::tensor::Constant;
 /// The most values that a folded node may make; shapes and weights need no more.
 const MAX_FOLDED: usize = 1 << 28;
 
-/// Returns the dimensions that a `Reshape` to `target` makes of `dims`: 0 keeps a dimension,
-/// -1 takes what is left. Where `zeros_stay`, 0 is 0.
+/// Returns the dimensions that a `Reshape` to `target` makes of `dims`: 0 keeps a dimension, -1
+/// takes the rest. With `zeros_stay`, 0 is a size.
 ///
 /// # Errors
 /// The number of values would change.
@@ -38,10 +38,10 @@ pub(super) fn reshape_dims(
     }
 }
 
-/// Returns `dims` without the axes, or without all of size 1 where none are named.
+/// Returns `dims` without the axes, or without all axes of size 1 if no axes are given.
 ///
 /// # Errors
-/// An axis is not there or not of size 1.
+/// An axis does not exist or is not of size 1.
 pub(super) fn squeeze_dims(dims: &[usize], axes: Option<&[i64]>) -> Result<Vec<usize>, NodeFault> {
     let gone: Vec<usize> = match axes {
         Some(axes) => axes
@@ -97,7 +97,7 @@ pub(super) fn concat_dims(parts: &[&[usize]], along: usize) -> Result<Vec<usize>
     Ok(dims)
 }
 
-/// Whether a `Reshape` takes 0 for a size.
+/// Returns whether a `Reshape` treats 0 as a size.
 pub(super) fn reshape_kept(node: Node<'_>) -> bool {
     node.integer("allowzero") == Some(1)
 }
@@ -139,11 +139,11 @@ pub(super) fn transformed_axis(node: Node<'_>, given: Option<&[i64]>) -> i64 {
     written.or_else(|| node.integer("axis")).unwrap_or(default)
 }
 
-/// Returns the axes that a node reduces, ascending: those written, or all. `None` where it
-/// leaves its input as it is.
+/// Returns the axes that a node reduces, ascending: the given axes, or all. Returns `None` if the
+/// node leaves its input unchanged.
 ///
 /// # Errors
-/// There is no such axis.
+/// An axis does not exist.
 pub(super) fn reduced_axes(
     node: Node<'_>,
     written: Option<Vec<i64>>,
@@ -161,11 +161,11 @@ pub(super) fn reduced_axes(
     Ok(Some(over))
 }
 
-/// Returns the sizes of the parts of a `Split` along an axis of `size`: an attribute before
-/// opset 13, an input after; equal parts where neither is written.
+/// Returns the sizes of the parts of a `Split` along an axis of `size`: an attribute before opset
+/// 13, an input later; equal parts if neither is given.
 ///
 /// # Errors
-/// They are not `size` together.
+/// The sizes do not add up to `size`.
 pub(super) fn split_sizes(
     node: Node<'_>,
     given: Option<&Constant>,

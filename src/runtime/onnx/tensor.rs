@@ -1,4 +1,4 @@
-//! Constant tensors of ONNX files, read from the file's own bytes or from a file beside it.
+//! Constant tensors of ONNX files, read from the file's own bytes or from an external file.
 
 use half::{bf16, f16};
 use prost::bytes::Bytes;
@@ -14,8 +14,8 @@ use crate::network::EncodedValues;
 /// The most values of a tensor; more are taken for a mistake.
 const MAX_VALUES: usize = 1 << 31;
 
-/// The most values of a tensor without any, if the dimensions that are 0 were 1: what is made of it
-/// may have those alone.
+/// The largest product of the other dimensions of an empty tensor. Derived tensors may keep only
+/// these dimensions.
 const MAX_EMPTY: usize = 1 << 20;
 
 /// A constant: dimensions and values, the last dimension fastest.
@@ -83,7 +83,7 @@ impl Constant {
         }
     }
 
-    /// Returns the only value as a float, or `None` if there are several or none.
+    /// Returns the value as a float, or `None` unless there is exactly one value.
     pub(super) fn as_scalar(&self) -> Option<f32> {
         match &self.values {
             // Others are not made only to be counted.
@@ -128,8 +128,8 @@ impl Constant {
 }
 
 impl Values {
-    /// Returns values of a mapped file that stay there until somebody reads them; `None` for those that
-    /// are decoded at once.
+    /// Returns values of a mapped file that stay there until the first read, or `None` for types
+    /// that are decoded at once.
     pub(super) fn in_file(data_type: i32, raw: &Bytes) -> Option<Self> {
         Kind::of(data_type).ok()?.in_file(raw)
     }
@@ -148,7 +148,7 @@ impl Values {
     }
 }
 
-/// Returns the dimensions with a product that is no mistake.
+/// Returns the dimensions, if their product is plausible.
 fn dims(written: &[i64]) -> Result<Vec<usize>, TensorFault> {
     let wrong = || TensorFault::Dimensions(written.to_vec());
     let dims = written.iter().map(|&d| usize::try_from(d));
@@ -159,7 +159,7 @@ fn dims(written: &[i64]) -> Result<Vec<usize>, TensorFault> {
     }
 }
 
-/// Whether dimensions are those of few enough values, and small too where one of them is 0.
+/// Returns whether the dimensions give few enough values, also with every 0 counted as 1.
 pub(super) fn are_bounded(dims: &[usize]) -> bool {
     let product = |least: usize| {
         let mut each = dims.iter().map(|d| *d.max(&least));

@@ -20,7 +20,7 @@ impl IdRange {
         }
     }
 
-    /// Returns the ids that name a row once `by` is added to them.
+    /// Returns the ids that name a row after `by` is added to them.
     #[must_use]
     pub fn before_adding(self, by: i64) -> Self {
         IdRange {

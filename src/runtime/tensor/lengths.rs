@@ -99,15 +99,15 @@ impl Lengths {
         }
     }
 
-    /// Returns the same lengths for samples whose tensor `input` holds `value` behind their end.
-    /// All other tensors hold 0 there.
+    /// Returns the same lengths for samples padded with `value` in their tensor `input`. All other
+    /// tensors are padded with 0.
     #[must_use]
     pub fn filled(self, input: &str, value: u32) -> Self {
         let fill = (value > 0).then(|| (input.to_owned(), value));
         Lengths { fill, ..self }
     }
 
-    /// Returns the value of the tensor `input` behind the end of a sample.
+    /// Returns the padding value of the tensor `input`.
     pub fn fill_of(&self, input: &str) -> f32 {
         let fill = self.fill.as_ref().filter(|(name, _)| name == input);
         fill.map_or(0.0, |(_, value)| *value as f32)

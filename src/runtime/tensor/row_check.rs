@@ -1,5 +1,5 @@
-//! The check of samples before a network runs them: ids that no table has a row for would become
-//! NaN inside, and a sample whose mask is 0 everywhere has nothing to answer for.
+//! Checks samples before a network runs them. Ids without a row in their table would become NaN
+//! inside, and a sample whose mask is 0 everywhere has no answer.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub enum SampleFault {
         /// The ids that can be looked up.
         range: IdRange,
     },
-    /// A mask that leaves nothing of a sample.
+    /// The mask hides the whole sample.
     #[error("mask `{input}` of sample {sample} is 0 everywhere; expected at least one other value")]
     Masked {
         /// The mask's name.
@@ -136,8 +136,8 @@ impl CheckedInput {
         }
     }
 
-    /// Returns the position in a sample of `length` of value `at` of a row, or `None` behind the
-    /// sample's own values.
+    /// Returns the position, in a sample of `length`, of value `at` of a row, or `None` for
+    /// padding.
     fn position(&self, at: usize, length: usize) -> Option<usize> {
         let own = self.spec.dims_at(length);
         let (mut rest, mut position, mut stride) = (at, 0, 1);

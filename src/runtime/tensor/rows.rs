@@ -13,11 +13,11 @@ use super::value::{TensorError, TensorValue};
 const MOST_VALUES: usize = 1 << 30;
 
 impl Signature {
-    /// Returns rows of all inputs of each sample one after another, and the number of samples,
-    /// which are all of one length.
+    /// Returns rows with all inputs of each sample one after another, and the number of samples.
+    /// All samples have one length.
     ///
     /// # Errors
-    /// The tensors are not those of the signature.
+    /// The tensors do not match the signature.
     pub fn rows(
         &self,
         tensors: &[(String, TensorValue)],

@@ -42,16 +42,16 @@ pub struct TensorSpec {
 /// The tensors that a network takes and answers for each sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The tensors of a sample, in the order in which they lie in its row.
+    /// The tensors of a sample, in the order of its row.
     pub inputs: Vec<TensorSpec>,
-    /// The tensors of an answer, in the order in which they lie in its row.
+    /// The tensors of an answer, in the order of its row.
     pub outputs: Vec<TensorSpec>,
     /// The lengths of samples, if dimensions vary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengths: Option<Lengths>,
 }
 
-/// Tensors are not those of a signature.
+/// The reason why tensors do not match a signature.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SignatureError {
     /// A tensor that the signature names is not there.
@@ -120,7 +120,7 @@ pub enum SignatureError {
         /// The largest length.
         most: usize,
     },
-    /// More samples than memory holds, once they are as long as the longest.
+    /// More samples than fit into memory at the length of the longest.
     #[error("expected at most {most} samples, found {found}")]
     Many {
         /// The samples that were found.

@@ -47,7 +47,7 @@ pub enum TensorError {
         /// The integer.
         value: i128,
     },
-    /// A number that is beyond float32, in which networks compute.
+    /// A number beyond the range of float32, in which networks compute.
     #[error("value {at}: expected a number from -{most} to {most}, found {value}", most = f32::MAX)]
     Beyond {
         /// Its position.
@@ -57,14 +57,14 @@ pub enum TensorError {
     },
 }
 
-/// The largest integer up to which float32 holds all of them.
+/// The largest integer up to which float32 holds every integer exactly.
 pub const MOST_EXACT: u32 = 1 << 24;
 
 impl TensorValue {
     /// Creates a tensor from its bytes.
     ///
     /// # Errors
-    /// Their number is not that of the dimensions, or the type's values vary in size.
+    /// The number of bytes does not match the dimensions, or the type's values vary in size.
     pub fn new(data_type: DataType, dims: Vec<usize>, bytes: Vec<u8>) -> Result<Self, TensorError> {
         let size = data_type.size().ok_or(TensorError::Bytes)?;
         let expected = dims.iter().try_fold(size, |all, &d| all.checked_mul(d));

@@ -158,7 +158,7 @@ impl LiveSession {
         &self.session.engine
     }
 
-    /// Whether leaving now means waiting: requests or a search are under way.
+    /// Returns whether exiting now requires waiting: requests or a search are in progress.
     pub fn is_busy(&self) -> bool {
         self.session.is_busy()
     }

@@ -261,7 +261,8 @@ impl Blocks {
         self.raw.append(&mut record);
     }
 
-    /// The first blocks are short: a killed process loses the last block.
+    /// Returns the duration of the current block. The first blocks are short: a killed process
+    /// loses the last block.
     fn lasts(&self) -> Duration {
         LASTS.min(Duration::from_secs(self.done.into()))
     }

@@ -1,9 +1,9 @@
-//! A session written to a file while it goes on.
+//! Writes a session to a file while it runs.
 //!
-//! The file is a hello and blocks after it. A block begins with a whole snapshot and can be read
-//! alone: a file cut off by a crash is readable up to its last whole block, and playing from
-//! anywhere means reading one block. Only the owner may read the file. Writing happens behind a
-//! bounded queue, so a slow disk does not delay the session.
+//! The file is a header followed by blocks. A block begins with a complete snapshot and does not
+//! depend on other blocks: a file truncated by a crash is readable up to its last complete block,
+//! and playback from any position reads a single block. Only the owner may read the file. Writing
+//! happens behind a bounded queue, so a slow disk does not delay the session.
 
 mod block;
 mod file;

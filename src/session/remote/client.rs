@@ -146,8 +146,8 @@ fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
     Ok(stream)
 }
 
-/// A server that hangs up before its greeting accepts no more viewers; a process that sends nothing
-/// is not a server.
+/// Returns the error of a failed greeting. A server that hangs up before its greeting accepts no
+/// more viewers; a process that sends nothing is not a server.
 fn turned_away(error: io::Error) -> RemoteError {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {

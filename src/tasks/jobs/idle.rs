@@ -69,7 +69,7 @@ impl IdleTime {
         }
         let free = match ThreadPriority::Idle.is_preempted_at_once() {
             true => free(serving),
-            // Threads that do not yield their cores would delay queries as much as batches in their
+            // Threads that do not yield their cores would delay queries like batches in their
             // queues.
             false => return true,
         };

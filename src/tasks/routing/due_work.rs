@@ -78,7 +78,7 @@ impl DueWork {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub(super) fn pass(&mut self, now: Duration) {
         self.now = self.now.max(nanoseconds(now));
         let current = self.now / self.slot;

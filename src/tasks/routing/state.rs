@@ -152,9 +152,9 @@ impl RouterState {
             .find(|running| running.variant == variant)
     }
 
-    /// Chooses a running variant for a query: one whose answers nearly always meet its goals, else
-    /// one whose answers usually do, else the nearest. Returns `Ok(None)` if the chosen variant
-    /// does not run.
+    /// Chooses a running variant for a query: a variant whose answers nearly always meet its goals,
+    /// else a variant whose answers usually do, else the nearest. Returns `Ok(None)` if the chosen
+    /// variant does not run.
     pub(super) fn choose(
         &mut self,
         tasks: &ServedTasks,

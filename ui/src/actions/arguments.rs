@@ -1,4 +1,4 @@
-//! Words of a line as what they mean.
+//! Parses the words of a line into values.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use divisi_session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
 
 use crate::config::time;
 
-/// A value that can be read from one word.
+/// A value that is parsed from one word.
 pub(super) trait Argument: Sized {
-    /// Reads the word; names are those of what is shown.
+    /// Parses the word. Names refer to the shown snapshot.
     ///
     /// # Errors
-    /// Returns a message that says what was expected and what was found.
+    /// A message with the expected and the found value.
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String>;
 }
 
@@ -26,7 +26,7 @@ fn among(names: &[String], name: &str, kind: &str) -> Result<usize, String> {
     found.ok_or_else(wrong)
 }
 
-/// A device, by its row.
+/// A device, by its row in the matrix.
 pub(super) struct NamedDevice(pub DeviceIndex);
 
 impl Argument for NamedDevice {
@@ -37,7 +37,7 @@ impl Argument for NamedDevice {
     }
 }
 
-/// A member, by its column.
+/// A member, by its column in the matrix.
 pub(super) struct NamedMember(pub MemberIndex);
 
 impl Argument for NamedMember {
@@ -48,7 +48,7 @@ impl Argument for NamedMember {
     }
 }
 
-/// A model that there is, by its name.
+/// The name of a served model.
 pub(super) struct ServedModelName(pub String);
 
 impl Argument for ServedModelName {
@@ -63,12 +63,13 @@ impl Argument for ServedModelName {
     }
 }
 
-/// A model that may be loaded, by its name.
+/// The name of a model that may be loaded.
 pub(super) struct LoadableModelName(pub String);
 
 impl Argument for LoadableModelName {
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
-        // The folder of a model may have come since the models were read: whoever loads it looks.
+        // The folder of a model may be new since the models were read, so the loader checks the
+        // name.
         if shown.can_load {
             return Ok(LoadableModelName(word.to_owned()));
         }
@@ -96,7 +97,7 @@ impl Argument for WrittenEntry {
     }
 }
 
-/// The numbers that a member is computed in, by their name.
+/// The precision of a member, by its name.
 pub(super) struct NamedPrecision(pub MemberPrecision);
 
 impl Argument for NamedPrecision {
@@ -123,7 +124,7 @@ impl Argument for WishedLoad {
     }
 }
 
-/// Shares of models, or `seen`.
+/// Traffic shares of models, or `seen`.
 pub(super) struct WishedMix(pub Option<NamedMix>);
 
 impl Argument for WishedMix {
@@ -165,7 +166,7 @@ impl Argument for Slowdown {
     }
 }
 
-/// Samples in execution at most, or `none`.
+/// A limit of samples in execution, or `none`.
 pub(super) struct SampleBound(pub Option<NonZeroU32>);
 
 impl Argument for SampleBound {
@@ -188,10 +189,10 @@ impl Argument for RecordTo {
     }
 }
 
-/// Reads a search: the quick one, or the algorithm and evaluator that are named.
+/// Parses a search: the quick one, or the given algorithm and evaluator.
 ///
 /// # Errors
-/// A name is not known, or the two do not go together.
+/// A name is unknown, or the algorithm does not support the evaluator.
 pub(super) fn search(words: &[&str]) -> Result<SearchOrder, String> {
     let mut order = SearchOrder::quick();
     if let Some(algorithm) = words.first() {
@@ -205,10 +206,10 @@ pub(super) fn search(words: &[&str]) -> Result<SearchOrder, String> {
     Ok(order)
 }
 
-/// Reads what latencies are judged by: a time and a percentage of requests, or `none`.
+/// Parses a service objective: a time and a percentage of requests, or `none`.
 ///
 /// # Errors
-/// Returns a message that says what was expected and what was found.
+/// A message with the expected and the found value.
 pub(super) fn target(words: &[&str]) -> Result<Option<Target>, String> {
     let latency = match words {
         ["none"] => return Ok(None),

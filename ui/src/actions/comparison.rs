@@ -1,4 +1,4 @@
-//! The comparison of what is staged with what runs, as lines.
+//! The comparison of staged changes with the running setup, as lines.
 
 use divisi_model::allocation::WorkerChange;
 use divisi_session::{EditPreview, Prediction, Snapshot};
@@ -19,7 +19,7 @@ pub(super) fn compare(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     lines.extend(preview.remarks.iter().cloned());
     lines.extend(memory(front.shown, &preview));
     let paused = preview.paused_members.iter();
-    lines.extend(paused.map(|m| format!("{m} waits for a moment")));
+    lines.extend(paused.map(|m| format!("{m} pauses briefly")));
     lines.extend(predicted(&preview.prediction));
     Ok(lines)
 }
@@ -43,7 +43,7 @@ fn changes<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<I
             WorkerChange::Start(size) => format!("start {place}, batch {size}"),
             WorkerChange::Stop(size) => format!("stop {place}, batch {size}"),
             WorkerChange::Resize { from, to } => format!("change {place}, batch {from} to {to}"),
-            WorkerChange::Rebuild(size) => format!("build {place} again, batch {size}"),
+            WorkerChange::Rebuild(size) => format!("rebuild {place}, batch {size}"),
         }
     })
 }

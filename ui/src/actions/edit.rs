@@ -1,4 +1,4 @@
-//! Staging: changes of one entry, of whole rows and columns, each one step to undo.
+//! Staging: changes of an entry, a row or a column, each as one undo step.
 
 use divisi_model::allocation::{Cell, InvalidMatrix, Matrix};
 use divisi_model::ensemble::BatchSize;
@@ -10,7 +10,7 @@ use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::view::{SetupEdit, TakenWorker};
 
-/// Begins to stage changes of what runs.
+/// Starts editing a copy of the running setup.
 pub(super) fn begin(model: &mut Model) {
     if model.edit.is_none() {
         model.edit = Some(SetupEdit::new(model.snapshot.setup()));
@@ -18,14 +18,14 @@ pub(super) fn begin(model: &mut Model) {
     }
 }
 
-/// Takes the allowed batch size `step` places on at the cursor.
+/// Sets the entry at the cursor to the batch size `step` places further.
 pub(super) fn cycle(model: &mut Model, step: isize) {
     if let Some(edit) = &mut model.edit {
         edit.cycle(model.cursor, step);
     }
 }
 
-/// Takes the next precision for the member at the cursor.
+/// Sets the member at the cursor to the next precision.
 pub(super) fn precision(model: &mut Model) {
     let (member, with_gpus) = (model.cursor.member, model.snapshot.precision.is_some());
     let running = model.snapshot.member(member).map(|view| view.precision);
@@ -34,30 +34,30 @@ pub(super) fn precision(model: &mut Model) {
     }
 }
 
-/// Takes the worker at the cursor away.
+/// Removes the worker at the cursor.
 pub(super) fn empty(model: &mut Model) {
     if let Some(edit) = &mut model.edit {
         edit.set(model.cursor, None);
     }
 }
 
-/// Takes the last staged change back.
+/// Undoes the last staged change.
 pub(super) fn unstage(model: &mut Model) {
     if model.edit.as_mut().is_some_and(|edit| !edit.undo()) {
         model.say("nothing staged to undo", false);
     }
 }
 
-/// Stages again what was taken back.
+/// Redoes the last undone staged change.
 pub(super) fn restage(model: &mut Model) {
     if model.edit.as_mut().is_some_and(|edit| !edit.redo()) {
         model.say("nothing staged to redo", false);
     }
 }
 
-/// Leaves editing; asks first where staged changes would be dropped.
+/// Leaves editing. Asks first if staged changes would be dropped.
 pub(super) fn leave(model: &mut Model) -> Option<Dialog> {
-    // What was taken is let go first.
+    // The first press releases the taken worker.
     if model.edit.as_mut().is_some_and(SetupEdit::unmark) {
         return None;
     }
@@ -65,19 +65,19 @@ pub(super) fn leave(model: &mut Model) -> Option<Dialog> {
         model.edit = None;
         return None;
     }
-    let text = "Drop the staged changes? What runs stays as it is.";
+    let text = "Drop the staged changes? The running setup stays.";
     let confirm = Confirm::new("leave editing", text, ConfirmedAction::DropEdit);
     Some(Dialog::Confirm(confirm))
 }
 
-/// Takes the worker at the cursor, to be copied or moved.
+/// Takes the worker at the cursor, to copy or move it.
 pub(super) fn take(model: &mut Model, moves: bool) {
     if let Some(edit) = &mut model.edit {
         edit.take(model.cursor, moves);
     }
 }
 
-/// Puts the taken worker on the cursor's device; the cursor goes to its member.
+/// Puts the taken worker on the cursor's device and moves the cursor to its member.
 pub(super) fn put(model: &mut Model) {
     let cursor = model.cursor;
     let lost = model.snapshot.device(cursor.device);
@@ -92,16 +92,16 @@ pub(super) fn put(model: &mut Model) {
     }
 }
 
-/// Puts the taken worker on a device; returns its member.
+/// Puts the taken worker on a device and returns its member.
 fn put_on(edit: &mut SetupEdit, device: DeviceIndex) -> Option<MemberIndex> {
     edit.settle();
     let Some(taken) = edit.mark() else {
-        edit.refuse("nothing to put: y takes a worker to copy, x one to move");
+        edit.refuse("no worker taken: y copies a worker, x moves one");
         return None;
     };
     let member = taken.from.member;
     if device == taken.from.device {
-        edit.refuse("it is on this device: go to another one");
+        edit.refuse("the worker is on this device: choose another device");
         return None;
     }
     match moved(edit.staged(), taken, Cell { device, member }) {
@@ -119,19 +119,19 @@ fn moved(matrix: &Matrix, taken: TakenWorker, to: Cell) -> Result<Matrix, Invali
     }
 }
 
-/// The batch size at the cursor for all workers of its device.
+/// Sets all workers of the device to the batch size at the cursor.
 pub(super) fn same_row(model: &mut Model) {
     let cursor = model.cursor;
     resize(model, |cell| cell.device == cursor.device);
 }
 
-/// The batch size at the cursor for all workers of its member.
+/// Sets all workers of the member to the batch size at the cursor.
 pub(super) fn same_column(model: &mut Model) {
     let cursor = model.cursor;
     resize(model, |cell| cell.member == cursor.member);
 }
 
-/// The batch size at the cursor for all workers of which `of` says so.
+/// Sets all workers selected by `of` to the batch size at the cursor.
 fn resize(model: &mut Model, of: impl Fn(Cell) -> bool) {
     let Some(edit) = &mut model.edit else {
         return;
@@ -139,7 +139,7 @@ fn resize(model: &mut Model, of: impl Fn(Cell) -> bool) {
     edit.settle();
     let matrix = edit.staged();
     let Some(size) = matrix.get(model.cursor) else {
-        return edit.refuse("no worker here whose batch size others could take");
+        return edit.refuse("no worker here to take the batch size from");
     };
     let entries = matrix.cells().map(|cell| {
         let entry = matrix.get(cell);
@@ -147,13 +147,13 @@ fn resize(model: &mut Model, of: impl Fn(Cell) -> bool) {
     });
     let even = Matrix::new(matrix.frame().clone(), entries.collect());
     match even {
-        Ok(even) if even == *matrix => edit.refuse("all of them have this batch size"),
+        Ok(even) if even == *matrix => edit.refuse("all already have this batch size"),
         Ok(even) => edit.stage(edit.setup().with_matrix(even)),
         Err(why) => edit.refuse(why.to_string()),
     }
 }
 
-/// Starts the cursor's member on all devices with room, as far as the session says.
+/// Starts the cursor's member on all devices with room, as far as the session allows.
 pub(super) fn spread(model: &mut Model) -> Vec<Effect> {
     let Some(edit) = &mut model.edit else {
         return Vec::new();
@@ -168,7 +168,7 @@ pub(super) fn spread(model: &mut Model) -> Vec<Effect> {
     arrange(edit, Arrangement::Spread { member, size })
 }
 
-/// Takes all workers off the cursor's device, as far as the session finds other places.
+/// Removes all workers from the cursor's device, as far as the session finds other places.
 pub(super) fn clear_device(model: &mut Model) -> Vec<Effect> {
     let Some(edit) = &mut model.edit else {
         return Vec::new();
@@ -178,12 +178,12 @@ pub(super) fn clear_device(model: &mut Model) -> Vec<Effect> {
     arrange(edit, Arrangement::Clear { device })
 }
 
-/// Asks the session for the changes of `arrangement` that fit.
+/// Requests the changes of `arrangement` that fit from the session.
 fn arrange(edit: &SetupEdit, arrangement: Arrangement) -> Vec<Effect> {
     vec![Effect::Arrange(Box::new(edit.setup().clone()), arrangement)]
 }
 
-/// Stages what came of it, if it is still about what is staged.
+/// Stages the session's arrangement, if the staged setup has not changed since.
 pub(crate) fn arranged(model: &mut Model, about: &Setup, arranged: Result<Arranged, Refusal>) {
     let Some(edit) = model.edit.as_mut().filter(|e| e.setup() == about) else {
         return;

@@ -1,16 +1,16 @@
-//! The work that a command of the screen leaves to be done, made of a dialog or of effects.
+//! The follow-up of a screen command: a dialog or effects.
 
 use divisi_session::Command;
 
 use crate::dialogs::Dialog;
 use crate::model::Effect;
 
-/// The work that a command of the screen leaves to be done.
+/// The follow-up of a screen command.
 #[derive(Debug, Default)]
 pub(crate) struct FollowUp {
     /// A dialog to open.
     pub dialog: Option<Dialog>,
-    /// The effects to carry out outside of the model.
+    /// The effects outside of the model.
     pub effects: Vec<Effect>,
 }
 

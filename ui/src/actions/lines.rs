@@ -1,4 +1,4 @@
-//! The actions of commands as lines: words in, lines out.
+//! The actions of line commands: words in, lines out.
 
 use divisi_engine::deployment::{CatalogueChange, Handover};
 use divisi_model::allocation::{Cell, InvalidMatrix};
@@ -16,34 +16,34 @@ use crate::commands::{LINES, LineForm};
 use crate::config::nearest;
 use crate::text::status as words;
 
-/// The state that lines act on: the session, and what earlier lines staged.
+/// The state behind line commands: the session and the staged changes.
 pub(crate) struct LineFront<'a> {
     /// The session.
     pub session: &'a mut dyn Session,
     /// The session's snapshot.
     pub shown: &'a Snapshot,
-    /// The changes that are staged.
+    /// The staged changes.
     pub staged: &'a mut StagedLines,
     /// The terms of `apply probation`.
     pub terms: Terms,
-    /// Nothing may be changed.
+    /// Whether changes are refused.
     pub read_only: bool,
-    /// The program is to end.
+    /// Whether the program ends.
     pub leave: bool,
 }
 
-/// Why a line was not done.
+/// The reason why a line failed.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum LineError {
-    /// No command is called so.
+    /// An unknown command.
     #[error("no command `{name}`{} (help lists all)", meant(.near))]
     Unknown {
-        /// The name that was typed.
+        /// The typed name.
         name: String,
-        /// The command that was probably meant.
+        /// The most similar command.
         near: Option<&'static str>,
     },
-    /// Nothing may be changed; holds the command.
+    /// Changes are refused; holds the command.
     #[error("read-only: cannot {0}")]
     ReadOnly(&'static str),
     /// Too few words or too many.
@@ -51,25 +51,25 @@ pub(crate) enum LineError {
     Words {
         /// The command.
         name: &'static str,
-        /// The words that the command takes.
+        /// The expected words.
         takes: &'static str,
     },
-    /// A word says nothing that was expected; holds what was.
+    /// A word is not as expected; holds the message.
     #[error("{0}")]
     Argument(String),
-    /// The staged matrix would not be valid.
+    /// The staged matrix is invalid.
     #[error(transparent)]
     Matrix(#[from] InvalidMatrix),
-    /// There is nothing to compare or apply.
-    #[error("nothing is staged: set DEVICE MEMBER SIZE stages, and precision MEMBER PRECISION")]
+    /// There are no staged changes.
+    #[error("no staged changes: use set DEVICE MEMBER SIZE or precision MEMBER PRECISION")]
     NothingStaged,
     /// No search has found a matrix.
-    #[error("no search has found a matrix yet")]
+    #[error("no matrix found by a search yet")]
     NothingFound,
-    /// No worker is interfered with.
-    #[error("nothing is proposed")]
+    /// The session proposes no change.
+    #[error("no proposed change")]
     NothingProposed,
-    /// The session refused it; holds its words.
+    /// The session refused the command; holds its message.
     #[error("{0}")]
     Refused(String),
 }
@@ -83,7 +83,7 @@ fn usage(name: &str, takes: &str) -> String {
 }
 
 impl LineError {
-    /// No command is called `name`.
+    /// Returns the error for an unknown command `name`.
     pub(super) fn unknown(name: &str) -> Self {
         LineError::Unknown {
             name: name.to_owned(),
@@ -100,7 +100,7 @@ pub(super) struct LineWords<'a> {
 }
 
 impl<'a> LineWords<'a> {
-    /// The words after the name of a command of this form.
+    /// Creates the words after the name of a command of this form.
     pub(super) fn new(form: &'static LineForm, words: &'a [&'a str]) -> Self {
         LineWords { form, words }
     }
@@ -112,7 +112,7 @@ impl<'a> LineWords<'a> {
         }
     }
 
-    /// So many words, neither more nor fewer.
+    /// Returns exactly `N` words.
     fn exactly<const N: usize>(&self) -> Result<[&'a str; N], LineError> {
         self.words.try_into().map_err(|_| self.wrong())
     }
@@ -126,7 +126,7 @@ impl<'a> LineWords<'a> {
         read(word, shown)
     }
 
-    /// A number of words in these bounds.
+    /// Returns the words if their number is within these bounds.
     fn between(&self, least: usize, most: usize) -> Result<&'a [&'a str], LineError> {
         let right = (least..=most).contains(&self.words.len());
         if right {
@@ -144,21 +144,21 @@ fn read<A: Argument>(word: &str, shown: &Snapshot) -> Result<A, LineError> {
 pub(super) type Said = Result<Vec<String>, LineError>;
 
 impl LineFront<'_> {
-    /// Asks the session.
+    /// Sends a command to the session.
     fn send(&mut self, command: Command) -> Said {
         let sent = self.session.command(command);
         sent.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
         Ok(vec!["taken".into()])
     }
 
-    /// Returns what is staged with the settings that run.
+    /// Returns the staged changes with the running settings.
     pub(super) fn setup(&self) -> Result<Setup, LineError> {
         let staged = self.staged.over(self.shown.setup());
         staged.ok_or(LineError::NothingStaged)
     }
 }
 
-/// A command that takes no words and asks the session for something.
+/// Sends a command without words to the session.
 pub(super) fn plain(front: &mut LineFront<'_>, words: LineWords<'_>, command: Command) -> Said {
     words.none()?;
     front.send(command)
@@ -205,7 +205,7 @@ pub(super) fn precision(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said
     let NamedPrecision(precision) = read(precision, front.shown)?;
     front.staged.compute_in(member, precision);
     let mut said = vec![format!("staged: {name} in {}", precision.written())];
-    // What cannot be planned is refused where it is compared or applied.
+    // Changes that cannot be planned are refused when they are compared or applied.
     let preview = front.setup().map(|setup| front.session.preview(&setup));
     if let Ok(Ok(preview)) = preview {
         said.extend(preview.remarks);
@@ -216,7 +216,7 @@ pub(super) fn precision(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said
 pub(super) fn unstage(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     words.none()?;
     *front.staged = StagedLines::default();
-    Ok(vec!["nothing is staged".into()])
+    Ok(vec!["no staged changes".into()])
 }
 
 pub(super) fn apply(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
@@ -227,7 +227,7 @@ pub(super) fn apply(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     };
     let setup = front.setup()?;
     let said = front.send(stage::apply_setup(setup, terms))?;
-    // Only what the session has taken is staged no longer.
+    // Changes stay staged unless the session accepted them.
     *front.staged = StagedLines::default();
     Ok(said)
 }
@@ -305,7 +305,7 @@ pub(super) fn unload_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> S
         None => false,
         Some(word) if *word == "all" => true,
         Some(word) => {
-            let wrong = format!("expected `all` or nothing, found `{word}`");
+            let wrong = format!("expected `all` or no word, found `{word}`");
             return Err(LineError::Argument(wrong));
         }
     };

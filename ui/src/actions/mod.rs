@@ -1,9 +1,8 @@
-//! The actions of commands: on the screen to the model, as a line to the session.
+//! The actions of commands: on the screen they act on the model, as a line on the session.
 //!
-//! [`table`] pairs every command with its two functions. Those of the screen take what
-//! they are done to from the cursor or ask in a dialog; those of lines read it from words
-//! ([`arguments`]). What both, and the demonstration, ask of the session is made in
-//! [`mod@stage`].
+//! [`table`] pairs every command with its two functions. Screen functions take their subject from
+//! the cursor or ask in a dialog; line functions read it from words ([`arguments`]). The requests
+//! that both and the demonstration send to the session are built in [`mod@stage`].
 
 mod arguments;
 mod comparison;
@@ -30,7 +29,7 @@ pub(crate) use session::{hung_up, quit};
 pub(crate) use stage::{ask, bring_back, stage};
 pub(crate) use staged::StagedLines;
 
-/// Does a command of the screen, or says why it cannot be done.
+/// Runs a screen command, or shows why it cannot run now.
 pub(crate) fn run(model: &mut Model, binding: &Binding) -> FollowUp {
     if let Err(reason) = model.check(binding) {
         model.say(reason.to_string(), true);
@@ -45,7 +44,7 @@ pub(crate) fn run(model: &mut Model, binding: &Binding) -> FollowUp {
 /// Returns the effect that sends `asked`, a command of a demonstration, to the session.
 ///
 /// # Errors
-/// Why the command cannot be done now.
+/// The command cannot run now.
 pub(crate) fn give(
     model: &Model,
     command: &'static CommandInfo,
@@ -55,10 +54,10 @@ pub(crate) fn give(
     Ok(Effect::Send(asked))
 }
 
-/// Does what a line says; returns what to answer.
+/// Runs a line and returns its answer.
 ///
 /// # Errors
-/// No command is called so, its words are not as expected, or it was refused.
+/// The command is unknown, its words are wrong, or it was refused.
 pub(crate) fn say(front: &mut LineFront<'_>, line: &str) -> Result<Vec<String>, LineError> {
     let words: Vec<&str> = line.trim_start_matches(':').split_whitespace().collect();
     let Some(first) = words.first() else {

@@ -1,5 +1,5 @@
-//! Moving among panels, layouts and scopes, a member's vote, help and palette, and how things
-//! look: themes, what was configured, pictures of the screen.
+//! Actions on panels, layouts and scopes, a member's vote, models, help and palette, themes,
+//! configuration and pictures of the screen.
 
 use divisi_engine::deployment::CatalogueChange;
 use divisi_model::allocation::Cell;
@@ -21,12 +21,12 @@ pub(super) fn focus(model: &mut Model, panel: Panel) {
     model.focus = panel;
 }
 
-/// Focuses the panel `step` places on.
+/// Focuses the panel `step` places further.
 pub(super) fn next(model: &mut Model, step: isize) {
     model.focus = model.neighbour(step);
 }
 
-/// Shows the focused panel over the whole screen, and back.
+/// Shows the focused panel on the whole screen, or all panels again.
 pub(super) fn expand(model: &mut Model) {
     model.expanded = !model.expanded;
 }
@@ -39,12 +39,12 @@ pub(super) fn next_layout(model: &mut Model) {
     model.say(format!("layout {}", model.arrangement.name()), false);
 }
 
-/// Lists the panels, to be hidden or shown.
+/// Lists the panels, to hide or show them.
 pub(super) fn list() -> FollowUp {
     Dialog::Panels(PanelList::default()).into()
 }
 
-/// Where one panel has the whole screen, all come back; whether that was so.
+/// Shows all panels again if one has the whole screen. Returns whether it had.
 pub(crate) fn leave_alone(model: &mut Model) -> bool {
     let alone = model.expanded || !model.arrangement.shows(model.focus);
     model.expanded = false;
@@ -52,7 +52,7 @@ pub(crate) fn leave_alone(model: &mut Model) -> bool {
     alone
 }
 
-/// A click: the panel has the focus, and in the matrix the entry has the cursor.
+/// Handles a click: focuses the panel, and moves the cursor to the entry in the matrix.
 pub(crate) fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position) {
     if model.edit.is_none() {
         model.focus = panel;
@@ -67,7 +67,7 @@ pub(crate) fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position)
     }
 }
 
-/// Takes the member under the cursor out of the vote, or back.
+/// Removes or restores the vote of the member at the cursor.
 pub(super) fn vote(model: &Model) -> FollowUp {
     let member = model.cursor.member;
     let voting = &model.snapshot.combination.voting;
@@ -75,12 +75,12 @@ pub(super) fn vote(model: &Model) -> FollowUp {
     Command::SetVote(member, !votes).into()
 }
 
-/// Works out what loading the model under the cursor would change.
+/// Plans loading the model at the cursor.
 pub(super) fn load_model(model: &Model) -> FollowUp {
     plan(model, CatalogueChange::Load)
 }
 
-/// Works out what unloading the model under the cursor would change.
+/// Plans unloading the model at the cursor.
 pub(super) fn unload_model(model: &Model) -> FollowUp {
     plan(model, |name| CatalogueChange::Unload {
         name,
@@ -95,15 +95,14 @@ fn plan(model: &Model, change: impl Fn(String) -> CatalogueChange) -> FollowUp {
     }
 }
 
-/// The latency panel shows the next level: ensemble, member, worker.
+/// Switches the latency panel to the next level: ensemble, member, worker.
 pub(super) fn deeper_latency(model: &mut Model) {
     let (cursor, shown) = (model.cursor, &model.snapshot);
     let whose = &mut model.scopes.latency;
     *whose = whose.there(shown).deeper(cursor, shown);
 }
 
-/// The throughput panel shows the next level: rates are counted for members, not for
-/// workers.
+/// Switches the throughput panel to the next level: ensemble or member. Workers have no rates.
 pub(super) fn deeper_throughput(model: &mut Model) {
     let (cursor, shown) = (model.cursor, &model.snapshot);
     let whose = &mut model.scopes.throughput;
@@ -113,7 +112,7 @@ pub(super) fn deeper_throughput(model: &mut Model) {
     };
 }
 
-/// The panel shows the next of the same level.
+/// Switches the panel to the next subject of the same level.
 fn step(model: &mut Model, panel: Panel, step: isize) {
     let shown = &model.snapshot;
     let whose = match panel {
@@ -123,7 +122,7 @@ fn step(model: &mut Model, panel: Panel, step: isize) {
     *whose = whose.there(shown).step(step, shown);
 }
 
-/// Moves in the focused panel, up and down or sideways.
+/// Moves in the focused panel, vertically or sideways.
 pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
     match model.focus {
         Panel::Streams if sideways && model.edit.is_none() => {
@@ -146,32 +145,33 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
 /// More rows than any panel has.
 const FAR: isize = 1 << 30;
 
-/// Moves in the focused panel by as many rows as it has.
+/// Moves in the focused panel by one page.
 pub(super) fn page(model: &mut Model, direction: isize) {
     let rows = rows_on_screen(model, model.focus).max(1);
     scroll_rows(model, direction * rows as isize);
 }
 
-/// Goes to an end of what the focused panel shows.
+/// Goes to the first or the last row of the focused panel.
 pub(super) fn leap(model: &mut Model, direction: isize) {
     scroll_rows(model, direction * FAR);
 }
 
 fn scroll_rows(model: &mut Model, step: isize) {
     match model.focus {
-        // Up and down are the next of the same level there, round and round.
+        // Up and down cycle through the subjects of a level there.
         Panel::Latency | Panel::Throughput => {}
         panel => scroll(model, panel, step),
     }
 }
 
-/// Returns the place `step` on of the first row, where a panel shows `room` rows of `all` at once.
+/// Returns the new first row after scrolling by `step`, for a panel that shows `room` of `all`
+/// rows.
 fn scrolled(first: usize, step: isize, all: usize, room: usize) -> usize {
     let last = all.saturating_sub(room);
     streams::moved(first.min(last), step, last + 1)
 }
 
-/// Moves the view of one panel by `step` rows.
+/// Scrolls a panel by `step` rows.
 pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
     match panel {
         Panel::Allocation => walk(model, step, false),
@@ -189,7 +189,7 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Tasks => {
             let columns = columns_on_screen(model, panel);
             let rows = crate::panels::task_rows(model, columns);
-            // It has no heads.
+            // The panel has no heading row.
             let room = rows_on_screen(model, panel) + 1;
             model.tasks_down = scrolled(model.tasks_down, step, rows, room);
         }
@@ -202,7 +202,7 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Latency | Panel::Throughput => self::step(model, panel, step),
         Panel::Log => {
             let lines = crate::panels::log_rows(model);
-            // It has no heads.
+            // The panel has no heading row.
             let room = rows_on_screen(model, panel) + 1;
             model.log_back = scrolled(model.log_back, -step, lines, room);
         }
@@ -227,7 +227,7 @@ fn walk(model: &mut Model, step: isize, sideways: bool) {
     }
 }
 
-/// Older steps of the search, or newer ones.
+/// Scrolls the search's steps.
 fn scroll_search(model: &mut Model, step: isize) {
     let search = model.snapshot.search.as_ref();
     let steps = search.map_or(0, |s| s.progress.accepted.len());
@@ -244,12 +244,12 @@ pub(super) fn palette() -> FollowUp {
     Dialog::Palette(Palette::default()).into()
 }
 
-/// Takes the mouse, or leaves it to the terminal.
+/// Turns the mouse on or off.
 pub(super) fn mouse(model: &mut Model) -> FollowUp {
     model.mouse = !model.mouse;
     let text = match model.mouse {
         true => "mouse on: click to focus, wheel to scroll",
-        false => "mouse off: the terminal has it, text can be selected",
+        false => "mouse off: the terminal selects text",
     };
     model.say(text, false);
     Effect::Mouse(model.mouse).into()
@@ -260,30 +260,33 @@ pub(super) fn theme(model: &Model) -> FollowUp {
     Dialog::Themes(Themes::new(&model.settings)).into()
 }
 
-/// Asks what the layout that is shown is to be called.
+/// Asks for a name for the shown layout.
 pub(super) fn save_layout(model: &Model) -> FollowUp {
     Dialog::Form(Form::layout(model.arrangement.name())).into()
 }
 
-/// Takes what is configured now; what is wrong is said and what was stays.
+/// Applies the new configuration. On an error, reports it and keeps the old one.
 pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, ConfigError>) {
     match settings {
         Ok(settings) => {
             let (asked, worn) = (&model.settings.config.theme, &model.settings.theme.name);
-            // A theme that was chosen here is kept as long as the file says no other.
+            // A theme chosen here stays until the file names another one.
             let kept = (*asked == settings.config.theme).then(|| worn.clone());
             model.configure(*settings);
             if let Some(worn) = kept {
-                // One that is gone is not missed: the configured one is there.
+                // If the theme is gone, the configured one is used.
                 let _ = model.settings.choose(&worn);
             }
-            model.say("configuration read again", false);
+            model.say("configuration reloaded", false);
         }
-        Err(wrong) => model.say(format!("{} (kept as it was)", wrong.brief()), true),
+        Err(wrong) => model.say(
+            format!("{} (previous configuration kept)", wrong.brief()),
+            true,
+        ),
     }
 }
 
-/// Writes the screen as it is to files.
+/// Writes the current screen to files.
 pub(super) fn picture() -> FollowUp {
     Effect::Picture.into()
 }

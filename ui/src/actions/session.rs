@@ -1,5 +1,5 @@
-//! Actions on the session itself, which is recorded, shared, played, demonstrated and
-//! left, and to the device under the cursor.
+//! Actions on the session: recording, editing rights, playback, demonstration and quitting; and on
+//! the device at the cursor.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,29 +13,29 @@ use crate::config::HangUp;
 use crate::dialogs::{Confirm, ConfirmedAction, Dialog, Form, LeaveDialog};
 use crate::model::{Effect, Model};
 
-/// A step back or forward is so long at least.
+/// The minimum length of a seek.
 const STEP: Duration = Duration::from_secs(5);
-/// And such a part of the recording.
+/// The fraction of the recording that a seek covers.
 const PART: u32 = 20;
-/// Slowest and fastest.
+/// The slowest and the fastest playback.
 const SPEEDS: (f64, f64) = (1.0 / 64.0, 64.0);
-const LEAVE_DEMO: &str = "End the demonstration and leave the program? Esc alone ends the \
-     demonstration and stays in the console.";
-const LEAVE_STAGED: &str = "Staged changes are not applied. Leave without them?";
+const LEAVE_DEMO: &str = "End the demonstration and quit? Esc alone ends the demonstration and \
+     stays in the console.";
+const LEAVE_STAGED: &str = "Staged changes are not applied. Quit without them?";
 
 /// Stops the program until the shell continues it.
 pub(super) fn suspend() -> FollowUp {
     Effect::Suspend.into()
 }
 
-/// Takes the right to edit, or lets others have it.
+/// Takes or releases the right to edit.
 pub(super) fn take_editing(model: &Model) -> FollowUp {
     let audience = &model.snapshot.audience;
     let has = audience.you_edit && audience.editor.is_some();
     Command::TakeEditing(!has).into()
 }
 
-/// Lets the next policy decide which variants of tasks are loaded.
+/// Switches to the next policy for loading variants of tasks.
 pub(super) fn next_scaling(model: &Model) -> FollowUp {
     let Some(scaling) = &model.snapshot.scaling else {
         return FollowUp::default();
@@ -51,7 +51,7 @@ pub(super) fn next_scaling(model: &Model) -> FollowUp {
     }
 }
 
-/// Begins to listen to clients, or asks whether to listen to nobody any more.
+/// Starts listening to clients, or asks whether to stop.
 pub(super) fn listen(model: &Model) -> FollowUp {
     let door = model.snapshot.door.as_ref().filter(|door| door.is_open());
     let Some(door) = door else {
@@ -59,14 +59,14 @@ pub(super) fn listen(model: &Model) -> FollowUp {
     };
     let open = door.http_connections + door.grpc_connections;
     let text = format!(
-        "Listen to no client any more? {} open; requests under way are answered.",
+        "Stop accepting connections? {} open; requests in progress are answered.",
         counted(open, "connection")
     );
     let action = ConfirmedAction::Send(Command::Listen(false));
-    Dialog::Confirm(Confirm::new("close the door", text, action)).into()
+    Dialog::Confirm(Confirm::new("stop listening", text, action)).into()
 }
 
-/// Records to a new file, or ends that.
+/// Starts or stops recording to a new file.
 pub(super) fn record(model: &Model) -> FollowUp {
     let shown = &model.snapshot;
     let command = match &shown.recording {
@@ -76,14 +76,14 @@ pub(super) fn record(model: &Model) -> FollowUp {
     command.into()
 }
 
-/// In the folder that the session runs in; where there is one, a number is added.
+/// Returns a file in the session's working folder, with a number if the name is taken.
 fn file_name(ensemble: &str) -> PathBuf {
     let plain = |c: char| if c == '/' || c.is_control() { '-' } else { c };
     let name: String = ensemble.chars().map(plain).collect();
     PathBuf::from(format!("{name}.divisi"))
 }
 
-/// Plays the recording otherwise.
+/// Changes the playback of the recording.
 pub(super) fn play(model: &Model, other: fn(&Playback) -> Play) -> FollowUp {
     match &model.snapshot.playback {
         Some(playback) => Command::Play(other(playback)).into(),
@@ -91,27 +91,27 @@ pub(super) fn play(model: &Model, other: fn(&Playback) -> Play) -> FollowUp {
     }
 }
 
-/// Holds the recording, or lets it go on.
+/// Pauses or resumes the recording.
 pub(super) fn pause_or_go_on(playback: &Playback) -> Play {
     Play::Pause(!playback.paused)
 }
 
-/// Half as fast.
+/// Halves the speed.
 pub(super) fn slower(playback: &Playback) -> Play {
     Play::Speed(Pace::nearest((playback.speed / 2.0).max(SPEEDS.0)))
 }
 
-/// Twice as fast.
+/// Doubles the speed.
 pub(super) fn faster(playback: &Playback) -> Play {
     Play::Speed(Pace::nearest((playback.speed * 2.0).min(SPEEDS.1)))
 }
 
-/// A step back.
+/// Seeks backward.
 pub(super) fn back(playback: &Playback) -> Play {
     Play::Seek(playback.position.saturating_sub(step(playback)))
 }
 
-/// A step forward.
+/// Seeks forward.
 pub(super) fn forward(playback: &Playback) -> Play {
     Play::Seek(playback.position.saturating_add(step(playback)))
 }
@@ -120,8 +120,8 @@ fn step(playback: &Playback) -> Duration {
     STEP.max(playback.length / PART)
 }
 
-/// Leaves, or asks where something would be lost: what this console serves, what is
-/// staged, or a demonstration.
+/// Quits. Asks first if something would be lost: the server of this console, staged changes or a
+/// demonstration.
 pub(crate) fn quit(model: &mut Model) -> FollowUp {
     if model.demo.is_some() {
         return ends("quit", LEAVE_DEMO);
@@ -140,12 +140,13 @@ pub(crate) fn quit(model: &mut Model) -> FollowUp {
     Effect::Quit.into()
 }
 
-/// A question whose `y` ends the program.
+/// Returns a question that `y` answers by ending the program.
 fn ends(title: &'static str, text: &str) -> FollowUp {
     Dialog::Confirm(Confirm::new(title, text, ConfirmedAction::Quit)).into()
 }
 
-/// Nobody can be asked any more: the options have said what becomes of the engine.
+/// Handles the loss of the terminal: no question is possible, so the options decide about the
+/// engine.
 pub(crate) fn hung_up(model: &Model) -> Vec<Effect> {
     let goes_on = model.settings.config.hang_up == HangUp::Background && model.is_serving();
     match goes_on {
@@ -154,35 +155,35 @@ pub(crate) fn hung_up(model: &Model) -> Vec<Effect> {
     }
 }
 
-/// Goes to the next scene; says so where there is none.
+/// Goes to the next scene, or reports that there is none.
 pub(super) fn next_scene(model: &mut Model) {
-    // A presenter's next key must not mean something else of a sudden.
+    // The next-scene key must not get another meaning after the last scene.
     match &mut model.demo {
-        Some(demo) if demo.is_last() => model.say("that was the last scene: Esc leaves", false),
+        Some(demo) if demo.is_last() => model.say("this is the last scene: Esc leaves", false),
         Some(demo) => demo.go_to(demo.scene() + 1),
         None => {}
     }
 }
 
-/// Goes to the scene before.
+/// Goes to the previous scene.
 pub(super) fn scene_before(model: &mut Model) {
     if let Some(demo) = &mut model.demo {
         demo.go_to(demo.scene().saturating_sub(1));
     }
 }
 
-/// Begins this scene again.
+/// Restarts this scene.
 pub(super) fn scene_again(model: &mut Model) {
     if let Some(demo) = &mut model.demo {
         demo.go_to(demo.scene());
     }
 }
 
-/// Ends the demonstration; the console stays.
+/// Ends the demonstration and keeps the console.
 pub(super) fn leave_demo(model: &mut Model) {
     model.demo = None;
     model.expanded = false;
-    let text = "the demonstration is over; what it set up goes on, u brings back what ran before";
+    let text = "demonstration ended; its setup still runs, u undoes it";
     model.say(text, false);
 }
 
@@ -191,33 +192,32 @@ fn device_at_cursor(model: &Model) -> Option<(DeviceIndex, &DeviceView)> {
     Some((device, model.snapshot.device(device)?))
 }
 
-/// Asks whether the device is to disappear.
+/// Asks whether to simulate the loss of the device.
 pub(super) fn lose_device(model: &Model) -> Option<Dialog> {
     let (device, view) = device_at_cursor(model)?;
     let name = &view.name;
     let text = format!(
-        "Let {name} disappear? It is evacuated: what it was doing is done again, and \
-         members that have no other worker start on other devices, as far as their \
-         memory reaches."
+        "Simulate the loss of {name}? Its batches run again elsewhere. Members without another \
+         worker start on other devices, if their memory suffices."
     );
     let action = ConfirmedAction::Send(Command::LoseDevice(device));
     let confirm = Confirm::new("lose the device", text, action);
     Some(Dialog::Confirm(confirm))
 }
 
-/// Asks how many times as long the device is to take.
+/// Asks for a factor to slow the device down.
 pub(super) fn slow_device(model: &Model) -> Option<Dialog> {
     let (device, view) = device_at_cursor(model)?;
     Some(Dialog::Form(Form::slow(device, view)))
 }
 
-/// Asks how many samples may be in execution on the device.
+/// Asks for a limit of samples in execution on the device.
 pub(super) fn max_inf(model: &Model) -> Option<Dialog> {
     let (device, view) = device_at_cursor(model)?;
     Some(Dialog::Form(Form::max_inf(device, view)))
 }
 
-/// Moves the cursor to the next device or the one before, round and round.
+/// Moves the cursor by `step` devices, cyclically.
 pub(super) fn step_device(model: &mut Model, step: isize) {
     let count = model.snapshot.devices.len().max(1) as isize;
     let next = (model.cursor.device.get() as isize + step).rem_euclid(count);

@@ -1,5 +1,5 @@
-//! Staged, compared, applied: whatever changes how an ensemble is served goes this way. What
-//! lines and the demonstration ask of the session is made here too.
+//! Staging, comparing and applying: every change of serving takes this path. The requests of line
+//! commands and of the demonstration are also built here.
 
 use divisi_model::allocation::Matrix;
 use divisi_model::ensemble::PolicyKind;
@@ -11,32 +11,32 @@ use crate::dialogs::{
 };
 use crate::model::{Effect, Model, Setting};
 
-/// Asks for the batching policy.
+/// Asks for a batching policy.
 pub(super) fn policy(model: &Model) -> FollowUp {
     Dialog::Form(Form::policy(model.setup().policy)).into()
 }
 
-/// Asks for the samples in a segment.
+/// Asks for the segment size.
 pub(super) fn segment_size(model: &Model) -> FollowUp {
     Dialog::Form(Form::segment_size(model.setup().segment_size)).into()
 }
 
-/// Asks for the service objective.
+/// Asks for a service objective.
 pub(super) fn target(model: &Model) -> FollowUp {
     Dialog::Form(Form::target(model.snapshot.target)).into()
 }
 
-/// Asks for the load.
+/// Asks for a load.
 pub(super) fn load(model: &Model) -> FollowUp {
     Dialog::Form(Form::load(model.snapshot.load.pattern.as_ref())).into()
 }
 
-/// Asks how much of which model is asked.
+/// Asks for the traffic shares of models.
 pub(super) fn mix(model: &Model) -> FollowUp {
     Dialog::Form(Form::mix(model.snapshot.load.mix.as_ref())).into()
 }
 
-/// Asks for the rule, the weights and who votes.
+/// Asks for the rule, the weights and the votes.
 pub(super) fn combination(model: &Model) -> FollowUp {
     let setup = model.setup();
     let names = &setup.matrix.frame().members;
@@ -48,17 +48,17 @@ pub(super) fn combination(model: &Model) -> FollowUp {
     .into()
 }
 
-/// Shows what ran before.
+/// Shows earlier setups.
 pub(super) fn history() -> FollowUp {
     Dialog::History(HistoryDialog::default()).into()
 }
 
-/// Stages a setting with the rest; where nothing is being edited it is compared at once.
+/// Stages a setting with the other changes. Outside of editing it is compared at once.
 pub(crate) fn stage(model: &mut Model, setting: Setting) -> FollowUp {
     let before = model.setup();
     let setup = setting.of(&before);
     if setup == before {
-        model.say("that is how it is already", false);
+        model.say("already set", false);
         return FollowUp::default();
     }
     match &mut model.edit {
@@ -71,7 +71,7 @@ pub(crate) fn stage(model: &mut Model, setting: Setting) -> FollowUp {
     }
 }
 
-/// Shows what `setup` would change, to be applied from there.
+/// Shows the effects of `setup`, to apply it from there.
 pub(crate) fn ask(title: impl Into<String>, setup: Setup) -> FollowUp {
     let compare = Compare::new(title, setup.clone());
     FollowUp {
@@ -80,45 +80,44 @@ pub(crate) fn ask(title: impl Into<String>, setup: Setup) -> FollowUp {
     }
 }
 
-/// The same of a matrix, the settings as they are.
+/// Shows the effects of a matrix with the current settings.
 fn ask_matrix(model: &Model, title: &'static str, matrix: Matrix) -> FollowUp {
     ask(title, model.snapshot.setup().with_matrix(matrix))
 }
 
-/// Compares what is staged with what runs.
+/// Compares the staged with the running setup.
 pub(super) fn compare(model: &mut Model) -> FollowUp {
-    // The same matrix brings retired workers back.
+    // Applying the same matrix restarts retired workers.
     let retired = model.snapshot.entries.iter().any(|e| e.retired);
     if !model.has_staged() && !retired {
-        model.say("nothing is staged: all is as it runs", false);
+        model.say("no staged changes", false);
         return FollowUp::default();
     }
     ask("apply staged changes", model.setup())
 }
 
-/// Compares a setup that ran with what runs; where something is being edited it is staged
-/// too.
+/// Compares an earlier setup with the running one. While editing, it is also staged.
 pub(crate) fn bring_back(model: &mut Model, number: u64, setup: Setup) -> FollowUp {
     if model.read_only {
-        model.say("read-only: cannot bring back what ran", true);
+        model.say("read-only: cannot restore a setup", true);
         return FollowUp::default();
     }
     if setup.matrix.frame() != model.snapshot.matrix.frame() {
-        let text = format!("number {number} ran with other models: undo brings those back");
+        let text = format!("number {number} ran with other models: undo restores them");
         model.say(text, true);
         return FollowUp::default();
     }
     if setup == model.snapshot.setup() {
-        model.say(format!("number {number} is what runs"), false);
+        model.say(format!("number {number} is the running setup"), false);
         return FollowUp::default();
     }
     if let Some(edit) = &mut model.edit {
         edit.stage(setup.clone());
     }
-    ask(format!("bring back number {number}"), setup)
+    ask(format!("restore number {number}"), setup)
 }
 
-/// A question that `y` answers with a command to the session.
+/// Returns a question that `y` answers by sending a command to the session.
 fn asked_first(title: &'static str, text: &str, command: Command) -> FollowUp {
     let confirm = Confirm::new(title, text, ConfirmedAction::Send(command));
     Dialog::Confirm(confirm).into()
@@ -126,38 +125,34 @@ fn asked_first(title: &'static str, text: &str, command: Command) -> FollowUp {
 
 /// Asks whether to undo.
 pub(super) fn undo() -> FollowUp {
-    let text = "Bring back what ran before the last change, matrix and settings?";
+    let text = "Undo the last change of matrix and settings?";
     asked_first("undo", text, Command::Undo)
 }
 
 /// Asks whether to redo.
 pub(super) fn redo() -> FollowUp {
-    let text = "Run again what the last undo took back?";
+    let text = "Redo the undone change?";
     asked_first("redo", text, Command::Redo)
 }
 
-/// Asks whether to keep what is on probation.
+/// Asks whether to keep the change on probation.
 pub(super) fn keep() -> FollowUp {
-    let text = "Keep what was applied, without watching it any longer?";
-    asked_first(
-        "keep what is on probation",
-        text,
-        Command::EndProbation(true),
-    )
+    let text = "Keep the change and end its probation?";
+    asked_first("keep the change", text, Command::EndProbation(true))
 }
 
-/// Asks whether to roll back what is on probation.
+/// Asks whether to roll the change on probation back.
 pub(super) fn roll_back() -> FollowUp {
-    let text = "Roll back what is on probation? What ran before it comes back.";
+    let text = "Roll back the change on probation to the previous setup?";
     asked_first("roll back", text, Command::EndProbation(false))
 }
 
-/// Asks which search to begin.
+/// Asks for the kind of search.
 pub(super) fn search() -> FollowUp {
     Dialog::Form(Form::search()).into()
 }
 
-/// Holds the search, or lets it go on.
+/// Pauses or resumes the search.
 pub(super) fn pause(model: &Model) -> FollowUp {
     let state = model.snapshot.search.as_ref().map(|s| &s.state);
     let command = match state {
@@ -167,35 +162,35 @@ pub(super) fn pause(model: &Model) -> FollowUp {
     command.into()
 }
 
-/// Compares the best matrix that was found with what runs.
+/// Compares the search's best matrix with the running one.
 pub(super) fn apply_best(model: &mut Model) -> FollowUp {
     let Some(best) = best_matrix(&model.snapshot).cloned() else {
         return FollowUp::default();
     };
     if best == model.snapshot.matrix {
-        model.say("the best matrix found is running already", false);
+        model.say("the best matrix already runs", false);
         return FollowUp::default();
     }
-    // The matrix that is compared, not a better one found meanwhile.
-    ask_matrix(model, "apply the best found", best)
+    // The compared matrix is applied, even if a better one is found meanwhile.
+    ask_matrix(model, "apply the best matrix", best)
 }
 
-/// Compares the change that relieves an interfered worker with what runs.
+/// Compares the proposed change, which relieves a slowed worker, with the running setup.
 pub(super) fn apply_proposal(model: &mut Model) -> FollowUp {
     let Some(proposal) = &model.snapshot.proposal else {
         return FollowUp::default();
     };
-    // The matrix that is compared: another may be proposed meanwhile.
+    // The compared matrix is applied, even if another one is proposed meanwhile.
     let matrix = proposal.matrix.clone();
     ask_matrix(model, "apply the proposed move", matrix)
 }
 
-/// Chooses a file to read a setup from.
+/// Asks for a file to read a setup from.
 pub(super) fn open_file(model: &Model) -> FollowUp {
     pick(model, Purpose::Open)
 }
 
-/// Chooses a file to write what is staged, or runs, to.
+/// Asks for a file to write the staged or running setup to.
 pub(super) fn write_file(model: &Model) -> FollowUp {
     let setup = model.setup();
     let file = SetupFile::new(model.matrix_name(), &setup);
@@ -211,17 +206,17 @@ fn pick(model: &Model, purpose: Purpose) -> FollowUp {
     }
 }
 
-/// Asks for a setup, on probation where there are terms.
+/// Returns the command for a setup, on probation if there are terms.
 pub(crate) fn apply_setup(setup: Setup, terms: Option<Terms>) -> Command {
     Command::Apply(Box::new(setup), terms)
 }
 
-/// Asks for another matrix, all settings as they are.
+/// Returns the command for another matrix with the current settings.
 pub(crate) fn apply_matrix(shown: &Snapshot, matrix: Matrix) -> Command {
     apply_setup(shown.setup().with_matrix(matrix), None)
 }
 
-/// Asks for another policy, all else as it is.
+/// Returns the command for another policy with the current matrix and settings.
 pub(crate) fn apply_policy(shown: &Snapshot, policy: PolicyKind) -> Command {
     let setup = Setup {
         policy,
@@ -230,12 +225,12 @@ pub(crate) fn apply_policy(shown: &Snapshot, policy: PolicyKind) -> Command {
     apply_setup(setup, None)
 }
 
-/// Asks for another load, or none.
+/// Returns the command for another load, or none.
 pub(crate) fn set_load(pattern: Option<LoadPattern>) -> Command {
     pattern.map_or(Command::StopLoad, Command::StartLoad)
 }
 
-/// Returns the best matrix that the search has found.
+/// Returns the search's best matrix.
 pub(crate) fn best_matrix(shown: &Snapshot) -> Option<&Matrix> {
     shown.search.as_ref()?.progress.best.as_ref()
 }

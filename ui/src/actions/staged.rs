@@ -1,4 +1,4 @@
-//! The changes that lines have staged so far, over the settings that run.
+//! The changes staged by lines, on top of the running settings.
 
 use divisi_model::allocation::{Cell, InvalidMatrix, Matrix};
 use divisi_model::ensemble::{BatchSize, MemberPrecision};
@@ -28,13 +28,13 @@ impl StagedLines {
         Ok(())
     }
 
-    /// Stages the numbers that a member is computed in.
+    /// Stages the precision of a member.
     pub(crate) fn compute_in(&mut self, member: MemberIndex, precision: MemberPrecision) {
         self.precisions.retain(|(staged, _)| *staged != member);
         self.precisions.push((member, precision));
     }
 
-    /// Returns what is staged with the settings that run, or `None` if nothing is staged.
+    /// Returns the staged changes with the running settings, or `None` without staged changes.
     pub(crate) fn over(&self, running: Setup) -> Option<Setup> {
         if *self == StagedLines::default() {
             return None;

@@ -1,4 +1,4 @@
-//! Moving through the streams: time, rows, spans.
+//! Navigation in the streams: time, rows and spans.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::panels::{StreamRow, StreamsView, stream_keys, streams_on_screen};
 use crate::view::timeline::TimelineRows;
 use crate::view::{SpanReading, ZOOMS};
 
-/// Keys while the filter is typed; whether it took the key.
+/// Handles a key while the filter is typed. Returns whether it was used.
 pub(crate) fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
     let streams = &mut model.streams;
     if !streams.typing || model.focus != Panel::Streams {
@@ -36,17 +36,17 @@ pub(crate) fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
     true
 }
 
-/// Pasted text joins the filter of the rows while it is typed; whether it did.
+/// Adds pasted text to the row filter while it is typed. Returns whether it was used.
 pub(crate) fn on_paste(model: &mut Model, line: &str) -> bool {
     let typing = model.streams.typing && model.focus == Panel::Streams;
     typing && dialogs::pasted(&mut model.streams.filter, line)
 }
 
-/// `Esc`: what was chosen last is let go; false where nothing was.
+/// Handles `Esc`: undoes the last selection. Returns false if there was none.
 pub(crate) fn back(model: &mut Model) -> bool {
     let streams = &mut model.streams;
     if streams.reading.is_some() {
-        // The picture goes on with the next one.
+        // The next press resumes the picture.
         streams.reading = None;
     } else if !streams.filter.is_empty() {
         streams.filter.clear();
@@ -56,7 +56,7 @@ pub(crate) fn back(model: &mut Model) -> bool {
     true
 }
 
-/// Holds the picture, or lets it go on.
+/// Freezes or resumes the picture.
 pub(crate) fn freeze(model: &mut Model) {
     match model.streams.frozen {
         Some(_) => go_live(model),
@@ -64,14 +64,14 @@ pub(crate) fn freeze(model: &mut Model) {
     }
 }
 
-/// The picture goes on with time.
+/// Lets the picture follow the current time.
 pub(crate) fn go_live(model: &mut Model) {
     model.streams.frozen = None;
     model.streams.reading = None;
 }
 
-/// More or less time; a held picture keeps the moment under the pointer or the cursor,
-/// else the one in the middle.
+/// Shows more or less time. A frozen picture keeps the moment at the pointer or the cursor, else
+/// its middle.
 pub(crate) fn zoom(model: &mut Model, by: isize, pointed: Option<Duration>) {
     let before = model.streams.length();
     let zoom = model.streams.zoom.saturating_add_signed(by);
@@ -85,7 +85,7 @@ pub(crate) fn zoom(model: &mut Model, by: isize, pointed: Option<Duration>) {
     hold(model, anchor + after.mul_f64(right));
 }
 
-/// The middle of what is seen of the span that is read out.
+/// Returns the middle of the visible part of the selected span.
 fn read_at(model: &Model, end: Duration, length: Duration) -> Option<Duration> {
     let span = &model.streams.reading.as_ref()?.span;
     let (from, until) = (
@@ -95,14 +95,14 @@ fn read_at(model: &Model, end: Duration, length: Duration) -> Option<Duration> {
     (from <= until).then(|| from + (until - from) / 2)
 }
 
-/// Holds the picture with its right edge at a moment that there is.
+/// Freezes the picture with its right edge at an existing moment.
 fn hold(model: &mut Model, end: Duration) {
     let earliest = model.timeline.earliest().unwrap_or_default();
     let least = (earliest + model.streams.length()).min(model.snapshot.now);
     model.streams.frozen = Some(end.clamp(least, model.snapshot.now));
 }
 
-/// So many pictures back or forward; looking back holds the picture.
+/// Moves by a number of pictures, forward or backward. Moving backward freezes the picture.
 pub(crate) fn pan(model: &mut Model, pictures: f64) {
     let step = model.streams.length().mul_f64(pictures.abs());
     let end = match (model.streams.frozen, pictures < 0.0) {
@@ -114,24 +114,24 @@ pub(crate) fn pan(model: &mut Model, pictures: f64) {
     hold(model, end);
 }
 
-/// Shows the oldest that is remembered.
+/// Shows the oldest recorded spans.
 pub(crate) fn oldest(model: &mut Model) {
     hold(model, Duration::ZERO);
 }
 
-/// Begins to type which rows are shown.
+/// Starts typing the row filter.
 pub(crate) fn filter(model: &mut Model) {
     model.streams.typing = true;
 }
 
-/// Sorts the rows otherwise.
+/// Switches to the next row order.
 pub(crate) fn sort(model: &mut Model) {
     model.streams.order = model.streams.order.next();
     model.streams.scroll = 0;
     model.say(format!("rows {}", model.streams.order.words()), false);
 }
 
-/// Chooses the next row or the one before, and reads out what it did at that time.
+/// Selects the next or the previous row and reads out its span at that time.
 pub(crate) fn choose(model: &mut Model, step: isize) {
     let Some((_, view)) = streams_on_screen(model) else {
         return;
@@ -157,7 +157,7 @@ fn show_row(model: &mut Model, view: &StreamsView, at: usize) {
     model.streams.scroll = view.first.clamp(least, at.max(least));
 }
 
-/// The span after or before the one that is read out, in the chosen row.
+/// Reads out the next or the previous span in the selected row.
 pub(crate) fn step(model: &mut Model, on: bool) {
     let Some((_, view)) = streams_on_screen(model) else {
         return;
@@ -178,7 +178,7 @@ pub(crate) fn step(model: &mut Model, on: bool) {
         }
     };
     if found.is_none() && model.streams.reading.is_none() {
-        model.say("no span in this row yet", false);
+        model.say("no spans in this row yet", false);
     }
     read(model, found);
 }
@@ -200,7 +200,7 @@ fn last_before(
     model.timeline.previous(u64::MAX, wanted)
 }
 
-/// Reads a span out, and moves the picture so that it shows.
+/// Reads out a span and moves the picture so that it is visible.
 fn read(model: &mut Model, found: Option<(u64, Span)>) {
     let Some((number, span)) = found else {
         return;
@@ -225,7 +225,7 @@ fn read(model: &mut Model, found: Option<(u64, Span)>) {
     }
 }
 
-/// The mouse over the panel; whether that was for the streams to know.
+/// Handles the mouse over the panel. Returns whether the event was used.
 pub(crate) fn on_mouse(model: &mut Model, place: Rect, mouse: &MouseEvent) -> bool {
     let Some((_, view)) = streams_on_screen(model) else {
         return false;
@@ -264,14 +264,14 @@ fn click(model: &mut Model, view: &StreamsView, x: u16, y: u16) {
     read(model, found);
 }
 
-/// Work before waiting, then what has more of the time.
+/// Orders spans by work before waiting, then by their share of the time.
 fn weight(span: &Span, from: Duration, until: Duration) -> (bool, Duration) {
     let part = span.end.min(until).saturating_sub(span.start.max(from));
     (span.kind != SpanKind::Wait && !part.is_zero(), part)
 }
 
-/// Exports spans to a file for trace viewers: those in view if the panel is frozen, else all
-/// that are remembered.
+/// Exports spans to a file for trace viewers: the visible ones if the picture is frozen, else all
+/// recorded ones.
 pub(crate) fn export(model: &mut Model) -> Vec<Effect> {
     let (from, until) = match model.streams.frozen {
         Some(end) => (end.saturating_sub(model.streams.length()), end),
@@ -306,7 +306,7 @@ pub(crate) fn export(model: &mut Model) -> Vec<Effect> {
     }]
 }
 
-/// The place `step` on among so many.
+/// Returns the place `step` further among `count` places.
 pub(super) fn moved(at: usize, step: isize, count: usize) -> usize {
     at.saturating_add_signed(step).min(count.saturating_sub(1))
 }

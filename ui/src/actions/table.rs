@@ -1,11 +1,11 @@
-//! Every command with what it does on the screen and as a line.
+//! All commands with their actions on the screen and as a line.
 //!
-//! The compiler holds that each binding of [`BINDINGS`] and each form of [`LINES`] has its
-//! function, and that no command is here twice.
+//! The compiler checks that each binding of [`BINDINGS`] and each form of [`LINES`] has a function,
+//! and that no command is listed twice.
 
 #![allow(
     clippy::unit_arg,
-    reason = "a row stays one line: what returns nothing converts into no effect"
+    reason = "keeps a row on one line: `()` converts to no effect"
 )]
 
 use divisi_session::Command;
@@ -18,13 +18,12 @@ use crate::commands::{BINDINGS, CommandInfo, LINES};
 use crate::layout::Panel;
 use crate::model::Model;
 
-/// The function that carries out a command of the screen.
+/// The function of a screen command.
 pub(super) type ScreenFn = fn(&mut Model) -> FollowUp;
-/// The function that carries out a command given as a line.
+/// The function of a line command.
 pub(super) type LineFn = fn(&mut LineFront<'_>, LineWords<'_>) -> Result<Vec<String>, LineError>;
 
-/// A command with what it does; either may be missing, as its keys or its form as a line
-/// are.
+/// A command with its actions. Either may be missing, like its keys or its line form.
 struct Action {
     command: &'static CommandInfo,
     screen: Option<ScreenFn>,
@@ -169,12 +168,12 @@ static ACTIONS: &[Action] = &[
     line_only(&c::RESUME, |f, w| lines::plain(f, w, Command::ResumeSearch)),
 ];
 
-/// Returns what the command does on the screen.
+/// Returns the command's action on the screen.
 pub(super) fn screen(command: &CommandInfo) -> Option<ScreenFn> {
     action(command)?.screen
 }
 
-/// Returns what the command does as a line.
+/// Returns the command's action as a line.
 pub(super) fn line(command: &CommandInfo) -> Option<LineFn> {
     action(command)?.line
 }
@@ -220,7 +219,7 @@ const fn none_twice() -> bool {
     true
 }
 
-/// Finds the action of a command at a place of the table or after it.
+/// Finds the action of a command at or after a place in the table.
 const fn place(command: &CommandInfo, from: usize) -> Option<usize> {
     let mut at = from;
     while at < ACTIONS.len() {

@@ -20,6 +20,7 @@ pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
 
 /// The ensemble to serve, and the devices to serve it on.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Ensemble and devices")]
 pub(crate) struct ServingTarget {
     /// Ensemble folder or manifest, .onnx file, Triton repository, or a built-in ensemble: digits,
     /// digits-onnx, digits-cascade, snippets, drawings, imn1, imn4, imn12, fos14, cif36
@@ -69,6 +70,7 @@ impl ServingTarget {
 
 /// Further models after the first, and the traffic share of each.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Several models")]
 pub(crate) struct MoreModels {
     /// Further ensembles and .onnx files to serve (not with a repository)
     #[arg(value_name = "MORE")]
@@ -127,6 +129,7 @@ pub(crate) fn parse_precision() -> impl TypedValueParser<Value = MemberPrecision
 
 /// The options of a file of samples.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Samples")]
 pub(crate) struct SampleFiles {
     /// Labels or other targets, if not in the samples' file: .npy, .npz, .json, or .csv with a
     /// column `label`

@@ -10,6 +10,7 @@ use super::times::parse_seconds;
 
 /// The limits for network clients, each with a default.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Limits")]
 pub(super) struct BoundOptions {
     /// Largest request body or gRPC message, such as 1GiB (default: 257MiB)
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]

@@ -15,6 +15,7 @@ enum LineFormat {
 
 /// The access log and the traces of requests.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Access log and traces")]
 pub(super) struct CallOptions {
     /// Append a line per request to FILE, or print it (`-`)
     #[arg(long, value_name = "FILE")]

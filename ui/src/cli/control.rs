@@ -21,6 +21,7 @@ enum ControlMode {
 
 /// The options for loading the models of a repository.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Model repository")]
 pub(crate) struct ControlArgs {
     /// When to load the models of a repository (default: all at the start, others on request)
     #[arg(long, value_name = "MODE")]

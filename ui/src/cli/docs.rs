@@ -111,45 +111,148 @@ fn renewed(text: &str, program: &Command) -> Result<String> {
     Ok(renewed + left)
 }
 
-/// Returns the program's commands, a section each.
+/// The program's commands, a section each, then the options that several take.
 fn commands(program: &Command) -> String {
+    let shared = SharedOptions::of(program);
     let mut text = String::new();
-    describe(&mut text, program, "##");
+    describe(&mut text, program, "##", &shared);
+    text += &shared.text();
     text
 }
 
-/// Describes a command, then its subcommands.
-fn describe(text: &mut String, command: &Command, level: &str) {
+/// The options that several commands take, by their headings.
+struct SharedOptions<'a> {
+    groups: Vec<OptionGroup<'a>>,
+}
+
+/// The options under a heading, of all commands that have it.
+struct OptionGroup<'a> {
+    heading: &'a str,
+    arguments: Vec<&'a Arg>,
+    commands: usize,
+}
+
+impl<'a> SharedOptions<'a> {
+    fn of(program: &'a Command) -> Self {
+        let mut groups: Vec<OptionGroup<'a>> = Vec::new();
+        let all = program.get_subcommands().flat_map(with_those_below);
+        for command in std::iter::once(program).chain(all) {
+            let mut headings: Vec<&str> = Vec::new();
+            for arg in command.get_arguments().filter(|arg| is_told(arg, command)) {
+                let Some(heading) = arg.get_help_heading() else {
+                    continue;
+                };
+                let place = groups.iter().position(|group| group.heading == heading);
+                let place = place.unwrap_or_else(|| {
+                    groups.push(OptionGroup {
+                        heading,
+                        arguments: Vec::new(),
+                        commands: 0,
+                    });
+                    groups.len() - 1
+                });
+                let group = &mut groups[place];
+                if !headings.contains(&heading) {
+                    headings.push(heading);
+                    group.commands += 1;
+                }
+                if !group
+                    .arguments
+                    .iter()
+                    .any(|known| signature(known) == signature(arg))
+                {
+                    group.arguments.push(arg);
+                }
+            }
+        }
+        groups.retain(|group| group.commands > 1);
+        SharedOptions { groups }
+    }
+
+    fn holds(&self, arg: &Arg) -> bool {
+        arg.get_help_heading()
+            .is_some_and(|heading| self.has(heading))
+    }
+
+    fn has(&self, heading: &str) -> bool {
+        self.groups.iter().any(|group| group.heading == heading)
+    }
+
+    /// Returns links to the groups of a command.
+    fn links(&self, arguments: &[&Arg]) -> String {
+        let groups = self.groups.iter().filter(|group| {
+            let headings = arguments.iter().filter_map(|arg| arg.get_help_heading());
+            headings.into_iter().any(|heading| heading == group.heading)
+        });
+        let links = groups.map(|group| {
+            let anchor = group.heading.to_lowercase().replace(' ', "-");
+            format!("[{}](#{anchor})", group.heading)
+        });
+        links.collect::<Vec<_>>().join(", ")
+    }
+
+    fn text(&self) -> String {
+        let groups = self.groups.iter().map(|group| {
+            let rows = group.arguments.iter();
+            let rows = rows.map(|arg| [signature(arg), meaning(arg)]);
+            format!("### {}\n\n{}\n", group.heading, table(["option", ""], rows))
+        });
+        format!("## Shared options\n\n{}", groups.collect::<String>())
+    }
+}
+
+/// Returns a command and its subcommands.
+fn with_those_below(command: &Command) -> Vec<&Command> {
+    let below = command.get_subcommands().flat_map(with_those_below);
+    let all = std::iter::once(command).chain(below);
+    all.filter(|c| !c.is_hide_set() && c.get_name() != "help")
+        .collect()
+}
+
+/// Describes a command, then those below it.
+fn describe(text: &mut String, command: &Command, level: &str, shared: &SharedOptions<'_>) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let _ = writeln!(text, "{level} `{name}`\n");
-    let about = command.get_long_about().or_else(|| command.get_about());
-    for paragraph in about
-        .map(ToString::to_string)
-        .unwrap_or_default()
-        .split("\n\n")
-    {
-        let _ = writeln!(text, "{}\n", plain(paragraph));
-    }
-    let usage = command.clone().render_usage();
-    let _ = writeln!(text, "```text\n{usage}\n```\n");
-    let taken: Vec<&Arg> = command
-        .get_arguments()
-        .filter(|arg| is_told(arg, command))
+    let about = command.get_about().map(ToString::to_string);
+    let _ = writeln!(
+        text,
+        "{}.\n",
+        plain(about.unwrap_or_default().trim_end_matches('.'))
+    );
+    let told = command.get_arguments();
+    let told: Vec<&Arg> = told.filter(|arg| is_told(arg, command)).collect();
+    let own: Vec<&Arg> = told
+        .iter()
+        .copied()
+        .filter(|arg| !shared.holds(arg))
         .collect();
-    if !taken.is_empty() {
-        *text += &table(
-            ["argument", ""],
-            taken.into_iter().map(|arg| [signature(arg), meaning(arg)]),
-        );
+    if !own.is_empty() {
+        let rows = own.into_iter().map(|arg| [signature(arg), meaning(arg)]);
+        *text += &table(["argument", ""], rows);
         text.push('\n');
     }
+    let links = shared.links(&told);
+    if !links.is_empty() {
+        let _ = writeln!(text, "Also: {links}.\n");
+    }
     if let Some(example) = command.get_after_help() {
-        let _ = writeln!(text, "```text\n{example}\n```\n");
+        let _ = writeln!(
+            text,
+            "```text\n{}\n```\n",
+            without_title(&example.to_string())
+        );
     }
     let below = command
         .get_subcommands()
         .filter(|c| !c.is_hide_set() && c.get_name() != "help");
-    below.for_each(|command| describe(text, command, &format!("{level}#")));
+    below.for_each(|command| describe(text, command, &format!("{level}#"), shared));
+}
+
+/// Returns examples without the line above them.
+fn without_title(example: &str) -> String {
+    let lines = example.lines().filter(|line| !line.starts_with("Example"));
+    let lines = lines.map(|line| line.strip_prefix("  ").unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns whether an argument is described: all but help and the global options.

@@ -10,6 +10,7 @@ use crate::config::time;
 
 /// The required accuracy, latency and cost of answers.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Goals")]
 pub(super) struct GoalArgs {
     /// Required accuracy, in percent of the labelled rows, such as 98.5
     #[arg(long, value_name = "PERCENT", value_parser = parse_accuracy)]
@@ -27,6 +28,7 @@ pub(super) struct GoalArgs {
 
 /// The required accuracy and cost of a job's rows. Jobs have no latency goal.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Goals")]
 pub(super) struct JobGoalArgs {
     /// Required accuracy, in percent of the labelled rows, such as 98.5
     #[arg(long, value_name = "PERCENT", value_parser = parse_accuracy)]
@@ -129,6 +131,7 @@ impl GoalArgs {
 
 /// The goals of the built-in load's queries.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Load")]
 pub(crate) struct LoadGoals {
     /// Goals the built-in load rotates through, with --task: 98.5%/20ms,95%,5ms (default: none)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_goals, requires = "task")]

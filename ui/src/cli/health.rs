@@ -1,30 +1,47 @@
 //! `divisi health`: whether a server is ready, as an exit code for probes of containers.
 
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use divisi_door::client::{ClientOptions, HttpClient, ServerAddress};
 
 use super::output::print;
+use super::times::parse_seconds;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct HealthArgs {
     /// HTTP address of the server
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
     http: ServerAddress,
+    /// Wait up to this time for the server to be ready, such as 30s
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    wait: Option<Duration>,
     /// Trust only certificates signed by those in this PEM file
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
 }
 
+/// Time between two looks at a server that is waited for.
+const PAUSE: Duration = Duration::from_millis(100);
+
 pub(crate) fn run(args: &HealthArgs) -> Result<()> {
+    let until = args.wait.map(|wait| Instant::now() + wait);
+    loop {
+        match is_ready(args) {
+            Ok(true) => return print(&format!("{} is ready", args.http)),
+            _ if until.is_some_and(|until| Instant::now() < until) => thread::sleep(PAUSE),
+            Ok(false) => bail!("{} is not ready: a model is not loaded", args.http),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_ready(args: &HealthArgs) -> Result<bool> {
     let options = ClientOptions {
         trusted: args.trust.clone(),
         ..ClientOptions::default()
     };
-    let mut server = HttpClient::connect(&args.http, &options)?;
-    match server.is_ready()? {
-        true => print(&format!("{} is ready", args.http)),
-        false => bail!("{} is not ready: a model is not loaded", args.http),
-    }
+    Ok(HttpClient::connect(&args.http, &options)?.is_ready()?)
 }

@@ -50,6 +50,7 @@ impl FromStr for ListenAddress {
 
 /// Access control and encryption for clients.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Security")]
 struct DoorOptions {
     /// Require clients to send a key of this file
     #[arg(long, value_name = "FILE")]
@@ -100,6 +101,7 @@ impl DoorOptions {
 
 /// The addresses of a server, which listens by default.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Addresses")]
 pub(crate) struct ServerAddresses {
     /// HTTP address of the Open Inference Protocol, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
@@ -116,6 +118,7 @@ pub(crate) struct ServerAddresses {
 
 /// The addresses of a console, which listens only on request.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Addresses")]
 pub(crate) struct ConsoleAddresses {
     /// Serve the Open Inference Protocol over HTTP at this address, such as 127.0.0.1:8000
     #[arg(long, value_name = "ADDRESS")]

@@ -6,6 +6,7 @@ use divisi_server::TaskStore;
 
 /// The location of the store of registered tasks.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Tasks")]
 pub(crate) struct StoreArgs {
     /// File of registered tasks (default: the user's)
     #[arg(long, value_name = "FILE")]

@@ -11,6 +11,7 @@ use super::store::StoreArgs;
 
 /// Tasks to serve instead of an ensemble.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Tasks")]
 pub(crate) struct TaskArgs {
     /// Serve this registered task instead of an ensemble; repeatable
     #[arg(long, value_name = "TASK", conflicts_with_all = ["ensemble", "shape", "precision"])]

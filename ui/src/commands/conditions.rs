@@ -1,37 +1,37 @@
-//! When commands can be done, and why not.
+//! The conditions under which commands can run, and the reasons why they cannot.
 
 use divisi_runtime::device::MemberIndex;
 use divisi_session::{DeviceView, ProbationState, SearchState, Snapshot};
 use thiserror::Error;
 
-/// The state that decides whether a command can be done, whatever its subject.
+/// The state that decides whether a command can run, regardless of its subject.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownState<'a> {
     /// The session's snapshot.
     pub snapshot: &'a Snapshot,
-    /// No command may change anything.
+    /// Whether all changing commands are refused.
     pub read_only: bool,
 }
 
-/// Why a command cannot be done now.
+/// The reason why a command cannot run now.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NotNow {
-    /// The console may only look; holds what it may not do.
+    /// The console is read-only; holds the refused action.
     #[error("read-only: cannot {0}")]
     ReadOnly(&'static str),
-    /// A recording cannot be changed; holds what cannot be done.
+    /// A recording cannot be changed; holds the refused action.
     #[error("this is a recording: cannot {0}")]
     Recorded(&'static str),
-    /// Somebody else has taken editing.
-    #[error("{editor} edits: cannot {title} until they let go")]
+    /// Another console has the right to edit.
+    #[error("cannot {title} while {editor} is editing")]
     EditedBy {
-        /// Who has it.
+        /// The editor's name.
         editor: String,
-        /// The command that cannot be done.
+        /// The refused action.
         title: &'static str,
     },
-    /// Nobody else is there, so editing need not be taken.
-    #[error("nobody else can change anything here")]
+    /// This console is alone, so it need not take the right to edit.
+    #[error("this console is the only editor")]
     NobodyElse,
     /// There is no earlier setup.
     #[error("nothing to undo")]
@@ -43,53 +43,53 @@ pub enum NotNow {
     #[error("no search is running")]
     NoSearch,
     /// No search has found a matrix.
-    #[error("no search has found a matrix yet")]
+    #[error("no matrix found by a search yet")]
     NothingFound,
-    /// No worker is interfered with.
-    #[error("nothing is proposed: no worker is so much slower than its profile")]
+    /// The session proposes no change.
+    #[error("no proposed change: no worker is much slower than its profile")]
     NothingProposed,
-    /// The member is the last that votes.
-    #[error("the last member that votes stays: an ensemble needs one")]
+    /// The member is the last one with a vote.
+    #[error("the last voting member stays: an ensemble needs one")]
     LastVoter,
     /// Members of a pipeline do not vote.
-    #[error("the steps of a pipeline say how answers are combined: nobody votes")]
+    #[error("pipelines have no votes: their steps combine the answers")]
     NoVotes,
-    /// The models that are served are fixed.
-    #[error("the models are those that the server was started with")]
+    /// The served models are fixed.
+    #[error("the models are fixed at the start of the server")]
     ModelsFixed,
     /// No tasks are served.
-    #[error("no tasks are served here: `divisi --task TASK` serves what was registered")]
+    #[error("no tasks are served: start `divisi --task TASK`")]
     NoTasks,
-    /// Nobody can listen to clients.
-    #[error("there is no door to the network here")]
+    /// The session cannot listen to clients.
+    #[error("this session cannot listen to clients")]
     NoDoor,
-    /// Nothing has to prove itself.
-    #[error("nothing is on probation")]
+    /// No probation is running.
+    #[error("no probation is running")]
     NoProbation,
     /// The device is real; holds its name.
     #[error("{0} is part of this machine; only simulated devices can")]
     NotSimulated(String),
-    /// The device is lost and cannot be lost again; holds its name.
-    #[error("{0} is lost already")]
+    /// The device is already lost; holds its name.
+    #[error("{0} is already lost")]
     LostAlready(String),
     /// The device is lost; holds its name.
     #[error("{0} is lost")]
     DeviceLost(String),
-    /// The device is there; holds its name.
+    /// The device is not lost; holds its name.
     #[error("{0} is not lost")]
     DeviceNotLost(String),
 }
 
-/// Returns `why` where it is not so.
+/// Returns the error `why` unless `so` holds.
 fn unless(so: bool, why: NotNow) -> Result<(), NotNow> {
     if so { Ok(()) } else { Err(why) }
 }
 
 impl ShownState<'_> {
-    /// Whether this console may change what the engine does.
+    /// Checks that this console may change the engine.
     ///
     /// # Errors
-    /// Why it may not `title`.
+    /// The reason why it may not `title`.
     pub(super) fn check_rights(&self, title: &'static str) -> Result<(), NotNow> {
         unless(!self.read_only, NotNow::ReadOnly(title))?;
         let recorded = self.snapshot.playback.is_some();
@@ -103,7 +103,7 @@ impl ShownState<'_> {
         }
     }
 
-    /// Who may change things in our place.
+    /// Returns the other console with the right to edit.
     fn other_editor(&self) -> Option<&str> {
         let audience = &self.snapshot.audience;
         let editor = audience.editor.as_deref();
@@ -146,27 +146,27 @@ pub(super) fn is_on_probation(state: &ShownState<'_>) -> Result<(), NotNow> {
     unless(watched, NotNow::NoProbation)
 }
 
-/// Members are combined by a rule.
+/// Checks that members are combined by a rule.
 pub(super) fn has_rule(state: &ShownState<'_>) -> Result<(), NotNow> {
     unless(!state.snapshot.pipeline, NotNow::NoVotes)
 }
 
-/// Models can be loaded and unloaded.
+/// Checks that models can be loaded and unloaded.
 pub(super) fn can_load(state: &ShownState<'_>) -> Result<(), NotNow> {
     unless(state.snapshot.can_load, NotNow::ModelsFixed)
 }
 
-/// Tasks are served.
+/// Checks that tasks are served.
 pub(super) fn has_tasks(state: &ShownState<'_>) -> Result<(), NotNow> {
     unless(state.snapshot.scaling.is_some(), NotNow::NoTasks)
 }
 
-/// There is a door to the network.
+/// Checks that the session can listen to clients.
 pub(super) fn has_door(state: &ShownState<'_>) -> Result<(), NotNow> {
     unless(state.snapshot.door.is_some(), NotNow::NoDoor)
 }
 
-/// Somebody else is left to vote without the member.
+/// Checks that another member votes besides this one.
 pub(super) fn another_votes(shown: &Snapshot, member: MemberIndex) -> Result<(), NotNow> {
     let voting = &shown.combination.voting;
     let votes = voting.get(member.get()).copied().unwrap_or(false);
@@ -192,7 +192,7 @@ pub(super) fn can_come_back(device: &DeviceView) -> Result<(), NotNow> {
     Err(NotNow::DeviceNotLost(device.name.clone()))
 }
 
-/// An operator may let it disappear or grow slow.
+/// Checks that the device's loss or slowness can be simulated.
 fn has_faults(device: &DeviceView) -> Result<(), NotNow> {
     unless(
         device.faults_on_demand,

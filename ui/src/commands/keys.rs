@@ -1,5 +1,5 @@
-//! Keys: as the table writes them, as files write them, as the screen shows them; and which keys
-//! do what, by the table or the user's file.
+//! Keys in the notations of the table, of files and of the screen, and the bindings of the table or
+//! the user's file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{BINDINGS, Binding, KeyContext, QUIT, SUSPEND, Scope};
 
-/// A key with what is held down beside it.
+/// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub(super) code: KeyCode,
@@ -37,7 +37,7 @@ pub(super) const fn of(code: KeyCode) -> Key {
     }
 }
 
-/// Names of keys that are no signs, as files write them.
+/// Names of keys without a character, in the notation of files.
 const NAMES: [(&str, KeyCode); 16] = [
     ("space", KeyCode::Char(' ')),
     ("enter", KeyCode::Enter),
@@ -57,12 +57,12 @@ const NAMES: [(&str, KeyCode); 16] = [
     ("right", KeyCode::Right),
 ];
 
-/// The names that a key may have, for errors.
-pub const EXPECTED: &str = "a sign, space, enter, esc, tab, shift-tab, backspace, delete, insert, \
+/// The permitted names of a key, for errors.
+pub const EXPECTED: &str = "a character, space, enter, esc, tab, shift-tab, backspace, delete, insert, \
      home, end, page-up, page-down, up, down, left, right or f1 to f12, with ctrl- or alt- before it";
 
 impl Key {
-    /// The key of an event.
+    /// Returns the key of an event.
     pub fn of(event: &KeyEvent) -> Self {
         Key {
             code: event.code,
@@ -71,7 +71,7 @@ impl Key {
         }
     }
 
-    /// The event that pressing it is.
+    /// Returns the event of pressing the key.
     pub fn event(self) -> KeyEvent {
         let mut held = KeyModifiers::NONE;
         held.set(KeyModifiers::CONTROL, self.control);
@@ -79,7 +79,7 @@ impl Key {
         KeyEvent::new(self.code, held)
     }
 
-    /// As a footer or the help writes it.
+    /// Returns the notation of the footer and the help.
     pub fn label(self) -> String {
         let name = match self.code {
             KeyCode::Char(' ') => "space".to_owned(),
@@ -98,7 +98,7 @@ impl Key {
 }
 
 impl fmt::Display for Key {
-    /// As files write it: `ctrl-r`, `page-up`, `+`.
+    /// Writes the notation of files: `ctrl-r`, `page-up`, `+`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = if self.control { "ctrl-" } else { "" };
         let alt = if self.alt { "alt-" } else { "" };
@@ -121,7 +121,7 @@ impl FromStr for Key {
         let (alt, rest) = held(rest, &["alt-", "Alt-", "A-"]);
         let wrong = || format!("expected {EXPECTED}, found `{text}`");
         let code = code(rest).ok_or_else(wrong)?;
-        // Terminals send these as something else, or not at all.
+        // Terminals send these as other keys, or not at all.
         match code {
             KeyCode::Char('i') if control => Err("ctrl-i is tab in a terminal".into()),
             KeyCode::Char('m') if control => Err("ctrl-m is enter in a terminal".into()),
@@ -133,7 +133,7 @@ impl FromStr for Key {
     }
 }
 
-/// Whether one of `names` begins the text, and what is left.
+/// Returns whether one of `names` begins the text, and the remaining text.
 fn held<'a>(text: &'a str, names: &[&str]) -> (bool, &'a str) {
     let rest = names.iter().find_map(|name| text.strip_prefix(name));
     match rest {
@@ -161,10 +161,10 @@ fn code(name: &str) -> Option<KeyCode> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap(Arc<Vec<Vec<Key>>>);
 
-/// A key that would do two things at once, or what it must not.
+/// A key with two meanings at once, or with a forbidden meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clash {
-    /// Place in the table of the binding that has to give way.
+    /// The place in the table of the binding that has to change.
     pub binding: usize,
     /// The key.
     pub key: Key,
@@ -183,20 +183,20 @@ static DEFAULT: LazyLock<Keymap> = LazyLock::new(|| {
 });
 
 impl Default for Keymap {
-    /// As the table has them.
+    /// Returns the keys of the table.
     fn default() -> Self {
         DEFAULT.clone()
     }
 }
 
 impl Keymap {
-    /// Returns the keys of a binding, the one to show first.
+    /// Returns the keys of a binding, the preferred one first.
     pub fn of(&self, binding: &Binding) -> &[Key] {
         let at = BINDINGS.iter().position(|b| std::ptr::eq(b, binding));
         at.and_then(|at| self.0.get(at)).map_or(&[], Vec::as_slice)
     }
 
-    /// The same with other keys for the binding at a place of the table.
+    /// Returns the map with other keys for the binding at a place of the table.
     #[must_use]
     pub fn with(mut self, binding: usize, keys: Vec<Key>) -> Self {
         if let Some(place) = Arc::make_mut(&mut self.0).get_mut(binding) {
@@ -205,8 +205,7 @@ impl Keymap {
         self
     }
 
-    /// Finds the binding of a key, if there is one just now. What a panel does with a key
-    /// goes before what it does elsewhere.
+    /// Finds the active binding of a key, if there is one. A panel's binding takes precedence.
     pub fn find(&self, event: &KeyEvent, now: KeyContext) -> Option<&'static Binding> {
         let pressed = Key::of(event);
         let has = |(b, keys): &(&'static Binding, &Vec<Key>)| {
@@ -217,11 +216,10 @@ impl Keymap {
         found.min_by_key(|b| !matches!(b.scope, Scope::In(_)))
     }
 
-    /// Checks that no key is given twice where both could be meant, and none that has
-    /// another meaning whatever is configured.
+    /// Checks that no key has two meanings in the same context, and none has a forbidden meaning.
     ///
     /// # Errors
-    /// The first such key, and which two commands want it.
+    /// The first such key with the two commands.
     pub fn check(&self) -> Result<(), Clash> {
         for (binding, keys) in self.0.iter().enumerate() {
             for key in keys {
@@ -242,7 +240,7 @@ impl Keymap {
         let binding = BINDINGS.get(at)?;
         let fixed = |c, command| key == control(c) && binding.command != command;
         if fixed('c', &QUIT) || fixed('z', &SUSPEND) {
-            return Some("always leaves or suspends".into());
+            return Some("always quits or suspends".into());
         }
         if binding.scope == Scope::Edit && matches!(key.code, KeyCode::Char('0'..='9')) {
             return Some("types a batch size while editing".into());
@@ -259,7 +257,8 @@ impl Keymap {
     }
 }
 
-/// Both may be meant at once. A panel's key hides the same key elsewhere, by intent.
+/// Returns whether both scopes can be active at once. A panel's key may hide the same key
+/// elsewhere.
 fn overlap(one: Scope, other: Scope) -> bool {
     one == other || one == Scope::Always || other == Scope::Always
 }

@@ -22,22 +22,22 @@ pub use keys::{Clash, EXPECTED as KEY_NAMES, Key, Keymap};
 pub use lines::LINES;
 pub use table::*;
 
-/// A command: what its keys, its line and its other forms share.
+/// A command: the facts shared by its keys, its line and its other forms.
 #[derive(Debug)]
 pub struct CommandInfo {
-    /// The written name in key maps, the palette and linear mode: `apply-best`.
+    /// The name in key maps, the palette and linear mode: `apply-best`.
     pub name: &'static str,
-    /// Changes what the engine does: refused when read-only.
+    /// Whether it changes the engine; such commands are refused when read-only.
     pub changes: bool,
-    /// Whether the state allows it, whatever it is done to.
+    /// The condition for running it, regardless of its subject.
     when: fn(&ShownState<'_>) -> Result<(), NotNow>,
     subject: Subject,
 }
 
-/// The subject of a command, and the check that the command can be done to it.
+/// The subject of a command, with a check.
 #[derive(Debug)]
 enum Subject {
-    /// Nothing that has a place in the matrix.
+    /// No subject in the matrix.
     Whole,
     /// A member, by its column.
     Member(fn(&Snapshot, MemberIndex) -> Result<(), NotNow>),
@@ -76,10 +76,10 @@ impl CommandInfo {
         CommandInfo { subject, ..self }
     }
 
-    /// Whether the state allows it, whatever it is done to.
+    /// Checks that the command can run, regardless of its subject.
     ///
     /// # Errors
-    /// Why it does not, naming what cannot be done by `title`.
+    /// The reason why it cannot `title`.
     pub fn check(&self, title: &'static str, state: &ShownState<'_>) -> Result<(), NotNow> {
         if self.changes {
             state.check_rights(title)?;
@@ -87,10 +87,10 @@ impl CommandInfo {
         (self.when)(state)
     }
 
-    /// Whether it can be done to what is at a place of the matrix.
+    /// Checks that the command can run on the subject at a place of the matrix.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub fn check_at(&self, shown: &Snapshot, at: Cell) -> Result<(), NotNow> {
         match (&self.subject, shown.device(at.device)) {
             (Subject::Member(check), _) => check(shown, at.member),
@@ -108,12 +108,12 @@ impl PartialEq for CommandInfo {
 
 impl Eq for CommandInfo {}
 
-/// Where a command can be reached by its keys.
+/// The context in which a command's keys work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Everywhere.
     Always,
-    /// While nothing is being edited.
+    /// Outside of editing.
     Main,
     /// While this panel has the focus.
     In(Panel),
@@ -128,18 +128,18 @@ pub enum Scope {
 /// The state that decides which keys work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyContext {
-    /// The matrix is being edited.
+    /// Whether the matrix is being edited.
     pub editing: bool,
-    /// The panel that has the focus.
+    /// The focused panel.
     pub focus: Panel,
-    /// A recording is played.
+    /// Whether a recording is played.
     pub playing: bool,
-    /// A demonstration is shown.
+    /// Whether a demonstration is shown.
     pub demonstrating: bool,
 }
 
 impl Scope {
-    /// Returns whether its keys mean something now.
+    /// Returns whether its keys work now.
     pub fn is_reachable(self, now: KeyContext) -> bool {
         match self {
             Scope::In(panel) => !now.editing && now.focus == panel,
@@ -159,41 +159,41 @@ impl Scope {
     }
 }
 
-/// The keys of a command in one place, and what it is called there.
+/// The keys of a command in one scope, and its title there.
 #[derive(Debug)]
 pub struct Binding {
     /// The command.
     pub command: &'static CommandInfo,
-    /// Where its keys work.
+    /// The scope of its keys.
     pub scope: Scope,
-    /// Its keys, the one to show first.
+    /// Its keys, the preferred one first.
     pub keys: &'static [Key],
-    /// One word for the footer; empty: not shown there.
+    /// The word in the footer, or empty if it is not shown there.
     pub footer: &'static str,
-    /// Its name in the palette and the help.
+    /// The name in the palette and the help.
     pub title: &'static str,
-    /// A sentence about what it does.
+    /// A sentence about its action.
     pub help: &'static str,
 }
 
 impl Binding {
-    /// The written name of its command.
+    /// Returns the written name of its command.
     pub fn name(&self) -> &'static str {
         self.command.name
     }
 
-    /// All its keys, as the help writes them.
+    /// Returns all its keys in the notation of the help.
     pub fn key_labels(&self, keys: &Keymap) -> String {
         let labels: Vec<String> = keys.of(self).iter().map(|k| k.label()).collect();
         labels.join(" ")
     }
 
-    /// The key to show first; empty where it has none.
+    /// Returns its preferred key, or an empty text if it has none.
     pub fn key_label(&self, keys: &Keymap) -> String {
         keys.of(self).first().map_or(String::new(), |k| k.label())
     }
 
-    /// Returns whether every word of `query` is somewhere in it.
+    /// Returns whether it contains every word of `query`.
     pub fn matches(&self, query: &str, keys: &Keymap) -> bool {
         let (name, keys) = (self.name(), self.key_labels(keys));
         let text = format!("{} {name} {} {keys}", self.title, self.help).to_lowercase();
@@ -203,31 +203,31 @@ impl Binding {
             .all(|word| text.contains(word))
     }
 
-    /// Whether the state allows it, whatever it is done to.
+    /// Checks that the command can run, regardless of its subject.
     ///
     /// # Errors
-    /// Why it does not, naming the command as it is called here.
+    /// The reason why it cannot, with the title of this binding.
     pub fn check(&self, state: &ShownState<'_>) -> Result<(), NotNow> {
         self.command.check(self.title, state)
     }
 }
 
-/// The form of a command as a line.
+/// The line form of a command.
 #[derive(Debug)]
 pub struct LineForm {
     /// The command.
     pub command: &'static CommandInfo,
-    /// The words that come after the name.
+    /// The words after the name.
     pub takes: &'static str,
     /// Other names of the command.
     pub also: &'static [&'static str],
-    /// A sentence about what it does.
+    /// A sentence about its action.
     pub help: &'static str,
 }
 
 impl LineForm {
-    /// Finds the form that the first words of a line name, and how many words that takes;
-    /// of several the longest.
+    /// Finds the form named by the first words of a line, and the number of these words. The
+    /// longest name wins.
     pub fn named(words: &[&str]) -> Option<(&'static Self, usize)> {
         let forms = LINES.iter().flat_map(|form| {
             let names = [form.command.name].into_iter();
@@ -243,7 +243,7 @@ impl LineForm {
     }
 }
 
-/// Finds the keys of the command called `name` outside of editing, or else in it.
+/// Finds the binding of the command called `name`, for editing or for the other contexts.
 pub fn named(name: &str, editing: bool) -> Option<&'static Binding> {
     let right = |b: &&Binding| b.name() == name && (b.scope == Scope::Edit) == editing;
     BINDINGS.iter().find(right)

@@ -10,30 +10,30 @@ use super::source::{ConfigError, ConfigSource, unknown};
 use super::values::{ConfigValue, ExpectedValue};
 use crate::layout::PanelLayout;
 
-/// The characters that the console draws with.
+/// The characters that the console draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Glyphs {
-    /// Unicode where the locale is UTF-8.
+    /// Unicode if the locale is UTF-8.
     #[default]
     Auto,
     /// Unicode.
     Unicode,
-    /// ASCII alone.
+    /// ASCII only.
     Ascii,
 }
 
-/// The engine's behaviour when the terminal goes away.
+/// The engine's behaviour when the terminal closes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HangUp {
-    /// It answers the requests under way and ends.
+    /// Answer the requests in progress and stop.
     Stop,
-    /// It keeps serving; `divisi attach` joins it.
+    /// Keep serving; `divisi attach` reopens the console.
     #[default]
     Background,
 }
 
 impl HangUp {
-    /// Returns the behaviour as the screen shows it.
+    /// Returns the text for the screen.
     pub fn hint(self) -> &'static str {
         match self {
             HangUp::Stop => "if this terminal closes: stops serving",
@@ -42,7 +42,7 @@ impl HangUp {
     }
 }
 
-/// The format of reports if the command line names none.
+/// The default format of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportFormat {
     #[default]
@@ -59,21 +59,21 @@ pub struct Config {
     pub theme: String,
     /// The characters to draw with.
     pub glyphs: Glyphs,
-    /// Whether the console takes the mouse.
+    /// Whether the console uses the mouse.
     pub mouse: bool,
-    /// The most frames a second.
+    /// The maximum number of frames per second.
     pub frames: u32,
-    /// The name of the first layout; empty for the first one of the list.
+    /// The name of the initial layout, or empty for the first one.
     pub layout: String,
-    /// The behaviour when the terminal goes away.
+    /// The behaviour when the terminal closes.
     pub hang_up: HangUp,
     /// The format of reports.
     pub format: ReportFormat,
     /// The time between summaries in linear mode.
     pub every: Duration,
-    /// Whether every setup is applied on probation, after its terms were asked for.
+    /// Whether every setup is applied on probation, after asking for its terms.
     pub on_probation: bool,
-    /// The terms of a probation if no others are typed.
+    /// The default terms of a probation.
     pub terms: Terms,
     /// The user's own layouts (`[[layouts]]`).
     pub layouts: Vec<PanelLayout>,
@@ -105,7 +105,7 @@ impl Default for Config {
 /// One option.
 #[derive(Debug)]
 pub(crate) struct ConfigField {
-    /// The table that it belongs to.
+    /// The table of the option.
     pub section: &'static str,
     pub key: &'static str,
     pub help: &'static str,
@@ -142,7 +142,7 @@ fn flag(value: &ConfigValue) -> bool {
     *value == ConfigValue::Flag(true)
 }
 
-/// Reads a limit, where 0 stands for none.
+/// Returns a limit; 0 means none.
 fn limit(value: &ConfigValue) -> Option<f64> {
     Some(number(value)).filter(|n| *n > 0.0)
 }
@@ -150,19 +150,19 @@ fn limit(value: &ConfigValue) -> Option<f64> {
 /// Every option, in the order of the default file.
 #[rustfmt::skip]
 pub(crate) static FIELDS: &[ConfigField] = &[
-    ConfigField { section: "console", key: "theme", help: "How things look. auto: light where the terminal says that it is, else dark.", expects: ExpectedValue::Theme, get: |c| ConfigValue::Text(c.theme.clone()), set: |c, v| c.theme = text(v) },
-    ConfigField { section: "console", key: "glyphs", help: "Which signs are drawn. auto: Unicode where the locale is UTF-8.", expects: ExpectedValue::Words(&["auto", "unicode", "ascii"]), get: |c| ConfigValue::Text(glyphs_name(c.glyphs).into()), set: |c, v| c.glyphs = glyphs(&text(v)) },
-    ConfigField { section: "console", key: "mouse", help: "Take the mouse; without it text can be selected (the key m changes it).", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
-    ConfigField { section: "console", key: "frames", help: "Frames a second at most.", expects: ExpectedValue::Whole(1, 60), get: |c| ConfigValue::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
-    ConfigField { section: "console", key: "layout", help: "The layout at the start; empty for the first.", expects: ExpectedValue::Text("the name of a layout"), get: |c| ConfigValue::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
-    ConfigField { section: "console", key: "hang_up", help: "What the engine does when its terminal closes (a closed window, a lost connection). background: it keeps serving; `divisi attach` opens the console on it again and `divisi stop` ends it. stop: it answers the requests under way and ends.", expects: ExpectedValue::Words(&["background", "stop"]), get: |c| ConfigValue::Text(hang_up_name(c.hang_up).into()), set: |c, v| c.hang_up = hang_up(&text(v)) },
-    ConfigField { section: "reports", key: "format", help: "How `divisi report` writes where --format is not given.", expects: ExpectedValue::Words(&["text", "json"]), get: |c| ConfigValue::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
-    ConfigField { section: "linear", key: "every", help: "Between summaries in linear mode, where something changed.", expects: ExpectedValue::Time(0.1, 3600.0), get: |c| ConfigValue::Time(c.every), set: |c, v| c.every = time(&v) },
-    ConfigField { section: "probation", key: "on", help: "Whether y in a comparison asks for the terms of a probation first, as g does.", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
-    ConfigField { section: "probation", key: "lasts", help: "How long what was applied has to prove itself.", expects: ExpectedValue::Time(1.0, 86_400.0), get: |c| ConfigValue::Time(c.terms.lasts), set: |c, v| c.terms.lasts = time(&v) },
-    ConfigField { section: "probation", key: "p99", help: "It goes back where p99 gets more than so many times what it was; 0: does not matter.", expects: ExpectedValue::Number(0.0, 1000.0), get: |c| ConfigValue::Number(c.terms.p99.unwrap_or(0.0)), set: |c, v| c.terms.p99 = limit(&v) },
-    ConfigField { section: "probation", key: "failures", help: "It goes back where the share of failed requests rises by more than this; 0: does not matter.", expects: ExpectedValue::Number(0.0, 1.0), get: |c| ConfigValue::Number(c.terms.failures.unwrap_or(0.0)), set: |c, v| c.terms.failures = limit(&v) },
-    ConfigField { section: "probation", key: "accuracy", help: "It goes back where accuracy falls by more than this; 0: does not matter.", expects: ExpectedValue::Number(0.0, 1.0), get: |c| ConfigValue::Number(c.terms.accuracy.unwrap_or(0.0)), set: |c, v| c.terms.accuracy = limit(&v) },
+    ConfigField { section: "console", key: "theme", help: "The theme. auto: light if the terminal reports a light background, else dark.", expects: ExpectedValue::Theme, get: |c| ConfigValue::Text(c.theme.clone()), set: |c, v| c.theme = text(v) },
+    ConfigField { section: "console", key: "glyphs", help: "The characters to draw. auto: Unicode if the locale is UTF-8.", expects: ExpectedValue::Words(&["auto", "unicode", "ascii"]), get: |c| ConfigValue::Text(glyphs_name(c.glyphs).into()), set: |c, v| c.glyphs = glyphs(&text(v)) },
+    ConfigField { section: "console", key: "mouse", help: "Use the mouse. false: the terminal can select text (the key m switches).", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
+    ConfigField { section: "console", key: "frames", help: "Maximum frames per second.", expects: ExpectedValue::Whole(1, 60), get: |c| ConfigValue::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
+    ConfigField { section: "console", key: "layout", help: "The initial layout. Empty: the first one.", expects: ExpectedValue::Text("the name of a layout"), get: |c| ConfigValue::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
+    ConfigField { section: "console", key: "hang_up", help: "The engine's behaviour when its terminal closes (a closed window, a lost connection). background: keep serving; `divisi attach` reopens the console and `divisi stop` stops the server. stop: answer the requests in progress and stop.", expects: ExpectedValue::Words(&["background", "stop"]), get: |c| ConfigValue::Text(hang_up_name(c.hang_up).into()), set: |c, v| c.hang_up = hang_up(&text(v)) },
+    ConfigField { section: "reports", key: "format", help: "The format of `divisi report` without --format.", expects: ExpectedValue::Words(&["text", "json"]), get: |c| ConfigValue::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
+    ConfigField { section: "linear", key: "every", help: "Minimum interval between summaries in linear mode.", expects: ExpectedValue::Time(0.1, 3600.0), get: |c| ConfigValue::Time(c.every), set: |c, v| c.every = time(&v) },
+    ConfigField { section: "probation", key: "on", help: "Apply every change on probation: y in a comparison asks for its terms first, like g.", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
+    ConfigField { section: "probation", key: "lasts", help: "The duration of a probation.", expects: ExpectedValue::Time(1.0, 86_400.0), get: |c| ConfigValue::Time(c.terms.lasts), set: |c, v| c.terms.lasts = time(&v) },
+    ConfigField { section: "probation", key: "p99", help: "Roll back if p99 exceeds this multiple of its earlier value. 0 turns the check off.", expects: ExpectedValue::Number(0.0, 1000.0), get: |c| ConfigValue::Number(c.terms.p99.unwrap_or(0.0)), set: |c, v| c.terms.p99 = limit(&v) },
+    ConfigField { section: "probation", key: "failures", help: "Roll back if the share of failed requests rises by more than this. 0 turns the check off.", expects: ExpectedValue::Number(0.0, 1.0), get: |c| ConfigValue::Number(c.terms.failures.unwrap_or(0.0)), set: |c, v| c.terms.failures = limit(&v) },
+    ConfigField { section: "probation", key: "accuracy", help: "Roll back if accuracy falls by more than this. 0 turns the check off.", expects: ExpectedValue::Number(0.0, 1.0), get: |c| ConfigValue::Number(c.terms.accuracy.unwrap_or(0.0)), set: |c, v| c.terms.accuracy = limit(&v) },
 ];
 
 fn glyphs(word: &str) -> Glyphs {
@@ -217,7 +217,7 @@ pub(crate) fn sections() -> Vec<&'static str> {
 }
 
 impl Config {
-    /// Reads `config.toml`; options that it leaves out keep their defaults.
+    /// Reads `config.toml`. Missing options keep their defaults.
     ///
     /// # Errors
     /// The first error in the file, with line, column and key.

@@ -1,5 +1,5 @@
-//! The folder of configuration, the files in it, among them the layouts that the console saves,
-//! and a watch of them while the console runs.
+//! The configuration folder, its files with the saved layouts, and a watch of them while the
+//! console runs.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -28,7 +28,7 @@ const LAYOUTS: &str = "layouts";
 /// The folder of themes.
 pub(crate) const THEMES: &str = "themes";
 
-/// The folder of configuration, which need not exist.
+/// The configuration folder, which need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFolder {
     /// Its path.
@@ -36,7 +36,7 @@ pub struct ConfigFolder {
 }
 
 impl ConfigFolder {
-    /// Returns the folder asked for, else `DIVISI_CONFIG_DIR`, else the user's own.
+    /// Returns the requested folder, else `DIVISI_CONFIG_DIR`, else the user's own.
     pub fn choose(asked: Option<&Path>) -> Option<Self> {
         let named = std::env::var_os("DIVISI_CONFIG_DIR").filter(|d| !d.is_empty());
         let path = match (asked, named) {
@@ -94,7 +94,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     }
 }
 
-/// Reads the layouts in the folder, by name: each, or the first error in its file.
+/// Reads the layouts in the folder, by name, each with the first error in its file.
 pub(crate) fn saved_layouts(
     folder: &ConfigFolder,
 ) -> impl Iterator<Item = Result<PanelLayout, ConfigError>> {
@@ -121,18 +121,18 @@ fn saved_layout(path: &Path) -> Result<PanelLayout, ConfigError> {
     Ok(layout)
 }
 
-/// Why a layout could not be saved.
+/// The reason why a layout could not be saved.
 #[derive(Debug, Error)]
 pub(crate) enum SaveError {
-    /// There is no folder of configuration.
-    #[error("there is no folder of configuration to save it in")]
+    /// There is no configuration folder.
+    #[error("no configuration folder to save it in")]
     NoFolder,
     /// The layout cannot be written as TOML.
     #[error("cannot write {}: {error}", .path.display())]
     Text {
         /// The file.
         path: PathBuf,
-        /// The layout's fault.
+        /// The error in the layout.
         error: toml::ser::Error,
     },
     /// The file cannot be written.
@@ -140,15 +140,15 @@ pub(crate) enum SaveError {
     File {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// Saves a layout, in place of one of the same name, and returns its file.
+/// Saves a layout, replacing one with the same name, and returns its file.
 ///
 /// # Errors
-/// There is no folder of configuration, or the file cannot be written.
+/// There is no configuration folder, or the file cannot be written.
 pub(crate) fn save_layout(layout: &PanelLayout) -> Result<PathBuf, SaveError> {
     let folder = folder().ok_or(SaveError::NoFolder)?.file(LAYOUTS);
     let path = folder.join(format!("{}.toml", layout.name));
@@ -163,23 +163,22 @@ pub(crate) fn save_layout(layout: &PanelLayout) -> Result<PathBuf, SaveError> {
     }
 }
 
-/// Editors write a file in several steps: it is read this long after the last one.
+/// The wait after the last change, since editors write a file in several steps.
 const SETTLING: Duration = Duration::from_millis(200);
 
 /// Watches the folder rather than its files, since editors save by renaming.
 pub(crate) struct ConfigWatch {
     changes: Receiver<()>,
-    /// When the files are read again. It is kept here, since waiting may be cancelled and resumed.
+    /// The time of the next reading. It is stored, since waiting may be cancelled and resumed.
     due: Option<Instant>,
     /// Watches until it is dropped.
     _watcher: Option<RecommendedWatcher>,
 }
 
 impl ConfigWatch {
-    /// Watches the folder of configuration. If there is none, or it cannot be watched, no change
-    /// is ever reported.
+    /// Watches the configuration folder. Without a folder or a watch, no change is ever reported.
     pub(crate) fn begin() -> Self {
-        // One place: that something changed is said once, however often it did.
+        // One place merges repeated changes into one report.
         let (told, changes) = channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             if event.is_ok_and(|e| changes_something(&e.kind)) {
@@ -198,10 +197,10 @@ impl ConfigWatch {
         }
     }
 
-    /// Waits for a change and returns when it will have settled.
+    /// Waits for a change and returns the time at which it is complete.
     async fn told(&mut self) -> Instant {
         if self.changes.recv().await.is_none() {
-            // Nobody watches.
+            // There is no watch.
             std::future::pending::<()>().await;
         }
         *self.due.insert(Instant::now() + SETTLING)
@@ -223,8 +222,8 @@ impl ConfigWatch {
     }
 }
 
-/// Returns whether an event changes a file. Reading does not: else each reading would cause
-/// the next.
+/// Returns whether an event changes a file. Reading does not; otherwise each reading would cause
+/// another one.
 fn changes_something(kind: &EventKind) -> bool {
     let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
     !kind.is_access() || *kind == closed

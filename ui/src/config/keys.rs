@@ -8,12 +8,12 @@ use toml::de::DeValue;
 use super::source::{ConfigError, ConfigSource, unknown};
 use crate::commands::{BINDINGS, Binding, Key, Keymap, Scope, named};
 
-/// The table of keys that work while nothing is edited, or always.
+/// The table of keys outside of editing, and of keys that always work.
 pub(crate) const MAIN: &str = "keys";
-/// The table of keys that work while the allocation is edited.
+/// The table of keys for editing the allocation.
 pub(crate) const EDIT: &str = "edit";
 
-/// Reads the file; commands that it leaves out keep their keys.
+/// Reads the file. Missing commands keep their keys.
 ///
 /// # Errors
 /// The first error in the file, with line, column and key.
@@ -49,14 +49,14 @@ fn checked(
     let Err(clash) = keymap.check() else {
         return Ok(keymap);
     };
-    // The one that the file names is where to look; else its last one.
+    // The error points at the binding in the file, or else at its last one.
     let stated = places.get(clash.binding).cloned().flatten();
     let stated = stated.or_else(|| places.iter().flatten().last().cloned());
     let (key, span) = stated.unwrap_or_default();
     Err(source.error(span, &key, clash.to_string()))
 }
 
-/// Returns the index of the command called `key` in the table.
+/// Returns the index in the table of the command called `key`.
 fn place(
     source: &ConfigSource<'_>,
     section: &str,

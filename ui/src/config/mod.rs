@@ -1,9 +1,9 @@
 //! Configuration: the console's options, keys, themes and layouts.
 //!
-//! Files lie in one folder (`$XDG_CONFIG_HOME/divisi`): `config.toml`, `keys.toml`,
-//! `themes/NAME.toml` and `layouts/NAME.toml`; none of them has to exist. Options, keys and
-//! themes are checked against tables ([`FIELDS`], the commands, the roles), and default files,
-//! schemas and errors are made from the same tables.
+//! The files are in one folder (`$XDG_CONFIG_HOME/divisi`): `config.toml`, `keys.toml`,
+//! `themes/NAME.toml` and `layouts/NAME.toml`, all optional. Options, keys and themes are checked
+//! against tables ([`FIELDS`], the commands, the roles). Default files, schemas and errors come
+//! from the same tables.
 
 #![warn(missing_docs, unreachable_pub)]
 
@@ -47,15 +47,15 @@ pub struct Settings {
     pub keys: Keymap,
     /// The current theme.
     pub theme: Theme,
-    /// All themes that can be chosen.
+    /// All available themes.
     pub themes: Vec<Theme>,
     /// The styles of the theme on this terminal.
     pub styles: Styles,
-    /// The abilities of the terminal.
+    /// The capabilities of the terminal.
     terminal: TerminalLook,
 }
 
-/// The options of the command line that concern configuration.
+/// The configuration options of the command line.
 #[derive(Debug, Default)]
 struct AskedConfig {
     folder: Option<PathBuf>,
@@ -65,24 +65,24 @@ struct AskedConfig {
 
 static ASKED: OnceLock<AskedConfig> = OnceLock::new();
 
-/// Sets the folder and the theme that the command line names, once a process.
+/// Sets the folder and the theme of the command line, once per process.
 pub(crate) fn begin(folder: Option<&Path>, theme: Option<&str>, color: ColorWhen) {
     let asked = AskedConfig {
         folder: folder.map(Path::to_owned),
         theme: theme.map(str::to_owned),
         color,
     };
-    // Only the first call counts.
+    // Only the first call has an effect.
     let _ = ASKED.set(asked);
 }
 
-/// Returns the folder of configuration.
+/// Returns the configuration folder.
 pub(crate) fn folder() -> Option<ConfigFolder> {
     let asked = ASKED.get().and_then(|a| a.folder.as_deref());
     ConfigFolder::choose(asked)
 }
 
-/// Returns the abilities of this process's terminal.
+/// Returns the capabilities of this process's terminal.
 pub(crate) fn terminal_look() -> TerminalLook {
     TerminalLook::from_env(ASKED.get().map_or(ColorWhen::Auto, |a| a.color))
 }
@@ -108,7 +108,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the files of a folder; missing ones count as the default files.
+    /// Reads the files of a folder. Missing files count as default files.
     ///
     /// # Errors
     /// The first error in a file, with its file, line, column and key.
@@ -118,8 +118,7 @@ impl Settings {
             .map_err(|errors| errors.first)
     }
 
-    /// Reads all files of a folder, also those after one with an error; missing ones count as
-    /// the default files.
+    /// Reads all files of a folder, even after an error. Missing files count as default files.
     ///
     /// # Errors
     /// The first error in each file, with its file, line, column and key.
@@ -154,7 +153,7 @@ impl Settings {
         }
     }
 
-    /// Returns the settings for a terminal with these abilities.
+    /// Returns the settings for a terminal with these capabilities.
     #[must_use]
     pub fn seen_with(mut self, look: TerminalLook) -> Self {
         self.terminal = look;
@@ -162,7 +161,7 @@ impl Settings {
         self
     }
 
-    /// Returns the abilities of the terminal, as far as the options do not overrule them.
+    /// Returns the capabilities of the terminal, overridden by the options.
     pub fn look(&self) -> TerminalLook {
         let ascii = match self.config.glyphs {
             Glyphs::Auto => self.terminal.ascii,
@@ -221,7 +220,7 @@ fn with_source<T>(
     read(&source).map(Some)
 }
 
-/// Returns the theme called `name`; `auto` is light if the terminal says that it is.
+/// Returns the theme called `name`. `auto` is light if the terminal reports a light background.
 fn chosen(name: &str, themes: &[Theme]) -> Theme {
     let light = std::env::var("COLORFGBG").is_ok_and(|hint| is_light(&hint));
     let name = match (name, light) {
@@ -233,7 +232,7 @@ fn chosen(name: &str, themes: &[Theme]) -> Theme {
     found.cloned().unwrap_or_else(|| Theme::plain(name))
 }
 
-/// Reads `COLORFGBG` as terminals set it: `15;0` on dark, `0;15` on light.
+/// Parses `COLORFGBG`: `15;0` on dark, `0;15` on light.
 fn is_light(hint: &str) -> bool {
     let behind = hint.rsplit(';').next().unwrap_or_default();
     matches!(behind, "7" | "15")

@@ -1,4 +1,4 @@
-//! The text of a configuration file, errors with their place in it, and those of several files.
+//! The text of a configuration file, and errors with their place in one or several files.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ use super::values::UnexpectedValue;
 /// The text of a file.
 #[derive(Clone, Debug)]
 pub struct ConfigSource<'a> {
-    /// Where the file lies.
+    /// The path of the file.
     pub path: &'a Path,
     /// Its contents.
     pub text: &'a str,
@@ -24,11 +24,11 @@ pub struct ConfigSource<'a> {
 pub struct ConfigError {
     /// The file, or the option of the command line.
     pub path: PathBuf,
-    /// Line and column, from 1; `None` if the file as a whole is meant.
+    /// Line and column, from 1, or `None` for the whole file.
     pub place: Option<(usize, usize)>,
-    /// The key after its table: `console.theme`.
+    /// The key with its table: `console.theme`.
     pub key: String,
-    /// The problem found there.
+    /// The problem.
     pub problem: Box<ConfigProblem>,
 }
 
@@ -38,32 +38,32 @@ pub enum ConfigProblem {
     /// The file exists and cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// The text is no TOML, or not of the expected form.
+    /// The text is not TOML, or not of the expected form.
     #[error("{0}")]
     Syntax(String),
-    /// A table or a key that is not known.
+    /// An unknown table or key.
     #[error("no such key{}", suggestion(.nearest.as_deref(), .known))]
     UnknownKey {
-        /// The known name that was probably meant.
+        /// The most similar known name.
         nearest: Option<String>,
         /// All known names.
         known: Vec<String>,
     },
-    /// Another value where a table belongs.
+    /// A value in the place of a table.
     #[error("expected a table: [{0}]")]
     NotATable(String),
-    /// A value that its option cannot take.
+    /// A value that the option does not accept.
     #[error(transparent)]
     Value(#[from] UnexpectedValue),
     /// A theme that does not exist.
     #[error("expected auto, {}, found `{found}`", .known.join(", "))]
     UnknownTheme {
-        /// The name asked for.
+        /// The requested name.
         found: String,
         /// The names of all themes.
         known: Vec<String>,
     },
-    /// Anything else, as its parser or its check says it.
+    /// Any other problem, in the words of its parser or check.
     #[error("{0}")]
     Refused(String),
 }
@@ -89,30 +89,30 @@ impl From<String> for ConfigProblem {
 
 impl std::error::Error for ConfigError {}
 
-/// The first error of each file in which there is one, in the order in which they are read.
+/// The first error of each file with errors, in reading order.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{first}{}", .others.iter().map(|e| format!("\n{e}")).collect::<String>())]
 pub struct ConfigErrors {
     /// The error of the first file.
     pub first: ConfigError,
-    /// Those of the other files.
+    /// The errors of the other files.
     pub others: Vec<ConfigError>,
 }
 
-/// Errors of files, collected while others are read.
+/// Collects the errors of files while reading continues.
 #[derive(Debug, Default)]
 pub(super) struct ErrorCollection(Vec<ConfigError>);
 
 impl ErrorCollection {
-    /// Returns what was read, or keeps the error and returns `None`.
+    /// Returns the value, or keeps the error and returns `None`.
     pub(super) fn pass<T>(&mut self, read: Result<T, ConfigError>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()
     }
 
-    /// Checks that nothing was kept.
+    /// Checks that there are no errors.
     ///
     /// # Errors
-    /// All errors that were kept.
+    /// All collected errors.
     pub(super) fn check(self) -> Result<(), ConfigErrors> {
         let mut errors = self.0.into_iter();
         let Some(first) = errors.next() else {
@@ -124,7 +124,7 @@ impl ErrorCollection {
 }
 
 impl ConfigError {
-    /// Makes the error of a file that exists and cannot be read.
+    /// Returns the error of a file that exists and cannot be read.
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
         ConfigError {
             path: path.to_owned(),
@@ -134,7 +134,7 @@ impl ConfigError {
         }
     }
 
-    /// Returns the error for one line of a screen: the file is named without its folder.
+    /// Returns the error for one line of a screen: the file name has no folder.
     pub fn brief(&self) -> String {
         let name = self.path.file_name().map(PathBuf::from);
         let path = name.unwrap_or_else(|| self.path.clone());
@@ -163,7 +163,7 @@ impl<'a> ConfigSource<'a> {
     /// Parses the text into tables.
     ///
     /// # Errors
-    /// The text is no TOML.
+    /// The text is not TOML.
     pub fn tables(&self) -> Result<DeTable<'a>, ConfigError> {
         let parsed = DeTable::parse(self.text);
         let tables = parsed.map_err(|e| {
@@ -173,7 +173,7 @@ impl<'a> ConfigSource<'a> {
         Ok(tables.into_inner())
     }
 
-    /// Makes an error at a part of the text.
+    /// Returns an error at a part of the text.
     pub fn error(
         &self,
         span: Range<usize>,
@@ -192,7 +192,7 @@ impl<'a> ConfigSource<'a> {
     }
 }
 
-/// Returns the known name that was probably meant.
+/// Returns the most similar known name.
 pub(crate) fn nearest<'k>(found: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let near = known.min_by_key(|k| distance(found, k));
     near.filter(|k| distance(found, k) <= (k.len() / 3).max(2))
@@ -209,7 +209,7 @@ pub(super) fn unknown<'k>(
     }
 }
 
-/// Returns how many characters to insert, remove or replace (Levenshtein).
+/// Returns the number of characters to insert, remove or replace (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

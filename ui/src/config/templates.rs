@@ -1,5 +1,5 @@
-//! Default files with comments, and JSON schemas for editors that complete and check TOML: both
-//! made from the tables that files are checked against.
+//! Commented default files, and JSON schemas for editors. Both come from the tables that files are
+//! checked against.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -10,11 +10,11 @@ use super::values::{ConfigValue, ExpectedValue};
 use crate::commands::{BINDINGS, Binding, KEY_NAMES, Keymap, Scope};
 use crate::look::{Colour, Role, Theme};
 
-/// Returns `config.toml` with every option as in `config`.
+/// Returns `config.toml` with every option of `config`.
 pub fn config_file(config: &Config) -> String {
     let mut text = String::from(
-        "# Divisi: options. A running console takes changes at once.\n\
-         # `divisi config check` says what is wrong; `divisi config schema` is for editors.\n",
+        "# Divisi: options. A running console applies changes at once.\n\
+         # `divisi config check` reports errors; `divisi config schema` is for editors.\n",
     );
     for section in sections() {
         text += &format!("\n[{section}]\n");
@@ -31,10 +31,10 @@ pub fn config_file(config: &Config) -> String {
 /// Returns `keys.toml` with every command and its keys in `keymap`.
 pub fn keys_file(keymap: &Keymap) -> String {
     let mut text = format!(
-        "# Divisi: keys. NAME = \"KEY\" or [\"KEY\", …]; an empty list takes a command's keys away.\n\
+        "# Divisi: keys. NAME = \"KEY\" or [\"KEY\", …]; an empty list removes a command's keys.\n\
          # A key is {}.\n\
-         # Ctrl-C leaves and Ctrl-Z suspends whatever stands here; dialogs keep their keys.\n\
-         # What a panel does with a key while it has the focus goes before other meanings.\n",
+         # Ctrl-C always quits and Ctrl-Z always suspends; dialogs keep their keys.\n\
+         # A key of the focused panel takes precedence over other keys.\n",
         KEY_NAMES
     );
     let edits = |e: &&Binding| e.scope == Scope::Edit;
@@ -79,7 +79,7 @@ pub fn theme_file(name: &str) -> Option<String> {
     Some(commented)
 }
 
-/// Returns a theme as its file would have it.
+/// Returns a theme in the form of its file.
 pub(crate) fn theme_text(theme: &Theme) -> String {
     let hex = |rgb| Colour::Rgb(rgb).to_string();
     let mut text = format!(
@@ -193,14 +193,14 @@ fn theme() -> Json {
     let mut tables = Map::new();
     let bases: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
     tables.insert("base".into(), json!({ "enum": bases }));
-    tables.insert("background".into(), text("behind everything, or terminal"));
+    tables.insert("background".into(), text("the background, or terminal"));
     tables.insert(
         "ground".into(),
-        text("what the terminal's own background is taken for"),
+        text("the colour assumed for the terminal's background"),
     );
     tables.insert(
         "ink".into(),
-        text("what the terminal's own text is taken for"),
+        text("the colour assumed for the terminal's text"),
     );
     tables.insert("roles".into(), object(roles.collect()));
     document("A theme of Divisi", tables)

@@ -1,4 +1,4 @@
-//! Files of themes, and the built-in themes, which are files themselves.
+//! Theme files, and the built-in themes, which are also files.
 
 use std::ops::Range;
 use std::path::Path;
@@ -34,8 +34,7 @@ pub(crate) fn theme_names() -> Vec<String> {
         .collect()
 }
 
-/// Returns all themes that can be chosen: the built-in ones and the user's `own`, which may
-/// replace them.
+/// Returns all available themes: the built-in ones and the user's `own`, which may replace them.
 pub(crate) fn all(own: Vec<Theme>) -> Vec<Theme> {
     let mut themes: Vec<Theme> = BUILT_IN.iter().filter_map(|(n, _)| built_in(n)).collect();
     themes.retain(|theme| own.iter().all(|o| o.name != theme.name));
@@ -43,8 +42,8 @@ pub(crate) fn all(own: Vec<Theme>) -> Vec<Theme> {
     themes
 }
 
-/// Returns the names of the built-in themes and of those in the folder, whether or not these
-/// can be read.
+/// Returns the names of the built-in themes and of the themes in the folder, even if these cannot
+/// be read.
 pub(crate) fn names(folder: &ConfigFolder) -> Vec<String> {
     let own: Vec<String> = folder.themes().into_iter().map(|(name, _)| name).collect();
     let mut names = theme_names();
@@ -53,7 +52,7 @@ pub(crate) fn names(folder: &ConfigFolder) -> Vec<String> {
     names
 }
 
-/// Reads the themes in the folder: each, or the first error in its file.
+/// Reads the themes in the folder, each with the first error in its file.
 pub(crate) fn saved(folder: &ConfigFolder) -> impl Iterator<Item = Result<Theme, ConfigError>> {
     let files = folder.themes().into_iter();
     files.map(|(name, path)| {
@@ -63,8 +62,7 @@ pub(crate) fn saved(folder: &ConfigFolder) -> impl Iterator<Item = Result<Theme,
     })
 }
 
-/// Reads a theme. What it leaves out is taken from its base, which is dark unless it names
-/// one.
+/// Reads a theme. Missing parts come from its base, which is dark by default.
 ///
 /// # Errors
 /// The first error in the file, with line, column and key.
@@ -92,7 +90,7 @@ fn base(
     name: &str,
 ) -> Result<Theme, ConfigError> {
     let Some(value) = stated else {
-        // What dark does not say itself, nobody does.
+        // Dark itself has no base.
         let dark = (name != "dark").then(|| built_in("dark")).flatten();
         return Ok(dark.unwrap_or_else(|| Theme::plain(name)));
     };
@@ -144,7 +142,7 @@ fn rgb(
     value: &Spanned<DeValue<'_>>,
 ) -> Result<Rgb, ConfigError> {
     let colour: Colour = text(source, key, value)?;
-    let what = "expected a colour that is known, such as #rrggbb";
+    let what = "expected a known colour, such as #rrggbb";
     colour
         .rgb()
         .ok_or_else(|| source.error(value.span(), key, what))

@@ -1,4 +1,4 @@
-//! The values of options, and what each option expects.
+//! The values of options, and the expected values of each option.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,31 +15,31 @@ pub(crate) enum ConfigValue {
     Time(Duration),
 }
 
-/// A value that its option cannot take.
+/// A value that the option does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("expected {expected}, found {found}")]
 pub struct UnexpectedValue {
-    /// The values that the option takes, in words.
+    /// The accepted values in words.
     pub expected: String,
-    /// The value found, as the file has it.
+    /// The value found, as written in the file.
     pub found: String,
 }
 
-/// The values that an option can take.
+/// The accepted values of an option.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ExpectedValue {
     /// One of these words.
     Words(&'static [&'static str]),
     /// The name of a theme, built in or in a file.
     Theme,
-    /// Any text; what it is.
+    /// Any text; holds its meaning.
     Text(&'static str),
     Flag,
-    /// A whole number, from the least to the most.
+    /// A whole number within these bounds.
     Whole(u32, u32),
-    /// A number, from the least to the most.
+    /// A number within these bounds.
     Number(f64, f64),
-    /// A length of time in seconds, from the least to the most, with its unit.
+    /// A time with its unit, within these bounds in seconds.
     Time(f64, f64),
 }
 
@@ -136,7 +136,7 @@ fn shown(found: &DeValue<'_>) -> String {
     }
 }
 
-/// Parses a length of time: `30s`, `500ms`, `2min`.
+/// Parses a time: `30s`, `500ms`, `2min`.
 ///
 /// # Errors
 /// The text is not a number with a unit of time.
@@ -158,7 +158,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 }
 
 impl fmt::Display for ConfigValue {
-    /// Formats the value as files have it.
+    /// Writes the value in the notation of files.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ConfigValue::Text(text) => write!(f, "{text:?}"),

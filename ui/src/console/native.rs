@@ -27,7 +27,7 @@ impl Native {
     pub fn ask(&mut self, pick: &FilePick) {
         match env::current_exe() {
             Ok(program) => self.ask_program(&program, pick),
-            Err(e) => self.fail(format!("this program does not know where it is: {e}")),
+            Err(e) => self.fail(format!("cannot find this program's file: {e}")),
         }
     }
 
@@ -36,7 +36,7 @@ impl Native {
         self.stop();
         match start(program, pick) {
             Ok(running) => self.running = Some(running),
-            Err(e) => self.fail(format!("it cannot be started: {e}")),
+            Err(e) => self.fail(format!("cannot start it: {e}")),
         }
     }
 

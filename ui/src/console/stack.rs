@@ -138,7 +138,7 @@ fn opened(state: &mut ConsoleState, path: &Path, setup: Setup) -> Vec<Effect> {
     let model = &mut state.model;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if setup == model.snapshot.setup() && model.edit.is_none() {
-        model.say(format!("{name} is what runs"), false);
+        model.say(format!("{name} is the running setup"), false);
         return Vec::new();
     }
     let running = model.snapshot.setup();

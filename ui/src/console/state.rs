@@ -111,11 +111,11 @@ impl Consent {
     /// Why the key that was pressed last is no answer; `None` if it is one.
     pub(super) fn refusal(&self) -> Option<String> {
         if !self.seen {
-            return Some("that key came before the question did: read it, then press".into());
+            return Some("key pressed before the question appeared: read it, then press".into());
         }
         let opener = self.opener?.label();
         Some(format!(
-            "{opener} opened this and does not answer it: press another key first"
+            "{opener} opened this dialog: press another key first"
         ))
     }
 }

@@ -115,7 +115,7 @@ fn interrupt(state: &mut ConsoleState) -> Vec<Effect> {
         let leave = actions::quit(&mut state.model);
         return state.follow(leave);
     };
-    let text = format!("Ctrl-C does not answer: {key} leaves, Esc stays");
+    let text = format!("Ctrl-C does not answer: {key} quits, Esc stays");
     state.model.say(text, true);
     Vec::new()
 }
@@ -129,7 +129,7 @@ fn on_paste(state: &mut ConsoleState, text: &str) {
     };
     state.model.message = None;
     if !taken {
-        let text = "pasted text is not taken for keys: nothing was done";
+        let text = "pasted text is ignored here";
         state.model.say(text, true);
     }
 }
@@ -229,7 +229,7 @@ fn on_frame(state: &mut ConsoleState) {
     let last = frame.members.len().saturating_sub(1);
     cursor.member = cursor.member.min(MemberIndex::new(last));
     if model.edit.take().is_some() {
-        model.say("other devices or members: what was staged is dropped", true);
+        model.say("other devices or members: staged changes are dropped", true);
     }
 }
 
@@ -290,13 +290,15 @@ fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
                 .push(Dialog::Models(ModelPlan::new(change.number)));
         }
         ModelChangeState::Reading => state.model.say(format!("{what}: reading …"), false),
-        ModelChangeState::UnderWay(_) => state.model.say(format!("{what}: under way …"), false),
+        ModelChangeState::UnderWay(_) => state.model.say(format!("{what}: in progress …"), false),
         ModelChangeState::Nothing => state.model.say(format!("{what}: nothing changes"), false),
         ModelChangeState::Refused(why) => state.model.say(format!("{what}: {why}"), true),
         ModelChangeState::Done(done) => {
             let took = format::duration(done.took);
             let gap = done.gap.map(format::duration);
-            let gap = gap.map_or(String::new(), |gap| format!(", no request begun for {gap}"));
+            let gap = gap.map_or(String::new(), |gap| {
+                format!(", no request started for {gap}")
+            });
             state
                 .model
                 .say(format!("{what}: done in {took}{gap}"), false);
@@ -346,12 +348,12 @@ fn on_accepted(state: &mut ConsoleState, command: &Command) {
     }
     match command {
         Command::ClearLatency => model.cleared = model.snapshot.now,
-        Command::StartRecording(_) => model.say("recording; r ends it", false),
+        Command::StartRecording(_) => model.say("recording; r stops it", false),
         Command::StopRecording => match &model.snapshot.recording {
             Some(r) => model.say(format!("recorded to {}", r.path.display()), false),
-            None => model.say("recording ended", false),
+            None => model.say("recording stopped", false),
         },
-        Command::TakeEditing(true) => model.say("you edit; E lets others", false),
+        Command::TakeEditing(true) => model.say("you edit; E releases editing", false),
         Command::TakeEditing(false) => model.say("others may edit", false),
         _ => {}
     }

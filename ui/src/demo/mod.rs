@@ -1,9 +1,8 @@
 //! A guided demonstration: scenes with captions on the real console.
 //!
-//! The scenes are data ([`scenes`], [`script`], [`words`]): captions, commands of the
-//! table, and what must be seen before it goes on. The [`Player`] goes through them by what
-//! snapshots show, never by a clock of its own, and asks for everything as a person does,
-//! so that it can be undone.
+//! The scenes are data ([`scenes`], [`script`], [`words`]): captions, commands of the table, and
+//! conditions to wait for. The [`Player`] advances by the contents of snapshots, never by its own
+//! clock, and uses the commands of the console, so that everything can be undone.
 
 mod scenes;
 mod script;
@@ -21,20 +20,20 @@ use crate::model::{
 };
 use script::{DemoScene, DemoStep, DemoTrouble, DemoWatch, Given, Seen};
 
-/// How long the end of a scene stays where nobody goes on.
+/// The pause at the end of a scene in automatic mode.
 const REST: Duration = Duration::from_secs(8);
-/// Below this height a panel alone shows more than all of them do.
+/// Below this height, one panel alone shows more than all panels together.
 const SHORT: u16 = 34;
 
 /// The outcome of a step.
 enum StepVerdict {
-    /// Done: on to the next.
+    /// The step is done.
     Done,
-    /// Not yet.
+    /// The step is not done yet.
     Wait,
-    /// This is wanted.
+    /// The step requests an effect.
     Ask(Effect),
-    /// It cannot be done; says why.
+    /// The step failed, with the reason.
     Stuck(DemoTrouble),
 }
 
@@ -55,14 +54,14 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// A player, and the start of the first scene.
+    /// Creates a player, at the start of the first scene.
     pub(crate) fn new(wanted: Wanted) -> (Self, DemoState) {
         let scenes = scenes::of(wanted.stage);
         let titles = scenes.iter().map(|scene| scene.title).collect();
         (Player { scenes }, DemoState::new(titles, wanted.auto))
     }
 
-    /// Goes on as far as what is shown now allows.
+    /// Advances as far as the current snapshot allows.
     pub(crate) fn proceed(&self, model: &mut Model) -> Vec<Effect> {
         let Some(mut demo) = model.demo.take() else {
             return Vec::new();
@@ -76,7 +75,7 @@ impl Player {
     fn go_on(&self, demo: &mut DemoState, model: &mut Model) -> Vec<Effect> {
         let now = model.snapshot.now;
         if demo.trouble.is_some() && demo.auto {
-            // Nobody is there to go on: what cannot be shown ends like any other.
+            // In automatic mode, a scene that cannot be shown ends like any other.
             rest(demo, now);
             return Vec::new();
         }
@@ -90,7 +89,7 @@ impl Player {
                     demo.step += 1;
                     demo.asked = false;
                     demo.watched = None;
-                    // Nobody presses a key that would take it away, and keys show there.
+                    // In automatic mode no key press removes the message, and it covers the keys.
                     model.message = model.message.take().filter(|m| m.bad);
                 }
                 StepVerdict::Wait => return Vec::new(),
@@ -110,7 +109,7 @@ impl Player {
     }
 }
 
-/// The session would not do what the demonstration asked for.
+/// Handles the session's refusal of a demonstration's request.
 pub(crate) fn refused(model: &mut Model, reason: &str) {
     let Some(demo) = model.demo.as_mut().filter(|d| d.asked) else {
         return;
@@ -119,7 +118,7 @@ pub(crate) fn refused(model: &mut Model, reason: &str) {
     model.message = None;
 }
 
-/// The scene is over: waits for a person, or goes on after a while.
+/// Ends the scene: waits for a key, or continues after a pause.
 fn rest(demo: &mut DemoState, now: Duration) {
     let since = *demo.ended.get_or_insert(now);
     if demo.auto && now >= since + REST {
@@ -128,7 +127,7 @@ fn rest(demo: &mut DemoState, now: Duration) {
     }
 }
 
-/// Takes one step.
+/// Runs one step.
 fn take(demo: &mut DemoState, step: DemoStep, model: &mut Model) -> StepVerdict {
     let shown = &model.snapshot;
     match step {
@@ -149,7 +148,7 @@ fn take(demo: &mut DemoState, step: DemoStep, model: &mut Model) -> StepVerdict 
     StepVerdict::Done
 }
 
-/// Asks once, and waits until it is so.
+/// Sends a request once and waits for its effect.
 fn give(demo: &DemoState, given: Given, model: &Model) -> StepVerdict {
     let shown = &model.snapshot;
     let asked = || {
@@ -164,7 +163,7 @@ fn give(demo: &DemoState, given: Given, model: &Model) -> StepVerdict {
     }
 }
 
-/// Takes a figure; none where nothing was measured.
+/// Notes a figure, unless nothing was measured.
 fn note(
     demo: &DemoState,
     figure: Figure,
@@ -182,14 +181,14 @@ fn note(
     })
 }
 
-/// Looks at the counters; returns whether enough was seen.
+/// Reads the counters and returns whether enough was seen.
 fn watch(demo: &mut DemoState, watch: DemoWatch, shown: &Snapshot) -> bool {
     let look = CounterLook {
         now: shown.now,
         answered: shown.counters.answered,
     };
     if !demo.asked {
-        // Nothing is asked of anybody; it is how a watch knows that it began.
+        // Marks the begin of the watch; nothing is requested.
         demo.asked = true;
         demo.looks.clear();
     }
@@ -203,7 +202,7 @@ fn watch(demo: &mut DemoState, watch: DemoWatch, shown: &Snapshot) -> bool {
     let so_far = look.answered.saturating_sub(first.answered);
     let counted = (so_far.min(watch.answered), watch.answered);
     demo.watched = (watch.answered > 0).then_some(counted);
-    // The figures end with a look, so that all of them are over the same time.
+    // The figures end with one reading of the counters, so that all cover the same time.
     let seen = last.answered.saturating_sub(first.answered) >= watch.answered;
     let lasted = last.now.saturating_sub(first.now) >= watch.lasts;
     seen && lasted

@@ -11,7 +11,7 @@ use super::words::{BEFORE, ChangeWords, Conclusion, DIGITS, FOUND, SIMULATED, St
 use crate::layout::Panel;
 use crate::model::{DemoStage, Figure};
 
-/// Its scenes.
+/// Returns the scenes of a stage.
 pub(super) fn of(stage: DemoStage) -> Vec<DemoScene> {
     let words = match stage {
         DemoStage::Digits => &DIGITS,
@@ -38,7 +38,7 @@ fn watch(answered: u64, seconds: u64) -> DemoStep {
     DemoStep::Watch(DemoWatch { answered, lasts })
 }
 
-/// Lets what was changed settle, then writes down how much is served.
+/// Returns the steps that wait until a change has settled, then note the throughput.
 fn measured(words: &StageWords, name: &'static str) -> [DemoStep; 4] {
     [
         watch(words.whole / 4, 2),
@@ -48,7 +48,7 @@ fn measured(words: &StageWords, name: &'static str) -> [DemoStep; 4] {
     ]
 }
 
-/// Returns the step that states the effect of a change, by measurements before and after it.
+/// Returns the step that states the effect of a change, from measurements before and after it.
 fn conclusion(told: &ChangeWords, from: &'static str, to: &'static str) -> DemoStep {
     Conclude(Conclusion::Change {
         figure: told.figure,
@@ -75,7 +75,7 @@ fn alone(words: &StageWords) -> DemoScene {
     }
 }
 
-/// Serves by one plan and then by another, and compares.
+/// Returns a scene that serves with one plan, then with another, and compares them.
 fn compared(
     words: &StageWords,
     title: &'static str,
@@ -134,7 +134,7 @@ fn gauged(words: &StageWords, caption: &'static str) -> Vec<DemoStep> {
 fn policies(words: &StageWords) -> DemoScene {
     let mut steps = gauged(
         words,
-        "How much can be served at most? The burst that follows is measured by it.",
+        "Measuring the maximum throughput. The burst is scaled to it.",
     );
     for (policy, name, caption) in words.policies {
         steps.extend([
@@ -165,7 +165,7 @@ fn policies(words: &StageWords) -> DemoScene {
 fn reload(words: &StageWords) -> DemoScene {
     let mut steps = gauged(
         words,
-        "How much can be served at most? Half of that arrives while workers change.",
+        "Measuring the maximum throughput. Half of it arrives during the reload.",
     );
     steps.extend([
         Do(Load(DemoLoad::Stop)),
@@ -176,8 +176,8 @@ fn reload(words: &StageWords) -> DemoScene {
         watch(words.single / 2, 3),
         Note(Figure::P99, "before reload"),
         Say(
-            "A reload under load: requests arrive all the time while another matrix takes over. \
-             Watch the streams and the log.",
+            "A reload under load: requests keep arriving while another matrix takes over. Watch the \
+             streams and the log.",
         ),
         Look(Panel::Streams),
         DemoStep::Count,

@@ -1,5 +1,5 @@
-//! The parts of scenes: captions, commands of the table with what each waits for, matrices
-//! that show one thing each, and what is measured.
+//! The parts of scenes: captions, commands of the table with the conditions to wait for, example
+//! matrices, and measurements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,41 +22,41 @@ use crate::model::Figure;
 /// A command of the table with its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Given {
-    /// Serves by another matrix.
+    /// Applies a matrix.
     Apply(DemoPlan),
-    /// Batches otherwise.
+    /// Sets a batching policy.
     Policy(PolicyKind),
-    /// Sends other requests.
+    /// Sets a load.
     Load(DemoLoad),
-    /// Forgets latencies so far.
+    /// Resets the latencies.
     Clear,
-    /// Searches, and waits for the end.
+    /// Runs a search and waits for its end.
     Search,
-    /// Lets a policy of this name load the variants of tasks.
+    /// Sets the policy for loading variants of tasks, by name.
     Scaling(&'static str),
-    /// Plays what was asked lately under every such policy, and waits for the end.
+    /// Replays the last queries under every such policy, and waits for the end.
     ComparePolicies,
 }
 
-/// The requests that are sent.
+/// The load.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DemoLoad {
-    /// None.
+    /// No requests.
     Stop,
-    /// Clients that send again once they are answered: as much as can be served.
+    /// Clients that send again after each answer, which measures the capacity.
     Full {
-        /// How many.
+        /// The number of clients.
         clients: usize,
-        /// In each request.
+        /// The samples in each request.
         samples: usize,
     },
-    /// At random moments, this share of what was gauged.
+    /// Requests at random times, at this share of the measured capacity.
     Poisson(f64),
-    /// Slowly, then fast at this share of what was gauged, and again.
+    /// Slow, then fast at this share of the measured capacity, repeatedly.
     Burst(f64),
-    /// As over a day, of a period, with a mean rate.
+    /// A daily cycle of some period, with a mean rate.
     Swing {
-        /// Requests a second.
+        /// Requests per second.
         rate: f64,
         /// The length of the day.
         period: Duration,
@@ -64,7 +64,7 @@ pub(super) enum DemoLoad {
 }
 
 impl DemoLoad {
-    /// The pattern, where so many samples a second can be served.
+    /// Returns the load pattern for a capacity in samples per second.
     fn pattern(self, capacity: Option<f64>) -> Option<LoadPattern> {
         let share = |share: f64| (share * capacity.unwrap_or(100.0)).clamp(1.0, 1e5).round();
         match self {
@@ -77,19 +77,19 @@ impl DemoLoad {
     }
 }
 
-/// Whether what a command asks for is so.
+/// Whether the effect of a command is visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// It is so.
+    /// It is visible.
     Yes,
-    /// Not yet.
+    /// It is not visible yet.
     No,
-    /// Something else is under way that has to end first.
+    /// Another operation has to end first.
     Busy,
 }
 
 impl Given {
-    /// The command of the table.
+    /// Returns the command of the table.
     pub(super) fn command(self) -> &'static CommandInfo {
         match self {
             Given::Apply(_) => &APPLY,
@@ -105,7 +105,7 @@ impl Given {
     /// Returns the command for the session. `capacity` is in samples per second.
     ///
     /// # Errors
-    /// Why it cannot be asked here.
+    /// The command is impossible here.
     pub(super) fn request(
         self,
         shown: &Snapshot,
@@ -122,10 +122,10 @@ impl Given {
         })
     }
 
-    /// Whether what it asks for is shown; `asked` says that it was asked for.
+    /// Returns whether the command's effect is visible; `asked` tells whether it was sent.
     ///
     /// # Errors
-    /// Why it will not be.
+    /// The effect will never become visible.
     pub(super) fn seen(
         self,
         shown: &Snapshot,
@@ -153,14 +153,14 @@ fn applied(plan: DemoPlan, shown: &Snapshot, asked: bool) -> Result<Seen, DemoTr
         return Ok(Seen::Yes);
     }
     match (asked, shown.reload.as_ref().map(|r| &r.state)) {
-        // One that somebody else asked for.
+        // A reload requested by another console.
         (_, Some(ReloadState::Running)) => Ok(Seen::Busy),
         (true, Some(ReloadState::Failed(why))) => Err(DemoTrouble::Failed(why.clone())),
         _ => Ok(Seen::No),
     }
 }
 
-/// Whether policies were compared, and are not just now.
+/// Returns whether a comparison of policies is finished.
 fn compared(shown: &Snapshot) -> bool {
     let comparison = shown.scaling.as_ref().and_then(|s| s.comparison.as_ref());
     comparison.is_some_and(|comparison| !comparison.outcomes.is_empty())
@@ -175,7 +175,7 @@ fn searched(shown: &Snapshot, asked: bool) -> Result<Seen, DemoTrouble> {
     }
 }
 
-/// Another seed each time: a search that is kept from before would be over at once.
+/// Each search has another seed, since a cached search would end at once.
 fn order(shown: &Snapshot) -> SearchOrder {
     let quick = SearchOrder::quick();
     SearchOrder {
@@ -187,87 +187,87 @@ fn order(shown: &Snapshot) -> SearchOrder {
     }
 }
 
-/// One part of it, ending with a pause.
+/// A scene, which ends with a pause.
 #[derive(Clone, Debug)]
 pub(super) struct DemoScene {
-    /// A few words.
+    /// A short title.
     pub title: &'static str,
-    /// Done one after the other.
+    /// The steps, in order.
     pub steps: Vec<DemoStep>,
 }
 
 /// One step of a scene.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DemoStep {
-    /// Says what is done now, and nothing of what will come of it.
+    /// Shows a caption on the current action, without its outcome.
     Say(&'static str),
-    /// Says what came of it, by what was measured.
+    /// Shows a caption on the outcome, from measurements.
     Conclude(Conclusion),
-    /// Where to look.
+    /// Focuses a panel.
     Look(Panel),
-    /// Gives a command and waits until what it asks for is seen.
+    /// Runs a command and waits for its effect.
     Do(Given),
-    /// Waits until no queue has anything left.
+    /// Waits until all queues are empty.
     Drain,
-    /// Counts requests that are lost from here on.
+    /// Starts counting lost requests.
     Count,
-    /// Lets the session go on until there is enough to tell.
+    /// Waits until there is enough data.
     Watch(DemoWatch),
-    /// Takes what was served since the last watch began as the most that can be.
+    /// Takes the throughput since the last watch began as the capacity.
     Gauge,
-    /// Writes down a figure under a name, to be compared with others of its kind.
+    /// Notes a figure under a name, to compare it with others of its kind.
     Note(Figure, &'static str),
 }
 
-/// How long to watch: until both are over, whatever the machine's speed.
+/// The length of a watch: until both limits are reached, on machines of any speed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DemoWatch {
-    /// Requests answered.
+    /// The number of answered requests.
     pub answered: u64,
-    /// Time of the session.
+    /// The session's time.
     pub lasts: Duration,
 }
 
-/// Why a step of a demonstration cannot be shown.
+/// The reason why a step of a demonstration cannot be shown.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(super) enum DemoTrouble {
     /// There is no matrix to apply.
     #[error("the search has found nothing")]
     NothingFound,
-    /// There is one device only.
+    /// There is only one device.
     #[error("needs a second device: skip it")]
     OneDevice,
-    /// The matrix would not be valid.
+    /// The matrix would be invalid.
     #[error(transparent)]
     Matrix(#[from] InvalidMatrix),
-    /// The command cannot be done.
+    /// The command cannot run now.
     #[error(transparent)]
     NotNow(#[from] NotNow),
-    /// A reload or a search failed; says why.
+    /// A reload or a search failed, with the reason.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A matrix that shows one thing, whatever the ensemble and devices.
+/// An example matrix for any ensemble and devices.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DemoPlan {
-    /// Each member on a device of its own; where devices are too few, the dearest member
-    /// on the first and all the others on the second.
+    /// Each member on its own device. With too few devices, the slowest member is on the first and
+    /// all others on the second.
     Alone,
-    /// All members share so many of the devices, as evenly as can be; 0: all.
+    /// All members share this number of devices, as evenly as possible; 0 means all devices.
     Together(usize),
-    /// As `Alone`, and devices that are left work for the dearest members as well; where
-    /// none is left, every member on every device.
+    /// Like `Alone`, with the remaining devices also used for the slowest members. Without
+    /// remaining devices, every member is on every device.
     Parallel,
-    /// The best that the search has found.
+    /// The best matrix of the search.
     Best,
 }
 
-/// Batches in the middle of what is allowed.
+/// A medium batch size.
 const ROWS: usize = 16;
 
 impl DemoPlan {
-    /// The matrix, or why there is none.
+    /// Returns the matrix, or the reason why there is none.
     pub(super) fn matrix(self, shown: &Snapshot) -> Result<Matrix, DemoTrouble> {
         let devices = shown.matrix.frame().devices.len();
         let members = shown.matrix.frame().members.len();
@@ -314,7 +314,7 @@ fn everywhere(devices: usize, members: usize) -> Vec<Cell> {
     Cell::all(devices, members).collect()
 }
 
-/// The dearest member on the first device, the others on the second.
+/// Returns the slowest member on the first device and the others on the second.
 fn apart(shown: &Snapshot) -> Vec<Cell> {
     let dearest = dearest(shown);
     let place = |(at, member): (usize, &MemberIndex)| Cell {
@@ -324,7 +324,7 @@ fn apart(shown: &Snapshot) -> Vec<Cell> {
     dearest.iter().enumerate().map(place).collect()
 }
 
-/// The dearest first, each on the device that has the least to do so far.
+/// Places members from the slowest on, each on the device with the least work so far.
 fn balanced(shown: &Snapshot, devices: usize) -> Vec<Cell> {
     let mut busy = vec![0u64; devices];
     let place = |member: MemberIndex| {
@@ -336,7 +336,7 @@ fn balanced(shown: &Snapshot, devices: usize) -> Vec<Cell> {
     dearest(shown).into_iter().map(place).collect()
 }
 
-/// Each on its own device, the dearest also on those that are left.
+/// Places each member on its own device, and the slowest also on the remaining devices.
 fn helped(shown: &Snapshot) -> Vec<Cell> {
     let (devices, members) = (shown.devices.len(), shown.members.len());
     let left = DeviceIndex::all(devices).skip(members);

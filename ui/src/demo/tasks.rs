@@ -1,4 +1,4 @@
-//! The scenes about queries that say what they need, and what came of each, by what was counted.
+//! The scenes about queries with goals, and their outcomes by counts.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use crate::layout::Panel;
 use crate::model::DemoState;
 use crate::text::format;
 
-/// A day of the load, from its lowest to its highest and back.
+/// The period of the load's daily cycle.
 const DAY: Duration = Duration::from_secs(40);
-/// Queries a second in the mean: few for the smallest variants on any machine.
+/// The mean queries per second, which the smallest variants serve on any machine.
 const RATE: f64 = 2_000.0;
 
-/// The scenes.
+/// Returns the scenes.
 pub(super) fn scenes() -> Vec<DemoScene> {
     vec![
         followed(
-            "Queries that say what they need",
-            "Queries ask for 98.5 % in 20 ms, 95 % in 10 ms, or 99.4 %. The cheapest loaded variant that \
-             can do that answers; static unloads none.",
+            "Queries with goals",
+            "Queries require 98.5 % in 20 ms, 95 % in 10 ms, or 99.4 %. The cheapest suitable loaded \
+             variant answers; the policy static unloads none.",
             "static",
         ),
         followed(
             "The allocation follows the load",
-            "The same day under divisi: each second it weighs what is asked against the devices' time, and \
-             loads or unloads variants while queries run.",
+            "The same day under the policy divisi: every second it compares the queries with the devices' \
+             time, and loads or unloads variants.",
             "divisi",
         ),
         compared(),
@@ -62,8 +62,8 @@ fn compared() -> DemoScene {
         title: "Six policies on the same queries",
         steps: vec![
             Say(
-                "The queries of the last minutes are played again under every policy, in virtual time: a \
-                 simulation by the variants' profiles.",
+                "The queries of the last minutes run again under every policy, simulated in virtual time \
+                 from the variants' profiles.",
             ),
             Look(Panel::Tasks),
             Do(Given::ComparePolicies),
@@ -72,7 +72,7 @@ fn compared() -> DemoScene {
     }
 }
 
-/// Returns what became of the goals in the last watch, and what the policy changed in it.
+/// Returns the goals met in the last watch, and the policy's changes during it.
 pub(super) fn goals_met(demo: &DemoState, shown: &Snapshot) -> Option<String> {
     let scaling = shown.scaling.as_ref()?;
     let (first, last) = (demo.looks.first()?.now, demo.looks.last()?.now);
@@ -82,15 +82,15 @@ pub(super) fn goals_met(demo: &DemoState, shown: &Snapshot) -> Option<String> {
     let changes = changes.filter(|change| change.at >= first && !change.shares_alone);
     let made: Vec<Duration> = changes.filter_map(|c| c.outcome.clone().ok()).collect();
     let changed = match made.iter().max() {
-        None => "what is loaded was not changed".to_owned(),
+        None => "loaded variants did not change".to_owned(),
         Some(longest) => format!(
-            "what is loaded was changed {}, in {} ms at most",
+            "loaded variants changed {}, in at most {} ms",
             times(made.len()),
             longest.as_millis()
         ),
     };
     Some(format!(
-        "{} queries in {}, {} missed a goal. Under {} {changed}; variants loaded: {}.",
+        "{} queries in {}, {} missed a goal. Under {}, {changed}; loaded now: {}.",
         format::grouped(met + missed),
         format::seconds(over),
         format::grouped(missed),
@@ -120,8 +120,8 @@ fn times(count: usize) -> String {
     }
 }
 
-/// Returns the policies that missed the fewest and the most goals, and those that cost the least and the
-/// most.
+/// Returns the policies with the fewest and the most missed goals, and with the lowest and the
+/// highest cost.
 pub(super) fn policies(shown: &Snapshot) -> Option<String> {
     let comparison = shown.scaling.as_ref()?.comparison.as_ref()?;
     let missed = extremes(
@@ -135,7 +135,7 @@ pub(super) fn policies(shown: &Snapshot) -> Option<String> {
         |outcome| format!("{} {}", outcome.policy, significant(outcome.cost)),
     )?;
     Some(format!(
-        "Simulated, {} queries of {}: goals missed {missed}; cost of a million {cost}.",
+        "Simulated, {} queries of {}: missed goals {missed}; cost per million {cost}.",
         format::grouped(comparison.queries),
         format::seconds(comparison.over)
     ))
@@ -151,6 +151,6 @@ fn extremes(
     let most = outcomes.iter().max_by(by_value)?;
     Some(match value(least) < value(most) {
         true => format!("from {} to {}", words(least), words(most)),
-        false => format!("by none more than by {}", words(least)),
+        false => format!("at most {} by any", words(least)),
     })
 }

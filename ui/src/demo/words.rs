@@ -1,5 +1,5 @@
-//! The captions for each stage and the load that it is given; and the outcome of a scene, in
-//! words made from what was measured in it.
+//! The captions for each stage and its load, and captions on the outcome of a scene from its
+//! measurements.
 
 use divisi_model::ensemble::{PolicyKind, Wait};
 use divisi_session::Snapshot;
@@ -8,26 +8,26 @@ use super::tasks;
 use crate::model::{Comparison, DemoState, Figure, FigureNote};
 use crate::text::format;
 
-/// The texts and sizes that differ between the two stages.
+/// The texts and sizes that differ between the stages.
 pub(super) struct StageWords {
     pub alone: &'static str,
     pub together: ChangeWords,
     pub parallel: ChangeWords,
     pub policies: &'static [(PolicyKind, &'static str, &'static str)],
     pub search: ChangeWords,
-    /// Devices that all members share; 0: all.
+    /// The number of devices shared by all members; 0 means all.
     pub shared: usize,
-    /// Requests that saturate: clients, and samples in each.
+    /// The saturating load: clients, and samples in each request.
     pub full: (usize, usize),
-    /// Requests that are watched under that load, and under single samples.
+    /// The requests to watch under that load, and under single samples.
     pub whole: u64,
     pub single: u64,
 }
 
-/// A change of what runs: what it is before it is made, and what comes of it after.
+/// A change: its caption before, and its outcomes after.
 pub(super) struct ChangeWords {
     pub opening: &'static str,
-    /// The figure that is compared.
+    /// The figure to compare.
     pub figure: Figure,
     pub means: Means,
 }
@@ -35,54 +35,54 @@ pub(super) struct ChangeWords {
 const WAIT: Wait = Wait::millis(20);
 const LONG_WAIT: Wait = Wait::millis(100);
 /// The caption for the first of two measurements.
-pub(super) const BEFORE: &str = "First the matrix before, under the same load, to compare with.";
+pub(super) const BEFORE: &str = "First the previous matrix under the same load, for comparison.";
 
-/// The caption while a search's matrix is measured.
-pub(super) const FOUND: &str = "What the search found serves now, under the same load again. It is \
-                                measured as long as the matrix before was.";
+/// The caption while the search's matrix is measured.
+pub(super) const FOUND: &str =
+    "Now the matrix of the search serves the same load, for the same time.";
 
 /// The first policy of both stages, which the others are compared with.
 const NO_WAIT: (PolicyKind, &str, &str) = (
     PolicyKind::NoWait,
     "no-wait",
-    "The burst: 150 requests slowly, 250 fast, and again. Under no-wait a worker takes \
-     whatever is there.",
+    "The burst: 150 requests slowly, then 250 fast, repeatedly. Under no-wait a worker takes all \
+     queued samples at once.",
 );
 
-/// The outcome of data parallelism, where it gave more in this way.
+/// Returns the outcomes of data parallelism, with the text for a gain.
 const fn more_workers(more: &'static str) -> Means {
     Means {
         more,
-        same: "More workers made no difference that shows.",
-        less: "More workers cost more here than they gave.",
+        same: "More workers made no measurable difference.",
+        less: "More workers cost more than they gained here.",
     }
 }
 
-/// The outcome of a search.
+/// The outcomes of a search.
 const SEARCHED: Means = Means {
-    more: "u brings back what ran before.",
-    same: "It made no difference that shows.",
-    less: "What was set by hand was better: u brings it back.",
+    more: "u restores the previous setup.",
+    same: "It made no measurable difference.",
+    less: "The manual setup was better: u restores it.",
 };
 
 pub(super) static DIGITS: StageWords = StageWords {
-    alone: "One worker alone: the dearest network has the first device to itself, the five others \
+    alone: "One worker alone: the slowest network has the first device to itself, the five others \
             share the second. Every request needs all six.",
     together: ChangeWords {
         opening: "Co-location: all members share all devices, as evenly as their costs allow. \
                   Workers on one device take turns.",
         figure: Figure::Throughput,
         means: Means {
-            more: "Shared evenly, the machine answers more.",
-            same: "Sharing made no difference that shows.",
-            less: "Sharing cost more here than it gave.",
+            more: "With even sharing, the machine answers more.",
+            same: "Sharing made no measurable difference.",
+            less: "Sharing cost more than it gained here.",
         },
     },
     parallel: ChangeWords {
-        opening: "Data parallelism: every member has a worker on every device; whichever is free \
-                  takes the next batch.",
+        opening: "Data parallelism: every member has a worker on every device; a free worker takes \
+                  the next batch.",
         figure: Figure::Throughput,
-        means: more_workers("Work was shared out better batch by batch."),
+        means: more_workers("Work was distributed better, batch by batch."),
     },
     policies: &[
         NO_WAIT,
@@ -94,19 +94,19 @@ pub(super) static DIGITS: StageWords = StageWords {
         (
             PolicyKind::Static { wait: WAIT },
             "static",
-            "The same under static: it waits as well, and pads what is not full with rows that \
-             nobody asked for.",
+            "The same under static: a worker also waits, and fills incomplete batches with padding \
+             rows.",
         ),
         (
             PolicyKind::Elastic { max_inf: None },
             "elastic",
-            "The same under elastic, which splits a batch into lanes; CPU partitions run one lane \
-             at a time. See --on simulated.",
+            "The same under elastic, which splits a batch into lanes. CPU partitions run one lane at \
+             a time; see --on simulated.",
         ),
     ],
     search: ChangeWords {
-        opening: "A search: members are profiled, matrices scored by a model, the best few run. \
-                  The load rests while it measures.",
+        opening: "A search: it profiles members, scores matrices with a model and runs the best. \
+                  The load pauses during measurements.",
         figure: Figure::Throughput,
         means: SEARCHED,
     },
@@ -124,16 +124,15 @@ pub(super) static SIMULATED: StageWords = StageWords {
                   by side.",
         figure: Figure::PerDevice,
         means: Means {
-            more: "Workers fill what others on their GPU leave.",
-            same: "Sharing made no difference that shows.",
-            less: "Workers on one GPU were in each other's way.",
+            more: "Workers use the time that others leave on their GPU.",
+            same: "Sharing made no measurable difference.",
+            less: "Workers on one GPU slowed each other down.",
         },
     },
     parallel: ChangeWords {
-        opening: "Data parallelism: the four GPUs that were idle take batches of the four dearest \
-                  networks.",
+        opening: "Data parallelism: the four idle GPUs take batches of the four slowest networks.",
         figure: Figure::Throughput,
-        means: more_workers("What the dearest asked for was shared out."),
+        means: more_workers("The slowest networks now have more workers."),
     },
     policies: &[
         NO_WAIT,
@@ -151,12 +150,12 @@ pub(super) static SIMULATED: StageWords = StageWords {
         (
             PolicyKind::Elastic { max_inf: None },
             "elastic",
-            "The same under elastic: what comes is started at once in idle lanes of 1, 1, 2, 4, …",
+            "The same under elastic: samples start at once in idle lanes of 1, 1, 2, 4, …",
         ),
     ],
     search: ChangeWords {
-        opening: "A search: matrices scored by a model, the best run in virtual time. Serving goes \
-                  on meanwhile.",
+        opening: "A search: it scores matrices with a model and runs the best in virtual time. \
+                  Serving continues.",
         figure: Figure::Throughput,
         means: SEARCHED,
     },
@@ -166,10 +165,10 @@ pub(super) static SIMULATED: StageWords = StageWords {
     single: 400,
 };
 
-/// The conclusion that a scene ends with.
+/// The conclusion of a scene.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Conclusion {
-    /// How evenly devices were busy.
+    /// How evenly devices were used.
     Spread,
     /// A figure before and after.
     Change {
@@ -178,11 +177,11 @@ pub(super) enum Conclusion {
         to: &'static str,
         means: Means,
     },
-    /// The least and the most of what was taken under different names.
+    /// The lowest and the highest figure under different names.
     Ranking,
-    /// The goals that were met while a policy loaded variants.
+    /// The goals met under a policy for loading variants.
     Followed,
-    /// The outcome of every such policy on the same queries.
+    /// The results of all such policies on the same queries.
     ComparedPolicies,
     /// The effect of two reloads on requests.
     Reloads {
@@ -191,7 +190,7 @@ pub(super) enum Conclusion {
     },
 }
 
-/// The meaning of each outcome.
+/// The text for each outcome.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Means {
     pub more: &'static str,
@@ -199,14 +198,14 @@ pub(super) struct Means {
     pub less: &'static str,
 }
 
-const NOTHING: &str = "Nothing was measured here, so there is nothing to say of it.";
-/// Busier than this a device has no time left.
+const NOTHING: &str = "Nothing was measured here.";
+/// A device busier than this has no time left.
 const FULL: f64 = 0.85;
-/// Devices nearer than this are as busy as each other.
+/// Devices whose load differs by less than this count as equal.
 const EVEN: f64 = 0.10;
 
 impl Conclusion {
-    /// The caption that the scene ends with.
+    /// Returns the caption at the end of the scene.
     pub(super) fn text(self, demo: &DemoState, shown: &Snapshot) -> String {
         let text = match self {
             Conclusion::Spread => spread(shown),
@@ -225,7 +224,7 @@ impl Conclusion {
     }
 }
 
-/// The figures of the scene that is shown.
+/// The figures of the current scene.
 struct SceneFigures<'a>(&'a DemoState);
 
 impl SceneFigures<'_> {
@@ -251,7 +250,7 @@ impl SceneFigures<'_> {
         let (verdict, meaning) = match after.measured.against(before.measured) {
             Comparison::More => (format!("{} % more", percent(before, after)), means.more),
             Comparison::Less => (format!("{} % fewer", percent(before, after)), means.less),
-            Comparison::Same => ("no more change than chance makes".into(), means.same),
+            Comparison::Same => ("no significant change".into(), means.same),
         };
         let numbers = [before, after].map(|n| format!("{} {}", n.name, n.text()));
         let over = format::seconds(before.over.min(after.over));
@@ -285,7 +284,7 @@ impl SceneFigures<'_> {
                 most.name,
                 most.text()
             ),
-            _ => format!("{title}: no difference that can be told from chance."),
+            _ => format!("{title}: no significant difference."),
         })
     }
 
@@ -294,7 +293,7 @@ impl SceneFigures<'_> {
         let lost = match lost.measured.value {
             0.0 => "No request was lost in two reloads.".to_owned(),
             _ => format!(
-                "{} requests were lost in two reloads: the log says why.",
+                "{} requests were lost in two reloads: see the log.",
                 lost.text()
             ),
         };
@@ -305,7 +304,7 @@ impl SceneFigures<'_> {
         let verdict = match after.measured.against(before.measured) {
             Comparison::More => "longer",
             Comparison::Less => "shorter",
-            Comparison::Same => "no more change than chance makes",
+            Comparison::Same => "no significant change",
         };
         let [was, is] = [before, after].map(FigureNote::text);
         let [first, then] = [before, after].map(|n| format::grouped(n.requests));
@@ -324,7 +323,7 @@ fn percent(before: &FigureNote, after: &FigureNote) -> String {
     }
 }
 
-/// How busy the devices that have workers were.
+/// Describes the load of the devices with workers.
 fn spread(shown: &Snapshot) -> Option<String> {
     let rows = shown.matrix.rows();
     let used = shown.devices.iter().zip(&rows);
@@ -333,11 +332,9 @@ fn spread(shown: &Snapshot) -> Option<String> {
     let least = busy.iter().copied().reduce(f64::min)?;
     let most = busy.iter().copied().reduce(f64::max)?;
     let meaning = match (most - least < EVEN, most >= FULL) {
-        (true, _) => "None waits much for another.",
-        (false, true) => {
-            "The others wait for the busiest: an ensemble is as fast as its slowest member."
-        }
-        (false, false) => "Not even the busiest was busy all the time.",
+        (true, _) => "No device waits much for another.",
+        (false, true) => "The others wait for the busiest: the slowest member limits an ensemble.",
+        (false, false) => "Even the busiest was idle at times.",
     };
     let count = busy.len();
     let (least, most) = (100.0 * least, 100.0 * most);

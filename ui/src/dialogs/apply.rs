@@ -1,5 +1,5 @@
-//! The comparison of a setup with the running one, to be applied by `y`, or on probation by
-//! `g`; then the steps of the reload while it runs.
+//! The comparison of a setup with the running one, applied with `y`, or on probation with `g`; then
+//! the steps of the running reload.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi_session::{Command, EditPreview, Refusal, ReloadState, ReloadView, Setup};
@@ -14,7 +14,7 @@ use crate::text::format;
 #[derive(Clone, Debug)]
 pub struct Compare {
     title: String,
-    /// The setup that is compared, whatever is staged or found meanwhile.
+    /// The compared setup, independent of later changes.
     pub setup: Setup,
     scroll: usize,
     /// The session's preview of the setup, once it has arrived.
@@ -22,7 +22,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// A comparison of `setup`.
+    /// Creates a comparison of `setup`.
     pub fn new(title: impl Into<String>, setup: Setup) -> Self {
         Compare {
             title: title.into(),
@@ -83,7 +83,7 @@ impl Compare {
 }
 
 impl DialogBody for Compare {
-    /// `y` applies what can be applied, `g` asks for the terms of a probation first.
+    /// `y` applies the setup if possible, `g` first asks for the terms of a probation.
     fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
         let possible = matches!(self.preview, Some(Ok(_)));
         match key.code {
@@ -99,7 +99,7 @@ impl DialogBody for Compare {
         DialogReply::Stay
     }
 
-    /// Draws it in the middle.
+    /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let width = painter.width().saturating_sub(2).min(76);
         let lines = self.lines(model, width.saturating_sub(4));
@@ -137,10 +137,10 @@ impl DialogBody for Compare {
     }
 }
 
-/// The steps of a reload that was asked for.
+/// The steps of a requested reload.
 #[derive(Clone, Debug)]
 pub struct ReloadSteps {
-    /// The reload that was shown before this one was asked for.
+    /// The reload shown before this one was requested.
     pub before: Option<ReloadView>,
 }
 
@@ -157,7 +157,7 @@ impl DialogBody for ReloadSteps {
     }
 }
 
-/// Paints the steps; `before` is the reload that was shown when this one was asked for.
+/// Draws the steps. `before` is the reload shown when this one was requested.
 fn paint(painter: &mut Painter<'_>, model: &Model, before: Option<&ReloadView>) {
     let width = painter.width().saturating_sub(4).min(70);
     let current = model
@@ -166,7 +166,7 @@ fn paint(painter: &mut Painter<'_>, model: &Model, before: Option<&ReloadView>) 
         .as_ref()
         .filter(|r| Some(*r) != before);
     let lines = match current {
-        None => vec![("› asked for".to_owned(), Role::Dim)],
+        None => vec![("› requested".to_owned(), Role::Dim)],
         Some(reload) => lines(reload, width.saturating_sub(4)),
     };
     let height = (lines.len() as u16).saturating_add(4).min(painter.height());
@@ -184,7 +184,7 @@ fn paint(painter: &mut Painter<'_>, model: &Model, before: Option<&ReloadView>) 
     inside.pieces(1, inside.height().saturating_sub(1), &keys);
 }
 
-/// The steps in words with their signs, then how it ended.
+/// Returns the steps in words with their signs, then the outcome.
 fn lines(reload: &ReloadView, width: u16) -> Vec<(String, Role)> {
     let last = reload.steps.len().saturating_sub(1);
     let mut lines: Vec<(String, Role)> = Vec::new();

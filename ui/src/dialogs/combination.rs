@@ -1,4 +1,4 @@
-//! How members are combined: the rule, a weight and a temperature for each, and who votes.
+//! The combination of members: the rule, a weight and a temperature for each, and their votes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi_model::ensemble::{
@@ -20,17 +20,17 @@ pub struct Voters {
     /// The rules that suit the answers.
     rules: &'static [RuleKind],
     rows: Vec<VoterRow>,
-    /// 0 is the rule, then the members.
+    /// The selected row: 0 is the rule, then the members.
     at: usize,
     column: NumberColumn,
     error: Option<VoterError>,
 }
 
-/// Why members are not combined as it is filled in.
+/// The reason why the entered combination is invalid.
 #[derive(Clone, Debug, PartialEq, Error)]
 enum VoterError {
-    /// A weight is no number.
-    #[error("weight of {name}: expected a number above 0, or 0 for no vote, found `{found}`")]
+    /// A weight is not a number.
+    #[error("weight of {name}: expected a number above 0, or 0 without a vote, found `{found}`")]
     NoNumber {
         /// The member.
         name: String,
@@ -42,10 +42,10 @@ enum VoterError {
     Weight {
         /// The member.
         name: String,
-        /// The range, and the weight.
+        /// The range and the weight.
         why: OutOfRange,
     },
-    /// A temperature is no number, or outside of its range.
+    /// A temperature is not a number, or outside of its range.
     #[error("temperature of {name}: expected {} to {}, found `{found}`", Temperature::LEAST.get(), Temperature::MOST.get())]
     Temperature {
         /// The member.
@@ -53,12 +53,12 @@ enum VoterError {
         /// The text in its field.
         found: String,
     },
-    /// The parts do not go together.
+    /// The parts do not fit together.
     #[error(transparent)]
     Combination(#[from] CombinationError),
 }
 
-/// Which number of a member is typed into.
+/// The number of a member that keys edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NumberColumn {
     Weight,
@@ -73,7 +73,7 @@ struct VoterRow {
     votes: bool,
 }
 
-/// Columns that temperatures take.
+/// The width of temperatures in columns.
 const HEAT: u16 = 6;
 
 impl NumberColumn {
@@ -100,7 +100,7 @@ fn temperature(now: &Combination, member: MemberIndex) -> Temperature {
 }
 
 impl VoterRow {
-    /// Returns the typed number, or an error if it is neither a weight nor 0.
+    /// Returns the entered number, or an error if it is neither a weight nor 0.
     fn weight(&self) -> Result<f64, VoterError> {
         let name = || self.name.clone();
         let number: Option<f64> = self.weight.parse().ok();
@@ -113,7 +113,7 @@ impl VoterRow {
         Ok(number)
     }
 
-    /// Returns the typed temperature, or an error if it is none.
+    /// Returns the entered temperature, or an error if it is invalid.
     fn temperature(&self) -> Result<Temperature, VoterError> {
         let typed = self.temperature.parse().ok();
         let typed = typed.and_then(|t| Temperature::new(t).ok());
@@ -125,7 +125,7 @@ impl VoterRow {
 }
 
 impl Voters {
-    /// Starts from what is staged, or runs.
+    /// Starts from the staged or running combination.
     pub fn new(now: &Combination, names: &[String], answers: AnswerKind) -> Self {
         let row = |(member, name): (MemberIndex, &String)| VoterRow {
             name: name.clone(),
@@ -152,7 +152,7 @@ impl Voters {
         self.at = self.at.saturating_add_signed(step).min(self.rows.len());
     }
 
-    /// The next rule, or whether the member votes.
+    /// Selects the next rule, or switches the member's vote.
     fn turn(&mut self, step: isize) {
         if let Some(row) = self.row() {
             row.votes = !row.votes;
@@ -227,7 +227,7 @@ impl Voters {
         let end = inside.width().saturating_sub(2);
         let name = format::fit_name(&row.name, end.saturating_sub(x + 9 + HEAT));
         inside.text(x + 1, y, &name, role);
-        // A weight counts in one rule only.
+        // Weights apply to one rule only.
         let counts = self.rule.uses_weights() && row.votes;
         let role = if counts { Role::Text } else { Role::Dim };
         inside.text_right(end.saturating_sub(HEAT), y, &row.weight, role);
@@ -250,7 +250,7 @@ impl Voters {
             let text = format::fit(&format!("✗ {error}"), room);
             inside.text(1, last.saturating_sub(1), &text, Role::Bad);
         } else if self.rule != RuleKind::WeightedAverage {
-            let text = "weights count under weighted-average";
+            let text = "weights apply to weighted-average";
             inside.text(
                 1,
                 last.saturating_sub(1),
@@ -275,8 +275,8 @@ impl Voters {
 }
 
 impl DialogBody for Voters {
-    /// Arrows choose a row, space turns it, digits are a weight or, after `t`, a
-    /// temperature; `Enter` stages.
+    /// Arrows choose a row, space switches it, digits enter a weight or, after `t`, a temperature;
+    /// `Enter` stages.
     fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
         self.error = None;
         match key.code {
@@ -295,14 +295,14 @@ impl DialogBody for Voters {
         DialogReply::Stay
     }
 
-    /// A pasted number goes into the weight at the cursor.
+    /// Pastes a number into the weight at the cursor.
     fn on_paste(&mut self, line: &str) -> bool {
         self.error = None;
         let row = self.row().filter(|_| field::is_number(line));
         row.is_some_and(|row| field::pasted(&mut row.weight, line))
     }
 
-    /// Draws it in the middle.
+    /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
         let width = painter.width().saturating_sub(2).min(64);
         let height = (self.rows.len() as u16)

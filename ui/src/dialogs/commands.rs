@@ -1,5 +1,5 @@
-//! Commands by typing a part of their name: all of them with their keys as help, or one to be
-//! run.
+//! Commands found by a part of their name: the help lists all with their keys, the palette runs
+//! one.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -21,7 +21,7 @@ pub struct Help {
 }
 
 impl Help {
-    /// Returns the bindings that match the query. Those that can be reached now come first.
+    /// Returns the bindings that match the query, the currently active ones first.
     fn found(&self, model: &Model) -> Vec<&'static Binding> {
         let keys = &model.settings.keys;
         let found = BINDINGS.iter().filter(|e| e.matches(&self.query, keys));
@@ -48,13 +48,13 @@ impl DialogBody for Help {
         DialogReply::Stay
     }
 
-    /// Pasted text is searched for.
+    /// Pastes text into the search.
     fn on_paste(&mut self, line: &str) -> bool {
         self.scroll = 0;
         field::pasted(&mut self.query, line)
     }
 
-    /// Draws it over most of the screen.
+    /// Draws the dialog over most of the screen.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let (width, height) = (
             painter.width().saturating_sub(2).min(124),
@@ -90,7 +90,7 @@ impl DialogBody for Help {
     }
 }
 
-/// On one line, or the explanation on a line of its own.
+/// Draws an entry on one line, or its explanation on a second line.
 fn draw_explained(inside: &mut Painter<'_>, y: u16, entry: &Binding, two: bool, model: &Model) {
     let (keys, title) = (14, 28);
     let role = if model.reaches(entry) {
@@ -122,7 +122,7 @@ fn draw_explained(inside: &mut Painter<'_>, y: u16, entry: &Binding, two: bool, 
     );
 }
 
-/// Commands that the palette leaves to their keys.
+/// Commands that the palette omits, since their keys suffice.
 static MOVEMENTS: [&CommandInfo; 9] = [
     &UP, &DOWN, &LEFT, &RIGHT, &PAGE_UP, &PAGE_DOWN, &TOP, &BOTTOM, &PALETTE,
 ];
@@ -143,8 +143,8 @@ impl Palette {
             .iter()
             .filter(|b| b.scope.is_offered(now) && !movement(b) && matches(b))
             .collect();
-        // A name that begins with what was typed is what was meant, then one that has it;
-        // what only the help says comes last.
+        // Names that begin with the query come first, then names that contain it, then matches in
+        // the help.
         let query = self.query.to_lowercase();
         let named = |e: &Binding| {
             let name = format!("{} {}", e.title.to_lowercase(), e.name());
@@ -175,13 +175,13 @@ impl DialogBody for Palette {
         DialogReply::Stay
     }
 
-    /// Pasted text filters, and runs nothing.
+    /// Pastes text into the filter, without running anything.
     fn on_paste(&mut self, line: &str) -> bool {
         self.chosen = 0;
         field::pasted(&mut self.query, line)
     }
 
-    /// Draws it near the top.
+    /// Draws the dialog near the top.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let found = self.found(model);
         let width = painter.width().saturating_sub(2).min(72);

@@ -1,5 +1,5 @@
-//! Questions answered by one key, which is no key that opens them. What becomes of the engine on
-//! leaving is asked, never decided silently.
+//! Questions answered by one key, which differs from the key that opens them. Quitting asks about
+//! the engine and never decides silently.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi_session::Command;
@@ -30,7 +30,7 @@ pub struct Confirm {
 }
 
 impl Confirm {
-    /// The question `text`.
+    /// Creates the question `text`.
     pub fn new(title: &'static str, text: impl Into<String>, action: ConfirmedAction) -> Self {
         let text = text.into();
         Confirm {
@@ -42,7 +42,7 @@ impl Confirm {
 }
 
 impl DialogBody for Confirm {
-    /// `y` does it, `n` and `Esc` go back.
+    /// `y` confirms, `n` and `Esc` cancel.
     fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
         match (key.code, &self.action) {
             (KeyCode::Esc | KeyCode::Char('n' | 'q'), _) => DialogReply::Close,
@@ -55,7 +55,7 @@ impl DialogBody for Confirm {
         }
     }
 
-    /// Draws it in the middle.
+    /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
         let width = painter.width().saturating_sub(4).min(64);
         let lines = format::wrap(&self.text, width.saturating_sub(4));
@@ -82,26 +82,26 @@ impl DialogBody for Confirm {
     }
 }
 
-/// The question. No key that asks it answers it.
+/// The question on quitting. The key that opens it does not answer it.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaveDialog {
-    /// The engine can go on in the background.
+    /// Whether the engine can continue in the background.
     pub may_stay: bool,
-    /// Staged changes would be lost.
+    /// Whether staged changes would be lost.
     pub staged: bool,
-    /// The engine's behaviour if the terminal closes, where it is this console's to say.
+    /// The engine's behaviour if the terminal closes, if this console decides it.
     pub hang_up: Option<HangUp>,
 }
 
-const STAY: &str = "Leave. Stop serving, or let it go on in the background? From there \
-                    `divisi attach` joins it and `divisi stop` ends it.";
-const STOP: &str = "Leave and stop serving? Requests under way are answered first.";
+const STAY: &str = "Quit. Stop serving, or continue in the background? `divisi attach` reopens \
+                    the console and `divisi stop` stops the server.";
+const STOP: &str = "Quit and stop serving? Requests in progress are answered first.";
 const STAGED: &str = " Staged changes are not applied.";
-const CLOSED_SERVES: &str = " If this terminal closes without an answer, serving goes on.";
+const CLOSED_SERVES: &str = " If this terminal closes without an answer, serving continues.";
 const CLOSED_STOPS: &str = " If this terminal closes without an answer, serving stops.";
 
 impl LeaveDialog {
-    /// The same in few words, where there is no room for a dialog.
+    /// Returns a short form, for screens without room for a dialog.
     pub fn short(self) -> String {
         let keys = self.keys().map(|(key, does)| format!("{key} {does}"));
         format!("Leave? {}.", keys.collect::<Vec<_>>().join(", "))
@@ -128,7 +128,7 @@ impl LeaveDialog {
 }
 
 impl DialogBody for LeaveDialog {
-    /// `s` stops, `b` lets it go on, `Esc` stays.
+    /// `s` stops the engine, `b` continues it in the background, `Esc` returns.
     fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
         match key.code {
             KeyCode::Char('s') => DialogReply::Quit,
@@ -138,7 +138,7 @@ impl DialogBody for LeaveDialog {
         }
     }
 
-    /// Draws it in the middle.
+    /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
         let width = painter.width().saturating_sub(4).min(64);
         let lines = format::wrap(&self.text(), width.saturating_sub(4));

@@ -1,24 +1,24 @@
-//! Fields to type into: a line of text, and a field of a form, which is a number, a text, or one of
-//! a few words.
+//! Input fields: a line of text, and a field of a form, which is a number, a text, or one of a few
+//! words.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi_engine::search::MethodError;
 use divisi_model::ensemble::PolicyError;
 use thiserror::Error;
 
-/// A field with what stands in it.
+/// A field with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct FormField {
     pub name: &'static str,
     pub text: String,
-    /// Behind the value: its unit, or how to change it.
+    /// The text after the value: its unit, or how to change it.
     pub unit: &'static str,
-    /// The words that can be chosen; none where a number is typed.
+    /// The words to choose from, or empty for a number.
     words: &'static [&'static str],
-    /// Anything can be typed.
+    /// Whether any text can be typed.
     pub free: bool,
-    /// Something was typed since the field was come to: before, a digit takes the place
-    /// of all that stands there.
+    /// Whether something was typed since the field was entered. Before that, a digit replaces the
+    /// whole value.
     pub touched: bool,
 }
 
@@ -34,7 +34,7 @@ impl FormField {
         }
     }
 
-    /// Any text.
+    /// Creates a field for any text.
     pub(crate) fn free(name: &'static str, value: impl ToString) -> Self {
         FormField {
             free: true,
@@ -42,7 +42,7 @@ impl FormField {
         }
     }
 
-    /// The first of `words` stands in it at the start.
+    /// Creates a field with a choice of `words`, starting with the first.
     pub(crate) fn one_of(name: &'static str, words: &'static [&'static str]) -> Self {
         FormField {
             name,
@@ -65,7 +65,7 @@ impl FormField {
         }
     }
 
-    /// Takes pasted text, a number where one is expected; whether it did.
+    /// Pastes text, or only a number if one is expected. Returns whether it did.
     pub(crate) fn on_paste(&mut self, line: &str) -> bool {
         let fits = self.free || (self.words.is_empty() && is_number(line));
         if fits && !self.free && !self.touched {
@@ -95,25 +95,25 @@ impl FormField {
     }
 }
 
-/// Why a form is not taken as it is filled in.
+/// The reason why a form is not accepted.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(super) enum FormError {
-    /// A field does not hold what is expected there.
+    /// A field has an unexpected value.
     #[error("{name}: expected {expected}, found `{found}`")]
     Field {
         /// The field's name.
         name: &'static str,
-        /// The texts that it may hold.
+        /// The accepted texts.
         expected: String,
-        /// The text in it.
+        /// The text in the field.
         found: String,
     },
-    /// The only field of a form does not.
+    /// The only field of a form has an unexpected value.
     #[error("expected {expected}, found `{found}`")]
     OnlyField {
-        /// The texts that it may hold.
+        /// The accepted texts.
         expected: String,
-        /// The text in it.
+        /// The text in the field.
         found: String,
     },
     /// A field of the chosen load is outside of its range; holds the ranges.
@@ -126,18 +126,18 @@ pub(super) enum FormError {
     #[error("lasts: expected 1 to 86400 s, found nothing")]
     NoLength,
     /// A probation has no limit.
-    #[error("expected at least one thing to watch")]
+    #[error("expected at least one limit")]
     NoLimit,
-    /// A layout of this name comes with the program.
+    /// The layout of this name is built in.
     #[error("name: `{0}` is built in; expected another")]
     BuiltIn(String),
-    /// A word is not among those that are known, as its parser says it.
+    /// A word is unknown; holds the parser's message.
     #[error("{0}")]
     Word(String),
-    /// The engine does not know such a policy.
+    /// The engine does not know the policy.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The parts of a search do not go together.
+    /// The parts of a search do not fit together.
     #[error(transparent)]
     Search(#[from] MethodError),
 }
@@ -176,19 +176,19 @@ pub(crate) fn one_line(pasted: &str) -> String {
     line.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Whether the line can be typed where a number is expected.
+/// Returns whether the line can be typed into a number field.
 pub(super) fn is_number(line: &str) -> bool {
     !line.is_empty() && line.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// Takes a pasted line into the text, as far as there is room; whether anything came.
+/// Adds a pasted line to the text, as far as there is room. Returns whether anything was added.
 pub(crate) fn pasted(text: &mut String, line: &str) -> bool {
     let room = MOST.saturating_sub(text.chars().count());
     text.extend(line.chars().take(room));
     room > 0 && !line.is_empty()
 }
 
-/// Takes the key into the text; whether it did.
+/// Adds the key to the text. Returns whether it did.
 pub(super) fn typed(text: &mut String, key: &KeyEvent) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

@@ -1,4 +1,4 @@
-//! A dialog of choices, each with its fields, and fields that all of them share.
+//! A dialog of choices, each with its fields, and shared fields.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -9,13 +9,13 @@ use crate::model::Model;
 use crate::text::format;
 use divisi_runtime::device::DeviceIndex;
 
-/// One thing that can be chosen.
+/// An option to choose.
 #[derive(Clone, Debug)]
 pub(super) struct FormChoice {
     pub name: &'static str,
-    /// A line beside the name.
+    /// A line next to the name.
     pub help: &'static str,
-    /// More about it, while it is chosen.
+    /// More text, shown while it is chosen.
     pub note: &'static str,
     pub fields: Vec<FormField>,
 }
@@ -35,21 +35,21 @@ impl FormChoice {
     }
 }
 
-/// The subject of a form, which decides the command that it becomes.
+/// The subject of a form, which decides the resulting command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FormKind {
     Load,
     Policy,
     Search,
-    /// Samples alive at most on a device.
+    /// The limit of samples in execution on a device.
     MaxInf(DeviceIndex),
-    /// How many times as long a device takes.
+    /// The factor by which a device is slower.
     Slow(DeviceIndex),
-    /// Samples in a segment at most.
+    /// The segment size.
     SegmentSize,
-    /// The target that latencies are judged by.
+    /// The service objective.
     Target,
-    /// The shares in which models are asked.
+    /// The traffic shares of models.
     Mix,
     /// The terms of a probation.
     Terms,
@@ -64,10 +64,10 @@ pub struct Form {
     title: String,
     pub(super) choices: Vec<FormChoice>,
     pub(super) chosen: usize,
-    /// Fields under the choices, whichever is chosen, and what they are about.
+    /// Fields under the choices, for all choices, and their title.
     pub(super) shared: Vec<FormField>,
     heading: &'static str,
-    /// The field that keys go to: the chosen one's, then the shared ones.
+    /// The field with the keys: first the chosen option's, then the shared ones.
     field: usize,
     error: Option<FormError>,
 }
@@ -146,7 +146,7 @@ impl Form {
         }
     }
 
-    /// Returns the text of the field called `name`, among those of the chosen option and the
+    /// Returns the text of the field called `name`, among the fields of the chosen option and the
     /// shared ones. It is empty if there is no such field.
     pub(super) fn text(&self, name: &str) -> &str {
         let own = self.choices[self.chosen].fields.iter();
@@ -156,7 +156,7 @@ impl Form {
 }
 
 impl DialogBody for Form {
-    /// Arrows choose, `Tab` goes on to the next field, `Enter` does it.
+    /// Arrows choose, `Tab` goes to the next field, `Enter` accepts.
     fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
         self.error = None;
         match key.code {
@@ -172,7 +172,7 @@ impl DialogBody for Form {
         DialogReply::Stay
     }
 
-    /// Pasted text goes into the field that keys go to.
+    /// Pastes text into the field with the keys.
     fn on_paste(&mut self, line: &str) -> bool {
         self.error = None;
         self.field_mut().is_some_and(|f| f.on_paste(line))
@@ -187,12 +187,12 @@ impl DialogBody for Form {
     }
 }
 
-/// Where names of fields and their values begin.
+/// The column of the fields' names and values.
 const FIELD: u16 = 5;
 const VALUE: u16 = 23;
 
 impl Form {
-    /// Draws it in the middle.
+    /// Draws the dialog in the middle.
     fn paint(&self, painter: &mut Painter<'_>) {
         let width = painter.width().saturating_sub(2).min(76);
         let mut window = painter.centred(width, self.height(width));
@@ -221,13 +221,13 @@ impl Form {
         self.choices.len() == 1
     }
 
-    /// The same whatever is chosen, so that the window does not jump.
+    /// Returns the same height for every choice, so that the window does not jump.
     fn height(&self, width: u16) -> u16 {
         let fields = self.choices.iter().map(|c| c.fields.len()).max();
         let shared = self.shared.len() + usize::from(!self.shared.is_empty());
         let notes = self.choices.iter().map(|c| note(c, width).len()).max();
         let rows = self.choices.len() + fields.unwrap_or(0) + shared;
-        // Two of the frame, one of the keys, one before them for what is wrong.
+        // Two rows for the frame, one for the keys, and one before them for errors.
         (rows + notes.unwrap_or(0).max(1)) as u16 + 4
     }
 

@@ -1,4 +1,4 @@
-//! The setups that ran, when and how they did; any of them can be brought back.
+//! The earlier setups, with their times and results; each can be restored.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi_model::allocation::Difference;
@@ -14,8 +14,7 @@ use crate::text::format;
 /// The list, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryDialog {
-    /// The number of the chosen one: others may come while it is looked at. None is the
-    /// newest.
+    /// The number of the chosen setup, since new ones may arrive meanwhile. `None` is the newest.
     chosen: Option<u64>,
 }
 
@@ -27,14 +26,14 @@ impl HistoryDialog {
         self.chosen = shown.history.iter().rev().nth(next).map(|r| r.number);
     }
 
-    /// The chosen one and its place from the newest.
+    /// Returns the chosen setup and its place from the newest.
     fn at<'a>(&self, shown: &'a Snapshot) -> Option<(usize, &'a HistoryEntry)> {
         let newest = || shown.history.iter().rev().enumerate();
         let chosen = newest().find(|(_, r)| Some(r.number) == self.chosen);
         chosen.or_else(|| newest().next())
     }
 
-    /// Of the chosen one against what runs.
+    /// Returns the differences between the chosen and the running setup.
     fn difference(&self, model: &Model, width: u16) -> Vec<StyledLine> {
         let Some((_, entry)) = self.at(&model.snapshot) else {
             return Vec::new();
@@ -42,7 +41,7 @@ impl HistoryDialog {
         let running = &model.snapshot;
         if entry.setup.matrix.frame() != running.matrix.frame() {
             let text = format!(
-                "{} · {} · with other models, which undo brings back",
+                "{} · {} · with other models; undo restores them",
                 entry.number, entry.why
             );
             let lines = format::wrap(&text, width).into_iter();
@@ -56,10 +55,10 @@ impl HistoryDialog {
         let settings = settings(&running.setup(), &entry.setup);
         lines.extend(what_if::settings(&settings, width));
         let what = match lines.is_empty() {
-            true => "it is what runs",
-            false => "bringing it back would change",
+            true => "the running setup",
+            false => "restoring it would change",
         };
-        // All of why, which the list may have cut.
+        // The whole reason, which the list may have cut.
         let head = format!("{} · {} · {what}", entry.number, entry.why);
         let head = format::wrap(&head, width).into_iter();
         lines.splice(0..0, head.map(|l| vec![(l, Role::Dim)]));
@@ -68,7 +67,7 @@ impl HistoryDialog {
 }
 
 impl DialogBody for HistoryDialog {
-    /// Arrows choose, `Enter` compares with what runs.
+    /// Arrows choose, `Enter` compares with the running setup.
     fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply {
         let shown = &model.snapshot;
         match key.code {
@@ -89,7 +88,7 @@ impl DialogBody for HistoryDialog {
         DialogReply::Stay
     }
 
-    /// Draws it over most of the screen.
+    /// Draws the dialog over most of the screen.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let width = painter.width().saturating_sub(2).min(100);
         let difference = self.difference(model, width.saturating_sub(4));
@@ -99,7 +98,7 @@ impl DialogBody for HistoryDialog {
         let mut window = painter.centred(width, height);
         let mut inside = window.framed("history", true);
         let Some((at, _)) = self.at(&model.snapshot) else {
-            inside.text(1, 0, "nothing has run yet", Role::Dim);
+            inside.text(1, 0, "no setup has run yet", Role::Dim);
             return keys(&mut inside);
         };
         let columns = HistoryColumns::of(inside.width());
@@ -131,7 +130,7 @@ fn settings(running: &Setup, setup: &Setup) -> Vec<String> {
 fn keys(inside: &mut Painter<'_>) {
     let keys = [
         ("Enter", Role::Accent),
-        (" bring back  ", Role::Dim),
+        (" restore  ", Role::Dim),
         ("Esc", Role::Accent),
         (" back  ", Role::Dim),
         ("↑ ↓", Role::Accent),
@@ -140,9 +139,9 @@ fn keys(inside: &mut Painter<'_>) {
     inside.pieces(1, inside.height().saturating_sub(1), &keys);
 }
 
-/// The columns that there is room for, and the width of `why`.
+/// The columns that fit, and the width of `why`.
 struct HistoryColumns {
-    /// p50, failures and accuracy too.
+    /// Whether p50, failures and accuracy are shown too.
     all: bool,
     why: u16,
 }
@@ -150,7 +149,7 @@ struct HistoryColumns {
 impl HistoryColumns {
     fn of(width: u16) -> Self {
         let all = width >= 70;
-        // The numbers at both sides take the rest.
+        // The columns of numbers on both sides.
         let taken = if all { 59 } else { 24 };
         let why = width.saturating_sub(taken);
         HistoryColumns { all, why }
@@ -215,7 +214,7 @@ impl HistoryColumns {
     }
 }
 
-/// Time since the start: `0:42`, `1:05:09`.
+/// Formats the time since the start: `0:42`, `1:05:09`.
 fn clock(time: std::time::Duration) -> String {
     let all = time.as_secs();
     let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);

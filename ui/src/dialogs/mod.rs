@@ -36,35 +36,35 @@ use crate::model::{Effect, Model, Setting};
 /// One dialog with its state.
 #[derive(Clone, Debug)]
 pub enum Dialog {
-    /// All commands, to be searched.
+    /// A searchable list of all commands.
     Help(Help),
-    /// A command by a part of its name.
+    /// The command palette.
     Palette(Palette),
-    /// The changes that a setup would make.
+    /// The effects of a setup.
     Compare(Box<Compare>),
     /// Yes or no.
     Confirm(Confirm),
-    /// The panels that are shown, and the others.
+    /// The shown and the hidden panels.
     Panels(PanelList),
-    /// The question what happens to the engine when the console is left.
+    /// The question about the engine on quitting.
     Leave(LeaveDialog),
-    /// Load, policy, search or a device, with their numbers.
+    /// A form, such as for a load, a policy, a search or a device.
     Form(Form),
-    /// How things look.
+    /// The choice of a theme.
     Themes(Themes),
     /// The combination rule, weights and votes.
     Voters(Voters),
-    /// The setups that ran, and when.
+    /// The earlier setups.
     History(HistoryDialog),
     /// A file to read or write.
     Picker(Box<Picker>),
-    /// The changes that a change of the models would make.
+    /// The effects of a change of models.
     Models(ModelPlan),
     /// The steps of a reload.
     Reload(ReloadSteps),
 }
 
-/// The one list of dialogs: the body of `$dialog`, where a box is borrowed by `$borrow`.
+/// The list of dialogs: returns the body of `$dialog`, with boxes borrowed by `$borrow`.
 macro_rules! body_of {
     ($dialog:expr, $borrow:ident) => {
         match $dialog {
@@ -86,79 +86,79 @@ macro_rules! body_of {
 }
 
 impl Dialog {
-    /// Returns what it does.
+    /// Returns its behaviour.
     pub fn body(&self) -> &dyn DialogBody {
         body_of!(self, as_ref)
     }
 
-    /// Returns what it does, to let it do that.
+    /// Returns its behaviour, mutably.
     pub fn body_mut(&mut self) -> &mut dyn DialogBody {
         body_of!(self, as_mut)
     }
 }
 
-/// The behaviour that all dialogs have.
+/// The behaviour of all dialogs.
 pub trait DialogBody {
-    /// Takes a key.
+    /// Handles a key.
     fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply;
 
-    /// Takes pasted text into the field that has the keys; returns false where there is
-    /// none, or none that takes such text.
+    /// Pastes text into the active field. Returns false if there is none, or if it does not accept
+    /// the text.
     fn on_paste(&mut self, _line: &str) -> bool {
         false
     }
 
-    /// Draws the dialog over what is there.
+    /// Draws the dialog over the screen.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model);
 
-    /// Returns whether it speaks of devices and members, or changes what they do.
+    /// Returns whether it shows or changes devices and members.
     fn is_of_frame(&self) -> bool {
         false
     }
 
-    /// Returns the key that ends the program, where that is what it asks.
+    /// Returns the key that ends the program, if the dialog asks about that.
     fn leaves_by(&self) -> Option<char> {
         None
     }
 
-    /// Returns the setup that it compares with what runs, if it does.
+    /// Returns the setup that it compares with the running one, if any.
     fn compared(&self) -> Option<&Setup> {
         None
     }
 
-    /// Takes what the session says of a setup that it was asked about.
+    /// Receives the session's preview of a setup.
     fn previewed(&mut self, _about: &Setup, _preview: &Result<EditPreview, Refusal>) {}
 }
 
 /// A dialog's reply to a key.
 #[derive(Clone, Debug)]
 pub enum DialogReply {
-    /// It stays open.
+    /// The dialog stays open.
     Stay,
-    /// It closes.
+    /// The dialog closes.
     Close,
-    /// It closes, and the key goes to what is below.
+    /// The dialog closes, and the key goes to the layer below.
     Pass,
-    /// It closes, and a command goes to the session.
+    /// The dialog closes, and a command goes to the session.
     Send(Command),
-    /// It closes, and a command of the console runs.
+    /// The dialog closes, and a command of the console runs.
     Run(&'static Binding),
-    /// It closes, and a setting is staged, or compared where nothing is being edited.
+    /// The dialog closes, and a setting is staged, or compared outside of editing.
     Stage(Setting),
-    /// It stays, and asks for the terms of a probation.
+    /// The dialog stays and asks for the terms of a probation.
     AskTerms,
-    /// It closes, and the comparison below is applied on these terms.
+    /// The dialog closes, and the comparison below is applied on these terms.
     Apply(Terms),
-    /// It closes, and a setup that ran is compared with what runs.
+    /// The dialog closes, and an earlier setup is compared with the running one.
     BringBack {
         /// Its number in the history.
         number: u64,
-        /// All of it.
+        /// The whole setup.
         setup: Box<Setup>,
     },
-    /// It closes, and what is shown is saved as a layout of this name.
+    /// The dialog closes, and the shown panels are saved as a layout of this name.
     SaveLayout(String),
-    /// It stays and wants something done.
+    /// The dialog stays and requests an effect.
     Ask(Effect),
     /// Staged changes are dropped.
     DropEdit,
@@ -167,8 +167,7 @@ pub enum DialogReply {
 }
 
 impl DialogReply {
-    /// Returns whether it ends, changes or writes something, and does not only show or
-    /// ask.
+    /// Returns whether it ends, changes or writes something, beyond showing or asking.
     pub fn does_something(&self) -> bool {
         match self {
             DialogReply::Send(_)

@@ -1,5 +1,5 @@
-//! The plan of a change of the models, to be applied by `y`, on probation by `g`, or with the old
-//! engine ended first by `f`, where both do not fit beside each other.
+//! The plan of a change of models, applied with `y`, on probation with `g`, or with the old engine
+//! ended first with `f` if both engines do not fit together.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi_engine::deployment::{CataloguePreview, Handover, MemoryChange};
@@ -19,7 +19,7 @@ pub struct ModelPlan {
 }
 
 impl ModelPlan {
-    /// The plan of the change with a number.
+    /// Creates the plan of the change with a number.
     pub fn new(number: u64) -> Self {
         ModelPlan { number, scroll: 0 }
     }
@@ -78,7 +78,7 @@ impl DialogBody for ModelPlan {
         let width = painter.width().saturating_sub(2).min(76);
         let mut lines = lines(preview, width.saturating_sub(4));
         if lines.len() > usize::from(painter.height().saturating_sub(4)) {
-            // Gaps go before anything that is said.
+            // Blank lines are dropped before any text.
             lines.retain(|line| !line.is_empty());
         }
         let height = (lines.len() as u16).saturating_add(4).min(painter.height());
@@ -102,7 +102,7 @@ impl DialogBody for ModelPlan {
     }
 }
 
-/// Says above the keys how many lines there is no room for, and how they are seen.
+/// Draws the number of hidden lines above the keys, and how to see them.
 fn scrolls(inside: &mut Painter<'_>, above: usize, below: usize) {
     if above + below == 0 {
         return;
@@ -112,7 +112,7 @@ fn scrolls(inside: &mut Painter<'_>, above: usize, below: usize) {
     inside.pieces(1, y, &[("↑ ↓", Role::Accent), (&text, Role::Dim)]);
 }
 
-/// The last line; how long probation lasts is said where there is room for it.
+/// Draws the last line. The length of the probation is shown if it fits.
 fn keys(inside: &mut Painter<'_>, preview: &CataloguePreview, model: &Model) {
     let y = inside.height().saturating_sub(1);
     let (key, word) = match preview.not_beside {
@@ -146,7 +146,7 @@ fn lines(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
         ("−", Role::Warn, &preview.went, ""),
         ("+", Role::Good, &preview.columns_came, "column "),
         ("−", Role::Warn, &preview.columns_went, "column "),
-        ("~", Role::Accent, &preview.moved, "other places: column "),
+        ("~", Role::Accent, &preview.moved, "moved: column "),
     ] {
         lines.extend(names.iter().map(|name| {
             let text = format::fit(&format!(" {what}{name}"), width.saturating_sub(1));
@@ -165,37 +165,37 @@ fn lines(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
     lines
 }
 
-/// How the new engine takes over, and what that means for requests.
+/// Describes how the new engine takes over, and the effect on requests.
 fn handover(preview: &CataloguePreview) -> (String, Role) {
     match &preview.not_beside {
         None => (
-            "✓ both fit beside each other: the new models take over at one instant".to_owned(),
+            "✓ both engines fit: the new models take over at one instant".to_owned(),
             Role::Good,
         ),
         Some(why) => (
             format!(
-                "! both do not fit: {why}. The old one first: it answers what it has and ends, and \
-                 requests wait, as long as their deadlines let them, until the new one has started"
+                "! both engines do not fit: {why}. Old first: the old engine answers its requests and \
+                 ends; new requests wait, within their deadlines, until the new engine has started"
             ),
             Role::Warn,
         ),
     }
 }
 
-/// Columns of a figure.
+/// The width of a figure in columns.
 const EACH: usize = 11;
 
-/// Columns of the table of memory.
+/// The width of the table of memory in columns.
 const TABLE: u16 = 54;
 
-/// Returns the devices, of which those of one memory say the same and are told once.
+/// Returns the devices, each memory space once.
 fn memories(preview: &CataloguePreview) -> Vec<&MemoryChange> {
     let mut memories: Vec<&MemoryChange> = preview.memory.iter().collect();
     memories.dedup_by_key(|device| (device.now, device.during, device.after, device.bytes));
     memories
 }
 
-/// Returns what both take together, and how that is drawn.
+/// Returns the memory of both engines together, and its role.
 fn both(device: &MemoryChange) -> (String, Role) {
     match device.during {
         Some(bytes) => (format::bytes(bytes), Role::Text),
@@ -203,7 +203,7 @@ fn both(device: &MemoryChange) -> (String, Role) {
     }
 }
 
-/// The memory of each device: now, while both are there, and after.
+/// Returns the memory of each device: now, with both engines, and after.
 fn memory(preview: &CataloguePreview) -> Vec<StyledLine> {
     let head = format!(
         "{:<10}{:>EACH$}{:>EACH$}{:>EACH$}{:>EACH$}",
@@ -224,7 +224,7 @@ fn memory(preview: &CataloguePreview) -> Vec<StyledLine> {
     std::iter::once(head).chain(devices).collect()
 }
 
-/// The same in words, where there is no room for the table.
+/// Returns the memory in words, for screens without room for the table.
 fn memory_in_words(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
     let told = memories(preview).into_iter().flat_map(|device| {
         let (both, role) = both(device);

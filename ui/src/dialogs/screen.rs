@@ -1,5 +1,4 @@
-//! Choices of the screen: panels to tick, and a theme, which is worn while it is looked
-//! at.
+//! Choices for the screen: the shown panels, and a theme with a live preview.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -44,7 +43,7 @@ impl DialogBody for PanelList {
         DialogReply::Stay
     }
 
-    /// Draws it in the middle.
+    /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let count = Panel::ALL.len() as u16;
         let mut window = painter.centred(36, count + 4);
@@ -75,7 +74,7 @@ impl DialogBody for PanelList {
     }
 }
 
-/// The sample of a theme: words, each in the role that it names.
+/// The sample of a theme: the names of roles, each in its role.
 const SAMPLE: [(&str, Role); 6] = [
     ("text ", Role::Text),
     ("accent ", Role::Accent),
@@ -94,7 +93,7 @@ pub struct Themes {
 }
 
 impl Themes {
-    /// Begins with the theme in force.
+    /// Starts with the current theme.
     pub fn new(settings: &Settings) -> Self {
         let at = settings.themes.iter().position(|t| *t == settings.theme);
         Themes {
@@ -113,7 +112,7 @@ impl Themes {
 }
 
 impl DialogBody for Themes {
-    /// Arrows choose and show, `Enter` keeps, `Esc` brings back what was.
+    /// Arrows choose and show, `Enter` keeps, `Esc` restores the previous theme.
     fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply {
         match key.code {
             KeyCode::Esc | KeyCode::Char('q') => {
@@ -133,7 +132,7 @@ impl DialogBody for Themes {
         DialogReply::Stay
     }
 
-    /// Draws it in the middle.
+    /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let themes = &model.settings.themes;
         let width = painter.width().saturating_sub(2).min(48);

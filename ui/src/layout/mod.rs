@@ -1,4 +1,4 @@
-//! The layouts there are, the one that is shown, and what is hidden of it.
+//! The layouts, the current one, and its hidden panels.
 
 mod preset;
 
@@ -7,19 +7,18 @@ pub(crate) use preset::{SizeShare, share};
 
 use preset::built_in;
 
-/// Where the user is among the layouts.
+/// The current layout among all layouts.
 #[derive(Clone, Debug)]
 pub struct PanelArrangement {
     layouts: Vec<PanelLayout>,
     chosen: usize,
     hidden: Vec<Panel>,
-    /// Panels that the layout leaves out and the user wants, each in a row of its own.
+    /// Panels added by the user to the layout, each in its own row.
     added: Vec<Panel>,
 }
 
 impl PanelArrangement {
-    /// The built-in layouts and a user's, of which those that cannot be shown are left
-    /// out.
+    /// Creates an arrangement of the built-in layouts and a user's valid layouts.
     pub fn new(own: &[PanelLayout]) -> Self {
         let mut arrangement = PanelArrangement {
             layouts: built_in(),
@@ -31,8 +30,8 @@ impl PanelArrangement {
         arrangement
     }
 
-    /// Takes a user's layouts in, after the built-in ones; the one shown stays by its
-    /// name where it is still there.
+    /// Replaces the user's layouts after the built-in ones. The current layout stays, by its name,
+    /// if it still exists.
     pub fn take(&mut self, own: &[PanelLayout]) {
         let name = self.name().to_owned();
         self.layouts = built_in();
@@ -46,17 +45,17 @@ impl PanelArrangement {
         self.chosen = at.unwrap_or(0);
     }
 
-    /// All of them.
+    /// Returns all layouts.
     pub fn layouts(&self) -> &[PanelLayout] {
         &self.layouts
     }
 
-    /// The name of the one that is shown.
+    /// Returns the name of the current layout.
     pub fn name(&self) -> &str {
         self.layouts.get(self.chosen).map_or("", |l| &l.name)
     }
 
-    /// The one of this name, all of its panels shown; whether there is one.
+    /// Switches to the layout of this name, with all of its panels. Returns whether it exists.
     pub fn choose(&mut self, name: &str) -> bool {
         let at = self.layouts.iter().position(|l| l.name == name);
         if let Some(at) = at {
@@ -67,14 +66,14 @@ impl PanelArrangement {
         at.is_some()
     }
 
-    /// The next one, round and round.
+    /// Switches to the next layout, cyclically.
     pub fn next(&mut self) {
         let next = (self.chosen + 1) % self.layouts.len().max(1);
         let name = self.layouts.get(next).map(|l| l.name.clone());
         self.choose(&name.unwrap_or_default());
     }
 
-    /// Hides a panel or shows it; the last one stays.
+    /// Hides or shows a panel; the last one stays.
     pub fn toggle(&mut self, panel: Panel) {
         if !self.shows(panel) {
             self.hidden.retain(|p| *p != panel);
@@ -87,20 +86,20 @@ impl PanelArrangement {
         }
     }
 
-    /// Whether the panel has a place.
+    /// Returns whether the panel is shown.
     pub fn shows(&self, panel: Panel) -> bool {
         let chosen = self.layouts.get(self.chosen);
         let listed = chosen.is_some_and(|l| l.panels().any(|p| p == panel));
         (listed && !self.hidden.contains(&panel)) || self.added.contains(&panel)
     }
 
-    /// The panels that have a place, by their numbers.
+    /// Returns the shown panels, by their numbers.
     pub fn panels(&self) -> Vec<Panel> {
         let shown = |panel: &Panel| self.shows(*panel);
         Panel::ALL.into_iter().filter(shown).collect()
     }
 
-    /// The rows to draw.
+    /// Returns the rows to draw.
     pub fn rows(&self) -> Vec<LayoutRow> {
         let chosen = self.layouts.get(self.chosen);
         let rows = chosen.map_or(&[][..], |l| &l.rows);
@@ -121,7 +120,7 @@ impl PanelArrangement {
         rows.chain(self.added.iter().map(own)).collect()
     }
 
-    /// Returns the panels shown now as a layout called `name`, to be saved.
+    /// Returns the shown panels as a layout called `name`, to save it.
     pub fn named(&self, name: &str) -> PanelLayout {
         PanelLayout {
             name: name.into(),

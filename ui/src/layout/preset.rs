@@ -1,5 +1,5 @@
-//! The panels, which of them a layout shows and how much room each has: values that can be
-//! written down, and sizes shared out by their weights.
+//! The panels and the layouts with their sizes: serialisable values, and sizes shared out by
+//! weights.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -33,7 +33,7 @@ pub enum Panel {
 }
 
 impl Panel {
-    /// In the order of the focus.
+    /// All panels, in the order of the focus.
     pub const ALL: [Panel; 11] = [
         Panel::Allocation,
         Panel::Search,
@@ -48,7 +48,7 @@ impl Panel {
         Panel::Tasks,
     ];
 
-    /// As its title and a layout write it.
+    /// Returns the name in its title and in layouts.
     pub fn name(self) -> &'static str {
         match self {
             Panel::Allocation => "allocation",
@@ -65,25 +65,24 @@ impl Panel {
         }
     }
 
-    /// Its place in the order, from 0.
+    /// Returns its place in the order, from 0.
     pub fn index(self) -> usize {
         Panel::ALL.iter().position(|p| *p == self).unwrap_or(0)
     }
 
-    /// Returns the sign that its title begins with, and that focuses it: digits, and `a` for the
-    /// eleventh.
+    /// Returns the character in its title that also focuses it: a digit, or `a` for the eleventh.
     pub fn sign(self) -> char {
         let signs = "1234567890a".chars();
         signs.into_iter().nth(self.index()).unwrap_or(' ')
     }
 }
 
-/// Rows in one layout, and panels in one row, at most.
+/// The maximum number of rows in a layout, and of panels in a row.
 const MOST: usize = 6;
 /// The largest weight.
 const HEAVIEST: u16 = 100;
 
-/// Why a layout cannot be shown.
+/// The reason why a layout is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
     /// It has no name.
@@ -94,12 +93,12 @@ pub enum LayoutError {
     Invalid {
         /// The layout.
         name: String,
-        /// Which part.
+        /// The invalid part.
         wrong: LayoutPart,
     },
 }
 
-/// A part of a layout that is wrong.
+/// An invalid part of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayoutPart {
     /// Too few rows or too many.
@@ -110,7 +109,7 @@ pub enum LayoutPart {
     Panels {
         /// The row, from 0.
         row: usize,
-        /// How many.
+        /// Their number.
         found: usize,
     },
     /// A weight out of range.
@@ -118,12 +117,12 @@ pub enum LayoutPart {
     Weight {
         /// The row, from 0.
         row: usize,
-        /// The height, or a panel.
+        /// `height`, or a panel.
         name: &'static str,
         /// The weight.
         found: u16,
     },
-    /// A panel that is there twice.
+    /// A panel that occurs twice.
     #[error("panel `{0}`: expected once")]
     Twice(&'static str),
 }
@@ -134,30 +133,30 @@ pub enum LayoutPart {
 pub struct PanelLayout {
     /// Its name. A user's layout replaces a built-in one of the same name.
     pub name: String,
-    /// From the top.
+    /// The rows, from the top.
     pub rows: Vec<LayoutRow>,
 }
 
-/// Panels side by side.
+/// A row of panels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayoutRow {
-    /// Its share of the height against those of the other rows.
+    /// Its share of the height, relative to the other rows.
     pub height: u16,
-    /// From the left, each with its share of the width.
+    /// The panels from the left, each with its share of the width.
     pub panels: Vec<(Panel, u16)>,
 }
 
 impl PanelLayout {
-    /// Whether a layout of that name comes with the program.
+    /// Returns whether a layout of this name is built in.
     pub fn is_built_in(name: &str) -> bool {
         built_in().iter().any(|l| l.name == name)
     }
 
-    /// Whether it can be shown.
+    /// Checks that the layout can be shown.
     ///
     /// # Errors
-    /// Which part is wrong and what was expected.
+    /// The invalid part, with the expected values.
     pub fn check(&self) -> Result<(), LayoutError> {
         if self.name.trim().is_empty() {
             return Err(LayoutError::NoName);
@@ -188,7 +187,7 @@ impl PanelLayout {
         found.map(|(_, panel)| *panel)
     }
 
-    /// Its panels, row by row.
+    /// Returns its panels, row by row.
     pub fn panels(&self) -> impl Iterator<Item = Panel> + '_ {
         let rows = self.rows.iter();
         rows.flat_map(|row| row.panels.iter().map(|(panel, _)| *panel))
@@ -210,7 +209,7 @@ impl LayoutRow {
     }
 }
 
-/// The layouts that every console has.
+/// Returns the built-in layouts.
 pub(super) fn built_in() -> Vec<PanelLayout> {
     use Panel::{
         Allocation, Clients, Latency, Log, Members, Models, Search, Steps, Streams, Tasks,
@@ -294,18 +293,19 @@ pub(super) fn built_in() -> Vec<PanelLayout> {
     ]
 }
 
-/// One part of what is shared out.
+/// A part of a shared size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SizeShare {
-    /// Its share against the others'.
+    /// Its weight relative to the other parts.
     pub weight: u16,
-    /// The smallest useful size.
+    /// The minimum useful size.
     pub least: u16,
-    /// The largest useful size.
+    /// The maximum useful size.
     pub most: u16,
 }
 
-/// Sizes that add up to `room`: each part has its least, and by weight up to its most.
+/// Returns sizes with the sum `room`. Each part gets its minimum, then a share by weight up to its
+/// maximum.
 pub(crate) fn share(room: u16, parts: &[SizeShare]) -> Vec<u16> {
     let mut sizes: Vec<u16> = parts.iter().map(|p| p.least).collect();
     squeeze(&mut sizes, room);
@@ -320,7 +320,7 @@ pub(crate) fn share(room: u16, parts: &[SizeShare]) -> Vec<u16> {
     sizes
 }
 
-/// Where not even the least fits, the largest give way.
+/// Shrinks the largest sizes if the minimums do not fit.
 fn squeeze(sizes: &mut [u16], room: u16) {
     let mut over = sizes.iter().sum::<u16>().saturating_sub(room);
     while over > 0 {
@@ -332,7 +332,7 @@ fn squeeze(sizes: &mut [u16], room: u16) {
     }
 }
 
-/// The part with the least for its weight, of those that can use more; else of all.
+/// Returns the part with the least size per weight among those below their maximum, else among all.
 fn poorest(sizes: &[u16], parts: &[SizeShare]) -> Option<usize> {
     let open = |at: &usize| sizes[*at] < parts[*at].most;
     let rich = |at: &usize| u32::from(sizes[*at]) * 1000 / u32::from(parts[*at].weight.max(1));

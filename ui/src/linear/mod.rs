@@ -1,8 +1,8 @@
-//! Linear mode: what changes as lines, for screen readers and logs, and commands as
-//! lines. No screen and no escape codes.
+//! Linear mode: changes as lines, for screen readers and logs, and commands as lines. It writes no
+//! screen and no escape codes.
 //!
-//! `watch` turns snapshots into lines; [`LineDesk`] answers lines by the table of commands.
-//! Only [`run`] knows time, standard input and output.
+//! `watch` turns snapshots into lines. [`LineDesk`] answers lines by the table of commands. Only
+//! [`run`] uses time, standard input and output.
 
 mod tasks;
 mod watch;
@@ -24,16 +24,16 @@ use crate::model::Options;
 
 pub use watch::Watcher;
 
-/// Between looks at the session: twice a second.
+/// The interval between snapshots of the session.
 const LOOK: Duration = Duration::from_millis(500);
-/// Lines that wait to be done.
+/// The maximum number of queued lines.
 const WAITING: usize = 16;
 
-/// Says what changes until `quit`, a signal, or the end of a terminal's input. The end
-/// of a pipe or file ends the commands and not the serving: a service has no input.
+/// Prints changes until `quit`, a signal, or the end of a terminal's input. The end of a pipe or
+/// file ends the commands but not the serving, since a service has no input.
 ///
 /// # Errors
-/// Signals cannot be listened to, or standard output fails.
+/// Signals cannot be received, or standard output fails.
 pub async fn run(
     mut session: Box<dyn Session>,
     options: Options,
@@ -67,7 +67,7 @@ pub async fn run(
                 None => {
                     reading = false;
                     leave = terminal;
-                    // The end of its input, or its own.
+                    // The end of the terminal's input, or of the terminal.
                     if terminal && !io::stdin().is_terminal() {
                         hand_over(session.as_mut(), settings.config.hang_up);
                     }
@@ -89,21 +89,21 @@ pub async fn run(
     }
 }
 
-/// The terminal went away: what becomes of the engine is in the options.
+/// Handles the loss of the terminal: the option decides about the engine.
 fn hand_over(session: &mut dyn Session, option: HangUp) {
     let attached = session.snapshot().audience.attached;
     if option == HangUp::Background && !attached {
-        // Where it cannot be done it ends, and there is nobody to tell.
+        // If the engine cannot continue, it ends, and nothing can show the error.
         let _ = session.command(Command::KeepServing);
     }
 }
 
-/// Spans are not said; who does not take them would count them as lost.
+/// Drops spans, which are not printed. Spans that are not taken count as lost.
 fn drop_spans(session: &mut dyn Session) {
     let _ = session.drain_spans(&mut Vec::new());
 }
 
-/// Writes lines at once; false where nobody reads any more.
+/// Writes lines at once. Returns false if the reader has gone.
 fn say(lines: &[String]) -> Result<bool> {
     let mut out = io::stdout().lock();
     let written = lines
@@ -116,13 +116,13 @@ fn say(lines: &[String]) -> Result<bool> {
     }
 }
 
-/// The bytes of a line as they were typed.
+/// The bytes of a typed line.
 type TypedLine = Vec<u8>;
 
-/// Lines of standard input, read by a thread of their own: reading cannot be stopped.
+/// Reads lines of standard input in a separate thread, since reading cannot be interrupted.
 fn read_lines() -> Receiver<TypedLine> {
     let (sender, lines) = channel(WAITING);
-    // Without the thread there are no commands, as at the end of the input.
+    // Without the thread there are no commands, like at the end of the input.
     let _ = thread::Builder::new()
         .name("lines".into())
         .spawn(move || pass_on(&sender));
@@ -155,8 +155,8 @@ impl EndSignals {
         })
     }
 
-    /// Waits for one; true where it is that the terminal goes away, whatever else a shell
-    /// sends along with that.
+    /// Waits for a signal. Returns true if the terminal goes away, regardless of other signals that
+    /// a shell sends with the hang-up.
     async fn next(&mut self) -> bool {
         tokio::select! {
             biased;
@@ -172,11 +172,11 @@ impl EndSignals {
 pub struct LineAnswer {
     /// The lines to print.
     pub lines: Vec<String>,
-    /// The program is to end.
+    /// Whether the program ends.
     pub leave: bool,
 }
 
-/// The changes that lines have staged so far, and what lines may do.
+/// The changes staged by lines, and the rights of lines.
 #[derive(Debug)]
 pub struct LineDesk {
     read_only: bool,
@@ -186,7 +186,7 @@ pub struct LineDesk {
 }
 
 impl LineDesk {
-    /// A desk on which nothing is staged.
+    /// Creates a desk without staged changes.
     pub fn new(read_only: bool, terms: Terms) -> Self {
         LineDesk {
             read_only,
@@ -195,7 +195,7 @@ impl LineDesk {
         }
     }
 
-    /// Does what the bytes of a line ask for. Those that are not UTF-8 are refused.
+    /// Runs a line of bytes. Bytes that are not UTF-8 are refused.
     pub fn bytes(&mut self, line: &[u8], session: &mut dyn Session) -> LineAnswer {
         match str::from_utf8(line) {
             Ok(line) => self.line(line, session),
@@ -206,7 +206,7 @@ impl LineDesk {
         }
     }
 
-    /// Does what a line asks for.
+    /// Runs a line.
     pub fn line(&mut self, line: &str, session: &mut dyn Session) -> LineAnswer {
         let shown = session.snapshot();
         let mut front = LineFront {

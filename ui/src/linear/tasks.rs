@@ -1,20 +1,20 @@
-//! News of tasks: the policy, the changes that it made, and jobs that came or are over.
+//! News of tasks: the policy, its changes, and new or finished jobs.
 
 use divisi_modelless::quantities::significant;
 use divisi_session::{JobView, ScalingChange, ScalingView};
 
 use crate::text::format;
 
-/// Returns lines about what is new in `now`.
+/// Returns lines about the news in `now`.
 pub(super) fn news(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
     let mut lines = Vec::new();
     if before.is_none_or(|before| before.policy != now.policy) {
-        lines.push(format!("variants are loaded by policy {}", now.policy));
+        lines.push(format!("policy {} loads variants", now.policy));
     }
     if let Some(why) = &now.held
         && before.is_none_or(|before| before.held.as_ref() != Some(why))
     {
-        lines.push(format!("policy {} decides nothing: {why}", now.policy));
+        lines.push(format!("policy {} is paused: {why}", now.policy));
     }
     lines.extend(new_changes(before, now).map(change));
     lines.extend(compared(before, now));
@@ -22,8 +22,8 @@ pub(super) fn news(before: Option<&ScalingView>, now: &ScalingView) -> Vec<Strin
     lines
 }
 
-/// Returns the changes of what is loaded since the last one that was there before. Those of shares alone
-/// come each second where the load changes, and take each other's place.
+/// Returns the new changes of loaded variants. Changes of shares only are left out: under a
+/// changing load there is one each second.
 fn new_changes<'a>(
     before: Option<&ScalingView>,
     now: &'a ScalingView,
@@ -40,11 +40,11 @@ fn change(change: &ScalingChange) -> String {
     let ScalingChange { policy, what, .. } = change;
     match &change.outcome {
         Ok(took) => format!("policy {policy}, in {:.3} s: {what}", took.as_secs_f64()),
-        Err(why) => format!("policy {policy} wanted {what}: {why}"),
+        Err(why) => format!("policy {policy} failed: {what}: {why}"),
     }
 }
 
-/// Returns a line for each policy, once they were compared.
+/// Returns a line for each policy after a comparison.
 fn compared(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
     let known = before.and_then(|before| before.comparison.as_ref());
     let Some(new) = now.comparison.as_ref().filter(|new| known != Some(*new)) else {
@@ -53,7 +53,7 @@ fn compared(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
     let (queries, over) = (format::grouped(new.queries), format::seconds(new.over));
     let each = new.outcomes.iter().map(|outcome| {
         format!(
-            "simulated, {queries} queries of {over}: {} would miss {} goals, at {} for a million, {:.2} % right",
+            "simulated, {queries} queries of {over}: {} misses {} goals, cost per million {}, accuracy {:.2} %",
             outcome.policy,
             format::missed(outcome.missed),
             significant(outcome.cost),
@@ -63,7 +63,7 @@ fn compared(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
     each.collect()
 }
 
-/// Returns a line about a job that came, or whose rows are not written any more.
+/// Returns a line about a job that is new or whose rows are no longer written.
 fn job(before: Option<&ScalingView>, now: &JobView) -> Option<String> {
     let known = before.and_then(|before| before.jobs.iter().find(|job| job.number == now.number));
     let is_new = known.is_none_or(|known| known.is_over != now.is_over);

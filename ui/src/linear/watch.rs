@@ -1,5 +1,5 @@
-//! Snapshots to lines: what is new since the one before, each thing once. How changes and
-//! probations end is said by the log.
+//! Turns snapshots into lines: the news since the previous one, each once. The ends of changes and
+//! probations come from the log.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use crate::panels::lint_texts;
 use crate::text::status as words;
 use crate::text::{Condition, Severity, format};
 
-/// The state that was reported last, to find what is new.
+/// The last reported state, to find news.
 #[derive(Debug)]
 pub struct Watcher {
     before: Option<Snapshot>,
-    /// Time between summaries, and when the last one was given.
+    /// The interval between summaries, and the time of the last one.
     every: Duration,
     last: Option<Duration>,
     said: String,
-    /// Lints that were there, by what they say without its numbers.
+    /// The active lints, by their text without numbers.
     lints: BTreeMap<String, String>,
 }
 
 impl Watcher {
-    /// Nothing was said yet; summaries come every so often where they differ.
+    /// Creates a watcher that has reported nothing. Summaries come at this interval if they differ.
     pub fn new(every: Duration) -> Self {
         Watcher {
             before: None,
@@ -38,7 +38,7 @@ impl Watcher {
         }
     }
 
-    /// Returns lines about what is new in `now`, oldest first, or none if nothing is new.
+    /// Returns lines about the news in `now`, oldest first.
     pub fn news(&mut self, now: &Snapshot) -> Vec<String> {
         let mut lines = Vec::new();
         let before = self.before.take();
@@ -83,10 +83,10 @@ impl Watcher {
         let there: BTreeMap<String, String> = texts.map(|t| (without_numbers(&t), t)).collect();
         for (key, text) in &self.lints {
             if !there.contains_key(key) {
-                lines.push(format!("no longer: {text}"));
+                lines.push(format!("resolved: {text}"));
             }
         }
-        // The numbers of when it was said are said again when it ends.
+        // The end of a lint repeats the numbers from its start.
         for (key, text) in there.clone() {
             self.lints.entry(key).or_insert(text);
         }
@@ -94,7 +94,7 @@ impl Watcher {
     }
 
     fn summary(&mut self, now: &Snapshot, lines: &mut Vec<String>) {
-        // A recording that is played may go back.
+        // A recording may be played backward.
         let due = self
             .last
             .is_none_or(|l| now.now < l || now.now - l >= self.every);
@@ -111,7 +111,7 @@ impl Watcher {
     }
 }
 
-/// Words that are no numbers: what stays the same while the numbers move.
+/// Returns the words without numbers, which stay the same while the numbers change.
 fn without_numbers(text: &str) -> String {
     let number = |w: &&str| !w.starts_with(|c: char| c.is_ascii_digit() || c == '×');
     text.split_whitespace()
@@ -120,7 +120,7 @@ fn without_numbers(text: &str) -> String {
         .join(" ")
 }
 
-/// The lines of the log that came since.
+/// The new lines of the log.
 #[derive(Clone, Copy)]
 struct NewEntries<'a>(&'a [LogEntry]);
 
@@ -131,7 +131,7 @@ impl<'a> NewEntries<'a> {
         NewEntries(&now.log[known.map_or(0, |at| at + 1)..])
     }
 
-    /// Whether one of them says `text`.
+    /// Returns whether one of them contains `text`.
     fn tell(self, text: &str) -> bool {
         self.0.iter().any(|entry| entry.text.contains(text))
     }
@@ -144,11 +144,11 @@ fn log_line(entry: &LogEntry) -> String {
     }
 }
 
-/// The steps of a reload. Settings are set in one step, which the log says as well.
+/// Returns the steps of a reload. Settings are applied in one step, which the log also reports.
 fn reload(before: Option<&Snapshot>, now: &Snapshot, log: NewEntries<'_>, lines: &mut Vec<String>) {
     let Some(reload) = &now.reload else { return };
     let old = before.and_then(|b| b.reload.as_ref());
-    // Steps are only ever added; a shorter or different list is another reload's.
+    // Steps are only added; a shorter or different list belongs to another reload.
     let same =
         old.filter(|o| reload.steps.starts_with(&o.steps) && o.state == ReloadState::Running);
     if old.is_some_and(|o| o.steps == reload.steps && o.state == reload.state) {
@@ -159,7 +159,7 @@ fn reload(before: Option<&Snapshot>, now: &Snapshot, log: NewEntries<'_>, lines:
     lines.extend(steps.map(|step| format!("reload: {step}")));
 }
 
-/// A change of the models that was worked out.
+/// Adds a planned change of models.
 fn model_plan(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
     let Some(change) = &now.model_change else {
         return;
@@ -176,7 +176,7 @@ fn model_plan(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>
 fn search(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
     let Some(search) = &now.search else { return };
     let old = before.and_then(|b| b.search.as_ref());
-    // The clock of another search begins anew.
+    // The clock of another search starts again.
     let old = old.filter(|o| o.elapsed <= search.elapsed && o.algorithm == search.algorithm);
     if old.is_none() {
         let (name, scores) = (&search.algorithm, &search.evaluator);
@@ -199,7 +199,7 @@ fn better(search: &SearchView) -> String {
     let score = progress.best_score.unwrap_or_default().round();
     let gain = progress.start_score.zip(progress.best_score);
     let gain = gain.and_then(|(start, best)| format::gain(start, best));
-    let gain = gain.map_or(String::new(), |g| format!(", {g} on the start"));
+    let gain = gain.map_or(String::new(), |g| format!(", {g} over the start"));
     let count = progress.evaluations;
     let doubt = progress.best_doubt;
     format!("search: best {score} samples/s ({doubt}){gain}, after {count} evaluations")
@@ -212,7 +212,7 @@ fn ended(search: &SearchView) -> Option<String> {
         SearchState::Paused => "search: paused".into(),
         SearchState::Finished => {
             let gain = search.progress.gain.as_ref();
-            let gain = gain.map_or(String::new(), |g| format!(", {g} on the start"));
+            let gain = gain.map_or(String::new(), |g| format!(", {g} over the start"));
             format!("search: finished in {took}{gain}; apply-best applies it")
         }
         SearchState::Cancelled => format!("search: cancelled after {took}"),
@@ -220,7 +220,7 @@ fn ended(search: &SearchView) -> Option<String> {
     })
 }
 
-/// The beginning of a probation.
+/// Adds the start of a probation.
 fn probation(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
     let Some(begun) = watched(now) else { return };
     if before
@@ -230,18 +230,16 @@ fn probation(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>)
         return;
     }
     let lasts = format::duration(begun.terms.lasts);
-    lines.push(format!(
-        "probation: {lasts} to prove itself; keep or roll-back ends it"
-    ));
+    lines.push(format!("probation: {lasts}; keep or roll-back ends it"));
 }
 
-/// Returns the probation under way, or `None` if there is none.
+/// Returns the running probation, or `None` if there is none.
 fn watched(shown: &Snapshot) -> Option<&Probation> {
     let probation = shown.probation.as_ref();
     probation.filter(|p| p.state == ProbationState::Watching)
 }
 
-/// Returns why the last probation failed, or `None` if it did not.
+/// Returns the reason why the last probation failed, or `None` if it did not.
 fn failure(shown: &Snapshot) -> Option<&str> {
     match &shown.probation.as_ref()?.state {
         ProbationState::Failed(why) => Some(why),
@@ -254,8 +252,8 @@ fn audience(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) 
     let Some(before) = before else { return };
     match (editor(before), editor(now)) {
         (old, new) if old == new => {}
-        (_, Some(_)) if now.audience.you_edit => lines.push("you may change things now".into()),
-        (_, Some(name)) => lines.push(format!("{name} may change things now")),
-        (_, None) => lines.push("nobody has taken editing".into()),
+        (_, Some(_)) if now.audience.you_edit => lines.push("you are editing now".into()),
+        (_, Some(name)) => lines.push(format!("{name} is editing now")),
+        (_, None) => lines.push("no editor".into()),
     }
 }

@@ -1,4 +1,4 @@
-//! Colours as theme files write them, and the nearest ones that a terminal has.
+//! Colours in the notation of theme files, and the nearest colours of a terminal.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,20 +10,20 @@ use super::Colours;
 /// Red, green, blue.
 pub type Rgb = (u8, u8, u8);
 
-/// One colour, as it was stated.
+/// A colour as specified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// The terminal's own: of text in front, of the screen behind.
+    /// The terminal's default: of text in front, of the screen behind.
     Terminal,
-    /// 24 bits.
+    /// A 24-bit colour.
     Rgb(Rgb),
-    /// Of the palette of 256.
+    /// A colour of the palette of 256.
     Indexed(u8),
-    /// Of the 16 that the user's terminal sets, by its place.
+    /// One of the 16 colours of the user's terminal, by its index.
     Ansi(u8),
 }
 
-/// Names of the 16, in their order.
+/// The names of the 16 colours, in their order.
 const ANSI: [&str; 16] = [
     "black",
     "red",
@@ -43,7 +43,7 @@ const ANSI: [&str; 16] = [
     "bright-white",
 ];
 
-/// The usual colours of the 16 ANSI colours in terminals.
+/// The usual values of the 16 colours in terminals.
 const USUAL: [Rgb; 16] = [
     (0, 0, 0),
     (205, 49, 49),
@@ -63,7 +63,7 @@ const USUAL: [Rgb; 16] = [
     (255, 255, 255),
 ];
 
-/// The ways to write a colour, for errors.
+/// The notations of colours, for errors.
 const EXPECTED: &str = "a colour as #rrggbb, indexed:0 to indexed:255, ansi:NAME (black, red, green, yellow, blue, \
      magenta, cyan, white, or bright- before one) or terminal";
 
@@ -115,7 +115,7 @@ impl Colour {
         }
     }
 
-    /// Returns the colour to send to a terminal: the nearest one if the terminal lacks this.
+    /// Returns the colour for a terminal: the nearest one if the terminal lacks this.
     pub fn on(self, colours: Colours) -> Color {
         let Some(rgb) = self.rgb() else {
             return Color::Reset;
@@ -131,7 +131,7 @@ impl Colour {
     }
 }
 
-/// The colour of a place in the palette of 256.
+/// Returns the colour at an index of the palette of 256.
 fn of_index(n: u8) -> Rgb {
     let level = |step: u8| if step == 0 { 0 } else { 55 + step * 40 };
     match n {
@@ -147,7 +147,8 @@ fn of_index(n: u8) -> Rgb {
     }
 }
 
-/// The cube and the greys; the first 16 are the user's, who may have changed them.
+/// Returns the nearest colour of the cube and the greys. The first 16 are the user's and may have
+/// other values.
 fn nearest_index(rgb: Rgb) -> u8 {
     let distance = |n: &u8| away(rgb, of_index(*n));
     (16..=255).min_by_key(distance).unwrap_or(255)
@@ -158,13 +159,13 @@ fn nearest(rgb: Rgb, among: &[Rgb; 16]) -> u8 {
     (0..16).min_by_key(distance).unwrap_or(7)
 }
 
-/// How different two colours look, roughly: greens count most.
+/// Returns the approximate visual difference of two colours, with most weight on green.
 fn away(one: Rgb, other: Rgb) -> u32 {
     let square = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
     2 * square(one.0, other.0) + 4 * square(one.1, other.1) + 3 * square(one.2, other.2)
 }
 
-/// The place among the 16 as ratatui calls it.
+/// Returns ratatui's colour for an index of the 16.
 fn of_ansi(n: u8) -> Color {
     match n & 15 {
         0 => Color::Black,
@@ -186,7 +187,7 @@ fn of_ansi(n: u8) -> Color {
     }
 }
 
-/// The colour that a cell's colour looks like; nothing for the terminal's own.
+/// Returns the visible colour of a cell's colour, or `None` for the terminal's own.
 pub(crate) fn looks(colour: Color) -> Option<Rgb> {
     if let Color::Rgb(r, g, b) = colour {
         return Some((r, g, b));
@@ -198,7 +199,7 @@ pub(crate) fn looks(colour: Color) -> Option<Rgb> {
     place.map(|n| USUAL[usize::from(n)])
 }
 
-/// How well one colour can be read on another, 1 to 21 (as WCAG 2 defines it).
+/// Returns the contrast of two colours, 1 to 21 (as defined by WCAG 2).
 pub fn contrast(one: Rgb, other: Rgb) -> f64 {
     let (one, other) = (luminance(one), luminance(other));
     (one.max(other) + 0.05) / (one.min(other) + 0.05)

@@ -1,7 +1,7 @@
-//! Signs of ASCII in the place of others.
+//! ASCII substitutes for other characters.
 
-/// The stand-in for a sign of the program; ASCII is left as it is. Wide signs and those
-/// that are not known become a question mark, so that nothing but ASCII is written.
+/// Returns the substitute for a character of the program; ASCII stays. Wide and unknown characters
+/// become a question mark, so that only ASCII is written.
 pub(super) fn ascii(symbol: &str) -> Option<&'static str> {
     if symbol.is_ascii() {
         return None;
@@ -51,10 +51,10 @@ pub(super) fn ascii(symbol: &str) -> Option<&'static str> {
     })
 }
 
-/// Dots as a sign about as dark, that sits where most of the dots are.
+/// Returns a character of similar darkness for Braille dots, at the height of most dots.
 fn braille(sign: char) -> &'static str {
     let dots = (sign as u32) & 0xff;
-    // Bits of the four rows from the top.
+    // The bits of the four rows, from the top.
     let rows = [0x09, 0x12, 0x24, 0xc0].map(|row| (dots & row).count_ones());
     let (upper, lower) = (rows[0] + rows[1], rows[2] + rows[3]);
     match (upper, lower) {

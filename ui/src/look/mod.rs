@@ -1,8 +1,7 @@
-//! The look of things: meanings on one side, colours of a terminal on the other.
+//! The look of the screen: roles on one side, colours of a terminal on the other.
 //!
-//! Panels name a [`Role`]; a [`Theme`] says how each looks, and `Styles` is that for
-//! the colours that the terminal has. Colour never carries a meaning alone: a sign or
-//! word says the same.
+//! Panels name a [`Role`], a [`Theme`] gives each role a look, and `Styles` adapts it to the
+//! colours of the terminal. Colour never carries a meaning alone: a sign or word repeats it.
 
 mod colour;
 mod glyphs;
@@ -30,35 +29,35 @@ pub enum ColorWhen {
     Never,
 }
 
-/// How many colours the terminal has.
+/// The number of colours of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
-    /// 24 bits a colour.
+    /// 24-bit colours.
     True,
-    /// The palette of 256.
+    /// The palette of 256 colours.
     Indexed,
-    /// The 16 that the user's theme sets.
+    /// The 16 colours of the user's terminal.
     Sixteen,
-    /// None: `NO_COLOR`, or a terminal without.
+    /// No colours: `NO_COLOR`, or a terminal without colours.
     None,
 }
 
-/// The meaning of a piece of the screen.
+/// The role of a piece of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Plain text.
     Text,
-    /// A number or word that matters more than its neighbours.
+    /// An emphasised number or word.
     Strong,
-    /// Labels, units, what is idle.
+    /// Labels, units and idle things.
     Dim,
     /// The one accent: focus, titles, current values.
     Accent,
-    /// All is well.
+    /// No problem.
     Good,
-    /// Worth a look.
+    /// A warning.
     Warn,
-    /// Wrong.
+    /// An error.
     Bad,
     /// Spans: waiting in a queue.
     Wait,
@@ -68,7 +67,7 @@ pub enum Role {
     CopyOut,
     /// Spans: computing.
     Compute,
-    /// Spans: computing, every other batch, so that neighbours can be told apart.
+    /// Spans: computing, for every other batch, to distinguish neighbours.
     ComputeOther,
     /// Spans: sending answers.
     Send,
@@ -76,22 +75,18 @@ pub enum Role {
     Border,
     /// The frame of the focused panel.
     Focus,
-    /// Things that are no longer there.
+    /// Removed things.
     Gone,
     /// The place of the cursor.
     Cursor,
 }
 
 impl Role {
-    /// All of them with their names in theme files, and what they are for.
+    /// All roles with their names in theme files and their uses.
     pub const ALL: [(Role, &'static str, &'static str); 17] = [
         (Role::Text, "text", "plain text"),
-        (
-            Role::Strong,
-            "strong",
-            "what matters more than its neighbours",
-        ),
-        (Role::Dim, "dim", "labels, units, what is idle"),
+        (Role::Strong, "strong", "emphasised numbers and words"),
+        (Role::Dim, "dim", "labels, units, idle things"),
         (
             Role::Accent,
             "accent",
@@ -112,8 +107,8 @@ impl Role {
         (Role::Send, "send", "spans: sending answers"),
         (Role::Border, "border", "frames"),
         (Role::Focus, "focus", "the frame of the focused panel"),
-        (Role::Gone, "gone", "what is no longer there"),
-        (Role::Cursor, "cursor", "where the cursor is"),
+        (Role::Gone, "gone", "removed things"),
+        (Role::Cursor, "cursor", "the cursor"),
     ];
 }
 
@@ -127,17 +122,17 @@ impl From<Severity> for Role {
     }
 }
 
-/// The terminal's abilities.
+/// The terminal's capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TerminalLook {
-    /// How many colours.
+    /// The number of colours.
     pub colours: Colours,
-    /// Only the characters of ASCII.
+    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
 }
 
-/// Whether the locale in force (the first that is set) is UTF-8; one that says
-/// nothing is taken for a terminal of today.
+/// Returns whether the locale in force (the first one set) is UTF-8. Without a locale, UTF-8 is
+/// assumed.
 fn speaks_unicode(all: &str, kind: &str, lang: &str) -> bool {
     let locale = [all, kind, lang].into_iter().find(|l| !l.is_empty());
     locale.is_none_or(|l| {
@@ -147,7 +142,7 @@ fn speaks_unicode(all: &str, kind: &str, lang: &str) -> bool {
 }
 
 impl TerminalLook {
-    /// From `NO_COLOR`, `COLORTERM`, `TERM`, `DIVISI_ASCII` and the locale.
+    /// Reads the capabilities from `NO_COLOR`, `COLORTERM`, `TERM`, `DIVISI_ASCII` and the locale.
     pub fn from_env(color: ColorWhen) -> Self {
         let set = |name: &str| std::env::var(name).unwrap_or_default();
         let no_color = match color {
@@ -166,7 +161,7 @@ impl TerminalLook {
     }
 }
 
-/// The number of colours from the environment's three variables.
+/// Returns the number of colours from the three environment variables.
 pub fn colours(no_color: &str, colorterm: &str, term: &str) -> Colours {
     match (no_color, colorterm, term) {
         (n, _, t) if !n.is_empty() || t == "dumb" => Colours::None,

@@ -1,5 +1,5 @@
-//! Drawing that cannot leave its area: every call is clipped, whatever the size; and curves in
-//! dots, two columns and four rows of them in a cell.
+//! Drawing within an area: every call is clipped, for any size. Curves consist of dots, two columns
+//! and four rows per cell.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,7 +8,7 @@ use super::Role;
 use super::theme::Styles;
 use crate::text::format;
 
-/// The eight heights of a bar in one cell, and none.
+/// The heights of a bar in one cell, from none to eight eighths.
 pub(crate) const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// An area of the screen; places count from its upper left corner.
@@ -19,7 +19,7 @@ pub struct Painter<'a> {
 }
 
 impl<'a> Painter<'a> {
-    /// A painter for the part of `area` that is on the screen.
+    /// Creates a painter for the part of `area` on the screen.
     pub fn new(buffer: &'a mut Buffer, area: Rect, styles: &'a Styles) -> Self {
         let area = area.intersection(*buffer.area());
         Painter {
@@ -29,17 +29,17 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Columns.
+    /// Returns the width in columns.
     pub fn width(&self) -> u16 {
         self.area.width
     }
 
-    /// Rows.
+    /// Returns the height in rows.
     pub fn height(&self) -> u16 {
         self.area.height
     }
 
-    /// A painter for a part, given in this painter's coordinates.
+    /// Returns a painter for a part, given in this painter's coordinates.
     pub fn part(&mut self, x: u16, y: u16, width: u16, height: u16) -> Painter<'_> {
         let part = Rect {
             x: self.area.x.saturating_add(x),
@@ -51,7 +51,7 @@ impl<'a> Painter<'a> {
         Painter::new(self.buffer, area, self.styles)
     }
 
-    /// A painter for a part in the middle of this one, emptied.
+    /// Returns a painter for a cleared part in the middle.
     pub fn centred(&mut self, width: u16, height: u16) -> Painter<'_> {
         let (width, height) = (width.min(self.width()), height.min(self.height()));
         let x = (self.width() - width) / 2;
@@ -61,7 +61,7 @@ impl<'a> Painter<'a> {
         part
     }
 
-    /// Writes text, cut at the right edge; returns the column after it.
+    /// Writes text, cut at the right edge, and returns the column after it.
     pub fn text(&mut self, x: u16, y: u16, text: &str, role: Role) -> u16 {
         let after = x.saturating_add(format::width(text));
         if x >= self.area.width || y >= self.area.height {
@@ -75,14 +75,14 @@ impl<'a> Painter<'a> {
         after
     }
 
-    /// Writes one sign of one column: what fills pictures, without measuring text.
+    /// Writes a character of one column, without measuring text, to fill pictures.
     pub fn sign(&mut self, x: u16, y: u16, sign: &str, role: Role) {
         if x >= self.area.width || y >= self.area.height {
             return;
         }
         let place = (self.area.x + x, self.area.y + y);
         if let Some(cell) = self.buffer.cell_mut(place) {
-            // Nothing is left of what it covers.
+            // Removes the covered content completely.
             cell.reset();
             cell.set_symbol(sign).set_style(self.styles.of(role));
         }
@@ -93,7 +93,7 @@ impl<'a> Painter<'a> {
         self.text(end.saturating_sub(format::width(text)), y, text, role);
     }
 
-    /// Writes pieces one after the other; returns the column after the last.
+    /// Writes pieces one after another and returns the column after the last.
     pub fn pieces(&mut self, mut x: u16, y: u16, pieces: &[(&str, Role)]) -> u16 {
         for (text, role) in pieces {
             x = self.text(x, y, text, *role);
@@ -101,14 +101,14 @@ impl<'a> Painter<'a> {
         x
     }
 
-    /// Gives cells of one row another style, leaving their text.
+    /// Changes the style of cells of one row and keeps their text.
     pub fn restyle(&mut self, x: u16, y: u16, width: u16, role: Role) {
         let style = self.styles.of(role);
         let area = self.part(x, y, width, 1).area;
         self.buffer.set_style(area, style);
     }
 
-    /// Empties the area.
+    /// Clears the area.
     pub fn erase(&mut self) {
         for position in self.area.positions() {
             if let Some(cell) = self.buffer.cell_mut(position) {
@@ -117,19 +117,19 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Puts the same sign into `width` cells of a row.
+    /// Writes the same character into `width` cells of a row.
     pub fn run(&mut self, x: u16, y: u16, width: u16, sign: &str, role: Role) {
         for x in x..x.saturating_add(width).min(self.area.width) {
             self.sign(x, y, sign, role);
         }
     }
 
-    /// Only the characters of ASCII are shown.
+    /// Returns whether only ASCII characters are drawn.
     pub fn is_ascii(&self) -> bool {
         self.styles.ascii
     }
 
-    /// A title, what is noted beside it, and a rule over the rest of the first row.
+    /// Draws a title, its note, and a rule over the rest of the first row.
     pub fn ruled(&mut self, title: &str, note: &str, focused: bool) {
         let end = self.width().saturating_sub(1);
         let (sign, rule, name) = match focused {
@@ -145,7 +145,7 @@ impl<'a> Painter<'a> {
         self.run(x, 0, end.saturating_sub(x), sign, rule);
     }
 
-    /// Draws a frame with a title and returns the painter for what is inside.
+    /// Draws a frame with a title and returns the painter for its inside.
     pub fn framed(&mut self, title: &str, focused: bool) -> Painter<'_> {
         let (w, h) = (self.width(), self.height());
         if w < 2 || h < 2 {
@@ -171,14 +171,14 @@ impl<'a> Painter<'a> {
         self.text(2, 0, &title, role);
     }
 
-    /// A bar of `share` (0 to 1) over `width` columns, the rest dotted.
+    /// Draws a bar of `share` (0 to 1) over `width` columns, the rest dotted.
     pub fn meter(&mut self, x: u16, y: u16, width: u16, share: f64, role: Role) {
         let full = (share.clamp(0.0, 1.0) * f64::from(width)).round() as u16;
         self.run(x, y, full, "█", role);
         self.run(x + full, y, width.saturating_sub(full), "░", Role::Dim);
     }
 
-    /// A column standing on the row `bottom`, `share` (0 to 1) of `height` rows tall.
+    /// Draws a column on the row `bottom`, `share` (0 to 1) of `height` rows tall.
     pub fn column(&mut self, x: u16, bottom: u16, height: u16, share: f64, role: Role) {
         let share = if share.is_finite() {
             share.clamp(0.0, 1.0)
@@ -186,7 +186,7 @@ impl<'a> Painter<'a> {
             0.0
         };
         let mut eighths = (share * f64::from(height) * 8.0).round() as usize;
-        // What is there but small still shows.
+        // A small share above zero stays visible.
         if share > 0.0 {
             eighths = eighths.max(1);
         }
@@ -200,7 +200,7 @@ impl<'a> Painter<'a> {
     }
 }
 
-/// One cell's bar for a share of one.
+/// Returns a share as a bar of one cell.
 pub(crate) fn bar(share: f64) -> &'static str {
     let share = if share.is_finite() {
         share.clamp(0.0, 1.0)
@@ -215,7 +215,7 @@ const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x8
 /// The bits of a cell's upper half.
 const UPPER: u8 = 0x01 | 0x08 | 0x02 | 0x10;
 
-/// Cells of dots, to be drawn at once.
+/// Cells of dots, drawn at once.
 pub(crate) struct Dots {
     width: u16,
     height: u16,
@@ -223,7 +223,7 @@ pub(crate) struct Dots {
 }
 
 impl Dots {
-    /// None set, over so many cells.
+    /// Creates empty dots for an area of cells.
     pub(crate) fn new(width: u16, height: u16) -> Self {
         let cells = vec![0; usize::from(width) * usize::from(height)];
         Dots {
@@ -233,17 +233,17 @@ impl Dots {
         }
     }
 
-    /// Columns of dots.
+    /// Returns the number of columns of dots.
     pub(crate) fn columns(&self) -> u16 {
         self.width * 2
     }
 
-    /// Rows of dots.
+    /// Returns the number of rows of dots.
     pub(crate) fn rows(&self) -> u16 {
         self.height * 4
     }
 
-    /// Sets one, counted from the upper left.
+    /// Sets a dot, counted from the upper left.
     pub(crate) fn set(&mut self, x: u16, y: u16) {
         if x >= self.columns() || y >= self.rows() {
             return;
@@ -252,7 +252,8 @@ impl Dots {
         self.cells[at] |= BITS[usize::from(y % 4)][usize::from(x % 2)];
     }
 
-    /// Draws a curve of shares (0 to 1), one a column of dots; columns with none end it.
+    /// Draws a curve of shares (0 to 1), one per column of dots. A column without a value ends the
+    /// line.
     pub(crate) fn curve(&mut self, shares: impl Iterator<Item = Option<f64>>) {
         let mut before = None;
         for (x, share) in shares.take(usize::from(self.columns())).enumerate() {
@@ -268,14 +269,14 @@ impl Dots {
         }
     }
 
-    /// The row of dots of a share, from the bottom.
+    /// Returns the row of dots of a share, from the bottom.
     fn row(&self, share: f64) -> u16 {
         let most = f64::from(self.rows().saturating_sub(1));
         let share = if share.is_finite() { share } else { 0.0 };
         (most - share.clamp(0.0, 1.0) * most).round() as u16
     }
 
-    /// Draws the cells that have a dot.
+    /// Draws the cells with dots.
     pub(crate) fn draw(&self, painter: &mut Painter<'_>, x: u16, y: u16, role: Role) {
         let plain = painter.is_ascii();
         for (at, bits) in self.cells.iter().enumerate().filter(|c| *c.1 != 0) {
@@ -291,7 +292,7 @@ fn dots(bits: u8) -> char {
     char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' ')
 }
 
-/// Without Braille: a sign above, below, or both.
+/// Returns a substitute for Braille: a sign above, below, or both.
 fn halves(bits: u8) -> char {
     match (bits & UPPER != 0, bits & !UPPER != 0) {
         (true, true) => ':',

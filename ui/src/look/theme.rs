@@ -1,5 +1,5 @@
-//! A theme: how each role looks, as a theme file writes it (`#348ac7 ansi:blue bold on:#101418`),
-//! and its styles on a terminal.
+//! A theme: the look of each role, in the notation of theme files (`#348ac7 ansi:blue bold
+//! on:#101418`), and its styles on a terminal.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,25 +10,25 @@ use ratatui::style::{Color, Modifier, Style};
 use super::colour::{self, Colour, Rgb};
 use super::{Colours, Role, TerminalLook, glyphs};
 
-/// The look of what has none.
+/// The look of roles without one.
 static PLAIN: Paint = Paint::NONE;
 
-/// How every role looks.
+/// The look of every role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theme {
     /// Its name.
     pub name: String,
-    /// The colour behind everything; may be the terminal's own.
+    /// The background colour, which may be the terminal's own.
     pub background: Colour,
     /// The colour assumed for the terminal's own background, in pictures and for contrast.
     pub ground: Rgb,
-    /// The colour of plain text on that.
+    /// The colour assumed for plain text.
     pub ink: Rgb,
     paints: Vec<Paint>,
 }
 
 impl Theme {
-    /// A theme without any colour.
+    /// Returns a theme without colours.
     pub fn plain(name: &str) -> Self {
         Theme {
             name: name.to_owned(),
@@ -39,12 +39,12 @@ impl Theme {
         }
     }
 
-    /// How a role looks.
+    /// Returns the look of a role.
     pub fn paint(&self, role: Role) -> &Paint {
         self.paints.get(role as usize).unwrap_or(&PLAIN)
     }
 
-    /// Gives a role another look.
+    /// Sets the look of a role.
     pub fn set(&mut self, role: Role, paint: Paint) {
         if let Some(place) = self.paints.get_mut(role as usize) {
             *place = paint;
@@ -66,28 +66,28 @@ impl Theme {
     }
 }
 
-/// The styles of a terminal with some number of colours.
+/// The styles on a terminal with some number of colours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Styles {
     styles: Vec<Style>,
     behind: Color,
     text: Color,
-    /// Only the characters of ASCII are shown.
+    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
-    /// The colour that an empty cell has in a picture.
+    /// The colour of an empty cell in a picture.
     pub ground: Rgb,
-    /// The colour that text without one has in a picture.
+    /// The colour of text without a colour in a picture.
     pub ink: Rgb,
 }
 
 impl Styles {
-    /// The style for a meaning.
+    /// Returns the style of a role.
     pub fn of(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
 
-    /// One pass over the finished picture: the theme's ground under everything, and what
-    /// this terminal cannot show is replaced.
+    /// Finishes a picture in one pass: draws the theme's background and replaces what this terminal
+    /// cannot show.
     pub fn finish(&self, look: TerminalLook, buffer: &mut Buffer) {
         let plain = self.behind == Color::Reset && self.text == Color::Reset;
         if plain && look.colours != Colours::None && !look.ascii {
@@ -118,7 +118,7 @@ impl Styles {
     }
 }
 
-/// Colours in front and behind, for each number of colours where stated, and modifiers.
+/// Foreground and background colours for each number of colours, where specified, and modifiers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paint {
     front: Stated,
@@ -126,7 +126,7 @@ pub struct Paint {
     modifiers: Modifier,
 }
 
-/// The colours that were stated; what is missing is derived from the finest.
+/// The specified colours; missing ones are derived from the finest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stated {
     finest: Option<Colour>,
@@ -174,14 +174,14 @@ impl Stated {
 }
 
 impl Paint {
-    /// Like any text.
+    /// The look of plain text.
     pub const NONE: Paint = Paint {
         front: Stated::NONE,
         behind: Stated::NONE,
         modifiers: Modifier::empty(),
     };
 
-    /// Its style on a terminal with so many colours.
+    /// Returns its style on a terminal with this number of colours.
     pub fn style(&self, colours: Colours) -> Style {
         let mut style = Style::new().add_modifier(self.modifiers);
         style.fg = self.front.on(colours).map(|c| c.on(colours));
@@ -189,17 +189,17 @@ impl Paint {
         style
     }
 
-    /// The colour of the text at its finest.
+    /// Returns the finest specification of the text colour.
     pub fn front(&self) -> Option<Colour> {
         self.front.on(Colours::True)
     }
 
-    /// The colour behind at its finest.
+    /// Returns the finest specification of the background colour.
     pub fn behind(&self) -> Option<Colour> {
         self.behind.on(Colours::True)
     }
 
-    /// Text and what is behind change places.
+    /// Returns whether text and background change places.
     pub fn is_reversed(&self) -> bool {
         self.modifiers.contains(Modifier::REVERSED)
     }
@@ -223,7 +223,7 @@ impl FromStr for Paint {
     }
 }
 
-/// Where a colour was expected a modifier would have done too.
+/// Extends the error of an expected colour: a modifier is also accepted.
 fn wider(wrong: String) -> String {
     let names: Vec<&str> = MODIFIERS.iter().map(|(name, _)| *name).collect();
     wrong.replacen(

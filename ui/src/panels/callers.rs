@@ -47,7 +47,7 @@ impl CallerRows<'_> {
             y += 1;
         }
         if self.callers.is_empty() && self.others.is_none() {
-            inside.text(1 + SIGN, y, "nobody asked lately", Role::Dim);
+            inside.text(1 + SIGN, y, "no recent calls", Role::Dim);
         }
         if let Some((count, figures)) = self.others {
             row(inside, y, (&others_name(*count), figures), &columns);

@@ -58,8 +58,8 @@ fn title(bar: &mut Painter<'_>, demo: &DemoState) {
         ],
     );
     let state = match (demo.ended, demo.watched) {
-        _ if demo.trouble.is_some() => " ✗ n goes on ".to_owned(),
-        (Some(_), _) if demo.is_last() => " ■ the end: Esc leaves, b back ".to_owned(),
+        _ if demo.trouble.is_some() => " ✗ n continues ".to_owned(),
+        (Some(_), _) if demo.is_last() => " ■ end: Esc leaves, b goes back ".to_owned(),
         (Some(_), _) => " ■ n next, r again ".to_owned(),
         (None, Some((done, all))) => format!(" ▶ {done}/{all} answered "),
         (None, None) => " ▶ ".to_owned(),

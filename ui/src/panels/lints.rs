@@ -87,7 +87,7 @@ fn not_finite(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     spoilt.map(|m| {
         let count = format::short(m.flaws.not_finite as f64);
         let text = format!(
-            "{} answered NaN or infinities, {count} samples so far",
+            "{} returned NaN or infinities for {count} samples so far",
             m.name
         );
         (text, &[LOG, MEMBERS][..])
@@ -99,7 +99,7 @@ fn not_probabilities(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let members = shown.members.iter();
     let wrong = members.filter(|m| m.flaws.not_probabilities > 0);
     wrong.map(|m| {
-        let text = format!("{} answers what are no probabilities", m.name);
+        let text = format!("{} returns values that are not probabilities", m.name);
         (text, &[LOG, MEMBERS][..])
     })
 }
@@ -130,7 +130,10 @@ fn workers(shown: &Snapshot) -> impl Iterator<Item = (&DeviceView, &MemberView, 
 fn retired(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let retired = workers(shown).filter(|w| w.2.retired);
     retired.map(|(device, member, _)| {
-        let text = format!("{} × {}: its worker is retired", device.name, member.name);
+        let text = format!(
+            "{} × {}: worker retired after panics",
+            device.name, member.name
+        );
         (text, &[LOG, EDIT][..])
     })
 }
@@ -149,7 +152,7 @@ fn missed(shown: &Snapshot) -> Option<Lint> {
     let allowed = 1.0 - target.share;
     (missed > allowed + 1e-9).then(|| {
         let text = format!(
-            "{} of requests miss the target of {} ms; {} may",
+            "{} of requests miss the target of {} ms; {} allowed",
             format::permille(missed).trim(),
             format::millis(target.latency.as_micros() as u64),
             format::permille(allowed).trim()
@@ -163,7 +166,7 @@ fn interfered(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     workers(shown).filter_map(|(device, member, entry)| {
         let slower = format::times(entry.interfered?);
         let text = format!(
-            "{} × {} takes {slower} its profile's time",
+            "{} × {} takes {slower} the profiled time",
             device.name, member.name
         );
         Some((text, &[STREAMS, EDIT][..]))
@@ -179,7 +182,7 @@ fn growing(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let growing = shown.members.iter().filter(|m| grows(m));
     growing.map(|m| {
         let text = format!(
-            "{}'s queue grows by {} samples a second, {} wait",
+            "{}'s queue grows by {} samples/s, {} waiting",
             m.name,
             format::short(m.growth),
             format::grouped(m.queued as u64)
@@ -195,7 +198,7 @@ fn holding_up(shown: &Snapshot) -> Option<Lint> {
     let alone = shown.members.len() > 1 && member.queued > LONG && member.queued * 2 > all;
     alone.then(|| {
         let text = format!(
-            "{} holds everyone up: {} samples wait for it",
+            "{} is the bottleneck: {} samples queued",
             member.name,
             format::grouped(member.queued as u64)
         );
@@ -218,7 +221,7 @@ fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let rest = rest.filter(|w| w.2.copying > 1.0 && w.2.batches >= ENOUGH);
     let entries = rest.map(|(device, member, entry)| {
         let text = format!(
-            "{} × {} copies {} as long as it computes",
+            "{} × {}: copying takes {} the computing time",
             device.name,
             member.name,
             format::times(entry.copying)
@@ -260,7 +263,7 @@ fn unpressed(shown: &Snapshot) -> Option<Lint> {
     let busiest = there.iter().map(|d| d.busy).fold(0.0, f64::max);
     (!there.is_empty() && !is_pressed(shown) && busiest < IDLE).then(|| {
         let share = (1.0 - busiest) * 100.0;
-        let text = format!("every device idle {share:.0} % of the time or more");
+        let text = format!("all devices idle at least {share:.0} % of the time");
         (text, &[LOAD][..])
     })
 }

@@ -24,7 +24,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let mut inside = headed(painter, Panel::Log, &note, model);
     let lines = lines(model, inside.width());
     if lines.is_empty() {
-        inside.text(1, 0, "nothing to report", Role::Dim);
+        inside.text(1, 0, "no messages", Role::Dim);
     }
     let room = usize::from(inside.height());
     let last = lines

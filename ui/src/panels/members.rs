@@ -46,7 +46,7 @@ fn note(model: &Model) -> String {
         false => model.snapshot.combination.rule.name(),
     };
     match weighed {
-        Some(n) => format!("{rule} · {} answers weighed", format::grouped(n)),
+        Some(n) => format!("{rule} · {} answers compared", format::grouped(n)),
         None => rule.to_owned(),
     }
 }
@@ -130,8 +130,8 @@ fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
     }
     if at + 1 < inside.height() && !model.snapshot.pipeline {
         let word = match votes(model, model.cursor.member) {
-            true => "take it out of the vote",
-            false => "let it vote again",
+            true => "removes its vote",
+            false => "restores its vote",
         };
         keys::draw(inside, 1, at + 1, model, &[(&VOTE, word)]);
     }
@@ -144,17 +144,14 @@ fn missing(model: &Model) -> String {
         .iter()
         .any(|m| m.contribution.is_some());
     if model.snapshot.pipeline {
-        return "the steps of a pipeline say how answers are combined: its members have no weight"
-            .into();
+        return "steps combine the answers of a pipeline: its members have no weight".into();
     }
     let made_up = model.snapshot.simulated || model.snapshot.synthetic;
     match weighed {
-        _ if made_up => {
-            "answers of simulated devices or made-up weights say nothing of members".into()
-        }
-        true => "too few of its answers were weighed so far".to_owned(),
+        _ if made_up => "no comparison: simulated devices or synthetic weights".into(),
+        true => "too few of its answers compared so far".to_owned(),
         false => format!(
-            "no answers weighed yet: they are compared while requests are served · {} load",
+            "no answers compared yet: serving requests compares them · {} load",
             keys::label(model, &LOAD)
         ),
     }
@@ -177,7 +174,7 @@ fn sentence(view: &MemberView, votes: bool, answers: AnswerKind) -> String {
         format!(", {} {}{unit}", quality.measure.name(), change.trim())
     });
     format!(
-        "{}: {verb} {}{changed}; it takes {} of the members' device time",
+        "{}: {verb} {}{changed}; it uses {} of the members' device time",
         view.name,
         other_answers(&contribution, answers),
         format::permille(contribution.cost).trim(),
@@ -189,25 +186,25 @@ fn other_answers(contribution: &MemberContribution, answers: AnswerKind) -> Stri
     let share = |share: f64| format::permille(share).trim().to_owned();
     match (answers, contribution.flips) {
         (AnswerKind::Labels { .. }, Some(flips)) => {
-            format!("{} of answers would have other labels", share(flips))
+            format!("{} of answers would change labels", share(flips))
         }
         (AnswerKind::Masks { .. }, Some(flips)) => {
-            format!("{} of pixels would be another class", share(flips))
+            format!("{} of pixels would change class", share(flips))
         }
         (AnswerKind::Tokens { .. }, Some(flips)) => {
-            format!("{} of tokens would be another class", share(flips))
+            format!("{} of tokens would change class", share(flips))
         }
-        (_, Some(flips)) => format!("{} of answers would be another class", share(flips)),
+        (_, Some(flips)) => format!("{} of answers would change class", share(flips)),
         (_, None) => match contribution.otherwise {
             Some(value) => {
                 let measure = contribution.agreement.measure;
                 let text = measure.text(value);
                 format!(
-                    "answers would differ: {} {text} to those of now",
+                    "answers would differ: {} {text} to the current ones",
                     measure.name()
                 )
             }
-            None => "there would be no answers".to_owned(),
+            None => "no answers would remain".to_owned(),
         },
     }
 }

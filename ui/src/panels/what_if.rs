@@ -31,7 +31,7 @@ pub(crate) fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     };
     let long = format!(
         "workers  = {kept} kept   + {started} started   − {stopped} stopped   ~ {resized} resized{}",
-        again(format!("   ↻ {rebuilt} built again"))
+        again(format!("   ↻ {rebuilt} rebuilt"))
     );
     let text = match format::width(&long) <= width {
         true => long,
@@ -112,7 +112,7 @@ pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> Styled
         WorkerChange::Resize { from, to } => {
             ("~", "resize", format!("batch {from} → {to}"), Role::Warn)
         }
-        WorkerChange::Rebuild(size) => ("↻", "again", format!("batch {size}"), Role::Warn),
+        WorkerChange::Rebuild(size) => ("↻", "rebuild", format!("batch {size}"), Role::Warn),
     };
     let device = frame.device(entry.cell.device).unwrap_or("");
     let member = frame.member(entry.cell.member).unwrap_or("");
@@ -171,12 +171,12 @@ pub(crate) fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<St
 pub(crate) fn pauses(preview: &EditPreview) -> (String, Role) {
     match preview.paused_members.as_slice() {
         [] => (
-            "✓ new workers are ready before old ones drain: nothing pauses".to_owned(),
+            "✓ new workers start before old ones drain: no pause".to_owned(),
             Role::Good,
         ),
         members => (
             format!(
-                "! both do not fit in memory: requests wait for a moment for {}",
+                "! both do not fit in memory: requests pause briefly for {}",
                 members.join(", ")
             ),
             Role::Warn,
@@ -228,7 +228,7 @@ fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> StyledLine 
         line.push((text, if full { Role::Bad } else { Role::Text }));
     }
     if line.len() == 1 {
-        line.push(("  as it is".to_owned(), Role::Dim));
+        line.push(("  unchanged".to_owned(), Role::Dim));
     }
     line
 }
@@ -266,7 +266,7 @@ fn step(entry: &EntryChange, shown: &Snapshot) -> String {
         WorkerChange::Start(size) => format!("start {device} × {member} at {size}"),
         WorkerChange::Stop(_) => format!("stop {device} × {member}"),
         WorkerChange::Resize { from, to } => format!("{device} × {member} {from} → {to}"),
-        WorkerChange::Rebuild(size) => format!("build {device} × {member} again at {size}"),
+        WorkerChange::Rebuild(size) => format!("rebuild {device} × {member} at {size}"),
     }
 }
 

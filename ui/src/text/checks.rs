@@ -1,10 +1,10 @@
-//! How the limits of a probation stand, in words.
+//! The limits of a probation, and their current values, in words.
 
 use divisi_session::{Check, Limited};
 
 use super::format;
 
-/// In few signs: `p99 8.1 ms ≤ 12.0 ms (was 10.0 ms), 318 missing`.
+/// Returns a short form: `p99 8.1 ms ≤ 12.0 ms (was 10.0 ms), 318 missing`.
 pub(crate) fn short(check: &Check) -> String {
     let (name, limit) = (check.what.name(), check.what.text(check.limit));
     let missing = match missing(check) {
@@ -15,7 +15,7 @@ pub(crate) fn short(check: &Check) -> String {
     format!("{name} {value} {sign} {limit} ({was}){missing}")
 }
 
-/// Where there is hardly room: `p99 8.1 ≤ 12.0 ms`.
+/// Returns the shortest form: `p99 8.1 ≤ 12.0 ms`.
 pub(crate) fn brief(check: &Check) -> String {
     let name = match check.what {
         Limited::P99 => "p99",
@@ -35,16 +35,17 @@ fn sign(check: &Check) -> &'static str {
     }
 }
 
-/// In a sentence: how many are beyond the limit, how many may be, how many are missing.
+/// Returns a sentence: the number beyond the limit, the permitted share, and the number still
+/// missing.
 pub(crate) fn long(check: &Check) -> String {
     let missing = match missing(check) {
-        Some(count) => format!("{count} more are needed to judge it"),
-        None => "enough to judge it".into(),
+        Some(count) => format!("{count} more needed for a decision"),
+        None => "enough for a decision".into(),
     };
     format!("{}; {missing}", standing(check))
 }
 
-/// The same for a line that may be cut at its end: `318 missing · p99 8.1 ms, …`.
+/// Returns the sentence for a line that may be cut at its end: `318 missing · p99 8.1 ms, …`.
 pub(crate) fn missing_first(check: &Check) -> String {
     match missing(check) {
         Some(count) => format!("{count} missing · {}", standing(check)),
@@ -54,13 +55,13 @@ pub(crate) fn missing_first(check: &Check) -> String {
 
 fn standing(check: &Check) -> String {
     let (asked, beyond) = match check.what {
-        // What was asked for, as far as latencies are counted.
-        Limited::P99 => ("judged at", "requests above it"),
+        // The requested limit, rounded to the counted latencies.
+        Limited::P99 => ("limit", "requests above it"),
         Limited::Failures => ("at most", "requests failed"),
         Limited::Accuracy => ("at least", "samples wrong"),
     };
     format!(
-        "{} {}, {asked} {}, {}; {} of {} {beyond}, {} may be",
+        "{} {}, {asked} {}, {}; {} of {} {beyond}, {} allowed",
         check.what.name(),
         value(check),
         check.what.text(check.limit),
@@ -79,12 +80,12 @@ fn value(check: &Check) -> String {
 fn was(check: &Check) -> String {
     match check.baseline {
         Some(before) => format!("was {}", check.what.text(before)),
-        None => "not known before".into(),
+        None => "unknown before".into(),
     }
 }
 
 fn missing(check: &Check) -> Option<String> {
-    // Beyond this it is a way to say that the time before was too short.
+    // A larger number means that the time before was too short.
     const MANY: u64 = 1_000_000_000;
     (check.missing > 0).then(|| match check.missing {
         n if n > MANY => "too many".into(),

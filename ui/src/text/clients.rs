@@ -1,16 +1,16 @@
-//! Clients over the network in words: where they are listened to, who asks, and which model.
+//! Network clients in words: addresses, callers, and calls by model.
 
 use divisi_session::{CallerFigures, ModelCallers, Snapshot};
 
 use super::format;
 
-/// Where clients over the network are listened to, who asks and what was refused, a line each.
+/// Returns a line each for the addresses, the callers and the refusals.
 pub(super) fn door(shown: &Snapshot) -> Vec<String> {
     let Some(door) = &shown.door else {
         return Vec::new();
     };
     if !door.is_open() {
-        return vec!["clients: nobody is listened to; listen on opens the door".into()];
+        return vec!["clients: not accepting connections; listen on accepts them".into()];
     }
     let (window, rate) = (
         format::counted_over(door.window),
@@ -37,12 +37,12 @@ pub(super) fn door(shown: &Snapshot) -> Vec<String> {
     lines.extend(door.refusals.iter().map(|refused| {
         let (reason, lately) = (&refused.reason, refused.lately());
         let total = refused.total;
-        format!("refused, {reason}: {lately} in {window}, {total} since the door was opened")
+        format!("refused, {reason}: {lately} in {window}, {total} since listening began")
     }));
     lines
 }
 
-/// Who asks each model over the network, a line each.
+/// Returns a line for each model with its callers.
 pub(super) fn of_models(shown: &Snapshot) -> Vec<String> {
     let Some(door) = &shown.door else {
         return Vec::new();
@@ -54,12 +54,12 @@ pub(super) fn of_models(shown: &Snapshot) -> Vec<String> {
         let version = model.version.map(|version| format!(" version {version}"));
         let (name, version) = (&model.name, version.unwrap_or_default());
         let words = callers(asked).join("; ");
-        Some(format!("asked {name}{version} in {window}: {words}"))
+        Some(format!("calls of {name}{version} in {window}: {words}"))
     });
     lines.collect()
 }
 
-/// Who asks a model, then what of that was refused or failed.
+/// Returns the callers of a model, then its refused or failed calls.
 fn callers(asked: &ModelCallers) -> Vec<String> {
     let words = |name: &str, figures: &CallerFigures| {
         format!("{name} {} calls, {} failed", figures.calls, figures.failed)

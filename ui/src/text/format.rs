@@ -1,4 +1,4 @@
-//! Numbers and names as text of a known width, so that nothing jitters.
+//! Numbers and names as text of a known width, so that the screen does not jitter.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use divisi_model::ensemble::{Measure, Quality};
 pub use divisi_runtime::words::{format_bytes as bytes, grouped};
 use ratatui::text::Span;
 
-/// At most four characters: `812`, `4.8k`, `48k`, `1.2M`.
+/// Formats a number with at most four characters: `812`, `4.8k`, `48k`, `1.2M`.
 pub fn short(value: f64) -> String {
     let value = if value.is_finite() {
         value.max(0.0)
@@ -26,7 +26,7 @@ pub fn short(value: f64) -> String {
     format!("{value:.0}")
 }
 
-/// Microseconds as milliseconds, three significant digits: `0.12`, `2.10`, `68.0`.
+/// Formats microseconds as milliseconds with three significant digits: `0.12`, `2.10`, `68.0`.
 pub fn millis(micros: u64) -> String {
     let ms = micros as f64 / 1e3;
     let digits = match ms {
@@ -37,11 +37,11 @@ pub fn millis(micros: u64) -> String {
     format!("{ms:.digits$}")
 }
 
-/// A length of time for people: `0.3 ms`, `350 ms`, `12.3 s`, `2 min 05 s`.
+/// Formats a time for people: `0.3 ms`, `350 ms`, `12.3 s`, `2 min 05 s`.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if time > Duration::ZERO && seconds < 0.001 {
-        // What took any time did not take none.
+        // A time above zero is never shown as zero.
         return format!("{:.1} ms", (seconds * 1e3).max(0.1));
     }
     if seconds < 1.0 {
@@ -57,20 +57,20 @@ pub fn duration(time: Duration) -> String {
     format!("{} h {:02} min", whole / 3600, whole / 60 % 60)
 }
 
-/// A share of one as whole percent, four characters: ` 88%`.
+/// Formats a share as a whole percentage with four characters: ` 88%`.
 pub fn percent(share: f64) -> String {
     let share = if share.is_finite() { share } else { 0.0 };
     format!("{:>3.0}%", (share * 100.0).clamp(0.0, 999.0))
 }
 
-/// A gain against a start with its sign: `+38 %`.
+/// Formats a gain over a start with its sign: `+38 %`.
 pub fn gain(start: f64, now: f64) -> Option<String> {
-    // The sum makes +0 of -0.
+    // Adding zero turns -0 into +0.
     let percent = ((now / start - 1.0) * 100.0).round() + 0.0;
     (start > 0.0 && now.is_finite()).then(|| format!("{percent:+.0} %"))
 }
 
-/// A time ago or to come, in whole seconds: `12 s`, `2 min 05 s`.
+/// Formats a time in whole seconds: `12 s`, `2 min 05 s`.
 pub fn seconds(time: Duration) -> String {
     match time.as_secs() {
         s if s < 60 => format!("{s} s"),
@@ -78,18 +78,18 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
-/// A time over which something is counted, in seconds: `60 s`.
+/// Formats the time over which something is counted, in seconds: `60 s`.
 pub fn counted_over(time: Duration) -> String {
     format!("{} s", time.as_secs())
 }
 
-/// A share of one with one digit, six characters: `  1.8%`.
+/// Formats a share with one decimal and six characters: `  1.8%`.
 pub fn permille(share: f64) -> String {
     let share = if share.is_finite() { share } else { 0.0 };
     format!("{:>5.1}%", (share * 100.0).clamp(-99.9, 999.9))
 }
 
-/// The share of goals that were met: `100%` only where all were.
+/// Formats the share of met goals: `100%` only if all were met.
 pub fn met(share: f64) -> String {
     match share < 1.0 {
         true if share > 0.999 => ">99.9%".to_owned(),
@@ -98,7 +98,7 @@ pub fn met(share: f64) -> String {
     }
 }
 
-/// The share of goals that were missed: `0%` only where none was.
+/// Formats the share of missed goals: `0%` only if none was missed.
 pub fn missed(share: f64) -> String {
     match share > 0.0 {
         true if share < 0.001 => "<0.1%".to_owned(),
@@ -107,7 +107,7 @@ pub fn missed(share: f64) -> String {
     }
 }
 
-/// A change of a share in points with its sign, six characters: `  +1.8`.
+/// Formats the change of a share in points with its sign and six characters: `  +1.8`.
 pub fn points(share: f64) -> String {
     let points = share * 100.0;
     match points.abs() < 0.05 {
@@ -116,7 +116,7 @@ pub fn points(share: f64) -> String {
     }
 }
 
-/// A figure of answers: a share with one digit, or a number with four significant digits.
+/// Formats a figure of answers: a share with one decimal, or a number with four significant digits.
 pub fn quality(figure: Quality) -> String {
     match figure.measure.is_share() {
         true => permille(figure.value),
@@ -124,7 +124,7 @@ pub fn quality(figure: Quality) -> String {
     }
 }
 
-/// A change of a figure with its sign: of a share in points, of others in their unit.
+/// Formats the change of a figure with its sign: a share in points, others in their unit.
 pub fn quality_change(measure: Measure, change: f64) -> String {
     match measure.is_share() {
         true => points(change),
@@ -133,7 +133,7 @@ pub fn quality_change(measure: Measure, change: f64) -> String {
     }
 }
 
-/// Columns that `text` takes.
+/// Returns the width of `text` in columns.
 pub fn width(text: &str) -> u16 {
     if text.is_ascii() {
         return u16::try_from(text.len()).unwrap_or(u16::MAX);
@@ -141,7 +141,7 @@ pub fn width(text: &str) -> u16 {
     u16::try_from(Span::raw(text).width()).unwrap_or(u16::MAX)
 }
 
-/// `text` in at most `most` columns, cut with an ellipsis.
+/// Returns `text` in at most `most` columns, its end replaced by an ellipsis if needed.
 pub fn fit(text: &str, most: u16) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -162,7 +162,8 @@ pub fn fit(text: &str, most: u16) -> String {
     cut
 }
 
-/// `text` in at most `most` columns, its beginning cut with an ellipsis: `…103000`.
+/// Returns `text` in at most `most` columns, its beginning replaced by an ellipsis if needed:
+/// `…103000`.
 pub fn fit_end(text: &str, most: u16) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -175,8 +176,8 @@ pub fn fit_end(text: &str, most: u16) -> String {
         .map_or(String::new(), |tail| format!("…{tail}"))
 }
 
-/// A name in at most `most` columns that keeps its end, where names of one family
-/// differ: `cn…-s`.
+/// Returns a name in at most `most` columns. It keeps its end, which distinguishes the names of a
+/// family: `cn…-s`.
 pub fn fit_name(name: &str, most: u16) -> String {
     if width(name) <= most || most < 4 {
         return fit(name, most);
@@ -187,7 +188,7 @@ pub fn fit_name(name: &str, most: u16) -> String {
     format!("{head}{tail}")
 }
 
-/// A device's name; `short` leaves out what every simulated one's begins with.
+/// Returns a device's name. `short` removes the common prefix of simulated devices.
 pub fn device_name(name: &str, short: bool) -> &str {
     match short {
         true => name.strip_prefix("sim:").unwrap_or(name),
@@ -195,13 +196,13 @@ pub fn device_name(name: &str, short: bool) -> &str {
     }
 }
 
-/// So many times as long: `×3`, `×2.5`.
+/// Formats a factor: `×3`, `×2.5`.
 pub fn times(factor: f64) -> String {
     let text = format!("{factor:.1}");
     format!("×{}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// `text` broken into lines of at most `most` columns, between words where it can be.
+/// Breaks `text` into lines of at most `most` columns, between words if possible.
 pub fn wrap(text: &str, most: u16) -> Vec<String> {
     let most = most.max(1);
     let mut lines: Vec<String> = Vec::new();
@@ -217,7 +218,7 @@ pub fn wrap(text: &str, most: u16) -> Vec<String> {
     lines
 }
 
-/// A word in pieces of at most `most` columns: nothing of it is left out.
+/// Breaks a word into pieces of at most `most` columns, without losing any of it.
 fn broken(word: &str, most: u16) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for c in word.chars() {

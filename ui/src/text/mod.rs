@@ -1,4 +1,4 @@
-//! Numbers and states of the engine in words. Nothing here knows a screen.
+//! Numbers and states of the engine in words, independent of a screen.
 
 pub(crate) mod checks;
 mod clients;
@@ -9,23 +9,23 @@ pub(crate) use status::{load_words, measured_window};
 
 use divisi_session::{Health, LogLevel, Lost, Snapshot};
 
-/// How an ensemble is served at this moment, whatever happened before.
+/// The current condition of an ensemble, regardless of earlier events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Condition<'a> {
     Starting,
     Serving,
-    /// Devices are gone; says which.
+    /// Devices are lost; holds their names.
     Degraded(&'a str),
-    /// Requests that were let in are given up.
+    /// Accepted requests fail.
     Failing(&'a Lost, f64),
-    /// Requests are turned away.
+    /// Some requests are refused.
     Refusing(&'a Lost, f64),
-    /// All requests are turned away; says why.
+    /// All requests are refused; holds the reason.
     Closed(&'a str),
 }
 
 impl<'a> Condition<'a> {
-    /// The worst of what is so now.
+    /// Returns the worst current condition.
     pub(crate) fn of(shown: &'a Snapshot) -> Self {
         let lately = &shown.lately;
         let over = lately.over.as_secs_f64().max(1.0);
@@ -40,7 +40,7 @@ impl<'a> Condition<'a> {
         }
     }
 
-    /// How grave that is; `None` if all is well.
+    /// Returns its severity, or `None` if there is no problem.
     pub(crate) fn severity(self) -> Option<Severity> {
         match self {
             Condition::Serving => None,
@@ -52,7 +52,7 @@ impl<'a> Condition<'a> {
         }
     }
 
-    /// In few words: `refusing 247/s`.
+    /// Returns a short form: `refusing 247/s`.
     pub(crate) fn short(self) -> String {
         match self {
             Condition::Failing(lost, over) => format!("failing {}", rate(lost, over)),
@@ -61,7 +61,7 @@ impl<'a> Condition<'a> {
         }
     }
 
-    /// In words, with the reason.
+    /// Returns a text with the reason.
     pub(crate) fn text(self) -> String {
         match self {
             Condition::Starting => "starting".into(),
@@ -92,7 +92,8 @@ fn rate(lost: &Lost, over: f64) -> String {
     format!("{}/s", format::short(rate))
 }
 
-/// `the pool is full; 1 234 in the last 5 s`: the reason first, since lines are cut.
+/// Returns lost requests in words, the reason first, since lines are cut: `the pool is full; 1 234
+/// in the last 5 s`.
 pub(crate) fn lost_words(lost: &Lost, over: f64) -> String {
     let count = format::grouped(lost.requests);
     let count = format!("{count} in the last {} s", over.round());
@@ -102,19 +103,19 @@ pub(crate) fn lost_words(lost: &Lost, over: f64) -> String {
     }
 }
 
-/// From what is only to be known to what is to be acted on at once.
+/// The severity of a message, from information to a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// To be known.
+    /// Information.
     Information,
-    /// Worth a look: it may become a fault, or works less well than it could.
+    /// Something may become a fault, or works less well than possible.
     Warning,
-    /// Wrong now: requests are lost, or something is broken.
+    /// Requests are lost, or something is broken.
     Fault,
 }
 
 impl Severity {
-    /// Its sign; there is a stand-in of ASCII for each.
+    /// Returns its sign, which has an ASCII substitute.
     pub fn sign(self) -> &'static str {
         match self {
             Severity::Information => "·",
@@ -123,7 +124,7 @@ impl Severity {
         }
     }
 
-    /// Its word, where there are no signs.
+    /// Returns its word, for output without signs.
     pub fn word(self) -> &'static str {
         match self {
             Severity::Information => "info",

@@ -1,5 +1,5 @@
-//! The session in words: how serving goes, its load, over how long it was measured, how a GPU is
-//! doing as its driver says.
+//! The session in words: its condition, its load, the time of measurements, and the gauges of GPUs
+//! from their drivers.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use divisi_session::{
 
 use super::{Condition, Severity, checks, clients, format};
 
-/// How it goes, on one line.
+/// Returns a summary in one line.
 pub(crate) fn summary(shown: &Snapshot) -> String {
     let rate = shown.throughput.samples_per_s.round().max(0.0) as u64;
     let requests = shown.throughput.requests_per_s.round().max(0.0) as u64;
@@ -31,7 +31,7 @@ pub(crate) fn summary(shown: &Snapshot) -> String {
     text
 }
 
-/// Of the last seconds; a percentile that too few requests tell is marked.
+/// Returns the latencies of the last seconds. A percentile of too few requests is marked.
 fn latencies(shown: &Snapshot) -> String {
     let latency = &shown.latency.now.summary;
     let value = |share: f64, micros: u64| {
@@ -50,12 +50,12 @@ fn latencies(shown: &Snapshot) -> String {
     }
     let longest = Duration::from_micros(latency.max);
     if let Some(oldest) = shown.oldest_waiting.filter(|oldest| *oldest > longest) {
-        text += &format!("; the oldest request waits {}", format::duration(oldest));
+        text += &format!("; oldest waiting request {}", format::duration(oldest));
     }
     text
 }
 
-/// A change of the models that was worked out, a line each.
+/// Returns a planned change of models, in lines.
 pub(crate) fn model_plan(change: &ModelChangeView, preview: &CataloguePreview) -> Vec<String> {
     let list = |what: &str, names: &[String]| match names {
         [] => String::new(),
@@ -64,31 +64,31 @@ pub(crate) fn model_plan(change: &ModelChangeView, preview: &CataloguePreview) -
     let mut lines = vec![format!(
         "plan: {}{}{}{}{}{}",
         change.change,
-        list("comes", &preview.came),
-        list("goes", &preview.went),
-        list("columns come", &preview.columns_came),
-        list("columns go", &preview.columns_went),
-        list("columns move", &preview.moved)
+        list("new", &preview.came),
+        list("removed", &preview.went),
+        list("new columns", &preview.columns_came),
+        list("removed columns", &preview.columns_went),
+        list("moved columns", &preview.moved)
     )];
     lines.extend(preview.memory.iter().map(|device| {
         let during = device.during.map_or("no room".to_owned(), format::bytes);
         let [now, after, all] = [device.now, device.after, device.bytes].map(format::bytes);
         format!(
-            "plan: {}: memory {now} now, {during} while both are there, {after} after, of {all}",
+            "plan: {}: memory {now} now, {during} during the change, {after} after, of {all}",
             device.device
         )
     }));
     lines.push(match &preview.not_beside {
-        None => "plan: apply-models makes it".into(),
+        None => "plan: apply-models applies it".into(),
         Some(why) => format!(
-            "plan: both do not fit: {why}; apply-models old-first ends the old engine first, and \
+            "plan: both engines do not fit: {why}; apply-models old-first ends the old one first; \
              requests wait"
         ),
     });
     lines
 }
 
-/// How the limits of what is on probation stand while it runs.
+/// Returns the limits of the running probation with their values.
 pub(crate) fn probation(shown: &Snapshot) -> Vec<String> {
     let watched = shown.probation.as_ref();
     let watched = watched.filter(|p| p.state == ProbationState::Watching);
@@ -121,7 +121,7 @@ pub(crate) fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
     ]
 }
 
-/// How serving goes, in words.
+/// Returns the condition in words.
 pub(crate) fn condition(now: Condition<'_>) -> String {
     match now.severity() {
         None | Some(Severity::Information) => now.text(),
@@ -129,7 +129,7 @@ pub(crate) fn condition(now: Condition<'_>) -> String {
     }
 }
 
-/// Returns `text` behind the word for its severity.
+/// Returns `text` after the word for its severity.
 pub(crate) fn graded(severity: Severity, text: &str) -> String {
     match severity {
         Severity::Information => format!("look: {text}"),
@@ -137,7 +137,7 @@ pub(crate) fn graded(severity: Severity, text: &str) -> String {
     }
 }
 
-/// A place in the matrix: `cpu:0 × mlp`.
+/// Returns a place in the matrix: `cpu:0 × mlp`.
 pub(crate) fn cell(shown: &Snapshot, cell: Cell) -> String {
     let frame = shown.matrix.frame();
     let device = frame.device(cell.device).unwrap_or("?");
@@ -145,7 +145,7 @@ pub(crate) fn cell(shown: &Snapshot, cell: Cell) -> String {
     format!("{device} × {member}")
 }
 
-/// The policy in force.
+/// Returns the current policy.
 pub(crate) fn policy(shown: &Snapshot) -> String {
     let most = if shown.own_policies { " at most" } else { "" };
     format!("{}{most}", shown.policy)
@@ -156,7 +156,7 @@ fn precision(shown: &Snapshot) -> String {
     precision.map_or_else(String::new, |p| format!("; GPUs compute in {p}"))
 }
 
-/// Whether a device is lost, and why.
+/// Returns a word on the loss of a device with its reason, or an empty text.
 fn lost(device: &DeviceView) -> String {
     match (device.lost, &device.loss) {
         (false, _) => String::new(),
@@ -165,7 +165,7 @@ fn lost(device: &DeviceView) -> String {
     }
 }
 
-/// All there is to say, a line each: what runs, devices, members, load.
+/// Returns the complete status in lines: setup, devices, members, load.
 pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
     let simulated = if shown.simulated { ", simulated" } else { "" };
     let load = load_words(&shown.load).unwrap_or_else(|| "none".into());
@@ -212,21 +212,21 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
     lines
 }
 
-/// Returns the numbers that a member is computed in, where others than usual were asked for.
+/// Returns the precision of a member if it differs from the default.
 pub(crate) fn unusual_precision(member: &MemberView, shown: &Snapshot) -> Option<MemberPrecision> {
     let own = member.precision;
     match shown.precision {
         Some(of_gpus) => own.beyond(of_gpus),
-        // Without GPUs nobody is computed in theirs.
+        // Without GPUs their precision does not matter.
         None => (own.is_auto || own.cores != CpuPrecision::F32).then_some(own),
     }
 }
 
-/// Later than this is worth saying.
+/// A smaller delay is not reported.
 const BEHIND: Duration = Duration::from_millis(100);
 
-/// `poisson:800`, and how far it is behind where it cannot send as fast as it should;
-/// none where nothing is sent.
+/// Returns the load, such as `poisson:800`, and its delay if it cannot send fast enough. Returns
+/// `None` without a load.
 pub(crate) fn load_words(load: &LoadView) -> Option<String> {
     let pattern = load.pattern.as_ref()?;
     Some(match load.behind {
@@ -235,15 +235,15 @@ pub(crate) fn load_words(load: &LoadView) -> Option<String> {
     })
 }
 
-/// The last ten seconds, or what passed since latencies were last forgotten where that is
-/// less: at `cleared`, at the start, or when what runs began.
+/// Returns the time of the current latencies: ten seconds, or the shorter time since they were
+/// reset at `cleared`, at the start or by a new setup.
 pub(crate) fn measured_window(shown: &Snapshot, cleared: Duration) -> Duration {
     let since = shown.now.saturating_sub(began(shown).max(cleared));
     let seconds = since.as_millis().div_ceil(1000).max(1);
     WINDOW.min(Duration::from_secs(seconds as u64))
 }
 
-/// When what runs began, as far as it matters to latencies: other votes forget none.
+/// Returns the start of the running setup. Other votes do not reset latencies.
 fn began(shown: &Snapshot) -> Duration {
     let (ran, now) = (shown.history.iter().rev(), shown.setup());
     let same = ran.take_while(|ran| {
@@ -253,7 +253,7 @@ fn began(shown: &Snapshot) -> Duration {
     same.last().map_or(Duration::ZERO, |ran| ran.from)
 }
 
-/// Busy, temperature, power; what is not known is left out.
+/// Returns load, temperature and power, as far as known.
 pub(crate) fn gpu_pulse(gauges: &Gauges) -> Vec<String> {
     let busy = gauges
         .busy
@@ -263,7 +263,7 @@ pub(crate) fn gpu_pulse(gauges: &Gauges) -> Vec<String> {
     [busy, warm, power].into_iter().flatten().collect()
 }
 
-/// Returns the memory that other programs use, or `None` if there is none.
+/// Returns the memory used by other programs, or `None` if there is none.
 pub(crate) fn gpu_others(gauges: &Gauges) -> Option<String> {
     let bytes = gauges.others_bytes.filter(|bytes| *bytes > 0)?;
     Some(format!("others {}", format::bytes(bytes)))
@@ -276,7 +276,7 @@ pub(crate) fn gpu_gauges(gauges: &Gauges) -> Vec<String> {
     gpu_others(gauges).into_iter().chain(pulse).collect()
 }
 
-/// Returns the memory in use as the driver counts it, in all and by this process, or `None` if
+/// Returns the memory in use as counted by the driver, in total and by this process, or `None` if
 /// neither is known.
 pub(crate) fn gpu_memory(gpu: &GpuView) -> Option<String> {
     let here = gpu.used.map(|b| format!("{} here", format::bytes(b)));
@@ -288,7 +288,7 @@ pub(crate) fn gpu_memory(gpu: &GpuView) -> Option<String> {
     }
 }
 
-/// All of it, for one line.
+/// Returns everything about a GPU, for one line.
 pub(crate) fn gpu_words(gpu: &GpuView) -> Vec<String> {
     let (major, minor) = gpu.capability;
     let mut words = gpu_gauges(&gpu.gauges);

@@ -75,7 +75,7 @@ impl SetupEdit {
                 let from = cell;
                 self.mark = Some(TakenWorker { from, size, moves });
             }
-            None => self.error = Some("no worker here to take: choose an entry with one".into()),
+            None => self.error = Some("no worker here to take: choose another entry".into()),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::calls::FinishedCall;
 
 use super::AccessFormat;
 
-/// Appends the line of a call to `to`; `left_out` calls before it have none.
+/// Appends the line of a call to `to`; `left_out` calls before it have no line.
 pub(super) fn write(to: &mut String, call: &FinishedCall, left_out: u64, format: AccessFormat) {
     match format {
         AccessFormat::Json => write_json(to, call, left_out),
@@ -78,11 +78,11 @@ fn write_json(to: &mut String, call: &FinishedCall, left_out: u64) {
         traceparent: call.trace.map(|trace| trace.to_string()),
         left_out,
     };
-    // Texts and numbers can be written.
+    // Serializing texts and numbers cannot fail.
     to.push_str(&serde_json::to_string(&line).unwrap_or_default());
 }
 
-// Writing to a text does not fail.
+// Writing to a string cannot fail.
 
 fn write_text(to: &mut String, call: &FinishedCall, left_out: u64) {
     let key = call.key.as_deref().unwrap_or("-");
@@ -124,7 +124,7 @@ fn write_text(to: &mut String, call: &FinishedCall, left_out: u64) {
     }
 }
 
-/// Returns a text that stays on its line and between its quotation marks.
+/// Returns a text without line breaks and quotation marks.
 fn plain(text: &str) -> String {
     let one = |c: char| match c {
         '"' => '\'',
@@ -134,7 +134,7 @@ fn plain(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// Returns a time as RFC 3339 has it, in UTC and milliseconds.
+/// Returns a time according to RFC 3339, in UTC with milliseconds.
 fn timestamp(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
@@ -143,7 +143,7 @@ fn timestamp(at: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Returns year, month and day of a day that is counted from 1970-01-01.
+/// Returns the year, month and day of a day counted from 1970-01-01.
 fn date(mut day: u64) -> (u64, u64, u64) {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

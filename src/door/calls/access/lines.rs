@@ -1,38 +1,38 @@
-//! Lines on their way to a file. Each of them is written whole, or it is lost and counted; never both.
+//! Buffered lines for a file. Each line is either written completely or lost and counted.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// Bytes from which on lines are written.
+/// The bytes from which lines are written.
 const FULL: usize = 8 << 10;
 
-/// Lines that are written together.
+/// A buffer of lines.
 #[derive(Debug, Default)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
-    /// Where each line ends, in order.
+    /// The end of each line, in order.
     ends: VecDeque<usize>,
-    /// Whether the beginning of the first line was written before.
+    /// Whether a part of the first line was written.
     is_begun: bool,
 }
 
-/// Lines could not be written, and are not written later.
+/// Lines that could not be written and are lost.
 #[derive(Debug)]
 pub struct LostLines {
-    /// How many lines were lost.
+    /// The number of lost lines.
     pub lines: u64,
     /// The reason.
     pub error: io::Error,
 }
 
 impl LineBuffer {
-    /// Adds a line, which has its line feed.
+    /// Adds a line with its line feed.
     pub fn push(&mut self, line: &str) {
         self.bytes.extend_from_slice(line.as_bytes());
         self.ends.push_back(self.bytes.len());
     }
 
-    /// Returns whether there are so many lines that they should be written.
+    /// Returns whether the lines should be written.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= FULL
     }
@@ -47,11 +47,10 @@ impl LineBuffer {
         self.ends.is_empty()
     }
 
-    /// Writes all lines. The rest of a line whose beginning was written stays, so that it becomes
-    /// whole once there is room again.
+    /// Writes all lines. The rest of a partly written line is kept until it can be written.
     ///
     /// # Errors
-    /// The lines that could not be written; they are gone then.
+    /// Returns the lines that could not be written, which are lost.
     pub fn write_to(&mut self, to: &mut impl Write) -> Result<(), LostLines> {
         while !self.bytes.is_empty() {
             match to.write(&self.bytes) {
@@ -64,7 +63,7 @@ impl LineBuffer {
         Ok(())
     }
 
-    /// Forgets bytes that were written.
+    /// Removes written bytes.
     fn advance(&mut self, count: usize) {
         self.bytes.drain(..count);
         let mut last = None;
@@ -75,7 +74,7 @@ impl LineBuffer {
         self.ends.iter_mut().for_each(|end| *end -= count);
     }
 
-    /// Forgets the lines of which nothing was written.
+    /// Drops the lines of which no byte was written.
     fn lose(&mut self, error: io::Error) -> LostLines {
         let kept = usize::from(self.is_begun).min(self.ends.len());
         let lines = (self.ends.len() - kept) as u64;

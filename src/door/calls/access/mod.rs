@@ -1,5 +1,5 @@
-//! The access log: a line a call, written by a thread of its own. A disk that is slow costs lines
-//! and no call.
+//! The access log: a line per call, written by its own thread. A slow disk loses lines but delays
+//! no call.
 
 mod line;
 mod lines;
@@ -25,42 +25,42 @@ use super::FinishedCall;
 pub use lines::{LineBuffer, LostLines};
 pub use sample::RateSampler;
 
-/// Calls that may wait to be written.
+/// The number of calls that may wait to be written.
 const QUEUE: usize = 4096;
 
-/// The time that a flush is waited for.
+/// The time to wait for a flush.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How a line is written.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessFormat {
-    /// As an object of JSON.
+    /// A JSON object.
     #[default]
     Json,
-    /// As text for people.
+    /// Text for people.
     Text,
 }
 
-/// Where the access log goes, and how much of it.
+/// The destination and rate of the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessOptions {
-    /// The file that lines are appended to; `None` for standard output.
+    /// The file to append to; `None` for standard output.
     pub file: Option<PathBuf>,
-    /// How a line is written.
+    /// The format of lines.
     pub format: AccessFormat,
-    /// Lines a second; `None` for one a call.
+    /// The maximum number of lines per second; `None` for all calls.
     pub rate: Option<u32>,
 }
 
 /// A message to the writer.
 enum LogMessage {
-    /// A call, and how many before it have no line.
+    /// A call, and the number of calls before it without a line.
     Call(Arc<FinishedCall>, u64),
-    /// To write all that came before, and to say so.
+    /// Write all earlier calls and confirm it.
     Flush(SyncSender<()>),
 }
 
-/// See the module's text.
+/// The access log.
 pub(crate) struct AccessLog {
     began: Instant,
     sampler: Leaf<RateSampler>,
@@ -69,7 +69,7 @@ pub(crate) struct AccessLog {
     lost: Arc<AtomicU64>,
 }
 
-/// Opens a file to add lines to it.
+/// Opens a file for appending.
 fn opened(path: &Path) -> io::Result<File> {
     let opened = OpenOptions::new().create(true).append(true).open(path);
     let named =
@@ -78,14 +78,14 @@ fn opened(path: &Path) -> io::Result<File> {
 }
 
 impl AccessLog {
-    /// Begins a log.
+    /// Starts the log.
     ///
     /// # Errors
-    /// The file cannot be written, or there is no thread left.
+    /// Returns an error if the file cannot be opened or the thread cannot be started.
     pub(crate) fn begin(options: &AccessOptions, notices: Notices) -> io::Result<Self> {
         let to = match &options.file {
             Some(path) => opened(path)?,
-            // As a file it keeps no lines back, so that it is known which ones are lost.
+            // An unbuffered file, so that lost lines are known.
             None => File::from(io::stdout().as_fd().try_clone_to_owned()?),
         };
         let (sender, receiver) = sync_channel(QUEUE);
@@ -111,7 +111,7 @@ impl AccessLog {
         })
     }
 
-    /// Takes a call that is over. It does not wait.
+    /// Queues an ended call without waiting.
     pub(super) fn take(&self, call: Arc<FinishedCall>) {
         let now = self.began.elapsed();
         let admitted = self.sampler.lock().admit(now);
@@ -124,7 +124,7 @@ impl AccessLog {
         }
     }
 
-    /// Waits until all lines are written, for a while.
+    /// Waits a limited time until all lines are written.
     pub(super) fn flush(&self) {
         let (done, is_done) = sync_channel(1);
         if self.to.try_send(LogMessage::Flush(done)).is_ok() {
@@ -132,7 +132,7 @@ impl AccessLog {
         }
     }
 
-    /// Returns how many calls have no line.
+    /// Returns the number of calls without a line.
     pub(super) fn gauges(&self) -> Vec<Gauge> {
         let gauge = |name, help, value: &AtomicU64| Gauge {
             name,
@@ -162,7 +162,7 @@ struct LogWriter {
     format: AccessFormat,
     lost: Arc<AtomicU64>,
     notices: Notices,
-    /// Whether it was told that lines cannot be written.
+    /// Whether the failure was reported.
     told: bool,
 }
 
@@ -188,7 +188,7 @@ impl LogWriter {
         self.write();
     }
 
-    /// Returns the next message, or `None` at the end. Before it waits it writes what it has.
+    /// Returns the next message, or `None` at the end. Writes the buffered lines before it waits.
     fn next(&mut self, messages: &Receiver<LogMessage>) -> Option<LogMessage> {
         match messages.try_recv() {
             Ok(message) => return Some(message),
@@ -199,8 +199,8 @@ impl LogWriter {
         messages.recv().ok()
     }
 
-    /// Writes the lines that it has. Counts those that are lost, and tells it once until lines can be
-    /// written again.
+    /// Writes the buffered lines. Counts lost lines, and reports the failure once until lines can
+    /// be written again.
     fn write(&mut self) {
         if self.lines.is_empty() {
             return;

@@ -1,12 +1,12 @@
-//! Which calls are written to the access log when there are many.
+//! Limits the number of calls in the access log.
 
 use std::time::Duration;
 
-/// Lets so many calls a second through, and as many at once after a second of rest. A state machine
-/// without clock and lock.
+/// Admits a number of calls per second, with a burst of the same number after a second without
+/// calls. A state machine without clock or lock.
 #[derive(Clone, Debug)]
 pub struct RateSampler {
-    /// Calls a second; `None` for all.
+    /// Calls per second; `None` for all.
     rate: Option<f64>,
     room: f64,
     at: Duration,
@@ -14,7 +14,7 @@ pub struct RateSampler {
 }
 
 impl RateSampler {
-    /// Lets `rate` calls a second through, `None` for all.
+    /// Admits `rate` calls per second, or all for `None`.
     pub fn new(rate: Option<u32>) -> Self {
         let rate = rate.map(f64::from);
         RateSampler {
@@ -25,8 +25,8 @@ impl RateSampler {
         }
     }
 
-    /// Returns how many calls were left out before one at `now` that is let through, or `None` if
-    /// it is left out, too.
+    /// Returns the number of calls left out before the call at `now` if it is admitted, or `None`
+    /// if it is left out too.
     pub fn admit(&mut self, now: Duration) -> Option<u64> {
         let Some(rate) = self.rate else {
             return Some(0);

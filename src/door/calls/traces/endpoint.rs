@@ -1,4 +1,4 @@
-//! Where a collector of traces is.
+//! The address of a trace collector.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,17 +7,17 @@ use thiserror::Error;
 
 use crate::client::ServerAddress;
 
-/// A collector: `http://host:4318` takes OTLP over HTTP, `grpc://host:4317` over gRPC; `https` and
-/// `grpcs` do under TLS.
+/// A collector: `http://host:4318` for OTLP over HTTP, `grpc://host:4317` for OTLP over gRPC;
+/// `https` and `grpcs` with TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEndpoint {
     /// Its address.
     pub address: ServerAddress,
-    /// Its path of HTTP; `None` for gRPC.
+    /// Its HTTP path; `None` for gRPC.
     pub path: Option<String>,
 }
 
-/// A text is no collector.
+/// The text is not a valid collector.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "expected a collector such as http://127.0.0.1:4318, grpc://127.0.0.1:4317, https://host or \
@@ -25,7 +25,7 @@ pub struct TraceEndpoint {
 )]
 pub struct EndpointError(String);
 
-/// The path of OTLP over HTTP.
+/// The HTTP path of OTLP.
 const PATH: &str = "/v1/traces";
 
 impl FromStr for TraceEndpoint {

@@ -1,5 +1,4 @@
-//! The messages of OTLP that spans are told in, as far as they are used: field numbers and types
-//! are those of OpenTelemetry's protocol 1.
+//! The used messages of OTLP: field numbers and types are those of OpenTelemetry's protocol 1.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +10,7 @@ use crate::calls::trace_context::{SpanContext, random};
 /// A request to a collector.
 #[derive(Clone, PartialEq, Message)]
 pub struct ExportRequest {
-    /// The spans by who made them.
+    /// The spans by program.
     #[prost(message, repeated, tag = "1")]
     pub resources: Vec<ResourceSpans>,
 }
@@ -22,7 +21,7 @@ pub struct ResourceSpans {
     /// The program.
     #[prost(message, optional, tag = "1")]
     pub resource: Option<Resource>,
-    /// Its spans by the library that made them.
+    /// The spans by library.
     #[prost(message, repeated, tag = "2")]
     pub scopes: Vec<ScopeSpans>,
 }
@@ -66,28 +65,28 @@ pub struct TraceSpan {
     /// The span, 8 bytes.
     #[prost(bytes = "vec", tag = "2")]
     pub span_id: Vec<u8>,
-    /// The span that it is part of; empty for the first of a trace.
+    /// The parent span; empty for the root of a trace.
     #[prost(bytes = "vec", tag = "4")]
     pub parent_span_id: Vec<u8>,
     /// Its name.
     #[prost(string, tag = "5")]
     pub name: String,
-    /// 1 for a part within a program, 2 for the server's side of a call.
+    /// 1 for an internal span, 2 for the server's side of a call.
     #[prost(int32, tag = "6")]
     pub kind: i32,
-    /// Its begin, nanoseconds of Unix time.
+    /// The start in nanoseconds of Unix time.
     #[prost(fixed64, tag = "7")]
     pub start_ns: u64,
-    /// Its end, nanoseconds of Unix time.
+    /// The end in nanoseconds of Unix time.
     #[prost(fixed64, tag = "8")]
     pub end_ns: u64,
     /// Its attributes.
     #[prost(message, repeated, tag = "9")]
     pub attributes: Vec<Attribute>,
-    /// Spans of other traces that it has to do with.
+    /// Links to spans of other traces.
     #[prost(message, repeated, tag = "13")]
     pub links: Vec<SpanLink>,
-    /// How it ended.
+    /// The outcome.
     #[prost(message, optional, tag = "15")]
     pub status: Option<SpanStatus>,
     /// The flags of its trace.
@@ -95,13 +94,13 @@ pub struct TraceSpan {
     pub flags: u32,
 }
 
-/// A span that another one has to do with.
+/// A link to another span.
 #[derive(Clone, PartialEq, Message)]
 pub struct SpanLink {
     /// Its trace, 16 bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub trace_id: Vec<u8>,
-    /// It, 8 bytes.
+    /// The span, 8 bytes.
     #[prost(bytes = "vec", tag = "2")]
     pub span_id: Vec<u8>,
     /// The flags of its trace.
@@ -109,18 +108,18 @@ pub struct SpanLink {
     pub flags: u32,
 }
 
-/// How a span ended.
+/// The outcome of a span.
 #[derive(Clone, PartialEq, Message)]
 pub struct SpanStatus {
-    /// The words of an error.
+    /// The error message.
     #[prost(string, tag = "2")]
     pub message: String,
-    /// 1 for well, 2 for an error.
+    /// 1 for success, 2 for an error.
     #[prost(int32, tag = "3")]
     pub code: i32,
 }
 
-/// Something that is said.
+/// An attribute.
 #[derive(Clone, PartialEq, Message)]
 pub struct Attribute {
     /// Its name.
@@ -131,15 +130,15 @@ pub struct Attribute {
     pub value: Option<AttributeValue>,
 }
 
-/// A value that is said.
+/// The value of an attribute.
 #[derive(Clone, PartialEq, Message)]
 pub struct AttributeValue {
-    /// It.
+    /// The value with its type.
     #[prost(oneof = "AttributeKind", tags = "1, 2, 3")]
     pub kind: Option<AttributeKind>,
 }
 
-/// The kinds of values that are said.
+/// The types of values.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum AttributeKind {
     /// A text.
@@ -153,11 +152,11 @@ pub enum AttributeKind {
     Number(i64),
 }
 
-/// The kinds of spans that are made.
+/// The kinds of spans.
 pub(super) const INTERNAL: i32 = 1;
 const SERVER: i32 = 2;
 
-/// Wraps spans as a collector takes them.
+/// Wraps spans in a request to a collector.
 pub(super) fn export(spans: Vec<TraceSpan>) -> ExportRequest {
     let text = |key: &str, value: &str| attribute(key, AttributeKind::Text(value.into()));
     let version = env!("CARGO_PKG_VERSION");
@@ -181,8 +180,8 @@ pub(super) fn export(spans: Vec<TraceSpan>) -> ExportRequest {
     }
 }
 
-/// Returns the spans of a call: the whole of it, and the parts of its time in the model where its steps
-/// are not told.
+/// Returns the spans of a call: the whole call, and the parts of its model time if its steps are
+/// not recorded.
 pub(super) fn spans(call: &FinishedCall, context: SpanContext) -> Vec<TraceSpan> {
     let begin = nanos(call.began);
     let whole = TraceSpan {

@@ -1,5 +1,5 @@
-//! Traces for OpenTelemetry: spans of calls that are sampled, sent to a collector in batches.
-//! A collector that is slow or gone costs spans and no call.
+//! Traces for OpenTelemetry: spans of sampled calls are sent to a collector in batches. A slow or
+//! missing collector loses spans but delays no call.
 
 mod endpoint;
 mod messages;
@@ -29,31 +29,30 @@ pub use messages::{
     SpanLink, SpanStatus, TraceScope, TraceSpan,
 };
 
-/// Calls that may wait to be sent.
+/// The number of calls that may wait to be sent.
 const QUEUE: usize = 4096;
 
-/// Calls of a batch.
+/// The number of calls in a batch.
 const BATCH: usize = 256;
 
-/// The time that a batch may wait for more.
+/// The time that a batch may wait for more calls.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// The time for a collector to take a batch.
+/// The time for a collector to accept a batch.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where traces go, and how many.
+/// The collector of traces and their share of calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceOptions {
     /// The collector.
     pub to: TraceEndpoint,
-    /// The share of calls that are traced where the caller does not say, between 0 and 1.
+    /// The share of calls to trace if the client does not decide, between 0 and 1.
     pub ratio: f64,
-    /// A file of the certificates that the collector's may be signed by; `None` for those that this
-    /// machine trusts.
+    /// A file of trusted certificates for the collector; `None` for those that this machine trusts.
     pub trusted: Option<PathBuf>,
 }
 
-/// See the module's text.
+/// Sends spans to a collector.
 pub(crate) struct TraceExporter {
     ratio: f64,
     to: Sender<Arc<FinishedCall>>,
@@ -67,7 +66,7 @@ struct TraceCounts {
 }
 
 impl TraceExporter {
-    /// Begins to export on a runtime.
+    /// Starts the exporter on a runtime.
     pub(crate) fn begin(options: &TraceOptions, runtime: &Handle, notices: Notices) -> Self {
         let (to, calls) = channel(QUEUE);
         let counts = Arc::default();
@@ -86,12 +85,12 @@ impl TraceExporter {
         }
     }
 
-    /// Returns the share of calls that are traced where the caller does not say.
+    /// Returns the share of calls to trace if the client does not decide.
     pub(super) fn ratio(&self) -> f64 {
         self.ratio
     }
 
-    /// Takes a call that is over, if its trace is recorded. It does not wait.
+    /// Queues an ended call without waiting, if its trace is recorded.
     pub(super) fn take(&self, call: &Arc<FinishedCall>) {
         let is_sampled = call.trace.is_some_and(|trace| trace.sampled);
         if is_sampled && self.to.try_send(Arc::clone(call)).is_err() {
@@ -99,7 +98,7 @@ impl TraceExporter {
         }
     }
 
-    /// Returns how many calls were told, and how many not.
+    /// Returns the numbers of sent and lost calls.
     pub(super) fn gauges(&self) -> Vec<Gauge> {
         let gauge = |name, help, value: &AtomicU64| Gauge {
             name,
@@ -128,7 +127,7 @@ struct Exporter {
     batches: ToldBatches,
     counts: Arc<TraceCounts>,
     notices: Notices,
-    /// Whether it was told that spans cannot be sent.
+    /// Whether the failure was reported.
     told: bool,
 }
 

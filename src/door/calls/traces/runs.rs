@@ -1,5 +1,5 @@
-//! The spans of the steps that a call ran, and of the batches that they ran in. A batch serves several
-//! calls, so that it is a trace of its own, and it and its calls link to each other.
+//! The spans of a call's steps and of their batches. A batch serves several calls, so it is a trace
+//! of its own, and links connect it with its calls.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::messages::{
     AttributeKind, INTERNAL, SpanLink, TraceSpan, attribute, length, nanos, span,
 };
 
-/// Batches that are remembered, so that one is told once.
+/// The number of batches to remember, so that each is sent once.
 const REMEMBERED: usize = 4096;
 
-/// The batches that were told.
+/// The batches that were sent.
 #[derive(Default)]
 pub(super) struct ToldBatches {
     known: BTreeMap<u64, SpanContext>,
@@ -23,12 +23,12 @@ pub(super) struct ToldBatches {
 }
 
 impl ToldBatches {
-    /// Returns the span of a batch, and whether it was told before.
+    /// Returns the span of a batch, and whether it was sent before.
     fn context(&mut self, batch: u64) -> (SpanContext, bool) {
         if let Some(known) = self.known.get(&batch) {
             return (*known, true);
         }
-        // All that it links to is recorded.
+        // All linked spans are recorded.
         let context = SpanContext::begin(None, 1.0);
         self.known.insert(batch, context);
         self.order.push_back(batch);
@@ -40,7 +40,7 @@ impl ToldBatches {
         (context, false)
     }
 
-    /// Adds the spans of what calls ran, and of the batches that nobody was told yet.
+    /// Adds the spans of calls' steps, and of batches that were not sent yet.
     pub(super) fn add<'c>(
         &mut self,
         calls: impl Iterator<Item = (&'c FinishedCall, SpanContext)>,
@@ -76,7 +76,7 @@ fn link(to: SpanContext) -> SpanLink {
     }
 }
 
-/// Returns when a step could be run for a call, in nanoseconds of Unix time.
+/// Returns the time when a step became ready for a call, in nanoseconds of Unix time.
 fn arrived(call: &FinishedCall, run: &CallRun) -> u64 {
     nanos(call.began) + length(call.asked) + length(run.run.arrived)
 }

@@ -23,14 +23,14 @@ use super::TraceOptions;
 use super::endpoint::TraceEndpoint;
 use super::messages::ExportRequest;
 
-/// The call of gRPC.
+/// The gRPC call.
 const CALL: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
-/// A collector, and how it is reached.
+/// A collector and its connection settings.
 pub(super) struct Collector {
     to: TraceEndpoint,
     trusted: Option<PathBuf>,
-    /// How it is known to be who it says it is, once it was asked.
+    /// The TLS settings, created for the first connection.
     tls: OnceCell<TlsConnector>,
 }
 
@@ -46,7 +46,7 @@ impl Collector {
     async fn tls(&self) -> io::Result<&TlsConnector> {
         let (trusted, over_http) = (self.trusted.clone(), self.to.path.is_some());
         let make = || async move {
-            // Files are read: no call waits for that.
+            // Reading certificate files may block.
             let made = spawn_blocking(move || connector(trusted.as_ref(), over_http));
             made.await.map_err(io::Error::other)?
         };
@@ -57,10 +57,11 @@ impl Collector {
         &self.to
     }
 
-    /// Sends spans, by a connection of their own.
+    /// Sends spans over a new connection.
     ///
     /// # Errors
-    /// The collector cannot be reached, is not who it says it is, or does not take them.
+    /// Returns an error if the collector cannot be reached, its certificate is not trusted, or it
+    /// does not accept the spans.
     pub(super) async fn send(&self, spans: &ExportRequest) -> io::Result<()> {
         let to = &self.to;
         let stream = TcpStream::connect((&*to.address.host, to.address.port)).await?;
@@ -80,7 +81,7 @@ fn connector(trusted: Option<&PathBuf>, over_http: bool) -> io::Result<TlsConnec
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// The bytes that go to a collector and come from it.
+/// A stream to a collector.
 trait Connected: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Connected for T {}
@@ -165,7 +166,7 @@ fn refused_by_status(answer: &Response<Incoming>) -> io::Result<()> {
     }
 }
 
-/// Waits for an answer while its connection is driven.
+/// Waits for an answer while driving its connection.
 async fn while_connected<E: Send>(
     connection: impl Future<Output = Result<(), E>>,
     answered: impl Future<Output = io::Result<()>>,
@@ -173,7 +174,7 @@ async fn while_connected<E: Send>(
     let mut answered = std::pin::pin!(answered);
     tokio::select! {
         answer = answered.as_mut() => answer,
-        // What has come before the end may still be an answer.
+        // The data received before the end may contain an answer.
         _ = connection => answered.await,
     }
 }

@@ -1,4 +1,4 @@
-//! The fields of those messages whose size clients choose, and what each takes of memory.
+//! The fields of messages of any size, and their memory.
 
 use bytes::Bytes;
 use prost::Message;
@@ -12,9 +12,9 @@ use crate::proto::inference::{
 use super::reader::WireValue;
 use super::{MOST_FIELDS, WireFault};
 
-/// A message whose size is known before it is decoded.
+/// A message whose size in memory is known before it is decoded.
 pub trait BoundedMessage: Message + Default + 'static {
-    /// Its fields that take memory of their own.
+    /// Its fields with memory of their own.
     const FIELDS: &'static [WireField];
 }
 
@@ -24,27 +24,27 @@ pub struct WireField {
     pub(super) number: u32,
     name: &'static str,
     pub(super) kind: FieldValues,
-    /// How many there may be in a message; `None` for as many as there is memory for.
+    /// The maximum number in a message; `None` if only memory limits it.
     most: Option<fn(&ServerLimits) -> usize>,
 }
 
-/// The values of a field, with the bytes of memory that each of its entries takes.
+/// The values of a field, with the memory of each entry in bytes.
 #[derive(Debug)]
 pub enum FieldValues {
-    /// A message with fields of its own.
+    /// A message with its own fields.
     Message(usize, &'static [WireField]),
-    /// Bytes that are copied.
+    /// Copied bytes.
     Copied(usize),
-    /// Bytes that stay where they were received.
+    /// Bytes that stay in the receive buffer.
     Kept(usize),
-    /// Numbers of as many bytes as they need, in a packed list or one by one.
+    /// Numbers of variable length, packed or one by one.
     Varints(usize),
-    /// Numbers of as many bytes as in memory, likewise.
+    /// Numbers of fixed length, packed or one by one.
     Fixed(usize),
 }
 
 impl FieldValues {
-    /// Returns the number of entries that a value on the wire has.
+    /// Returns the number of entries of a value.
     pub(super) fn entries(&self, value: WireValue<'_>) -> usize {
         match (self, value) {
             // The last byte of each number is the one without the upper bit.
@@ -56,7 +56,7 @@ impl FieldValues {
         }
     }
 
-    /// Returns the memory that entries of a value on the wire take.
+    /// Returns the memory of the entries of a value.
     pub(super) fn size(&self, entries: usize, value: WireValue<'_>) -> usize {
         let length = match value {
             WireValue::Bytes(bytes) => bytes.len(),
@@ -93,7 +93,7 @@ impl WireField {
         WireField::new(number, name, FieldValues::Copied(0))
     }
 
-    /// Checks how many entries of it a message has.
+    /// Checks the number of entries in a message.
     pub(super) fn check(&self, found: usize, limits: &ServerLimits) -> Result<(), WireFault> {
         let name = self.name;
         match self.most.map(|most| most(limits)) {
@@ -103,7 +103,7 @@ impl WireField {
     }
 }
 
-/// Returns the memory of an entry of a map, whose tables are up to half empty.
+/// Returns the memory of a map entry; map tables are up to half empty.
 const fn map_entry<V>() -> usize {
     2 * size_of::<(String, V)>()
 }
@@ -121,7 +121,7 @@ fn rank(limits: &ServerLimits) -> usize {
     limits.request.rank
 }
 
-/// Those of `InferTensorContents`.
+/// The fields of `InferTensorContents`.
 const CONTENTS: &[WireField] = &[
     WireField::new(1, "bool_contents", FieldValues::Varints(size_of::<bool>())),
     WireField::new(2, "int_contents", FieldValues::Varints(size_of::<i32>())),
@@ -133,7 +133,7 @@ const CONTENTS: &[WireField] = &[
     WireField::new(8, "bytes_contents", FieldValues::Kept(size_of::<Bytes>())),
 ];
 
-/// Those of `InferInputTensor`.
+/// The fields of `InferInputTensor`.
 const INPUT: &[WireField] = &[
     WireField::text(1, "name"),
     WireField::text(2, "datatype"),
@@ -142,10 +142,10 @@ const INPUT: &[WireField] = &[
     WireField::new(5, "contents", FieldValues::Message(0, CONTENTS)),
 ];
 
-/// Those of `InferRequestedOutputTensor`.
+/// The fields of `InferRequestedOutputTensor`.
 const OUTPUT: &[WireField] = &[WireField::text(1, "name"), parameters(2)];
 
-/// Those of `ModelInferRequest`.
+/// The fields of `ModelInferRequest`.
 const INFER: &[WireField] = &[
     WireField::text(1, "model_name"),
     WireField::text(2, "model_version"),
@@ -171,7 +171,7 @@ const INFER: &[WireField] = &[
     .at_most(tensors),
 ];
 
-/// Those of `RepositoryModelLoadRequest`.
+/// The fields of `RepositoryModelLoadRequest`.
 const LOAD: &[WireField] = &[
     WireField::text(1, "repository_name"),
     WireField::text(2, "model_name"),

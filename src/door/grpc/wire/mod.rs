@@ -1,10 +1,9 @@
-//! The memory that a message takes once it is decoded, told from its wire format before it is.
+//! Computes the memory of a decoded message from its wire format before decoding it.
 //!
-//! Two bytes of a message can become hundreds of bytes of memory, and a decoder takes these before
-//! anybody can look at what it decodes. So the tags and lengths of a message are walked first:
-//! nothing is allocated, and a message with more tensors than there may be, or one that would take
-//! more memory than all bodies may, is refused. Whatever the decoder takes is taken here as well;
-//! what is refused as malformed it would refuse, too.
+//! Two bytes of a message can become hundreds of bytes of memory, and a decoder allocates them
+//! before the message can be checked. So the tags and lengths of a message are walked first,
+//! without allocating. A message with too many tensors, or one that would take more memory than
+//! allowed for all bodies, is refused. The walk accepts every message that the decoder accepts.
 
 mod fields;
 mod reader;
@@ -17,36 +16,36 @@ pub use fields::{BoundedMessage, FieldValues, WireField};
 
 use reader::{WireReader, WireValue};
 
-/// The fields of a message that has the most.
+/// The largest number of fields of a message.
 const MOST_FIELDS: usize = 8;
 
-/// Why a message is not decoded.
+/// The reasons why a message is not decoded.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum WireFault {
-    /// It is none.
+    /// The message is malformed.
     #[error("expected a Protocol Buffers message, found invalid bytes")]
     Malformed,
-    /// A list has more entries than there may be.
+    /// A list has too many entries.
     #[error("{name}: expected at most {most}")]
     TooMany {
         /// The list.
         name: &'static str,
-        /// The entries that there may be.
+        /// The maximum number of entries.
         most: usize,
     },
-    /// It would take more memory than all bodies together may.
+    /// The message would take more memory than allowed for all bodies.
     #[error("expected a message that takes at most {most} bytes of memory")]
     TooLarge {
-        /// The bytes that there may be.
+        /// The maximum in bytes.
         most: usize,
     },
 }
 
-/// Returns the bytes of memory that a message takes beside its own bytes once it is decoded. Lists
-/// grow by doubling, so that they can take twice as many for a while.
+/// Returns the memory of a decoded message in addition to its own bytes. Lists grow by doubling, so
+/// they can temporarily take twice their size.
 ///
 /// # Errors
-/// It is malformed, or beyond a bound.
+/// Returns an error if the message is malformed or exceeds a bound.
 pub fn decoded_size<M: BoundedMessage>(
     message: &[u8],
     limits: &ServerLimits,
@@ -56,7 +55,7 @@ pub fn decoded_size<M: BoundedMessage>(
     Ok(walk.size)
 }
 
-/// A walk through a message and those within it.
+/// A walk through a message and its nested messages.
 struct SizeWalk<'l> {
     limits: &'l ServerLimits,
     size: usize,
@@ -77,7 +76,7 @@ impl SizeWalk<'_> {
         Ok(())
     }
 
-    /// Adds a field of a message that has `count` entries of it so far.
+    /// Adds a field of a message that already has `count` of its entries.
     fn field(
         &mut self,
         field: &'static WireField,

@@ -1,15 +1,14 @@
-//! The wire format of Protocol Buffers: fields one after another, each with its number and its
-//! value.
+//! The wire format of Protocol Buffers: a sequence of fields, each with its number and value.
 
-/// The bytes of the longest number.
+/// The maximum length of a number in bytes.
 const MOST_DIGITS: u32 = 10;
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WireValue<'m> {
-    /// Bytes with their length: a text, a message, a packed list.
+    /// Bytes with a length: a text, a message or a packed list.
     Bytes(&'m [u8]),
-    /// A number, or a group, which no field has any more.
+    /// A number, or a group, which current fields no longer use.
     Other,
 }
 
@@ -23,7 +22,7 @@ mod kind {
     pub(super) const FIXED_32: u64 = 5;
 }
 
-/// The fields of a message that have not been read yet.
+/// The remaining fields of a message.
 pub(super) struct WireReader<'m>(&'m [u8]);
 
 impl<'m> WireReader<'m> {
@@ -35,7 +34,7 @@ impl<'m> WireReader<'m> {
         self.0.is_empty()
     }
 
-    /// Reads the number and the value of a field, or returns `None` where there is none.
+    /// Reads the number and value of a field, or returns `None` at the end.
     pub(super) fn field(&mut self) -> Option<(u32, WireValue<'m>)> {
         let (number, kind) = self.tag()?;
         let value = match kind {
@@ -54,7 +53,7 @@ impl<'m> WireReader<'m> {
         Some((tag >> 3, u64::from(tag & 7))).filter(|(number, _)| *number > 0)
     }
 
-    /// Reads a value that is no group.
+    /// Reads a value other than a group.
     fn value(&mut self, kind: u64) -> Option<WireValue<'m>> {
         match kind {
             kind::VARINT => self.varint().map(|_| WireValue::Other),
@@ -68,8 +67,8 @@ impl<'m> WireReader<'m> {
         }
     }
 
-    /// Skips the rest of a group and the groups in it. These are counted, so that however deep
-    /// they lie, the stack is not.
+    /// Skips the rest of a group and its nested groups. They are counted, so that any nesting depth
+    /// uses constant stack.
     fn skip_group(&mut self) -> Option<()> {
         let mut open = 1usize;
         while open > 0 {

@@ -9,7 +9,7 @@ use crate::proto::inference::model_config::SchedulingChoice;
 use crate::proto::inference::model_input::Format;
 use crate::proto::inference::model_queue_policy::TimeoutAction;
 
-/// Returns the JSON of a configuration, with the fields that mean something here.
+/// Returns the JSON of a configuration, with the supported fields.
 pub(super) fn config(config: &proto::ModelConfig) -> Value {
     let inputs = config.input.iter().map(input);
     let outputs = config.output.iter().map(output);

@@ -1,4 +1,4 @@
-//! The parts of a configuration that are as somebody wrote them, in JSON.
+//! The configured parts of a configuration, in JSON.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::proto::inference::model_version_policy::PolicyChoice;
 use crate::proto::inference::model_warmup::Input;
 use crate::proto::inference::model_warmup::input::InputDataType;
 
-/// Returns the JSON of the versions that are served.
+/// Returns the JSON of the served versions.
 pub(super) fn versions(policy: &proto::ModelVersionPolicy) -> Value {
     match &policy.policy_choice {
         Some(PolicyChoice::Latest(of)) => json!({"latest": {"num_versions": of.num_versions}}),
@@ -39,7 +39,7 @@ pub(super) fn parameters(all: &HashMap<String, proto::ModelParameter>) -> Value 
     Value::Object(all.collect::<Map<_, _>>())
 }
 
-/// Returns the JSON of a request that is run before others are let in.
+/// Returns the JSON of a warm-up request.
 pub(super) fn warmup(warmup: &proto::ModelWarmup) -> Value {
     let inputs = warmup.inputs.iter();
     let inputs = inputs.map(|(name, of)| (name.clone(), input(of)));

@@ -1,19 +1,20 @@
-//! Evaluator `model`: throughput predicted from what batches cost.
+//! Evaluator `model`: predicts throughput from the costs of batches.
 //!
-//! 1. Costs ([`divisi_model::profile::Costs`]): the law of a simulated device, or profiles of each network
-//!    at each batch size, measured with every partition of the kind busy with the same work, so that
-//!    what they take from each other is in the figure.
+//! 1. Costs ([`divisi_model::profile::Costs`]): the law of a simulated device, or profiles of each
+//!    network at each batch size. Every partition of a kind is measured at the same time with the
+//!    same work, so that their contention is part of the figures.
 //! 2. The linear program (`program`, `simplex`): a bounded primal simplex with a dense inverse,
-//!    members + devices on a side. A neighbour starts from the basis of the matrix it differs from:
-//!    workers that come enter at rate 0, and one that goes is charged twice what a sample can be
-//!    worth, so that the same primal steps empty it. The prices name what binds.
-//! 3. The run ([`Drain`]): the linear program shares work out as well as can be, and a run does not.
-//!    Without this step the model preferred matrices that served worse.
-//! 4. The bound ([`Limits`]): the linear program with a worker at every entry, each as cheap and fast
-//!    as at its best batch size that fits alone. No matrix's linear program, and no run, exceeds it.
+//!    members + devices on a side. A neighbour starts from the basis of the matrix that it differs
+//!    from. New workers enter at rate 0. A removed worker is charged twice the highest worth of a
+//!    sample, so that the same primal steps empty it. The prices identify the bottlenecks.
+//! 3. The run ([`Drain`]): the linear program distributes work optimally, and a run does not.
+//!    Without this step the model preferred matrices with a lower real throughput.
+//! 4. The bound ([`Limits`]): the linear program with a worker at every entry, each as cheap and
+//!    fast as at its best batch size that fits alone. No matrix's linear program, and no run,
+//!    exceeds it.
 //!
-//! Rates and limits follow the batching policy (`batching`): rates predict, limits bound, and only
-//! limits rule anything out.
+//! Rates and limits follow the batching policy (`batching`): rates predict and limits bound. Only
+//! limits rule matrices out.
 
 mod batching;
 mod program;

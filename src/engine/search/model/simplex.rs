@@ -1,14 +1,14 @@
-//! The primal simplex method for bounded variables (Dantzig 1955; Chvátal, *Linear
-//! Programming*, chapter 8), made for one family of linear programs:
+//! The primal simplex method for bounded variables (Dantzig 1955; Chvátal, *Linear Programming*,
+//! chapter 8), specialised for one family of linear programs:
 //!
-//! maximise T where, for each member, its workers' rates sum up to T; for each device,
-//! rate × seconds a sample sums up to at most 1; and each rate is at most what one
-//! worker can do.
+//! maximise T such that, for each member, its workers' rates sum up to T; for each device, rate ×
+//! seconds per sample sums up to at most 1; and each rate is at most the highest rate of its
+//! worker.
 //!
-//! A worker's column has two entries, so a step costs one update of the dense inverse
-//! of the basis, members + devices on a side. A changed matrix starts from the basis
-//! of the old one: new workers come in at rate 0, and one that goes is charged more
-//! for each sample than a sample can be worth, so that the same primal steps empty it.
+//! A worker's column has two entries, so a step costs one update of the dense inverse of the basis,
+//! members + devices on a side. A changed matrix starts from the basis of the old one. New workers
+//! enter at rate 0. A removed worker is charged more per sample than a sample can be worth, so that
+//! the same primal steps empty it.
 
 use super::program::WorkerRate;
 

@@ -175,7 +175,7 @@ impl ProfiledWorker {
     }
 }
 
-/// A lane on a GPU, with samples to run.
+/// Creates a lane on a GPU, with samples to run.
 fn on_gpu(
     profiler: &Profiler<'_>,
     member: MemberIndex,

@@ -300,7 +300,8 @@ fn outcome(done: &LiveFinished) -> Outcome {
     Ok(answer.timed(done.split).made_by(runs.unwrap_or_default()))
 }
 
-/// Weighs the members by an answered request. Ignores members that the rule does not know.
+/// Weighs the members by an answered request, unless the request was combined by another rule than
+/// the current one.
 fn weigh(data: &RequestData) {
     if let Some(member_sample) = &data.member_sample {
         data.served.sampler.weigh(member_sample, &data.rule);

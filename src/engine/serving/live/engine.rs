@@ -30,7 +30,7 @@ use super::reserve::Reserve;
 use super::state::{EngineSettings, EngineState};
 use super::telemetry::Telemetry;
 
-/// Why an engine does not start.
+/// The reason why an engine does not start.
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// The matrix does not fit.
@@ -43,7 +43,7 @@ pub enum EngineError {
         member: String,
         /// The device's name.
         device: String,
-        /// Why not.
+        /// The reason.
         reason: Box<BuildError>,
     },
     /// A device cannot be driven.
@@ -52,7 +52,7 @@ pub enum EngineError {
     /// The policy does not suit the ensemble's batch sizes.
     #[error("policy: {0}")]
     Policy(PolicyError),
-    /// The system has no thread left.
+    /// No thread could be started.
     #[error("a thread could not be started: {0}")]
     Thread(String),
     /// The pool cannot hold two segments.
@@ -60,15 +60,15 @@ pub enum EngineError {
     Segment(#[from] SegmentTooLarge),
 }
 
-/// A running inference system. Dropping it stops it at once; [`Engine::shutdown`]
-/// lets it finish first.
+/// A running inference engine. Dropping it stops it at once; [`Engine::shutdown`] lets its requests
+/// finish first.
 pub struct Engine {
     pub(super) state: Arc<EngineState>,
     pub(super) columns: Leaf<RunningColumns>,
     pub(super) options: EngineOptions,
-    /// Memory that others measure in.
+    /// Memory lent to measurements.
     pub(super) reserve: Reserve,
-    /// One change at a time.
+    /// Held during a change, so only one runs at a time.
     pub(super) applying: Ranked<ApplyingRank, ()>,
     timer: Leaf<Option<JoinHandle<()>>>,
 }
@@ -77,7 +77,7 @@ impl Engine {
     /// Builds every worker of `matrix`, then opens the door.
     ///
     /// # Errors
-    /// The matrix does not fit, or a worker does not start: nothing runs then.
+    /// The matrix does not fit, or a worker does not start. Nothing runs then.
     pub fn start(
         ensemble: Arc<Ensemble>,
         devices: Devices,
@@ -89,11 +89,11 @@ impl Engine {
         Engine::start_catalogue(catalogue, devices, matrix, factory, options)
     }
 
-    /// Builds every worker of `matrix`, whose columns are the members of all entries of the catalogue,
-    /// then opens the door. The entries share the memory that the pool may take.
+    /// Builds every worker of `matrix`, then opens the door. The columns are the members of all
+    /// entries of the catalogue, which share the memory limit of the pools.
     ///
     /// # Errors
-    /// As [`Engine::start`].
+    /// See [`Engine::start`].
     pub fn start_catalogue(
         catalogue: Arc<Catalogue>,
         devices: Devices,
@@ -105,11 +105,11 @@ impl Engine {
         Engine::start_in_precisions(catalogue, devices, (matrix, &precisions), factory, options)
     }
 
-    /// The same with members computed in other numbers than their manifests say, one precision a
-    /// column.
+    /// Starts like [`Engine::start_catalogue`], with one precision per column instead of those in
+    /// the manifests.
     ///
     /// # Errors
-    /// As [`Engine::start`].
+    /// See [`Engine::start`].
     pub fn start_in_precisions(
         catalogue: Arc<Catalogue>,
         devices: Devices,
@@ -196,31 +196,32 @@ impl Engine {
     /// Sends a request.
     ///
     /// # Errors
-    /// [`Refused`] at once.
+    /// Returns [`Refused`] at once.
     pub fn submit(&self, request: Request<'_>) -> Result<Pending, Refused> {
         Ok(self.stage(request)?.release())
     }
 
-    /// Writes a request's samples to the pool but tells nobody yet.
+    /// Writes a request's samples to the pool without queueing it.
     ///
     /// # Errors
-    /// [`Refused`] at once.
+    /// Returns [`Refused`] at once.
     pub fn stage(&self, request: Request<'_>) -> Result<Staged, Refused> {
         Staged::new(&self.state, request)
     }
 
-    /// Sends a request whose outcome goes to `reply`, called in an engine's thread.
+    /// Sends a request. Calls `reply` with its outcome in an engine's thread.
     ///
     /// # Errors
-    /// [`Refused`] at once; `reply` is then never called.
+    /// Returns [`Refused`] at once, and never calls `reply`.
     pub fn submit_with(&self, request: Request<'_>, reply: Reply) -> Result<(), Refused> {
         self.state.submit(request, reply).map(|_| ())
     }
 
-    /// The same; dropping what it returns before the outcome cancels the request.
+    /// Sends a request like [`Engine::submit_with`]. Dropping the returned value before the outcome
+    /// cancels the request.
     ///
     /// # Errors
-    /// [`Refused`] at once; `reply` is then never called.
+    /// Returns [`Refused`] at once, and never calls `reply`.
     pub fn submit_cancellable(
         &self,
         request: Request<'_>,
@@ -229,25 +230,26 @@ impl Engine {
         SubmittedRequest::new(&self.state, request, reply)
     }
 
-    /// Sends and waits.
+    /// Sends a request and waits for its outcome.
     ///
     /// # Errors
-    /// [`Refused`] at once.
+    /// Returns [`Refused`] at once.
     pub fn predict(&self, request: Request<'_>) -> Result<Outcome, Refused> {
         Ok(self.submit(request)?.wait())
     }
 
-    /// Returns everything that is served.
+    /// Returns the served catalogue.
     pub fn catalogue(&self) -> &Arc<Catalogue> {
         &self.state.catalogue
     }
 
-    /// The ensemble served; of several entries of a catalogue their members side by side.
+    /// Returns the served ensemble. For several entries of a catalogue, contains the members of
+    /// all.
     pub fn ensemble(&self) -> &Arc<Ensemble> {
         &self.state.ensemble
     }
 
-    /// The devices served on.
+    /// Returns the devices.
     pub fn devices(&self) -> &Devices {
         &self.state.devices
     }
@@ -257,7 +259,7 @@ impl Engine {
         &self.state.costs
     }
 
-    /// Returns what there is to be seen of it.
+    /// Returns the view for monitoring.
     pub fn telemetry(&self) -> Telemetry<'_> {
         Telemetry::new(&self.state)
     }
@@ -267,16 +269,16 @@ impl Engine {
         EngineSettings::new(&self.state)
     }
 
-    /// Closes the door, lets requests under way finish for at most the drain limit,
-    /// fails the rest with a reason, and stops.
+    /// Closes the door, waits for requests under way for at most the drain limit, fails the rest
+    /// with a reason, and stops.
     pub fn shutdown(&self) {
         let limits = DrainLimits::within(self.options.drain_limit);
         self.end_requests(limits, &AtomicBool::new(false));
         self.stop("the system shut down before it was answered");
     }
 
-    /// The same for an engine that another one follows: what it began ends here, however long that
-    /// takes, as long as it goes on ([`EngineOptions::retire_limits`]). Once `hurried` is true it is as
+    /// Stops an engine that another one replaces. Waits for its requests while they progress
+    /// ([`EngineOptions::retire_limits`]). After `hurried` becomes true, behaves like
     /// [`Engine::shutdown`].
     pub fn retire(&self, hurried: &AtomicBool) {
         self.end_requests(self.options.retire_limits, hurried);
@@ -286,7 +288,7 @@ impl Engine {
     fn end_requests(&self, limits: DrainLimits, hurried: &AtomicBool) {
         self.state.core().close("shutting down");
         if self.settings().policy().wait() > Duration::ZERO {
-            // Nothing more will come that a sample could wait for.
+            // No more samples will arrive to wait for.
             self.follow_policy(PolicyKind::NoWait);
         }
         let began = Instant::now();
@@ -320,7 +322,7 @@ impl Engine {
         self.state
             .deliver_failures(left, &Failure::Stopped(reason.to_owned()));
         let timer = self.timer.lock().take();
-        // It does not panic, and there would be nothing to do about it.
+        // The thread does not panic, and nothing could be done about it.
         drop(timer.map(JoinHandle::join));
         self.state.losses.silence();
         for driver in &self.state.drivers {
@@ -335,7 +337,7 @@ impl Drop for Engine {
     }
 }
 
-/// Deadlines and segments: sleeps until one is due.
+/// Runs the timer of deadlines and segments, which sleeps until one is due.
 fn run_timer(state: &EngineState) {
     while !state.is_stopping() {
         let now = state.now();

@@ -1,4 +1,4 @@
-//! Where predictors come from: lowered networks, or stand-ins.
+//! The sources of predictors: lowered networks, or fakes.
 
 use std::any::Any;
 use std::io;
@@ -23,31 +23,31 @@ use divisi_runtime::network::{Graph, GraphError, Weights, WeightsError};
 use super::locks::NetworksRank;
 use super::promise::Panicked;
 
-/// Why a worker could not be built.
+/// The reason why a worker could not be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// The device, or its library, refused.
+    /// The device or its library failed.
     #[error(transparent)]
     Compute(#[from] ComputeError),
-    /// The network is no valid graph.
+    /// The network is not a valid graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The weights cannot be read, or changed meanwhile.
+    /// The weights cannot be read, or changed during the read.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// It panicked while it was built.
+    /// The build panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
-    /// Its device is gone.
+    /// The device is lost.
     #[error("the GPU is gone")]
     Gone,
-    /// The system has no thread left.
+    /// No thread could be started.
     #[error("a thread could not be started: {0}")]
     Thread(io::Error),
-    /// Its thread was over before the worker was ready.
+    /// The thread ended before the worker was ready.
     #[error("its thread ended")]
     ThreadEnded,
-    /// The factory builds nothing for GPUs.
+    /// The factory has no programs for GPUs.
     #[error("there is no program for member {member} on {gpu}")]
     NoProgram {
         /// The member's number.
@@ -55,15 +55,15 @@ pub enum BuildError {
         /// The GPU's name.
         gpu: String,
     },
-    /// A factory of another kind refuses; says why.
+    /// An error of another factory; holds the reason.
     #[error("{0}")]
     Other(String),
 }
 
-/// Builds the predictor of one worker. Predictors answer rows as combination rules take them.
+/// Builds the predictor of one worker. Predictors return rows in the form of the combination rules.
 pub trait PredictorFactory: Send + Sync {
-    /// A predictor of a member for batches of up to `size`; `pool` has the device's
-    /// threads where it has several.
+    /// Builds a predictor of a member for batches of up to `size`. `pool` has the device's threads
+    /// if it has several.
     ///
     /// # Errors
     /// The device cannot hold it.
@@ -74,8 +74,8 @@ pub trait PredictorFactory: Send + Sync {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError>;
 
-    /// Returns what the workers of a network share in host memory, if there is any: it stays as
-    /// long as somebody holds this.
+    /// Returns the host memory shared by the workers of a network, or `None`. It stays while the
+    /// returned value is held.
     fn hold(&self, network: ComputedMember) -> Option<Arc<dyn Any + Send + Sync>> {
         let _ = network;
         None
@@ -84,13 +84,12 @@ pub trait PredictorFactory: Send + Sync {
     /// Opens a GPU.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The GPU cannot be used.
     fn gpu(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, BuildError> {
         Ok(gpu::open(info.index).map_err(ComputeError::Gpu)?)
     }
 
-    /// The network of a member on a GPU, with its weights: the same one for all who hold
-    /// it.
+    /// Returns the network of a member on a GPU, with its weights. All holders share it.
     ///
     /// # Errors
     /// The GPU cannot hold it.
@@ -106,19 +105,19 @@ pub trait PredictorFactory: Send + Sync {
     }
 }
 
-/// The ensemble's own networks. A member is lowered once for each precision, at its first worker,
-/// and shared by all until its last one leaves: in host memory, and on each GPU.
+/// The ensemble's own networks. A member is lowered once per precision, at its first worker. All
+/// workers share it in host memory and on each GPU until the last one leaves.
 pub struct NetworkFactory {
     ensemble: Arc<Ensemble>,
     lowered: Ranked<NetworksRank, Vec<LoweredMember>>,
     programs: Programs,
 }
 
-/// The networks of one member that somebody may hold, by the numbers of their products.
+/// The networks of one member that may still be held, by precision.
 type LoweredMember = Vec<(CpuPrecision, WeakNetwork)>;
 
 impl NetworkFactory {
-    /// For the members of `ensemble`.
+    /// Creates a factory for the members of `ensemble`.
     pub fn new(ensemble: Arc<Ensemble>) -> Self {
         NetworkFactory {
             lowered: Ranked::new(ensemble.members.iter().map(|_| Vec::new()).collect()),
@@ -127,8 +126,8 @@ impl NetworkFactory {
         }
     }
 
-    /// For the members of `ensemble`, some of which `before` may have lowered already: the same
-    /// network with the same weights is there once.
+    /// Creates a factory for the members of `ensemble`. Shares networks with equal weights that
+    /// `before` has already lowered.
     pub fn after(before: &NetworkFactory, ensemble: Arc<Ensemble>) -> Self {
         let known: Vec<LoweredMember> = {
             let lowered = before.lowered.lock();
@@ -159,7 +158,7 @@ impl NetworkFactory {
     }
 }
 
-/// Returns the network of a member in these numbers, if somebody holds it.
+/// Returns the network of a member in this precision, or `None` if no worker holds it.
 fn held(known: &LoweredMember, precision: MemberPrecision) -> Option<LoweredNetwork> {
     let mut same = known.iter().filter(|(cores, _)| *cores == precision.cores);
     same.find_map(|(_, known)| known.upgrade())
@@ -200,13 +199,13 @@ impl PredictorFactory for NetworkFactory {
     }
 }
 
-/// The lowered network of a member: one, or one of several lengths.
+/// The lowered network of a member: a single one, or one with varying lengths.
 enum LoweredNetwork {
     One(Arc<Lowered>),
     Varying(Arc<VaryingNetwork>),
 }
 
-/// A lowered network that somebody else holds.
+/// A weak reference to a lowered network.
 #[derive(Clone)]
 enum WeakNetwork {
     One(Weak<Lowered>),
@@ -244,9 +243,9 @@ impl WeakNetwork {
     }
 }
 
-/// A constant known per member in place of each network.
+/// Predictors with a constant per member instead of networks.
 pub struct FakeFactory {
-    /// Numbers in an answer.
+    /// The numbers of an answer.
     pub classes: usize,
 }
 
@@ -261,7 +260,7 @@ impl PredictorFactory for FakeFactory {
     }
 }
 
-/// Programs that somebody holds.
+/// Programs in use on GPUs.
 #[derive(Default)]
 pub struct Programs {
     known: Ranked<NetworksRank, Vec<Known>>,
@@ -275,10 +274,11 @@ struct Known {
 }
 
 impl Programs {
-    /// The one of `member` on `gpu` in these numbers; where nobody holds it, `lower` makes it.
+    /// Returns the program of `member` on `gpu` in this precision. Calls `lower` to create it if it
+    /// is not in use.
     ///
     /// # Errors
-    /// It could not be made.
+    /// The program could not be created.
     pub fn get(
         &self,
         (member, precision): (MemberIndex, Precision),
@@ -287,7 +287,7 @@ impl Programs {
     ) -> Result<Arc<dyn Program>, BuildError> {
         let mut known = self.known.lock();
         known.retain(|k| k.program.strong_count() > 0);
-        // A GPU that was opened again is another one.
+        // A reopened GPU counts as another one.
         let same = |k: &&Known| (k.member, k.precision) == (member, precision) && is(&k.gpu, gpu);
         if let Some(program) = known.iter().find(same).and_then(|k| k.program.upgrade()) {
             return Ok(program);
@@ -312,7 +312,8 @@ fn is(known: &Weak<dyn Gpu>, gpu: &Arc<dyn Gpu>) -> bool {
 /// Lowers a member's network for a GPU.
 ///
 /// # Errors
-/// The GPU cannot hold it, its weights changed meanwhile, or this build knows no GPUs.
+/// The GPU cannot hold it, its weights changed during the read, or this build does not support
+/// GPUs.
 fn lower_for_gpu(
     member: &Member,
     precision: Precision,
@@ -326,7 +327,7 @@ fn lower_for_gpu(
     })
 }
 
-/// Lowers a member's network, with a softmax where its logits are those of classes.
+/// Lowers a member's network, with a softmax if it returns logits of classes.
 fn lower_by<T>(
     member: &Member,
     lower: impl FnOnce(&Graph, &Weights) -> Result<T, ComputeError>,
@@ -335,8 +336,9 @@ fn lower_by<T>(
     weights.check()?;
     let lowered = match member.outputs {
         OutputKind::Logits => lower(&member.graph.with_softmax()?, weights),
-        // The sigmoid of labels is the combination rule's: it may need the logits. So is the
-        // softmax of positions: in masks their classes lie far from each other.
+        // The combination rule applies the sigmoid of labels, because it may need the logits. It
+        // also applies the softmax of positions, because in masks their classes are far apart in
+        // memory.
         OutputKind::Probabilities
         | OutputKind::Values
         | OutputKind::LabelLogits
@@ -345,7 +347,7 @@ fn lower_by<T>(
         | OutputKind::PositionProbabilities
         | OutputKind::Boxes(_) => lower(&member.graph, weights),
     };
-    // A file that was written to meanwhile gave neither the old weights nor the new.
+    // A file that was written during the read yields neither the old weights nor the new ones.
     weights.check()?;
     weights.release();
     Ok(lowered?)

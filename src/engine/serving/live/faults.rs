@@ -1,4 +1,4 @@
-//! Devices that disappear and come back; simulated ones that grow slow.
+//! Lost devices and their return, and the slowdown of simulated ones.
 //!
 //! A lost device returns its batches to the queues. No row of them was folded, so no request gets
 //! two answers.
@@ -15,19 +15,19 @@ use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
 use super::engine::Engine;
 use super::state::{Loss, LossListener};
 
-/// Why a device cannot be lost, slowed or regained.
+/// The reason why a device cannot be lost, slowed or regained.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FaultError {
-    /// It is lost already.
+    /// The device is already lost.
     #[error("`{0}` is gone")]
     Lost(String),
-    /// It is not lost.
+    /// The device is not lost.
     #[error("`{0}` is not lost")]
     NotLost(String),
-    /// It is a device of this machine.
+    /// The device is not simulated.
     #[error("`{0}` is a real device; only simulated devices can be lost or slowed")]
     NotSimulated(String),
-    /// A GPU could not be opened again; names it and says why.
+    /// A GPU could not be opened again; holds its name and the reason.
     #[error("a new worker did not start: {0}")]
     NotOpened(String),
 }
@@ -43,22 +43,22 @@ impl Coded for FaultError {
     }
 }
 
-/// The faults of an engine's devices. [`Engine::faults`] lends it.
+/// The faults of an engine's devices, borrowed by [`Engine::faults`].
 #[derive(Clone, Copy)]
 pub struct DeviceFaults<'a> {
     engine: &'a Engine,
 }
 
 impl Engine {
-    /// Returns the faults that devices have, or may have.
+    /// Returns the faults of the devices.
     pub fn faults(&self) -> DeviceFaults<'_> {
         DeviceFaults { engine: self }
     }
 }
 
 impl DeviceFaults<'_> {
-    /// Looks whether a device may be lost now; true where it is lost already and waits to
-    /// be evacuated.
+    /// Checks that a device may be lost now. Returns `true` if it is already lost and waits to be
+    /// evacuated.
     pub(super) fn begin_loss(&self, device: DeviceIndex) -> Result<bool, FaultError> {
         let name = self.may_vanish(device)?;
         let awaited = self.engine.state.losses.take(device);
@@ -68,10 +68,10 @@ impl DeviceFaults<'_> {
         }
     }
 
-    /// Lets a lost device come back, empty; a GPU is opened again.
+    /// Makes a lost device available again, without workers. A GPU is opened again.
     ///
     /// # Errors
-    /// It is not gone, or does not come back.
+    /// The device is not lost, or cannot be opened.
     pub fn regain(&self, device: DeviceIndex) -> Result<(), FaultError> {
         let one_at_a_time = self.engine.applying.lock();
         let name = self.may_vanish(device)?;
@@ -89,15 +89,15 @@ impl DeviceFaults<'_> {
         Ok(())
     }
 
-    /// Lets operations of a simulated device take `factor` times as long.
+    /// Makes the operations of a simulated device take longer by `factor`.
     ///
     /// # Errors
-    /// The device is a real one.
+    /// The device is not simulated.
     pub fn slow(&self, device: DeviceIndex, factor: f64) -> Result<(), FaultError> {
         self.inject(device, DeviceFault::Slowed(factor))
     }
 
-    /// Returns the devices that are gone.
+    /// Returns the lost devices.
     pub fn lost(&self) -> Vec<DeviceIndex> {
         let core = self.engine.state.core();
         self.engine
@@ -108,18 +108,18 @@ impl DeviceFaults<'_> {
             .collect()
     }
 
-    /// Returns how a device takes part in serving, and which faults it may have.
+    /// Returns the role of a device in serving, and its possible faults.
     pub fn capabilities(&self, device: DeviceIndex) -> DeviceCapabilities {
         self.engine.state.drivers[device].capabilities()
     }
 
-    /// Tells `tell` of every device that stops working by itself from now on, and at once of
-    /// those that did and were not evacuated. It is called in an engine's thread: what it
-    /// does must be quick. There is one listener; another replaces it.
+    /// Sets the listener for devices that fail by themselves. It is also called at once for earlier
+    /// losses that were not evacuated. It runs in an engine's thread, so it must be quick. A second
+    /// listener replaces the first.
     ///
-    /// While there is one, the door stays open although members may be without workers,
-    /// until [`Engine::evacuate`] was called for the device: it must be, whatever comes
-    /// of it.
+    /// With a listener, the door stays open although members may be without workers, until
+    /// [`Engine::evacuate`] is called for the device. The listener must ensure this call in any
+    /// case.
     pub fn on_loss(&self, tell: impl Fn(Loss) + Send + Sync + 'static) {
         let tell: LossListener = Arc::new(tell);
         for loss in self.engine.state.losses.listen(Arc::clone(&tell)) {
@@ -127,15 +127,16 @@ impl DeviceFaults<'_> {
         }
     }
 
-    /// Returns why a device is gone, while it is and where its driver said so.
+    /// Returns the reason of a device's loss, or `None` if it is available or its driver reported
+    /// no reason.
     pub fn loss_reason(&self, device: DeviceIndex) -> Option<LossReason> {
         self.engine.state.drivers[device].loss()
     }
 
-    /// Checks that a device may be lost on demand.
+    /// Checks that a device can be lost on demand.
     ///
     /// # Errors
-    /// It is a device of this machine, or lost already.
+    /// The device is not simulated, or is already lost.
     pub fn check_loss_on_demand(&self, device: DeviceIndex) -> Result<(), FaultError> {
         if !self.capabilities(device).faults_on_demand {
             return Err(FaultError::NotSimulated(self.name(device)));

@@ -1,4 +1,4 @@
-//! A request on its way through a pipeline: the results of its steps, and the steps of the host.
+//! The results of a request's steps in a pipeline, and the steps that run on the host.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,28 +17,28 @@ use super::samples::RequestSamples;
 /// The results of a request's steps, part by part.
 pub(crate) struct PipelineRows {
     pipeline: Arc<Pipeline>,
-    /// The positions of the outputs that are answered, in this order.
+    /// The positions of the requested outputs, in this order.
     outputs: Box<[usize]>,
     parts: Vec<PartRows>,
-    /// Of each combination that did without some of its inputs, whether these could not have
-    /// changed the class; `None` where that is not known.
+    /// For each combination that did without some of its inputs: whether these could not have
+    /// changed the class, or `None` if unknown.
     certain: Leaf<Vec<Option<bool>>>,
-    /// Steps that have made NaN or infinities of which others than quorums would compute.
+    /// Steps with NaN or infinities that reach a step other than a quorum.
     spoilt: Leaf<Vec<StepIndex>>,
-    /// A model and its output whose integers are too large to be exact, as a step and the place
-    /// among its tensors.
+    /// The first model output with integers that are too large to be exact: the step, and the
+    /// position among its tensors.
     inexact: OnceLock<(StepIndex, usize)>,
 }
 
 struct PartRows {
     slice: Slice,
-    /// The samples, once a step reads them that is not a model's.
+    /// The samples, copied when a step other than a model reads them.
     samples: OnceLock<Box<[f32]>>,
     steps: Box<[StepRows]>,
 }
 
-/// The result of a step for a part: written by whoever runs it, and read by nobody before the step
-/// is over.
+/// The result of a step for a part. The thread that runs the step writes it, and nothing reads it
+/// before the step is over.
 #[derive(Default)]
 struct StepRows {
     written: Leaf<Vec<f32>>,
@@ -59,8 +59,8 @@ impl StepRows {
 }
 
 impl PipelineRows {
-    /// Nothing has been run of a request whose samples lie in `slices` and which asks for these
-    /// outputs, or for all if there are none.
+    /// Creates empty results for a request whose samples are in `slices`. `outputs` are the
+    /// requested outputs, all if empty.
     pub(super) fn new(pipeline: &Arc<Pipeline>, outputs: &[usize], slices: &[Slice]) -> Self {
         let part = |slice: &Slice| PartRows {
             slice: *slice,
@@ -85,7 +85,7 @@ impl PipelineRows {
         }
     }
 
-    /// Keeps the rows that a model answered for a range. Returns whether their integers are exact.
+    /// Stores the rows of a model for a range. Returns whether their integers are exact.
     pub(super) fn keep(&self, range: &Range, rows: &[f32]) -> bool {
         let (part, step) = (&self.parts[range.part], self.pipeline.step(range.step));
         let width = step.width;
@@ -94,7 +94,7 @@ impl PipelineRows {
             .filter(|_| step.has_integers());
         let inexact = each.find_map(|row| step.inexact(row));
         if let Some(output) = inexact {
-            // The first that is found is told.
+            // Reports only the first one.
             let _ = self.inexact.set((range.step, output));
         }
         let values = part.slice.len * width;
@@ -102,15 +102,15 @@ impl PipelineRows {
         inexact.is_none()
     }
 
-    /// Some of the rows that a model answered hold NaN or infinities.
+    /// Records that some rows of a model contain NaN or infinities.
     pub(super) fn note_not_finite(&self, step: StepIndex) {
         if !self.is_spared(step) {
             self.spoilt.lock().push(step);
         }
     }
 
-    /// Returns the members whose steps have made NaN or infinities of which others than quorums would
-    /// compute.
+    /// Returns the members whose steps have NaN or infinities that reach a step other than a
+    /// quorum.
     pub(super) fn spoilt_by(&self) -> Vec<MemberIndex> {
         let spoilt = self.spoilt.lock();
         let members = spoilt.iter().filter_map(|step| self.member_of(*step));
@@ -124,13 +124,13 @@ impl PipelineRows {
         }
     }
 
-    /// Whether an answer can do without rows of a step.
+    /// Returns whether an answer can do without rows of a step.
     pub(super) fn is_spared(&self, step: StepIndex) -> bool {
         self.pipeline.flow().is_spared(step)
     }
 
-    /// Returns those rows of a range that a model answered with NaN or infinities, counted in the part, or
-    /// `None` where there are none.
+    /// Returns the rows of a range that a model answered with NaN or infinities, numbered within
+    /// the part, or `None` if there are none.
     pub(super) fn not_finite(&self, range: &Range) -> Option<RowSet> {
         let width = self.pipeline.step(range.step).width.max(1);
         let written = self.parts[range.part].steps[range.step.get()]
@@ -145,20 +145,20 @@ impl PipelineRows {
         (!flawed.is_empty()).then_some(flawed)
     }
 
-    /// Returns the names of a model and of its output whose integers are too large to be exact, or
-    /// `None` if there are none.
+    /// Returns the names of a model and of its output with inexact integers, or `None` if there are
+    /// none.
     pub(super) fn inexact(&self) -> Option<(&str, &str)> {
         let (step, output) = self.inexact.get()?;
         let step = self.pipeline.step(*step);
         Some((&step.name, &step.tensors.get(*output)?.name))
     }
 
-    /// Whether a plane is made of results of steps, so that it does not lie in the pool.
+    /// Returns whether a plane is gathered from results of steps, so that it is not in the pool.
     pub(super) fn is_gathered(&self, plane: usize) -> bool {
         matches!(self.pipeline.planes()[plane], PlaneRows::Gathered(_))
     }
 
-    /// Returns the values of a row of such a plane.
+    /// Returns the values of a row of a gathered plane.
     pub(super) fn gathered_width(&self, plane: usize) -> usize {
         match &self.pipeline.planes()[plane] {
             PlaneRows::Gathered(sources) => sources.iter().map(|s| s.run.len()).sum(),
@@ -166,7 +166,7 @@ impl PipelineRows {
         }
     }
 
-    /// Copies samples of a part to `to`, from `first` on, as a plane has them.
+    /// Copies samples of a part to `to`, from `first` on, in the layout of a plane.
     pub(super) fn gather(
         &self,
         samples: RequestSamples<'_>,
@@ -189,10 +189,10 @@ impl PipelineRows {
         }
     }
 
-    /// Runs a step of the host. Returns the rows for which its result exists.
+    /// Runs a step on the host. Returns the rows with a result.
     ///
     /// # Errors
-    /// For some rows the result holds NaN or infinities.
+    /// The result has NaN or infinities for some rows.
     pub(super) fn run<T>(
         &self,
         samples: RequestSamples<'_>,
@@ -221,7 +221,7 @@ impl PipelineRows {
         Ok(exist)
     }
 
-    /// Notes of a combination that does without some inputs whether they matter.
+    /// Records whether the missing inputs of a combination could have changed the class.
     fn note_certainty<T>(
         &self,
         work: &HostWork<T>,
@@ -250,8 +250,8 @@ impl PipelineRows {
         self.certain.lock().push(all_certain(rows));
     }
 
-    /// Returns whether the inputs that combinations did without could not have changed the class,
-    /// or `None` where that is not known.
+    /// Returns whether the missing inputs of combinations could not have changed the class, or
+    /// `None` if unknown.
     pub(super) fn is_certain(&self) -> Option<bool> {
         let certain = self.certain.lock();
         let some = !certain.is_empty();
@@ -273,14 +273,15 @@ impl PipelineRows {
         }
     }
 
-    /// Returns the answer of a request that is complete, or `None` if it has some outputs alone.
+    /// Returns the answer of a complete request, or `None` if only some outputs were requested.
     pub(super) fn whole_answer(&self, samples: RequestSamples<'_>) -> Option<Answer> {
         let all = 0..self.pipeline.outputs().len();
         let is_whole = all.eq(self.outputs.iter().copied());
         is_whole.then(|| self.outputs_of(samples))
     }
 
-    /// Returns the name of the step that makes the first output, if one does.
+    /// Returns the name of the step that makes the first output, or `None` if the output is not a
+    /// step's result.
     pub(super) fn first_output(&self) -> Option<&str> {
         match self.pipeline.outputs().first()?.source.origin {
             RowOrigin::Step(step) => Some(&self.pipeline.step(step).name),
@@ -288,7 +289,7 @@ impl PipelineRows {
         }
     }
 
-    /// Returns the answer of a request that is complete, whose quorums did without the steps `late`.
+    /// Returns the answer of a complete request. Its quorums did without the steps in `late`.
     pub(super) fn answer(&self, samples: RequestSamples<'_>, late: &[StepIndex]) -> Answer {
         let answer = self.outputs_of(samples);
         if late.is_empty() {
@@ -296,7 +297,7 @@ impl PipelineRows {
         }
         let mut names: Vec<String> = Vec::new();
         for step in late {
-            // A condition has the name of the step that it is of.
+            // A condition has the name of its step.
             let name = &self.pipeline.step(*step).name;
             if !names.contains(name) {
                 names.push(name.clone());
@@ -328,32 +329,32 @@ impl PipelineRows {
     }
 }
 
-/// The rows of a step some of which hold NaN or infinities.
+/// The rows of a step with NaN or infinities in some of them.
 pub(super) struct FlawedRows {
-    /// Those that do not.
+    /// The sound rows.
     pub sound: RowSet,
-    /// How many do.
+    /// The number of flawed rows.
     pub flawed: usize,
 }
 
-/// The tensors of a part that steps may read.
+/// The tensors of a part that steps can read.
 struct HeldRows<'a> {
     rows: &'a PipelineRows,
     samples: RequestSamples<'a>,
     /// The number of the part.
     at: usize,
     part: &'a PartRows,
-    /// The rows of steps whose results do not exist for all.
+    /// The existing rows of steps whose results do not cover all rows.
     held: &'a [(StepIndex, RowSet)],
 }
 
-/// Whether all of them are, as far as all are known.
+/// Returns whether all values are true, or `None` if one is unknown.
 fn all_certain(each: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     each.into_iter().try_fold(true, |all, one| Some(all & one?))
 }
 
 impl HeldRows<'_> {
-    /// Whether tensors exist for all rows.
+    /// Returns whether tensors exist for all rows.
     fn has_all(&self, sources: &[TensorSource]) -> bool {
         let held = self.held.iter();
         sources.iter().all(|source| match source.origin {
@@ -362,7 +363,7 @@ impl HeldRows<'_> {
         })
     }
 
-    /// The tensor at `source` of a row for which it exists.
+    /// Returns the tensor at `source` for a row. It must exist.
     fn values(&self, row: usize, source: &TensorSource) -> &[f32] {
         let (rows, width) = match source.origin {
             RowOrigin::Step(step) => {

@@ -1,4 +1,4 @@
-//! The engine as its drivers see it.
+//! The [`DriverHost`] of the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use super::promise::{Failure, RulePanicked};
 use super::request::{LiveBatch, LiveNext, Payload};
 use super::state::{EngineState, Loss};
 
-/// The digits of a batch's number below those of its engine's.
+/// The digits of a batch's number below those of its engine.
 const BATCH_DIGITS: u32 = 48;
 
 impl DriverHost for EngineState {
@@ -137,15 +137,15 @@ impl DriverHost for EngineState {
             let mut core = self.core();
             (core.spec(batch.worker), core.panicked(self.now(), batch))
         };
-        // Others may need what it shared with them, and so may the one that takes its place.
+        // Other workers may need the shared data, and the rebuilt worker too.
         let _kept = spec.and_then(|spec| self.networks.factory.hold(spec.network()));
         self.remove_worker(batch.device, batch.worker);
         self.deliver_failures(requests, &failure);
-        // Others can be answered without, before their entry may be closed.
+        // Some requests may be complete without it, before their entry is closed.
         self.run_host_steps();
         let outcome = match (verdict, spec) {
             (Verdict::Restart, Some(spec)) => restart(&self, spec, &text),
-            // It left meanwhile.
+            // It left in the meantime.
             (Verdict::Restart, None) => WorkerOutcome::Leaving,
             (Verdict::Retire, _) => WorkerOutcome::Retired,
             (Verdict::Gone, _) => WorkerOutcome::Leaving,
@@ -173,7 +173,7 @@ impl DriverHost for EngineState {
         {
             let mut core = self.core();
             if listener.is_some() {
-                // The door stays open: workers are about to be moved.
+                // The door stays open, because the listener will move the workers.
                 core.set_reloading(true);
             }
             core.lose_device(device);
@@ -188,13 +188,13 @@ impl DriverHost for EngineState {
         match (told, listener) {
             (Some(loss), Some(tell)) => tell(loss),
             (Some(_), None) => self.close_if_orphaned(),
-            // Whoever took it away moves its workers.
+            // The caller that removed it moves its workers.
             (None, _) => {}
         }
     }
 }
 
-/// Returns the rows of a batch that have no result and that their requests may do without.
+/// Returns the rows of a batch without a result that their requests can do without.
 fn lacking(batch: &LiveBatch) -> Vec<(Range, RowSet)> {
     let ranges = batch.ranges.iter();
     let lacking = ranges.filter_map(|placed| {
@@ -210,10 +210,10 @@ fn tell_lacking(core: &mut Core<Payload>, lacking: &[(Range, RowSet)]) {
     }
 }
 
-/// Builds a worker again under its own number, and returns what became of it.
+/// Rebuilds a worker under the same number, and returns the outcome.
 fn restart(state: &Arc<EngineState>, spec: WorkerSpec, text: &str) -> WorkerOutcome {
     if let Err(reason) = state.build_worker(spec) {
-        // Its other lanes may run batches still, where it has any.
+        // Its other lanes may still run batches.
         let stuck = state.core().remove_worker(state.now(), spec.id);
         state.deliver_failures(stuck, &Failure::Worker(text.to_owned()));
         let reason = reason.to_string();
@@ -228,12 +228,12 @@ fn restart(state: &Arc<EngineState>, spec: WorkerSpec, text: &str) -> WorkerOutc
 }
 
 impl EngineState {
-    /// This engine as its drivers see it.
+    /// Returns this engine as a [`DriverHost`].
     pub(super) fn host(self: &Arc<Self>) -> Arc<dyn DriverHost> {
         Arc::<EngineState>::clone(self)
     }
 
-    /// Notes a batch that ended at `end` with those of its requests that want to know.
+    /// Records a batch that ended at `end` in the logs of its requests.
     fn note_batch(&self, batch: &LiveBatch, stamps: &Stamps, end: Duration) {
         let unique = self.serial << BATCH_DIGITS | batch.id.0;
         for (nth, placed) in batch.ranges.iter().enumerate() {
@@ -243,10 +243,10 @@ impl EngineState {
         }
     }
 
-    /// Builds a worker; it serves nobody until the core knows it.
+    /// Builds a worker. It gets no work until the core knows it.
     ///
     /// # Errors
-    /// Its device cannot hold it, or is gone.
+    /// Its device cannot hold it, or is lost.
     pub(super) fn build_worker(self: &Arc<Self>, spec: WorkerSpec) -> Result<(), BuildError> {
         Arc::clone(&self.drivers[spec.device]).build(&self.host(), spec)
     }

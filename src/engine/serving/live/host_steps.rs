@@ -14,8 +14,8 @@ use super::request::Payload;
 use super::state::EngineState;
 
 impl EngineState {
-    /// Runs the host's steps that are ready, and those that become ready by them. No lock may be
-    /// held.
+    /// Runs the steps on the host that are ready, and those that become ready by them. The caller
+    /// must not hold a lock.
     pub(super) fn run_host_steps(&self) {
         if !self.has_steps {
             return;
@@ -48,7 +48,7 @@ impl EngineState {
         self.deliver(owed);
     }
 
-    /// A step has failed: so does its request, unless it can do without.
+    /// Handles a failed step. Fails its request, unless that can do without the step.
     fn failed(&self, work: &HostWork<Payload>, failed: &FailedStep) {
         let why = &failed.why;
         work.payload.note_fault(why);
@@ -64,8 +64,8 @@ impl EngineState {
         }
     }
 
-    /// Computes a step. NaN and infinities go no further: they would become an answer that looks
-    /// like any other.
+    /// Computes a step. NaN and infinities end here, because otherwise they would become an
+    /// ordinary answer.
     fn made(&self, work: &HostWork<Payload>) -> Result<RowSet, FailedStep> {
         let Some(graph) = &work.payload.graph else {
             return Ok(RowSet::none());
@@ -91,15 +91,15 @@ impl EngineState {
     }
 }
 
-/// A step of the host's that failed for some rows.
+/// A step on the host that failed for some rows.
 struct FailedStep {
     why: Failure,
-    /// The others.
+    /// The rows without the failure.
     sound: RowSet,
 }
 
 impl FailedStep {
-    /// It failed for all rows.
+    /// Creates a failure of all rows.
     fn whole(why: Failure) -> Self {
         let sound = RowSet::none();
         FailedStep { why, sound }

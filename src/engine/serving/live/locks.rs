@@ -1,8 +1,8 @@
-//! The order of the engine's locks: which may be taken under which.
+//! The order of the engine's locks.
 //!
-//! A thread takes locks of ascending rank only; debug builds check it
-//! ([`Ranked`](divisi_runtime::lock::Ranked)). The locks of changes and of sessions have their places in
-//! the same order. A [`Leaf`] comes last: nothing is taken under it.
+//! A thread takes locks only in ascending rank. Debug builds check this
+//! ([`Ranked`](divisi_runtime::lock::Ranked)). The locks of changes and of sessions are part of the
+//! same order. A [`Leaf`] comes last: no lock is taken while it is held.
 
 use divisi_runtime::lock::LockRank;
 
@@ -24,9 +24,9 @@ macro_rules! ranks {
 }
 
 ranks! {
-    // 3 is the door's: `src/server/door.rs`.
+    // 3 belongs to the door: `src/server/door.rs`.
     5 DeploymentRank "a change of the served models"
-    // 10 is the built-in load's: `src/session/live/load.rs`.
+    // 10 belongs to the built-in load: `src/session/live/load.rs`.
     20 ApplyingRank "a change of the running setup"
     30 MachineRank "the machine of changes"
     40 ReservationRank "the lent memory"

@@ -1,7 +1,8 @@
-//! A bounded sample of requests whose members' answers are kept, to weigh members by.
+//! A bounded sample of requests whose members' answers are kept, to weigh the members.
 //!
-//! Requests are chosen when they are admitted, at random: at most 200 samples a second and 1 % of
-//! a core. They keep each member's rows until they are answered; others pay for one comparison.
+//! Requests are chosen at random when they are admitted: at most 200 samples per second and 1 % of
+//! a core. They keep each member's rows until they are answered. Other requests cost only one
+//! comparison.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,20 +22,20 @@ use super::locks::{EvaluationRank, SampleRowsRank};
 pub(crate) struct MemberSample {
     samples: usize,
     targets: Option<Targets>,
-    /// The tokens of each sample, or none where all have as many.
+    /// The tokens of each sample, or `None` if all have the same number.
     tokens: Vec<Option<usize>>,
-    /// Of each member `[samples, width of its rows]`.
+    /// The rows of each member, `[samples, width of its rows]`.
     rows: Ranked<SampleRowsRank, Vec<Vec<f32>>>,
 }
 
 impl MemberSample {
-    /// Only samples of the first part are kept.
+    /// Restricts the sample to the first part.
     pub(super) fn within(mut self, part: usize) -> Self {
         self.samples = self.samples.min(part);
         self
     }
 
-    /// Keeps what is wanted of `member`'s rows for a range.
+    /// Keeps the needed part of `member`'s rows for a range.
     pub(super) fn keep(&self, member: MemberIndex, range: &Range, rows: &[f32]) {
         if range.part > 0 || range.first >= self.samples {
             return;
@@ -46,40 +47,41 @@ impl MemberSample {
     }
 }
 
-/// Decides which requests are weighed, and weighs them.
+/// Chooses the requests to weigh members by, and weighs them.
 pub(crate) struct MemberSampler {
-    /// Answers mean something here.
+    /// Whether answers are meaningful.
     enabled: bool,
     answers: AnswerKind,
-    /// The names of the classes, values or labels, if they have any.
+    /// The names of the classes, values or labels, if there are any.
     names: Option<Vec<String>>,
     /// The kind of numbers that each member returns.
     outputs: Vec<OutputKind>,
     /// The width of each member's rows.
     widths: Vec<usize>,
-    /// Nanoseconds since the start before which nothing more is kept.
+    /// Nanoseconds since the start until which no other request is kept.
     next: AtomicU64,
     evaluation: Ranked<EvaluationRank, MemberEvaluation>,
 }
 
-/// Samples of one request at most.
+/// The most samples of one request.
 const MOST: usize = 8;
 
-/// The most values of members that are kept of a request, 16 MiB: of larger answers, as masks of
-/// many classes and pixels, nothing is weighed.
+/// The most values of members kept per request, 16 MiB. Larger answers, such as masks of many
+/// classes and pixels, are not weighed.
 const MOST_VALUES: usize = 4 << 20;
 
-/// Samples a second at most, and the share of a core that weighing may take.
+/// The most samples per second, and the largest share of a core for weighing.
 const RATE: f64 = 200.0;
 const SHARE: f64 = 0.01;
 
-/// About what weighing costs for each member and class: its entropy, and its part in one
+/// The approximate cost of weighing per member and class: its entropy, and its part in one
 /// combination for each member.
 const ENTROPY_S: f64 = 15e-9;
 const FOLD_S: f64 = 1e-9;
 
 impl MemberSampler {
-    /// Weighs by `rule`, which `combination` builds, where that means something.
+    /// Creates a sampler that weighs by `rule`, built from `combination`, if answers are
+    /// meaningful.
     pub(super) fn new(
         enabled: bool,
         combination: &Combination,
@@ -102,14 +104,15 @@ impl MemberSampler {
         }
     }
 
-    /// Another combination: what was weighed under the last says nothing of it.
+    /// Starts again with another combination, because earlier figures do not apply to it.
     pub(super) fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
         let rule = Arc::clone(rule);
         let new = MemberEvaluation::new(combination, rule, self.answers, &self.outputs);
         *self.evaluation.lock() = new.named(self.names.as_deref());
     }
 
-    /// Where the answers to a request of `samples` are kept, if they are to be.
+    /// Returns the place for the members' answers to a request of `samples`, or `None` if they are
+    /// not kept.
     pub(super) fn begin_sample(
         &self,
         now: Duration,
@@ -140,19 +143,19 @@ impl MemberSampler {
         })
     }
 
-    /// Seconds until the next request after one of so many samples.
+    /// Returns the seconds until the next request after one of this many samples.
     fn pause(&self, samples: usize) -> f64 {
         let fold = FOLD_S * self.widths.len() as f64;
         let cost = self.values() as f64 * (ENTROPY_S + fold);
         samples as f64 * (1.0 / RATE).max(cost / SHARE)
     }
 
-    /// Returns the values that all members answer for a sample.
+    /// Returns the number of values of all members per sample.
     fn values(&self) -> usize {
         self.widths.iter().sum::<usize>().max(1)
     }
 
-    /// Weighs what was answered by `rule`.
+    /// Weighs the members by kept answers, unless `rule` was replaced.
     pub(super) fn weigh(&self, member_sample: &MemberSample, rule: &Arc<dyn CombinationRule>) {
         let mut evaluation = self.evaluation.lock();
         if !evaluation.is_for(rule) {
@@ -171,7 +174,7 @@ impl MemberSampler {
         }
     }
 
-    /// Each member's figures; none while too few samples were weighed.
+    /// Returns each member's figures, or `None` if too few samples were weighed.
     pub(super) fn member_figures(&self) -> Vec<Option<MemberFigures>> {
         let evaluation = self.evaluation.lock();
         MemberIndex::all(self.widths.len())
@@ -180,7 +183,8 @@ impl MemberSampler {
     }
 }
 
-/// From a half to one and a half, so that no rhythm of requests is followed.
+/// Returns a factor between a half and one and a half, so that sampling does not follow a rhythm of
+/// requests.
 fn jitter(seed: u64) -> f64 {
     let mixed = (seed ^ (seed >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     0.5 + (mixed >> 11) as f64 / (1u64 << 53) as f64

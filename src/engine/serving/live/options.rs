@@ -1,4 +1,4 @@
-//! How an engine is set up.
+//! The options of an engine.
 
 use std::time::{Duration, Instant};
 
@@ -6,18 +6,18 @@ use crate::serving::drain::DrainLimits;
 use divisi_model::allocation::PoolBounds;
 use divisi_runtime::device::ThreadPriority;
 
-/// How an engine is set up.
+/// The options of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
-    /// How large the sample pool may get.
+    /// The bounds of the sample pool.
     pub pool: PoolBounds,
-    /// How long draining may take.
+    /// The longest time for draining.
     pub drain_limit: Duration,
-    /// How long an engine that another one follows may take to end what it began.
+    /// The time limits for finishing requests in an engine that another one replaces.
     pub retire_limits: DrainLimits,
-    /// The moment that times are counted from; `None` for that of the start.
+    /// The zero of the engine's clock, or `None` for its start.
     pub epoch: Option<Instant>,
-    /// How the threads of partitions stand behind others; `None` for as others.
+    /// The priority of the threads of partitions, or `None` for the normal one.
     pub priority: Option<ThreadPriority>,
 }
 

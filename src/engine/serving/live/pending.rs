@@ -1,4 +1,4 @@
-//! Requests on their way in, and as their callers hold them: staged, then pending until there is an
+//! Requests before and after admission, as held by callers: staged, then pending until their
 //! outcome.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use super::samples::HeldSamples;
 use super::served::ServedEnsemble;
 use super::state::EngineState;
 
-/// A request under way. Dropped before its answer, it is cancelled.
+/// A request under way. Dropping it before the answer cancels it.
 pub struct Pending {
     slot: Arc<OutcomeSlot>,
     state: Arc<EngineState>,
@@ -37,14 +37,14 @@ impl Pending {
         self.slot.take()
     }
 
-    /// Waits for the outcome for at most `time`; after it the request is still under way.
+    /// Waits for the outcome for at most `time`. The request continues after that.
     pub fn wait_within(&mut self, time: Duration) -> Option<Outcome> {
         let outcome = self.slot.take_within(time);
         self.over |= outcome.is_some();
         outcome
     }
 
-    /// Gives the request up: nothing of it is computed further than the batch it is in.
+    /// Cancels the request. Only its running batch is still computed.
     pub fn cancel(self) {}
 }
 
@@ -56,8 +56,8 @@ impl Drop for Pending {
     }
 }
 
-/// A request under way whose outcome goes to a reply. Dropped before [`SubmittedRequest::is_over`], it
-/// is cancelled.
+/// A request under way whose outcome goes to a reply. Dropping it before
+/// [`SubmittedRequest::is_over`] cancels it.
 pub struct SubmittedRequest {
     state: Arc<EngineState>,
     request: Option<RequestKey>,
@@ -76,7 +76,7 @@ impl SubmittedRequest {
         })
     }
 
-    /// Its outcome is known: there is nothing to cancel.
+    /// Marks the outcome as known, so that nothing is cancelled.
     pub fn is_over(mut self) {
         self.request = None;
     }
@@ -90,8 +90,7 @@ impl Drop for SubmittedRequest {
     }
 }
 
-/// A request whose samples are in the pool but in no queue yet. Dropping it frees its
-/// slots.
+/// A request whose samples are in the pool but not queued yet. Dropping it frees its slots.
 pub struct Staged {
     slot: Arc<OutcomeSlot>,
     state: Arc<EngineState>,
@@ -100,7 +99,7 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Lets a request in and writes its samples to the pool.
+    /// Admits a request and writes its samples to the pool.
     pub(super) fn new(state: &Arc<EngineState>, request: Request<'_>) -> Result<Self, Refused> {
         let slot = Arc::<OutcomeSlot>::default();
         let reply = Arc::clone(&slot);
@@ -113,7 +112,7 @@ impl Staged {
         })
     }
 
-    /// Broadcasts it to the members' queues.
+    /// Queues the request at its members.
     pub fn release(mut self) -> Pending {
         self.released = true;
         self.state.release(self.request);
@@ -137,7 +136,7 @@ impl Drop for Staged {
     }
 }
 
-/// Where a waiting thread finds its outcome.
+/// The outcome for a waiting thread.
 #[derive(Default)]
 struct OutcomeSlot {
     ready: AtomicBool,
@@ -170,14 +169,14 @@ impl OutcomeSlot {
 }
 
 impl EngineState {
-    /// Lets a request in and broadcasts it; `reply` gets its outcome exactly once.
+    /// Admits and queues a request. `reply` receives its outcome exactly once.
     pub(super) fn submit(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let admitted = self.stage(request, reply)?;
         self.release(admitted);
         Ok(admitted)
     }
 
-    /// Lets a request in and writes its samples to the pool.
+    /// Admits a request and writes its samples to the pool.
     fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let served = self.served(request.pipeline);
         let served =
@@ -252,7 +251,7 @@ impl EngineState {
         Ok(admission.request)
     }
 
-    /// Broadcasts a staged request to the queues and wakes who can serve it.
+    /// Queues a staged request and wakes devices for it.
     fn release(&self, request: RequestKey) {
         let now = self.now();
         let (woken, timer) = {
@@ -267,19 +266,19 @@ impl EngineState {
         self.run_host_steps();
     }
 
-    /// Gives a request up for `failure`.
+    /// Fails a request with `failure`.
     fn fail(&self, request: RequestKey, failure: &Failure) {
         let (failed, woken) = {
             let (mut core, now) = (self.core(), self.now());
             (core.fail(now, request), core.wake(now))
         };
-        // Others may take the place of what was copied ahead of it.
+        // Other samples may take the place of those copied ahead for it.
         self.poke(&woken);
         self.deliver_failures(failed, failure);
     }
 }
 
-/// Checks that values are whole samples.
+/// Checks that the values form whole samples.
 fn check(values: SampleValues<'_>, width: usize) -> Result<(), Refused> {
     if values.is_empty() {
         return Err(Refused::Empty);
@@ -293,7 +292,7 @@ fn check(values: SampleValues<'_>, width: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Checks that values are finite, where an entry needs that, and that ids have rows.
+/// Checks that values are finite if the entry requires it, and that ids have rows.
 fn check_values(
     values: SampleValues<'_>,
     width: usize,
@@ -313,7 +312,7 @@ fn check_values(
     }
 }
 
-/// Checks the outputs that are wanted of a pipeline that has so many; an ensemble has one.
+/// Checks the requested outputs of a pipeline with this number of outputs. An ensemble has one.
 fn check_outputs(wanted: &[usize], outputs: Option<usize>) -> Result<(), Refused> {
     let outputs = outputs.unwrap_or(1);
     match wanted.iter().find(|output| **output >= outputs) {

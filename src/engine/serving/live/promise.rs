@@ -1,6 +1,6 @@
-//! The reply that a client was promised: it is called once, whatever happens to those who
-//! should have called it. Panics of what others wrote, networks and combination rules, are caught
-//! where they must not take a thread of the engine with them.
+//! The reply promised to a client. It is called exactly once, whatever happens to the threads that
+//! should call it. Panics of networks and combination rules are caught, so that they do not stop an
+//! engine's thread.
 
 use std::any::Any;
 use std::fmt;
@@ -16,51 +16,50 @@ use divisi_runtime::tensor::MOST_EXACT;
 
 use super::locks::Leaf;
 
-/// Why a request has no answer although it was admitted.
+/// The reason why an admitted request has no answer.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Failure {
-    /// It was not answered in time.
+    /// It was not answered before its deadline.
     #[error("the deadline passed")]
     Deadline,
-    /// It waited longer than requests may wait for their first batch.
+    /// It waited too long for its first batch.
     #[error("it exceeded its model's queue timeout")]
     QueueTimeout,
-    /// Its caller gave it up.
+    /// Its caller cancelled it.
     #[error("cancelled by its caller")]
     Cancelled,
-    /// A worker, or the system, failed; says how.
+    /// A worker or the engine failed; holds the reason.
     #[error("{0}")]
     Worker(String),
-    /// The engine ended before; says why.
+    /// The engine ended first; holds the reason.
     #[error("{0}")]
     Stopped(String),
-    /// The combination rule panicked; says with what.
+    /// The combination rule panicked; holds the message.
     #[error("{0}")]
     RulePanicked(String),
-    /// A step of the host failed; says which and how.
+    /// A step on the host failed.
     #[error("step `{step}`: {reason}")]
     Step {
         /// The step's name.
         step: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A model made integers that float32, in which it computes, need not hold exactly, or NaN in
-    /// their place.
+    /// A model returned integers that float32 may not represent exactly, or NaN in their place.
     #[error(
         "step `{step}`: tensor `{output}` has NaN or integers of {MOST_EXACT} and more, which are \
          not exact in float32"
     )]
     Inexact {
-        /// The step that the model does; of a model alone its name.
+        /// The step of the model, or the model's name outside a pipeline.
         step: String,
-        /// The tensor that the step makes.
+        /// The output tensor of the step.
         output: String,
     },
-    /// The request was dropped by a fault of the system's own.
+    /// The request was dropped because of a bug.
     #[error("internal error: the request was dropped")]
     Dropped,
-    /// Members that vote answered NaN or infinities.
+    /// Voting members answered NaN or infinities.
     #[error("{}", not_finite(.0))]
     NotFinite(Vec<NotFiniteMember>),
 }
@@ -68,11 +67,11 @@ pub enum Failure {
 /// A member that answered NaN or infinities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFiniteMember {
-    /// Its name.
+    /// The member's name.
     pub name: String,
-    /// The names of the steps that it does, where it does some that are called otherwise.
+    /// The names of its steps, if they differ from the member's.
     pub steps: Vec<String>,
-    /// The samples of the request that it answered so.
+    /// The affected samples of the request.
     pub samples: usize,
 }
 
@@ -122,30 +121,29 @@ impl fmt::Display for NotFiniteMember {
     }
 }
 
-/// The end of a request, exactly once.
+/// The outcome of a request.
 pub type Outcome = Result<Answer, Failure>;
 
-/// Takes the outcome, in the thread that completed the request; it must be quick.
+/// Receives the outcome in the thread that completed the request. It must be quick.
 pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
-/// How many requests were let in since the start, and what became of them. Once nothing is
-/// under way `promised` is `kept` and `withdrawn` together; the others are faults of the
-/// system wherever they are not 0.
+/// The number of admitted requests since the start, and their outcomes. Without requests under way,
+/// `promised` is the sum of `kept` and `withdrawn`. The other counters are 0 except for bugs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settlements {
-    /// Requests let in.
+    /// Admitted requests.
     pub promised: u64,
-    /// Requests answered, those that failed with a reason among them.
+    /// Answered requests, including those that failed with a reason.
     pub kept: u64,
-    /// Requests whose caller took them back before anybody knew of them.
+    /// Requests that their callers withdrew before they were queued.
     pub withdrawn: u64,
-    /// Answers to requests that were answered already; nobody was told.
+    /// Second answers to answered requests, which were not delivered.
     pub twice: u64,
-    /// Requests that were dropped; they were answered with [`Failure::Worker`].
+    /// Requests that were dropped, and answered with [`Failure::Dropped`].
     pub dropped: u64,
 }
 
-/// [`Settlements`] as they are counted.
+/// The counters of [`Settlements`].
 #[derive(Debug, Default)]
 pub(super) struct PromiseLedger {
     promised: AtomicU64,
@@ -168,14 +166,14 @@ impl PromiseLedger {
     }
 }
 
-/// See the module's text.
+/// A reply that is called exactly once.
 pub(super) struct Promise {
     reply: Leaf<Option<Reply>>,
     ledger: Arc<PromiseLedger>,
 }
 
 impl Promise {
-    /// A promise that `reply` is called.
+    /// Creates a promise to call `reply`.
     pub(super) fn new(reply: Reply, ledger: &Arc<PromiseLedger>) -> Self {
         ledger.promised.fetch_add(1, Ordering::AcqRel);
         Promise {
@@ -184,7 +182,7 @@ impl Promise {
         }
     }
 
-    /// Tells the client the outcome.
+    /// Sends the outcome to the client.
     pub(super) fn keep(&self, outcome: Outcome) {
         let Some(reply) = self.reply.lock().take() else {
             self.ledger.twice.fetch_add(1, Ordering::AcqRel);
@@ -194,9 +192,9 @@ impl Promise {
         tell(reply, outcome);
     }
 
-    /// Its caller took the request back: nobody waits.
+    /// Withdraws the promise, because the caller has withdrawn the request.
     pub(super) fn withdraw(&self) {
-        // It is dropped once the lock is given back: nobody knows what it holds.
+        // Dropped without the lock, because its contents are unknown.
         let reply = self.reply.lock().take();
         if reply.is_some() {
             self.ledger.withdrawn.fetch_add(1, Ordering::AcqRel);
@@ -214,12 +212,12 @@ impl Drop for Promise {
     }
 }
 
-/// A caller's reply that panics must not take the thread with it.
+/// Calls the reply. A panic in it must not stop the thread.
 fn tell(reply: Reply, outcome: Outcome) {
     drop(caught(|| reply(outcome)));
 }
 
-/// A panic, with what it said.
+/// A panic with its message.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("panicked: {0}")]
 pub struct Panicked(String);
@@ -229,10 +227,10 @@ pub struct Panicked(String);
 #[error("its combination rule {0}")]
 pub(crate) struct RulePanicked(#[from] Panicked);
 
-/// Calls `work`.
+/// Calls `work` and catches its panics.
 ///
 /// # Errors
-/// It panicked. What it worked on may be broken then.
+/// `work` panicked, and its data may be broken.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Panicked(panic_text(panic.as_ref())))
 }

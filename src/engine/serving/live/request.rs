@@ -1,5 +1,5 @@
-//! Requests: what a client sends, what it comes to, and what the engine keeps of it
-//! meanwhile; and the answers of a batch on their way to the requests that they belong to.
+//! Requests: the client's call, its outcome, and the engine's data in between. Also the answers of
+//! a batch on their way to the requests.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,44 +20,44 @@ use super::run_log::{RunListener, RunLog};
 use super::samples::{HeldSamples, RequestSamples, SharedSamples};
 use super::served::ServedEnsemble;
 
-/// A client's call: samples, row after row, and how long they may take.
+/// A client's call: samples, row after row, and options.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The samples, row after row.
     pub values: SampleValues<'a>,
-    /// The memory of all its samples, where it may be kept while the request is under way.
+    /// The memory of all samples, if the engine may read it while the request is under way.
     pub memory: Option<&'a SharedSamples>,
-    /// Time until it fails, if it has a deadline.
+    /// The time until the request fails, or `None`.
     pub deadline: Option<Duration>,
-    /// How long ago it was due: its latency counts from then.
+    /// The time since the request was due. Its latency counts from then.
     pub late: Duration,
-    /// The samples' targets, where they are known, and the first sample's number among
-    /// them: members are weighed by them.
+    /// The samples' targets and the number of the first sample among them, or `None` if they are
+    /// unknown. Members are weighed by them.
     pub targets: Option<(&'a Targets, usize)>,
-    /// How much its caller wants to be told.
+    /// The requested detail of the answer.
     pub detail: Detail,
-    /// The outputs of a pipeline that its caller wants, in this order; all of them if empty.
+    /// The requested outputs of a pipeline, in this order. All if empty.
     pub outputs: &'a [usize],
-    /// Which entry of the catalogue it asks.
+    /// The requested entry of the catalogue.
     pub pipeline: PipelineIndex,
-    /// Its priority, where the entry has some; 0 for the default.
+    /// The priority, if the entry has priorities. 0 is the default.
     pub priority: u64,
-    /// How long it waits for its first batch at most, where the entry lets it say so.
+    /// The longest wait for the first batch, if the entry allows the request to set one.
     pub patience: Option<Duration>,
-    /// The time until it is to be answered: of requests of one priority those run first that are due
-    /// first, before them those that name none.
+    /// The time until the answer is due. Requests of one priority run in the order of their due
+    /// times, after requests without one.
     pub due: Option<Duration>,
-    /// Where there is one, its answer tells the runs of steps that made it, and this is told of others.
+    /// If set, the answer lists the runs of its steps, and the listener receives the other runs.
     pub runs: Option<&'a RunListener>,
 }
 
 impl<'a> Request<'a> {
-    /// Samples without a deadline.
+    /// Creates a request without a deadline.
     pub fn new(values: &'a [f32]) -> Self {
         Request::of(values.into())
     }
 
-    /// Samples that may stay where they are while the request is under way, without a deadline.
+    /// Creates a request without a deadline whose samples may stay in place while it is under way.
     pub fn shared(memory: &'a SharedSamples) -> Self {
         Request {
             memory: Some(memory),
@@ -65,7 +65,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Samples as numbers or bytes, without a deadline.
+    /// Creates a request without a deadline from numbers or bytes.
     pub fn of(values: SampleValues<'a>) -> Self {
         Request {
             values,
@@ -83,25 +83,25 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same, for some outputs of a pipeline alone: what no other needs is not computed.
+    /// Requests only some outputs of a pipeline. Steps that only other outputs need do not run.
     #[must_use]
     pub fn asking(self, outputs: &'a [usize]) -> Self {
         Request { outputs, ..self }
     }
 
-    /// The same, to be told more.
+    /// Sets the detail of the answer.
     #[must_use]
     pub fn detailed(self, detail: Detail) -> Self {
         Request { detail, ..self }
     }
 
-    /// The same, of another entry of the catalogue than the first.
+    /// Sets the entry of the catalogue.
     #[must_use]
     pub fn to(self, pipeline: PipelineIndex) -> Self {
         Request { pipeline, ..self }
     }
 
-    /// The same, given up `within` this time.
+    /// Sets the time until the request fails.
     #[must_use]
     pub fn within(self, within: Duration) -> Self {
         Request {
@@ -111,26 +111,26 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A request as the engine keeps it while it is under way.
+/// A request under way.
 pub(crate) struct RequestData {
-    /// Who answers it.
+    /// The entry of the catalogue.
     pub served: Arc<ServedEnsemble>,
     pub parts: Vec<Part>,
-    /// Taken when it was let in, so that one rule combines all of it.
+    /// The combination rule at admission, so that one rule combines the whole request.
     pub rule: Arc<dyn CombinationRule>,
-    /// The results of steps, where a pipeline is asked.
+    /// The results of steps, for a pipeline.
     pub graph: Option<PipelineRows>,
-    /// Where members' answers are kept, for the few requests by which they are weighed.
+    /// The members' answers, for the few requests that weigh members.
     pub member_sample: Option<MemberSample>,
-    /// The runs of its steps, where its caller wants to know.
+    /// The runs of its steps, if they were requested.
     pub(super) runs: Option<RunLog>,
-    /// Its samples, where they do not lie in the pool.
+    /// The samples, if they are outside the pool.
     pub(super) held: Option<HeldSamples>,
-    /// Whether its caller takes rows that are not finite.
+    /// The requested detail of the answer.
     pub detail: Detail,
-    /// Whether any row that was folded is not what it should be.
+    /// Whether any folded row was flawed.
     flawed: AtomicBool,
-    /// The first work that failed and that an answer could do without.
+    /// The first failure that an answer could do without.
     fault: OnceLock<Failure>,
     promise: Promise,
 }
@@ -160,22 +160,22 @@ impl RequestData {
         }
     }
 
-    /// The same, with a log of the runs of its steps, if there is one.
+    /// Adds a log of the runs of its steps, if there is one.
     pub(super) fn logging(self, runs: Option<RunLog>) -> Self {
         RequestData { runs, ..self }
     }
 
-    /// The same, with its samples outside of the pool, if they are.
+    /// Adds its samples outside the pool, if there are any.
     pub(super) fn holding(self, held: Option<HeldSamples>) -> Self {
         RequestData { held, ..self }
     }
 
-    /// Returns its samples.
+    /// Returns the samples.
     pub(super) fn samples(&self) -> RequestSamples<'_> {
         RequestSamples::new(&self.served.storage, self.held.as_ref())
     }
 
-    /// Copies the samples of a batch's range to `to`, as its model takes them.
+    /// Copies the samples of a batch's range to `to`, in the layout of its model's input.
     pub(super) fn read(&self, range: &Range, slice: Slice, to: &mut [f32]) {
         let (samples, from) = (self.samples(), (range.part, range.first));
         match &self.graph {
@@ -186,29 +186,29 @@ impl RequestData {
         }
     }
 
-    /// Copies results of steps to `to`, as a plane has them.
+    /// Copies results of steps to `to`, in the layout of a plane.
     pub(super) fn gather(&self, from: (usize, usize), plane: usize, to: &mut [f32]) {
         if let Some(graph) = &self.graph {
             graph.gather(self.samples(), from, plane, to);
         }
     }
 
-    /// Returns the values of a row of a plane that is made of results of steps.
+    /// Returns the values of a row of a plane gathered from results of steps.
     pub(super) fn gathered_width(&self, plane: usize) -> usize {
         self.graph
             .as_ref()
             .map_or(0, |graph| graph.gathered_width(plane))
     }
 
-    /// Whether the samples of a plane are results of steps and do not lie in the pool.
+    /// Returns whether a plane is gathered from results of steps and is not in the pool.
     pub(super) fn is_gathered(&self, plane: usize) -> bool {
         self.graph
             .as_ref()
             .is_some_and(|graph| graph.is_gathered(plane))
     }
 
-    /// Returns those rows of a range that have no result because a model answered NaN or infinities, where
-    /// the answer may do without them.
+    /// Returns the rows of a range without a result because a model answered NaN or infinities, if
+    /// the answer can do without them.
     pub(super) fn lacking(&self, range: &Range) -> Option<RowSet> {
         let is_doubtful = self.is_flawed() && !self.served.non_finite;
         let graph = self.graph.as_ref().filter(|_| is_doubtful)?;
@@ -216,40 +216,42 @@ impl RequestData {
         is_spared.then(|| graph.not_finite(range)).flatten()
     }
 
-    /// A step has failed for some rows.
+    /// Records that a step failed for some rows.
     pub(super) fn log_failure(&self, step: StepIndex, why: Code) {
         if let Some(log) = &self.runs {
             log.failed(step, why);
         }
     }
 
-    /// Work failed that an answer could do without.
+    /// Records a failure that an answer could do without.
     pub(super) fn note_fault(&self, why: &Failure) {
         let _ = self.fault.set(why.clone());
     }
 
-    /// Returns the first work that failed and that an answer could do without.
+    /// Returns the first failure that an answer could do without.
     pub(super) fn fault(&self) -> Option<&Failure> {
         self.fault.get()
     }
 
-    /// A row is not what it should be; its part says which.
+    /// Records that a row is flawed. Its part has the details.
     fn note_flaw(&self) {
         self.flawed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether any row is not what it should be.
+    /// Returns whether any row is flawed.
     pub(super) fn is_flawed(&self) -> bool {
         self.flawed.load(Ordering::Relaxed)
     }
 
-    /// Whether the rows of its answer have a form that nothing holds a pipeline to.
+    /// Returns whether the rows of the answer must be checked as boxes, because the pipeline does
+    /// not ensure their form.
     pub(super) fn must_be_boxes(&self) -> bool {
         let answers = self.served.ensemble.answers;
         self.graph.is_some() && answers.boxes().is_some()
     }
 
-    /// Returns the step whose result is no boxes though the pipeline answers such, and why it is none.
+    /// Returns the step whose result is not valid boxes although the pipeline answers boxes, and
+    /// the reason.
     pub(super) fn box_fault(&self) -> Option<(String, String)> {
         let answers = self.served.ensemble.answers;
         let (graph, boxes) = (self.graph.as_ref()?, answers.boxes()?);
@@ -259,24 +261,24 @@ impl RequestData {
         Some((graph.first_output()?.to_owned(), why))
     }
 
-    /// Answers; a second call does nothing but being counted.
+    /// Answers the request. A second call is only counted.
     pub(super) fn answer(&self, outcome: Outcome) {
         self.promise.keep(outcome);
     }
 
-    /// Its caller took it back.
+    /// Withdraws the request for its caller.
     pub(super) fn withdraw(&self) {
         self.promise.withdraw();
     }
 }
 
-/// A request as batches and steps carry it.
+/// A request as carried by batches and steps.
 pub(crate) type Payload = Arc<RequestData>;
 
 /// A batch of live requests.
 pub(crate) type LiveBatch = Batch<Arc<RequestData>>;
 
-/// The next thing for a device to do.
+/// The next work for a device.
 pub(crate) type LiveNext = Next<Arc<RequestData>>;
 
 /// A live request that is over.
@@ -292,8 +294,7 @@ pub(crate) struct BatchOutput<'a> {
     pub rows: &'a [f32],
     /// Values of a row.
     pub width: usize,
-    /// The kind of numbers that the member returns; where they are declared to be
-    /// probabilities, it is held to it.
+    /// The kind of numbers that the member returns. Declared probabilities are checked.
     pub outputs: OutputKind,
 }
 

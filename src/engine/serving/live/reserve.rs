@@ -1,5 +1,5 @@
-//! Memory beside what serves, lent to who measures in it: reloads and measurements book in
-//! one place, so that both never take the same.
+//! Memory lent for measurements next to the running models. Reloads and measurements book in one
+//! place, so that they never take the same memory.
 
 use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ use divisi_runtime::lock::Ranked;
 use super::engine::Engine;
 use super::locks::ReservationRank;
 
-/// Why memory cannot be reserved.
+/// The reason why memory cannot be reserved.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ReserveError {
     /// The running matrix does not fit by itself.
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
-    /// Somebody else has reserved it.
+    /// The memory is already reserved.
     #[error("another measurement is using the remaining memory")]
     Reserved,
     /// A change is under way.
@@ -40,7 +40,7 @@ impl Coded for ReserveError {
 
 type RevokeCallback = Box<dyn Fn() + Send + Sync>;
 
-/// The memory that is lent, if any is.
+/// The lent memory, if there is any.
 #[derive(Default)]
 pub(super) struct Reserve {
     reserved: Ranked<ReservationRank, Option<ReservedMemory>>,
@@ -48,14 +48,14 @@ pub(super) struct Reserve {
 }
 
 struct ReservedMemory {
-    /// The devices with the memory that is left to what serves.
+    /// The devices with the memory left for serving.
     left: Devices,
-    /// Asks who measures to leave.
+    /// Asks the holder to release the memory.
     revoke: RevokeCallback,
 }
 
 impl Reserve {
-    /// The devices with the memory that what serves may book; none: all of it.
+    /// Returns the devices with the memory available for serving, or `None` if all of it is.
     pub(super) fn left(&self) -> Option<Devices> {
         self.reserved
             .lock()
@@ -63,7 +63,7 @@ impl Reserve {
             .map(|reserved| reserved.left.clone())
     }
 
-    /// Asks who measures to give it back, and waits for that for at most `time`.
+    /// Asks the holder to release the memory, and waits at most `time` for it.
     pub(super) fn take_back(&self, time: Duration) {
         let limit = Instant::now() + time;
         let mut reserved = self.reserved.lock();
@@ -83,14 +83,14 @@ impl Reserve {
     }
 }
 
-/// Memory that nobody else books until this is dropped.
+/// Memory that cannot be booked otherwise until this is dropped.
 pub struct Reservation {
     engine: Arc<Engine>,
     free: Devices,
 }
 
 impl Reservation {
-    /// The devices with the memory that is reserved.
+    /// Returns the devices with the reserved memory.
     pub fn free(&self) -> &Devices {
         &self.free
     }
@@ -103,13 +103,12 @@ impl Drop for Reservation {
 }
 
 impl Engine {
-    /// Reserves all memory that the running matrix does not book. Until it is given back no
-    /// reload books more than that matrix does. `revoke` is called, perhaps often, once the
-    /// memory is needed since a device was lost: it must be quick and must not drop the
-    /// reservation itself.
+    /// Reserves all memory that the running matrix does not book. Until it is released, no reload
+    /// books more than that matrix. If the memory is needed after the loss of a device, `revoke` is
+    /// called, perhaps repeatedly. It must be quick and must not drop the reservation itself.
     ///
     /// # Errors
-    /// A reload is under way, or somebody else has reserved the memory.
+    /// A reload is under way, or the memory is already reserved.
     pub fn reserve_rest(
         self: &Arc<Self>,
         revoke: impl Fn() + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The runs of steps that made an answer, for callers that want to know.
+//! The runs of steps behind an answer, for callers that request them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,16 +12,17 @@ use divisi_model::dataflow::StepIndex;
 
 use super::locks::Leaf;
 
-/// Takes runs of steps.
+/// Receives runs of steps.
 type RunsTold = dyn Fn(&[StepRun]) + Send + Sync;
 
-/// Told, once nothing of a request is under way any more, of the runs that no answer tells: it failed,
-/// or they ended after its answer. Locks of the engine may be held: it takes leaves alone.
+/// Receives the runs that no answer lists, because the request failed or they ended after its
+/// answer. Called when nothing of the request is under way any more, possibly with locks of the
+/// engine held, so it may take only leaf locks.
 #[derive(Clone)]
 pub struct RunListener(Arc<RunsTold>);
 
 impl RunListener {
-    /// Creates one that calls `tell`, which must be quick.
+    /// Creates a listener that calls `tell`, which must be quick.
     pub fn new(tell: impl Fn(&[StepRun]) + Send + Sync + 'static) -> Self {
         RunListener(Arc::new(tell))
     }
@@ -33,9 +34,9 @@ impl fmt::Debug for RunListener {
     }
 }
 
-/// The runs of a request's steps so far.
+/// The runs of a request's steps.
 pub(super) struct RunLog {
-    /// When the request was submitted.
+    /// The time of submission.
     submitted: Duration,
     listener: RunListener,
     runs: Leaf<Vec<StepRun>>,
@@ -62,12 +63,12 @@ impl RunLog {
         }
     }
 
-    /// A step has failed for some rows.
+    /// Records that a step failed for some rows.
     pub(super) fn failed(&self, step: StepIndex, why: Code) {
         self.failed.lock().push((step, why));
     }
 
-    /// Returns the runs in the order in which they ended.
+    /// Returns the runs in the order of their ends.
     pub(super) fn take(&self) -> Vec<StepRun> {
         let mut runs = std::mem::take(&mut *self.runs.lock());
         let failed = self.failed.lock();
@@ -78,7 +79,7 @@ impl RunLog {
         runs
     }
 
-    /// Notes a batch, with a number that no other of the process has, that ended at `end`. `placed`
+    /// Records a batch that ended at `end`, with a number that is unique in the process. `placed`
     /// are the request's rows in it.
     pub(super) fn of_batch<T>(
         &self,
@@ -107,7 +108,7 @@ impl RunLog {
         });
     }
 
-    /// Notes a step of the host's that was run until `end`.
+    /// Records a step on the host that ran until `end`.
     pub(super) fn of_host<T>(&self, work: &HostWork<T>, end: Duration) {
         self.runs.lock().push(StepRun {
             step: work.step,

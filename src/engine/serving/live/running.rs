@@ -1,4 +1,4 @@
-//! The columns that an engine runs now, as others ask for them.
+//! Access to the running columns of an engine.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use divisi_runtime::device::Ledger;
 use super::engine::Engine;
 
 impl Engine {
-    /// The matrix that runs.
+    /// Returns the running matrix.
     pub fn matrix(&self) -> Matrix {
         self.columns.lock().matrix.clone()
     }
 
-    /// Returns the numbers that each member is computed in, one a column of the matrix.
+    /// Returns the precision of each member, one per column of the matrix.
     pub fn precisions(&self) -> Vec<MemberPrecision> {
         self.columns.lock().precisions.clone()
     }
 
-    /// Returns everything that is served, with members computed in the numbers that they are now.
+    /// Returns the served catalogue with the members' current precisions.
     pub fn computed_catalogue(&self) -> Arc<Catalogue> {
         let precisions = self.precisions();
         match self.ensemble().precisions() == precisions {
@@ -29,12 +29,12 @@ impl Engine {
         }
     }
 
-    /// Returns the memory that each worker books.
+    /// Returns the memory booked by each worker.
     pub fn footprints(&self) -> Arc<Footprints> {
         Arc::clone(&self.columns.lock().footprints)
     }
 
-    /// The ledger of a matrix that fits.
+    /// Returns the ledger of a matrix that fits.
     pub fn ledger(&self, matrix: &Matrix) -> Result<Ledger, DoesNotFit> {
         self.footprints().book(matrix, &self.state.devices)
     }

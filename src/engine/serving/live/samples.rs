@@ -10,24 +10,23 @@ use crate::serving::batch::Slice;
 use crate::serving::pool::Storage;
 use divisi_model::ensemble::{SamplePiece, SampleValues, SharedMemory};
 
-/// The bytes from which on samples stay where they were received: copying fewer costs less than
-/// keeping count of them.
+/// The fewest bytes of samples that stay in place. Copying fewer costs less than tracking them.
 const STAY_FROM: usize = 64 << 10;
 
-/// Memory with the float32 samples of a request, in little-endian bytes, that the engine may read
-/// for as long as the request is under way.
+/// Memory with the float32 samples of a request in little-endian bytes. The engine may read it
+/// while the request is under way.
 #[derive(Clone, Debug)]
 pub struct SharedSamples(Arc<[SamplePiece]>);
 
 impl SharedSamples {
-    /// Shares memory that does not change.
+    /// Shares immutable memory.
     pub fn new(memory: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         let memory: SharedMemory = Arc::new(memory);
         SharedSamples::of_pieces([memory])
     }
 
-    /// Shares memory that does not change and lies in several pieces, one after another. A value may
-    /// begin in one and end in another.
+    /// Shares immutable memory that consists of consecutive pieces. A value may extend over two
+    /// pieces.
     pub fn of_pieces(memories: impl IntoIterator<Item = SharedMemory>) -> Self {
         SharedSamples(SamplePiece::of(memories))
     }
@@ -38,15 +37,16 @@ impl SharedSamples {
     }
 }
 
-/// Samples that stay where they were received.
+/// Samples that stay in the received memory.
 pub(super) struct HeldSamples {
     memory: SharedSamples,
-    /// The sample with which each part of the request begins.
+    /// The first sample of each part of the request.
     first: Box<[usize]>,
 }
 
 impl HeldSamples {
-    /// Keeps the samples of a request whose parts are these, if they need not lie in the pool.
+    /// Keeps the samples of a request with these parts, or returns `None` if they must be in the
+    /// pool.
     pub(super) fn of(
         memory: Option<&SharedSamples>,
         storage: &Storage,
@@ -75,18 +75,18 @@ pub(super) struct RequestSamples<'a> {
 }
 
 impl<'a> RequestSamples<'a> {
-    /// Those in the pool, or in memory of their own.
+    /// Creates a view of samples in the pool or in their own memory.
     pub(super) fn new(storage: &'a Storage, held: Option<&'a HeldSamples>) -> Self {
         RequestSamples { storage, held }
     }
 
-    /// Returns the values of a sample as a plane has them.
+    /// Returns the values of a sample in the layout of a plane.
     pub(super) fn width(self, plane: usize) -> usize {
         self.storage.width(plane)
     }
 
-    /// Copies samples of a part, from its sample `first` on, to `to`, as a plane has them. In the
-    /// pool they are those of `slice`.
+    /// Copies samples of a part from its sample `first` on to `to`, in the layout of a plane. In
+    /// the pool they are in `slice`.
     pub(super) fn read(
         self,
         (part, first): (usize, usize),

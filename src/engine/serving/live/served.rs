@@ -1,5 +1,4 @@
-//! An entry of the catalogue as an engine serves it: its samples that wait, how its answers are
-//! combined, and its own figures.
+//! A served entry of the catalogue: its waiting samples, its combination rule and its figures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +12,13 @@ use super::counters::EntryTally;
 use super::locks::{Leaf, SharedLeaf};
 use super::member_sampler::MemberSampler;
 
-/// See the module's text.
+/// A served entry of the catalogue.
 pub(crate) struct ServedEnsemble {
     pub ensemble: Arc<Ensemble>,
     columns: Arc<[MemberIndex]>,
-    /// Whether its samples and answers may have NaN and infinities.
+    /// Whether samples and answers may contain NaN and infinities.
     pub non_finite: bool,
-    /// The samples that wait.
+    /// The waiting samples.
     pub storage: Storage,
     in_force: SharedLeaf<RuleInForce>,
     pub sampler: MemberSampler,
@@ -27,13 +26,13 @@ pub(crate) struct ServedEnsemble {
     pub tally: Leaf<EntryTally>,
 }
 
-/// How requests that are let in now are combined.
+/// The combination of newly admitted requests.
 struct RuleInForce {
     combination: Combination,
     rule: Arc<dyn CombinationRule>,
-    /// The rule is a caller's and not the combination's.
+    /// Whether the rule is a caller's own instead of the combination's.
     own_rule: bool,
-    /// How often there was another one before.
+    /// The number of earlier changes.
     changes: u64,
 }
 
@@ -49,8 +48,8 @@ impl RuleInForce {
 }
 
 impl ServedEnsemble {
-    /// Serves an entry, whose samples lie in `storage`; `weighed` says whether its members' answers
-    /// say something of them.
+    /// Creates a served entry with samples in `storage`. `weighed` is true if the answers of its
+    /// members are meaningful.
     pub(super) fn new(entry: &CatalogueEntry, storage: Storage, weighed: bool) -> Self {
         let ensemble = Arc::clone(entry.ensemble());
         let in_force = RuleInForce::new(ensemble.combination(), &ensemble);
@@ -66,8 +65,8 @@ impl ServedEnsemble {
         }
     }
 
-    /// Returns the number of the member that has a column of the matrix; of one that it does not use,
-    /// the first.
+    /// Returns the number of the member in a column of the matrix, or the first member if the entry
+    /// does not use the column.
     pub(super) fn member_at(&self, column: MemberIndex) -> MemberIndex {
         match self.columns.get(column.get()) {
             Some(same) if *same == column => column,
@@ -79,22 +78,22 @@ impl ServedEnsemble {
         }
     }
 
-    /// Returns the column of the matrix of a member.
+    /// Returns the column of a member in the matrix.
     pub(super) fn column_of(&self, member: MemberIndex) -> MemberIndex {
         self.columns[member.get()]
     }
 
-    /// The rule for requests that are let in now.
+    /// Returns the rule for newly admitted requests.
     pub(super) fn rule(&self) -> Arc<dyn CombinationRule> {
         Arc::clone(&self.in_force.read().rule)
     }
 
-    /// How requests that are let in now are combined.
+    /// The combination of newly admitted requests.
     pub(super) fn combination(&self) -> Combination {
         self.in_force.read().combination.clone()
     }
 
-    /// Combines requests by a rule of the caller's that are let in from now on.
+    /// Sets a caller's own rule for newly admitted requests.
     pub(super) fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
         let before = {
             let mut in_force = self.in_force.write();
@@ -102,21 +101,21 @@ impl ServedEnsemble {
             in_force.changes += 1;
             std::mem::replace(&mut in_force.rule, rule)
         };
-        // Outside of the lock: nobody knows what it holds.
+        // Dropped without the lock, because its contents are unknown.
         drop(before);
     }
 
-    /// Returns how often requests began to be combined in another way.
+    /// Returns the number of changes of the rule.
     pub(super) fn rule_changes(&self) -> u64 {
         self.in_force.read().changes
     }
 
-    /// Whether requests are combined by a rule of a caller's.
+    /// Returns whether a caller's own rule combines requests.
     pub(super) fn has_own_rule(&self) -> bool {
         self.in_force.read().own_rule
     }
 
-    /// Combines requests otherwise that are let in from now on.
+    /// Sets the combination of newly admitted requests.
     pub(super) fn combine_by(&self, combination: Combination) {
         let new = RuleInForce::new(combination, &self.ensemble);
         self.sampler.restart(&new.combination, &new.rule);
@@ -125,7 +124,7 @@ impl ServedEnsemble {
             let changes = in_force.changes + 1;
             std::mem::replace(&mut *in_force, RuleInForce { changes, ..new })
         };
-        // Outside of the lock, likewise.
+        // Also dropped without the lock.
         drop(before);
     }
 
@@ -139,7 +138,7 @@ impl ServedEnsemble {
         self.tally.lock().failed += 1;
     }
 
-    /// Counts a request that was not let in.
+    /// Counts a refused request.
     pub(super) fn refused(&self) {
         self.tally.lock().refused += 1;
     }

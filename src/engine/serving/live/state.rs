@@ -1,6 +1,6 @@
-//! The state that all threads of an engine share: the core, the samples that wait, the clock, the
-//! drivers, what is counted, the devices that are lost, and what clients were promised; and the
-//! settings in force.
+//! The state shared by all threads of an engine: the core, the waiting samples, the clock, the
+//! drivers, the counters, the lost devices, and the promises to clients. Also the settings in
+//! force.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -29,34 +29,33 @@ use super::promise::PromiseLedger;
 use super::request::RequestData;
 use super::served::ServedEnsemble;
 
-/// Spans kept for each device until somebody reads them.
+/// The most spans kept per device until they are read.
 pub const SPAN_BOUND: usize = 16_384;
 
-/// Engines that were started in this process.
+/// The number of engines started in this process.
 static ENGINES: AtomicU64 = AtomicU64::new(0);
 
-/// The engine's insides.
+/// The state of an engine.
 pub(crate) struct EngineState {
     pub catalogue: Arc<Catalogue>,
-    /// The members of all entries of the catalogue, one a column of the matrix.
+    /// The members of all entries of the catalogue, one per column of the matrix.
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     pub networks: ServedNetworks,
     /// Costs of batches on simulated devices.
     pub costs: Arc<Costs>,
-    /// Whether answers say something about the members: they are computed, by weights that
-    /// are not made up.
+    /// Whether answers are meaningful: computed, with weights that are not synthetic.
     pub answers_are_real: bool,
     /// The entries of the catalogue, by [`PipelineIndex`].
     pub served: Vec<Arc<ServedEnsemble>>,
-    /// Any entry has steps.
+    /// Whether any entry has steps.
     pub has_steps: bool,
     start: Instant,
-    /// Its number among the engines of this process.
+    /// The number of the engine in this process.
     pub serial: u64,
-    /// One for each device.
+    /// The driver of each device.
     pub drivers: Vec<Arc<dyn DeviceDriver>>,
-    /// Spans of each device.
+    /// The spans of each device.
     pub spans: Vec<SpanRing>,
     pub timer: OnceLock<Thread>,
     pub stopping: AtomicBool,
@@ -67,7 +66,8 @@ pub(crate) struct EngineState {
 }
 
 impl EngineState {
-    /// Opens a driver for each device; each entry of the catalogue has a pool of so many extents.
+    /// Opens a driver for each device, and a pool with this number of extents for each entry of the
+    /// catalogue.
     ///
     /// # Errors
     /// A device cannot be used.
@@ -82,9 +82,9 @@ impl EngineState {
         let costs = Arc::new(Costs::of_laws(&ensemble, &devices));
         let drivers = drivers::open(&networks, &devices, &costs, options.priority)?;
         let core = core(&catalogue, pools, &drivers);
-        // What devices that do not compute or made-up weights answer says nothing of members.
+        // Answers of simulated devices or of synthetic weights say nothing about the members.
         let computed = drivers.iter().all(|d| d.capabilities().computes);
-        // Of a pipeline nobody votes.
+        // A pipeline has no votes.
         let answers_are_real = computed && ensemble.is_combined() && !ensemble.is_synthetic();
         let entries = catalogue.entries().iter().zip(pools);
         let served = entries.map(|(entry, pool)| {
@@ -116,12 +116,12 @@ impl EngineState {
         })
     }
 
-    /// Removes a worker; its memory goes with its last batch.
+    /// Removes a worker. Its memory is freed after its last batch.
     pub(super) fn remove_worker(&self, device: DeviceIndex, id: WorkerId) {
         self.drivers[device].remove(id);
     }
 
-    /// Returns the entry of the catalogue that has a number.
+    /// Returns the entry of the catalogue with this number.
     pub(super) fn served(&self, pipeline: PipelineIndex) -> Option<&Arc<ServedEnsemble>> {
         self.served.get(pipeline.0)
     }
@@ -134,30 +134,31 @@ impl EngineState {
         }
     }
 
-    /// How requests that are let in now are combined; of several entries each as its manifest says.
+    /// Returns the combination of newly admitted requests. With several entries, each uses the one
+    /// in its manifest.
     fn combination(&self) -> Combination {
         let single = self.single().map(ServedEnsemble::combination);
         single.unwrap_or_else(|| self.ensemble.combination())
     }
 
-    /// Whether requests are combined by a rule of a caller's.
+    /// Returns whether a caller's own rule combines requests.
     pub(super) fn has_own_rule(&self) -> bool {
         self.single().is_some_and(ServedEnsemble::has_own_rule)
     }
 
-    /// Combines requests otherwise that are let in from now on.
+    /// Sets the combination of newly admitted requests.
     pub(super) fn combine_by(&self, combination: Combination) {
         if let Some(single) = self.single() {
             single.combine_by(combination);
         }
     }
 
-    /// Time since the engine's start.
+    /// Returns the time since the engine's start.
     pub(super) fn now(&self) -> Duration {
         self.time_of(Instant::now())
     }
 
-    /// The time of an instant, counted from the engine's start.
+    /// Converts an instant to the time since the engine's start.
     pub(super) fn time_of(&self, at: Instant) -> Duration {
         at.saturating_duration_since(self.start)
     }
@@ -170,7 +171,7 @@ impl EngineState {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Keeps an event and passes it to `tracing`. No lock may be held.
+    /// Keeps an event and passes it to `tracing`. The caller must not hold a lock.
     pub(super) fn emit(&self, event: EngineEvent) {
         event.trace();
         self.counters.keep_event(self.now(), event);
@@ -183,21 +184,21 @@ impl EngineState {
         }
     }
 
-    /// Lets the timer look again at what is due.
+    /// Makes the timer check again what is due.
     pub(super) fn poke_timer(&self) {
         if let Some(thread) = self.timer.get() {
             thread.unpark();
         }
     }
 
-    /// Wakes devices that have something to do.
+    /// Wakes devices with work.
     pub(super) fn wake(&self) {
         let woken = self.core().wake(self.now());
         self.poke(&woken);
     }
 }
 
-/// The core for devices as their drivers run batches.
+/// Creates the core with the disciplines of the drivers.
 fn core(
     catalogue: &Catalogue,
     pools: &[PoolSize],
@@ -217,7 +218,7 @@ fn core(
         devices: capabilities.iter().map(|c| c.discipline).collect(),
         members: models.members.len(),
         pipelines: entries.zip(pools).map(pipeline).collect(),
-        // A pool may hold fewer samples than a segment has.
+        // A pool may be smaller than a segment.
         segment: smallest.map_or(models.segment_size, |most| most.min(models.segment_size)),
         policy: models.policy,
         own_policies: catalogue.own_policies(),
@@ -229,7 +230,7 @@ fn core(
     core
 }
 
-/// The pool's memory is page-locked by the first device that can, for all of them.
+/// Page-locks the pool's memory with the first device that can, for all devices.
 fn lend_pinned(storage: Storage, drivers: &[Arc<dyn DeviceDriver>]) -> Storage {
     let keepers = drivers.iter().filter(|d| d.capabilities().keeps_samples);
     let keepers: Vec<_> = keepers.cloned().collect();
@@ -241,7 +242,7 @@ fn lend_pinned(storage: Storage, drivers: &[Arc<dyn DeviceDriver>]) -> Storage {
     }))
 }
 
-/// The settings in force. [`super::Engine::settings`] lends it; plans change most of them.
+/// The settings in force, borrowed by [`super::Engine::settings`]. Plans change most of them.
 #[derive(Clone, Copy)]
 pub struct EngineSettings<'a> {
     state: &'a EngineState,
@@ -257,24 +258,23 @@ impl<'a> EngineSettings<'a> {
         self.state.core().policy()
     }
 
-    /// Returns how requests that are let in now are combined.
+    /// Returns the combination of newly admitted requests.
     pub fn combination(&self) -> Combination {
         self.state.combination()
     }
 
-    /// Returns how often requests began to be combined in another way, or computed in other
-    /// numbers. Of two requests that are let in between two calls that return the same, equal ones
-    /// have equal answers, but for what is let in while members change their numbers.
+    /// Returns the number of changes of the combination or of precisions. If two calls return the
+    /// same number, equal requests admitted between them have equal answers, except those admitted
+    /// during a change of precisions.
     pub fn answer_changes(&self) -> u64 {
         let entries = self.state.served.iter();
         let rules: u64 = entries.map(|entry| entry.rule_changes()).sum();
         rules + self.state.counters.recomputed.load(Ordering::Acquire)
     }
 
-    /// Combines requests that are let in from now on by a rule of the caller's own, until
-    /// a combination is set. [`EngineSettings::combination`] goes on returning the last one that
-    /// was set, and members are not weighed. A rule that panics fails the requests that it
-    /// was to combine, with the reason.
+    /// Combines newly admitted requests by the caller's own rule until a combination is set.
+    /// [`EngineSettings::combination`] still returns the last combination, and members are not
+    /// weighed. A rule that panics fails its requests with the reason.
     pub fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
         if let Some(single) = self.state.single() {
             single.combine_with(rule);
@@ -286,27 +286,26 @@ impl<'a> EngineSettings<'a> {
         self.state.core().segment()
     }
 
-    /// Lets at most so many samples be alive on a device under `elastic`; none: as many as
-    /// the policy says.
+    /// Limits the samples in execution on a device under `elastic`. `None` uses the policy's limit.
     pub fn set_max_inf(&self, device: DeviceIndex, most: Option<NonZeroU32>) {
         self.state.core().set_max_inf(device, most);
         self.state.wake();
     }
 }
 
-/// A device that stopped working while it served.
+/// A device that failed while serving.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Its number among the devices.
+    /// The number of the device.
     pub device: DeviceIndex,
-    /// Why, as its driver said.
+    /// The reason that its driver reported.
     pub reason: LossReason,
 }
 
-/// Who is told of a loss, in the thread that met with it: it must be quick.
+/// Called with a loss in the thread that detected it. It must be quick.
 pub(crate) type LossListener = Arc<dyn Fn(Loss) + Send + Sync>;
 
-/// Losses that nobody has dealt with yet, and who wants to know.
+/// Losses that have not been handled yet, and their listener.
 #[derive(Default)]
 pub(crate) struct Losses {
     state: Leaf<LossState>,
@@ -315,42 +314,42 @@ pub(crate) struct Losses {
 #[derive(Default)]
 struct LossState {
     listener: Option<LossListener>,
-    /// Told, and not evacuated.
+    /// Reported losses that were not evacuated.
     awaited: BTreeMap<DeviceIndex, LossReason>,
 }
 
 impl Losses {
-    /// Whether evacuations are still to come, so that members may be without workers.
+    /// Returns whether evacuations are pending, so that members may be without workers.
     pub(super) fn are_awaited(&self) -> bool {
         let state = self.state.lock();
         state.listener.is_some() && !state.awaited.is_empty()
     }
 
-    /// A device's loss is dealt with now; false where none was told.
+    /// Marks a device's loss as handled. Returns `false` if none was reported.
     pub(super) fn take(&self, device: DeviceIndex) -> bool {
         self.state.lock().awaited.remove(&device).is_some()
     }
 
-    /// A loss that somebody must deal with. Returns who is to be told of it.
+    /// Adds a loss. Returns the listener to notify.
     pub(super) fn add(&self, loss: &Loss) -> Option<LossListener> {
         let mut state = self.state.lock();
         state.awaited.insert(loss.device, loss.reason.clone());
         state.listener.clone()
     }
 
-    /// Tells `listener` of losses from now on. Returns those that nobody has dealt with.
+    /// Sets the listener of losses. Returns the losses that have not been handled.
     pub(super) fn listen(&self, listener: LossListener) -> Vec<Loss> {
         let (before, awaited) = {
             let mut state = self.state.lock();
             (state.listener.replace(listener), state.awaited.clone())
         };
-        // Outside of the lock: nobody knows what it holds.
+        // Dropped without the lock, because its contents are unknown.
         drop(before);
         let loss = |(device, reason)| Loss { device, reason };
         awaited.into_iter().map(loss).collect()
     }
 
-    /// Nobody wants to know any more.
+    /// Removes the listener.
     pub(super) fn silence(&self) {
         let before = self.state.lock().listener.take();
         drop(before);

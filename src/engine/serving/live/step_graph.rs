@@ -1,4 +1,4 @@
-//! The graphs of steps that an engine serves, with how each step does: for whoever shows them.
+//! The graphs of an engine's steps with their figures, for display.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,49 +8,49 @@ use divisi_model::dataflow::{Dataflow, RowJoin, StepIndex};
 use divisi_model::ensemble::Ensemble;
 use divisi_model::pipeline::{Pipeline, RowOrigin, StepRole};
 
-/// The steps of an entry of the catalogue, each after those that it needs.
+/// The steps of an entry of the catalogue, each after the steps that it needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepGraph {
     /// The name of the entry.
     pub model: String,
-    /// Its steps. Conditions are those of the steps that they are of.
+    /// The steps. Conditions are fields of their steps.
     pub steps: Vec<GraphStep>,
 }
 
 /// A step of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphStep {
-    /// Its number in the order of work, as spans have it.
+    /// The number in the order of work, as in spans.
     pub number: u16,
-    /// Its name.
+    /// The step's name.
     pub name: String,
-    /// Who does its work.
+    /// The work of the step.
     pub work: GraphWork,
-    /// The places of the steps that it needs.
+    /// The positions of the steps that it needs.
     pub needs: Vec<usize>,
     /// The condition under which it runs, in words.
     pub when: Option<String>,
-    /// From how many of the steps that it needs on it may do without the others.
+    /// The fewest needed steps after which it may do without the others.
     pub quorum: Option<usize>,
-    /// Whether its result is answered.
+    /// Whether its result is an output.
     pub is_output: bool,
-    /// How it does.
+    /// The figures of the step.
     pub stats: StepStats,
 }
 
-/// Who does the work of a step, with the name of the model or the kind.
+/// The work of a step, with the name of the model or the kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GraphWork {
-    /// A model.
+    /// A network of a model.
     Model(String),
-    /// The host.
+    /// A step on the host.
     Host(String),
-    /// The rule that an ensemble combines its members by.
+    /// The combination rule of an ensemble.
     Rule(String),
 }
 
 impl StepGraph {
-    /// Creates the graph of an entry whose steps, in the order of work, do as `stats` says.
+    /// Creates the graph of an entry. `stats` are the figures of its steps, in the order of work.
     pub(super) fn of(entry: &CatalogueEntry, stats: &[StepStats]) -> Self {
         let ensemble = entry.ensemble();
         StepGraph {
@@ -65,7 +65,7 @@ impl StepGraph {
         }
     }
 
-    /// Whether every step comes after those that it needs.
+    /// Returns whether every step comes after the steps that it needs.
     pub fn is_ordered(&self) -> bool {
         let mut steps = self.steps.iter().enumerate();
         steps.all(|(at, step)| step.needs.iter().all(|need| *need < at))
@@ -136,7 +136,7 @@ fn of_pipeline(ensemble: &Ensemble, pipeline: &Pipeline, stats: &[StepStats]) ->
     shown.collect()
 }
 
-/// The place of each step among those that are no conditions.
+/// Returns the position of each step among those that are not conditions.
 fn places(pipeline: &Pipeline) -> Vec<usize> {
     let mut next = 0;
     let place = |step: &divisi_model::pipeline::PipelineStep| {
@@ -154,7 +154,7 @@ fn condition(pipeline: &Pipeline, step: StepIndex) -> Option<String> {
     }
 }
 
-/// The places of the steps that one needs, by its tensors or its condition.
+/// Returns the positions of the steps that a step needs, by its tensors or its condition.
 fn needs(pipeline: &Pipeline, flow: &Dataflow, at: StepIndex, places: &[usize]) -> Vec<usize> {
     let through = flow
         .step(at)

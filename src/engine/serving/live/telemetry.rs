@@ -1,4 +1,4 @@
-//! The figures that a running engine shows of itself.
+//! The figures of a running engine.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,65 +25,65 @@ use super::promise::{Failure, Settlements};
 use super::state::EngineState;
 use super::step_graph::StepGraph;
 
-/// Counters and rates of a running engine, for whoever shows them.
+/// Counters and rates of a running engine, for display.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Time since the engine's start.
+    /// The time since the engine's start.
     pub now: Duration,
-    /// Whether requests are let in.
+    /// Whether requests are admitted.
     pub door: DoorState,
     /// Requests refused since the start.
     pub refused: u64,
-    /// Why the last request was refused.
+    /// The reason of the last refusal.
     pub refusal: Option<Refused>,
     /// Requests that failed since the start.
     pub failed: u64,
-    /// Why the last request failed.
+    /// The last failure.
     pub failure: Option<Failure>,
-    /// Requests that their callers gave up.
+    /// Requests that their callers cancelled.
     pub cancelled: u64,
-    /// Workers that were built again.
+    /// Workers that were rebuilt.
     pub restarts: u64,
     /// Requests answered since the start.
     pub answered: u64,
-    /// Requests let in and not yet over.
+    /// Admitted requests that are not over.
     pub in_flight: usize,
     /// The policy in force.
     pub policy: PolicyKind,
-    /// Whether some models wait by delays of their own, which are shorter.
+    /// Whether some models have their own, shorter delays.
     pub own_policies: bool,
-    /// Each worker.
+    /// The figures of each worker.
     pub workers: Vec<WorkerStats>,
-    /// Each device.
+    /// The figures of each device.
     pub devices: Vec<DeviceStats>,
-    /// Each member.
+    /// The figures of each member.
     pub members: Vec<MemberStats>,
-    /// Requests answered a second, lately.
+    /// Recent requests answered per second.
     pub requests_per_s: f64,
-    /// Samples answered a second, lately.
+    /// Recent samples answered per second.
     pub samples_per_s: f64,
-    /// Samples a second in each moment of [`Observed::moment`], oldest first.
+    /// Samples per second in each moment of [`Observed::moment`], oldest first.
     pub series: Vec<f64>,
     /// The length of a moment.
     pub moment: Duration,
-    /// Samples in a segment at most, under `segment`.
+    /// The most samples of a segment under `segment`.
     pub segment_size: usize,
-    /// Of requests, from submission to answer.
+    /// Latencies of requests, from submission to answer.
     pub latency: LatencyView,
-    /// How long the oldest request that is under way has waited for its answer.
+    /// The waiting time of the oldest request under way.
     pub oldest_waiting: Option<Duration>,
-    /// From arrival to a member's answer.
+    /// Latencies from arrival to a member's answer.
     pub latencies: Latencies,
-    /// Devices that are gone.
+    /// Whether each device is lost.
     pub lost: Vec<bool>,
-    /// Of each member, rows that were not what they should be.
+    /// The flawed rows of each member.
     pub flaws: Vec<Flaws>,
 }
 
-/// Bars that latencies are shown in, for each doubling.
+/// The bars of the latency chart per doubling.
 const BARS_PER_OCTAVE: u32 = 4;
 
-/// A running engine as those see it who measure it. [`super::Engine::telemetry`] lends it.
+/// The figures of a running engine, borrowed by [`super::Engine::telemetry`].
 #[derive(Clone, Copy)]
 pub struct Telemetry<'a> {
     state: &'a EngineState,
@@ -94,23 +94,22 @@ impl<'a> Telemetry<'a> {
         Telemetry { state }
     }
 
-    /// Whether answers say something about the members: they are computed, by weights that
-    /// are not made up.
+    /// Returns whether answers are meaningful: computed, with weights that are not synthetic.
     pub fn answers_are_real(&self) -> bool {
         self.state.answers_are_real
     }
 
-    /// Returns the most samples that a request may have.
+    /// Returns the most samples of a request.
     pub fn capacity(&self) -> usize {
         self.state.core().capacity(PipelineIndex::default())
     }
 
-    /// Returns the most samples that a request to an entry of the catalogue may have.
+    /// Returns the most samples of a request to an entry of the catalogue.
     pub fn capacity_of(&self, pipeline: PipelineIndex) -> usize {
         self.state.core().capacity(pipeline)
     }
 
-    /// Returns whether requests to an entry of the catalogue are let in.
+    /// Returns whether requests to an entry of the catalogue are admitted.
     pub fn door_of(&self, pipeline: PipelineIndex) -> DoorState {
         let mut core = self.state.core();
         let closed = core.closed(pipeline).map(str::to_owned);
@@ -120,13 +119,13 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    /// Returns how requests to an entry of the catalogue wait, level by level; nothing where they
-    /// just wait in the order of arrival.
+    /// Returns the waiting requests to an entry of the catalogue, level by level. Empty if they
+    /// wait in the order of arrival.
     pub fn queue_of(&self, pipeline: PipelineIndex) -> Vec<LevelStats> {
         self.state.core().queue_of(pipeline)
     }
 
-    /// Returns how many requests to an entry of the catalogue wait for their first batch.
+    /// Returns the number of requests to an entry of the catalogue that wait for their first batch.
     pub fn waiting_of(&self, pipeline: PipelineIndex) -> usize {
         self.state.core().waiting(pipeline)
     }
@@ -138,14 +137,14 @@ impl<'a> Telemetry<'a> {
         served.map(|entry| entry.tally.lock().stats(now)).collect()
     }
 
-    /// Counts a request to an entry of the catalogue that was refused before the engine was asked.
+    /// Counts a request to an entry of the catalogue that was refused before it reached the engine.
     pub fn count_refusal(&self, pipeline: PipelineIndex) {
         if let Some(served) = self.state.served(pipeline) {
             served.refused();
         }
     }
 
-    /// Returns the shares of samples that the entries of the catalogue have answered since the start, or
+    /// Returns the shares of samples answered by the entries of the catalogue since the start, or
     /// `None` if there are none.
     pub fn seen_mix(&self) -> Option<Mix> {
         let samples = self.entries().into_iter().map(|entry| entry.samples);
@@ -163,7 +162,7 @@ impl<'a> Telemetry<'a> {
         entries.map(shares).collect()
     }
 
-    /// Returns the steps of each entry of the catalogue, with how they do.
+    /// Returns the steps of each entry of the catalogue, with their figures.
     pub fn step_graphs(&self) -> Vec<StepGraph> {
         let (now, entries) = (self.state.now(), self.state.catalogue.entries());
         let numbered = entries.iter().enumerate();
@@ -174,27 +173,27 @@ impl<'a> Telemetry<'a> {
         numbered.map(graph).collect()
     }
 
-    /// Returns whether requests are let in.
+    /// Returns whether requests are admitted.
     pub fn door(&self) -> DoorState {
         self.state.core().door().state().clone()
     }
 
-    /// Returns how many samples hold a slot of the pool now.
+    /// Returns the number of samples that hold a slot of the pool.
     pub fn pooled(&self) -> usize {
         self.state.core().pooled()
     }
 
-    /// Counts the requests let in since the start, and what became of them.
+    /// Returns the number of requests admitted since the start, and their outcomes.
     pub fn settlements(&self) -> Settlements {
         self.state.promises.read()
     }
 
-    /// Returns how many plans were made since the start.
+    /// Returns the number of plans made since the start.
     pub fn plans_made(&self) -> u64 {
         self.state.counters.plans.load(Ordering::Relaxed)
     }
 
-    /// Returns the entries of a matrix that runs whose worker was retired.
+    /// Returns the entries of a running matrix whose worker was retired.
     pub fn retired(&self, matrix: &Matrix) -> Vec<Cell> {
         let staying: HashSet<(DeviceIndex, MemberIndex)> = {
             let core = self.state.core();
@@ -207,12 +206,12 @@ impl<'a> Telemetry<'a> {
             .collect()
     }
 
-    /// Time since the engine's start.
+    /// The time since the engine's start.
     pub fn now(&self) -> Duration {
         self.state.now()
     }
 
-    /// Requests admitted and not yet over.
+    /// Returns the number of admitted requests that are not over.
     pub fn in_flight(&self) -> usize {
         self.state.core().in_flight()
     }
@@ -222,8 +221,8 @@ impl<'a> Telemetry<'a> {
         self.state.reading()
     }
 
-    /// Returns the counters as they stood at about `at`: the newest reading kept from before,
-    /// one every few seconds of the last ten minutes in which anything was answered.
+    /// Returns the counters at about `at`: the newest kept reading before it. Readings are kept
+    /// every few seconds while requests are answered, for ten minutes.
     pub fn reading_before(&self, at: Duration) -> Option<Reading> {
         let checkpoints = self.state.counters.checkpoints.lock();
         checkpoints.before(at).cloned()
@@ -234,8 +233,8 @@ impl<'a> Telemetry<'a> {
         self.state.counters.checkpoints.lock().between(from, until)
     }
 
-    /// Returns what each member brings to the ensemble, of the requests weighed lately; none
-    /// where answers mean nothing or too few were weighed.
+    /// Returns each member's contribution to the ensemble over the recently weighed requests.
+    /// `None` if answers are meaningless or too few were weighed.
     pub fn member_figures(&self) -> Vec<Option<MemberFigures>> {
         match self.state.single() {
             Some(single) => single.sampler.member_figures(),
@@ -243,18 +242,18 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    /// Where answers are counted whose label is known.
+    /// Returns the counters of answers with known labels.
     pub fn graded(&self) -> &'a Arc<Graded> {
         &self.state.counters.graded
     }
 
-    /// Counters and rates.
+    /// Returns counters and rates.
     pub fn observe(&self) -> Observed {
         self.observe_against(None)
     }
 
-    /// Counters and rates, and the share of latencies above `limit`. It looks at every
-    /// distribution: for whoever shows them, not for whoever wants to know the time.
+    /// Returns counters and rates, and the share of latencies above `limit`. Examines every
+    /// distribution, so it is for display only.
     pub fn observe_against(&self, limit: Option<Duration>) -> Observed {
         let counters = &self.state.counters;
         let now = self.state.now();
@@ -296,7 +295,7 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    /// Latencies of requests. The longer time is told to three digits.
+    /// Returns the latencies of requests. Those since the last clearing have three digits.
     fn latency(&self, now: Duration, limit: Option<Duration>) -> LatencyView {
         let counters = &self.state.counters;
         let view = counters.tally.lock().view(now, limit);
@@ -312,26 +311,26 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    /// Forgets latencies so far, and returns them.
+    /// Clears the latencies and returns them.
     pub fn clear_latency(&self) -> Latency {
         self.state.core().clear_latencies();
         *self.state.counters.tally.lock() = LatencyTally::default();
         std::mem::take(&mut *self.state.counters.latency.lock())
     }
 
-    /// Restarts of the worker at each place where there were any.
+    /// Returns the restarts of workers by place. Omits places without restarts.
     pub fn restarts(&self) -> HashMap<(DeviceIndex, MemberIndex), u32> {
         self.state.core().restarts().clone()
     }
 
-    /// Moves the spans since the last call to `into`, by device, oldest first. Returns
-    /// how many were lost since the start.
+    /// Moves the spans since the last call to `into`, by device, oldest first. Returns the number
+    /// of spans lost since the start.
     pub fn drain_spans(&self, into: &mut Vec<Span>) -> u64 {
         self.state.spans.iter().map(|ring| ring.drain(into)).sum()
     }
 
-    /// How a device is doing, as its own driver counts it; none for one that has no such
-    /// driver or is gone. It asks the hardware.
+    /// Returns the state of a device as reported by its driver, or `None` if there is no such
+    /// driver or the device is lost. Queries the hardware.
     pub fn vitals(&self, device: DeviceIndex) -> Option<DeviceVitals> {
         self.state.drivers[device].vitals()
     }

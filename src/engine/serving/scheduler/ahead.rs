@@ -1,7 +1,6 @@
-//! Copying ahead: samples travel to a device's own memory before a lane takes them
-//! (Ebird, section V). Where several workers of a member could start them, those with
-//! the least to do take first; who is about to run dry takes over what others hold
-//! and cannot start.
+//! Copying ahead: samples are copied to a device's own memory before a lane takes them (Ebird,
+//! section V). If several workers of a member could start them, the least loaded ones take first. A
+//! worker that is about to run out takes over samples that others hold and cannot start.
 
 use std::time::Duration;
 
@@ -14,24 +13,25 @@ use super::device::{Discipline, ScheduledWorker};
 use super::pool::key;
 use super::{ScheduledDevice, Scheduler};
 
-/// The samples that a worker takes ahead.
+/// The samples for a worker to take ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// The worker's place in its row.
+    /// The worker's index in its row.
     pub index: usize,
     /// The most samples to take.
     pub most: usize,
-    /// The worker whose unstarted samples go back to the queue first, if any.
+    /// The worker whose unstarted samples return to the queue first, or `None`.
     pub from: Option<WorkerId>,
 }
 
 impl Scheduler {
-    /// Whether a device's batches find their samples in its memory.
+    /// Returns whether a device's batches read their samples from its memory.
     pub(super) fn is_ahead(&self, row: &ScheduledDevice) -> bool {
         self.policy.copies_ahead() && row.discipline.is_concurrent()
     }
 
-    /// The worker of a device that should take samples and have them copied.
+    /// Returns the claim of the worker of a device that should take samples and have them copied,
+    /// or `None`.
     pub(super) fn claimant(&self, device: DeviceIndex) -> Option<Claim> {
         let row = &self.rows[device];
         if !self.is_ahead(row) {
@@ -42,7 +42,7 @@ impl Scheduler {
         able.find_map(|(index, worker)| self.claim_of(row, index, worker))
     }
 
-    /// Returns the samples that a worker should take ahead now, or `None` if it should take none.
+    /// Returns the samples that a worker should take ahead now, or `None`.
     pub(super) fn claim_of(
         &self,
         row: &ScheduledDevice,
@@ -54,7 +54,8 @@ impl Scheduler {
         let room = self.room_of(row, worker);
         let claim = |most: usize, from| (most > 0).then_some(Claim { index, most, from });
         if room == 0 {
-            // Nobody can start more now: what comes next is on its way already then.
+            // No worker can start more now, so the samples for the next batch can already be
+            // copied.
             let busy = waiting > 0 && self.rivals(worker).next().is_none();
             let ahead = row.look_ahead(self.policy, worker);
             return claim(if busy { ahead.min(waiting) } else { 0 }, None);
@@ -68,12 +69,13 @@ impl Scheduler {
         }
         let holder = self.holder(worker)?;
         let most = room.min(holder.current.samples());
-        // Who takes them over starts them: else two could take them from each other for ever.
+        // The worker must be able to start them. Otherwise two workers could take them from each
+        // other forever.
         let starts = self.could_start(row, worker, worker.current.samples() + most);
         claim(if starts { most } else { 0 }, Some(holder.spec.id))
     }
 
-    /// Samples more that a worker could start now.
+    /// Returns the number of further samples that a worker could start now.
     fn room_of(&self, row: &ScheduledDevice, worker: &ScheduledWorker) -> usize {
         if !worker.takes_batches() || row.is_closed() {
             return 0;
@@ -83,7 +85,7 @@ impl Scheduler {
         lanes.saturating_sub(worker.current.samples()).min(allowed)
     }
 
-    /// Other workers of the same member that could start samples now.
+    /// Returns the other workers of the same member that could start samples now.
     fn rivals(&self, worker: &ScheduledWorker) -> impl Iterator<Item = &ScheduledWorker> {
         let spec = worker.spec;
         let rows = self.rows.iter();
@@ -94,7 +96,7 @@ impl Scheduler {
             .map(|(_, w)| w)
     }
 
-    /// The worker of the same member that holds most samples which it cannot start.
+    /// Returns the worker of the same member with the most samples that it cannot start.
     fn holder(&self, worker: &ScheduledWorker) -> Option<&ScheduledWorker> {
         let spec = worker.spec;
         let rows = self.rows.iter().filter(|row| self.is_ahead(row));
@@ -107,7 +109,8 @@ impl Scheduler {
         stuck.map(|(_, w)| w).max_by_key(|w| w.current.samples())
     }
 
-    /// Whether a worker could start some of so many samples, were they all in its device's memory.
+    /// Returns whether a worker could start some of `held` samples if all were in its device's
+    /// memory.
     fn could_start(&self, row: &ScheduledDevice, worker: &ScheduledWorker, held: usize) -> bool {
         let startable = fitting(held, row.room(self.policy));
         match (self.policy, row.discipline) {
@@ -118,7 +121,7 @@ impl Scheduler {
         }
     }
 
-    /// Lets a worker take samples. Returns the parts that have to be copied for it.
+    /// Takes samples for a worker. Returns the parts to copy for it.
     pub(super) fn claim(
         &mut self,
         now: Duration,
@@ -140,7 +143,7 @@ impl Scheduler {
                     device,
                     member,
                     part,
-                    // Whole parts travel: their other samples will be wanted too.
+                    // Whole parts are copied, because their other samples will be needed too.
                     samples: range.part_samples,
                 });
             }
@@ -151,7 +154,7 @@ impl Scheduler {
         transfers
     }
 
-    /// A part is in the memory of a device.
+    /// Records that a part is in the memory of a device.
     pub fn copied(
         &mut self,
         now: Duration,
@@ -166,22 +169,22 @@ impl Scheduler {
         asked
     }
 
-    /// From now on keeps which parts left the memory of a device.
+    /// Begins recording the parts that leave the memory of a device.
     pub fn record_departures(&mut self, device: DeviceIndex) {
         self.rows[device].pool.record_departures();
     }
 
-    /// Parts that left the memory of a device since the last call.
+    /// Returns the parts that left the memory of a device since the last call.
     pub fn take_departed(&mut self, device: DeviceIndex) -> Vec<PartKey> {
         self.rows[device].pool.take_departed()
     }
 
-    /// Samples copied ahead, or on their way, in the memory of a device.
+    /// Returns the samples in the memory of a device that were copied ahead, or are being copied.
     pub fn copied_ahead(&self, device: DeviceIndex) -> usize {
         self.rows[device].pool.samples()
     }
 
-    /// A request is over: its parts leave every device.
+    /// Removes the parts of a finished request from every device.
     pub fn forget(&mut self, request: RequestKey, parts: usize, planes: usize) {
         for row in &mut self.rows {
             row.pool.forget(request, parts, planes);
@@ -189,7 +192,7 @@ impl Scheduler {
     }
 }
 
-/// Whether `a` has less to do than `b`, as shares of what each takes at once.
+/// Returns whether `a` is less loaded than `b`, relative to the samples that each takes at once.
 fn lighter(a: &ScheduledWorker, b: &ScheduledWorker) -> bool {
     let load = |w: &ScheduledWorker| w.lanes.alive() + w.current.samples();
     let scaled = |w: &ScheduledWorker, other: &ScheduledWorker| load(w) * other.spec.size.get();

@@ -1,5 +1,4 @@
-//! The choice of a device's next action, and the batches and copies that it could start, told
-//! without starting them.
+//! The choice of a device's next action, and the batches and copies that it could start.
 
 use std::time::Duration;
 
@@ -13,59 +12,58 @@ use super::ahead::Claim;
 use super::device::{Discipline, ScheduledWorker, WorkerSpec};
 use super::{ScheduledDevice, Scheduler};
 
-/// A batch about to start.
+/// A batch to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Its number.
+    /// The number of the batch.
     pub id: BatchId,
-    /// The worker that runs it.
+    /// The worker for the batch.
     pub worker: WorkerSpec,
-    /// The lane that runs it.
+    /// The lane for the batch.
     pub lane: Lane,
-    /// Samples of the worker in execution, these among them.
+    /// The worker's samples in execution, including these.
     pub alive: usize,
-    /// Ranges, each with how long it was copied ahead.
+    /// The ranges, each with the time for which it was copied ahead.
     pub ranges: Vec<(Range, Duration)>,
-    /// Rows to run: more than the samples where the policy pads.
+    /// The rows to run. More than the samples if the policy pads.
     pub rows: usize,
-    /// Since when the policy held it back although its lane was idle.
+    /// The time since when the policy has held the batch back on an idle lane, or `None`.
     pub held_since: Option<Duration>,
-    /// Its samples are in the device's own memory already.
+    /// Whether the samples are already in the device's own memory.
     pub in_pool: bool,
 }
 
-/// The scheduler's answer to a device with room.
+/// The scheduler's answer to a device that is ready for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// Start this batch.
     Run(Start),
-    /// Copy these ahead; it may have more to do at once.
+    /// Copy these parts ahead. There may be more work at once.
     Copy(Vec<Transfer>),
-    /// Nothing unless time passes or something happens ([`Scheduler::wants`]).
+    /// Wait for time to pass or for an event ([`Scheduler::wants`]).
     Wait,
 }
 
-/// Something that a device could do.
+/// Work that a device could do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// Run what it has taken, or what others took and cannot start.
+    /// Run samples that it has taken, or that others took and cannot start.
     Own,
-    /// Take up to so many samples, the oldest number `order`, of a member's queue: others
-    /// may do that as well.
+    /// Take samples of a member's queue, which other devices can also do.
     Take {
-        /// The member whose queue it takes them from.
+        /// The member of the queue.
         member: MemberIndex,
-        /// How many at most.
+        /// The most samples to take.
         samples: usize,
-        /// Place of the first of them in the order in which samples run.
+        /// The position of the first sample in the order of execution.
         order: SampleOrder,
     },
-    /// Nothing before this time; for samples of a member's queue, which others may look at
-    /// as well, or for some that it has taken.
+    /// Wait until this time: for samples of a member's queue, which other devices can also check,
+    /// or for samples that it has taken.
     Wait {
-        /// The member whose queue it looks at, if it is one.
+        /// The member of the queue, or `None` for taken samples.
         member: Option<MemberIndex>,
-        /// When.
+        /// The time.
         at: Duration,
     },
 }
@@ -76,23 +74,23 @@ enum Choice {
     Wait,
 }
 
-/// When a worker can start a batch.
+/// The readiness of a worker to start a batch.
 enum Ready {
-    /// Now; holds the order of its oldest sample.
+    /// Ready now; holds the position of the oldest sample.
     Now(SampleOrder),
-    /// At this time, unless more samples come before.
+    /// Ready at this time, unless more samples arrive earlier.
     At(Duration),
-    /// Not before something else happens.
+    /// Not ready until another event.
     Never,
 }
 
 impl Scheduler {
-    /// Whether a device would do something now.
+    /// Returns whether a device has work now.
     pub fn could_act(&self, now: Duration, device: DeviceIndex) -> bool {
         !matches!(self.choose(now, device), Choice::Wait)
     }
 
-    /// Picks what a device does now; the samples leave their queue.
+    /// Returns a device's next action and takes the samples from their queue.
     pub fn next(&mut self, now: Duration, device: DeviceIndex) -> Pick {
         match self.choose(now, device) {
             Choice::Wait => Pick::Wait,
@@ -101,7 +99,7 @@ impl Scheduler {
         }
     }
 
-    /// The worker with the oldest sample among those whose policy lets them run.
+    /// Returns the worker with the oldest sample among those that can run under their policy.
     fn choose(&self, now: Duration, device: DeviceIndex) -> Choice {
         let row = &self.rows[device];
         if row.is_closed() {
@@ -125,7 +123,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns when a worker can start a batch.
+    /// Returns the readiness of a worker.
     fn readiness(&self, now: Duration, row: &ScheduledDevice, worker: &ScheduledWorker) -> Ready {
         if worker.rebuilding || worker.lanes.smallest_idle(1).is_none() {
             return Ready::Never;
@@ -149,8 +147,8 @@ impl Scheduler {
         }
     }
 
-    /// Of a worker whose oldest sample, number `order`, is in the device's memory or on
-    /// its way there.
+    /// Returns the readiness of a worker whose oldest sample, at position `order`, is in the
+    /// device's memory or being copied there.
     fn ahead_readiness(
         &self,
         now: Duration,
@@ -165,7 +163,7 @@ impl Scheduler {
         }
     }
 
-    /// Decides what a worker does with the samples that are in the device's memory.
+    /// Decides about the samples of a worker that are in the device's memory.
     fn ahead_batch(
         &self,
         now: Duration,
@@ -196,7 +194,7 @@ impl Scheduler {
         )
     }
 
-    /// Asks the policy about the queue of a worker's member.
+    /// Applies the policy to the queue of a worker's member.
     fn decide(&self, now: Duration, row: &ScheduledDevice, worker: &ScheduledWorker) -> Decision {
         let queue = &self.queues[worker.spec.member];
         let state = QueueState {
@@ -233,14 +231,15 @@ impl Scheduler {
         Pick::Run(self.begin(device, index, lane, ranges, rows))
     }
 
-    /// Samples that are in the device's memory.
+    /// Takes samples that are in the device's memory.
     fn take_ready(&mut self, device: DeviceIndex, index: usize, most: usize) -> Vec<Range> {
         let worker = &mut self.rows[device].workers[index];
         worker.ready = worker.ready.saturating_sub(most);
         worker.current.take(most)
     }
 
-    /// Samples from the queue, or from the segment it took; with the rows to run.
+    /// Takes samples from the queue, or from the worker's segment. Returns them with the rows to
+    /// run.
     fn take_waiting(
         &mut self,
         now: Duration,
@@ -303,13 +302,13 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// Tells all that a device could do now, or later if nothing happens.
+    /// Reports all work that a device could do now, or later if nothing happens.
     pub fn wants(&self, now: Duration, device: DeviceIndex, mut tell: impl FnMut(Want)) {
         let row = &self.rows[device];
         if row.is_closed() {
             return;
         }
-        // Whoever drives it may be building: nobody should wait for that.
+        // Its driver may be busy with the rebuild, so no other device waits for it.
         let building = row.workers.iter().any(|w| w.rebuilding);
         for (index, worker) in row.workers.iter().enumerate() {
             let wants = [
@@ -352,7 +351,7 @@ impl Scheduler {
             Ready::Never => None,
             Ready::Now(_) if own => Some(Want::Own),
             Ready::Now(_) => match self.decide(now, row, worker) {
-                // More may come before it asks.
+                // More samples may arrive before the device asks for work.
                 Decision::Run { .. } => {
                     self.take(worker, worker.spec.size.get().min(row.room(self.policy)))
                 }
@@ -375,7 +374,7 @@ impl Scheduler {
         })
     }
 
-    /// Samples in a member's queue that nobody has taken.
+    /// Returns the samples in a member's queue that no worker has taken.
     pub fn waiting(&self, member: MemberIndex) -> usize {
         self.queues[member].samples()
     }

@@ -1,4 +1,4 @@
-//! One device as the scheduler sees it, a row of the matrix, with its workers.
+//! A device in the scheduler: a row of the matrix with its workers.
 
 use std::num::NonZeroU32;
 use std::ops;
@@ -13,52 +13,52 @@ use divisi_runtime::device::{DeviceIndex, DeviceKind, MemberIndex};
 
 use super::pool::{DevicePool, key};
 
-/// How a device runs the batches of its workers.
+/// The way in which a device runs its workers' batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
-    /// One batch at a time, as a CPU partition does.
+    /// One batch at a time, like a CPU partition.
     OneAtATime,
-    /// Lanes run beside each other; inputs are copied to memory of its own.
+    /// Lanes run side by side, and inputs are copied to the device's own memory.
     SideBySide(Beside),
 }
 
 impl Discipline {
-    /// That of GPUs.
+    /// The discipline of GPUs.
     pub const GPU: Self = Discipline::SideBySide(Beside::Half);
 
-    /// That of a kind of device.
+    /// Returns the discipline of a kind of device.
     pub fn of(kind: &DeviceKind) -> Self {
         match kind {
             DeviceKind::Gpu { .. } => Discipline::GPU,
-            // They follow the paper, which their law was fitted to.
+            // As in the paper, whose measurements their law was fitted to.
             _ if kind.is_concurrent() => Discipline::SideBySide(Beside::Any),
             _ => Discipline::OneAtATime,
         }
     }
 
-    /// Whether lanes run beside each other.
+    /// Returns whether lanes run side by side.
     pub fn is_concurrent(self) -> bool {
         matches!(self, Discipline::SideBySide(_))
     }
 }
 
-/// Which worker: its place in the matrix, its batch size and its precision.
+/// A worker: its cell in the matrix, its batch size and its precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSpec {
-    /// Its number.
+    /// The number of the worker.
     pub id: WorkerId,
     /// The device: a row of the matrix.
     pub device: DeviceIndex,
     /// The member: a column of the matrix.
     pub member: MemberIndex,
-    /// Rows of its batches at most.
+    /// The most rows of its batches.
     pub size: BatchSize,
-    /// The numbers that its member is computed in.
+    /// The precision of its member.
     pub precision: MemberPrecision,
 }
 
 impl WorkerSpec {
-    /// Returns the network that it runs.
+    /// Returns the network of the worker.
     pub fn network(&self) -> ComputedMember {
         ComputedMember {
             member: self.member,
@@ -67,46 +67,46 @@ impl WorkerSpec {
     }
 }
 
-/// A batch that is over.
+/// A finished batch.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedBatch<'a> {
-    /// The device that ran it.
+    /// The device of the batch.
     pub device: DeviceIndex,
-    /// The member that it was for.
+    /// The member of the batch.
     pub member: MemberIndex,
-    /// The worker that ran it.
+    /// The worker of the batch.
     pub worker: WorkerId,
-    /// Its number.
+    /// The number of the worker.
     pub batch: BatchId,
-    /// It read its samples from the device's pool.
+    /// Whether it read its samples from the device's pool.
     pub in_pool: bool,
-    /// Its samples.
+    /// The samples.
     pub ranges: &'a [Range],
 }
 
-/// Batches of a device that is gone that end still, since they were being folded.
+/// Batches of a lost device that were being folded and still end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Batches.
+    /// The number of batches.
     pub batches: usize,
-    /// Samples of those batches.
+    /// The samples of those batches.
     pub samples: usize,
 }
 
-/// A device as the scheduler sees it.
+/// A device in the scheduler.
 #[derive(Clone, Debug)]
 pub(super) struct ScheduledDevice {
-    /// How it runs batches.
+    /// The way in which it runs batches.
     pub discipline: Discipline,
     /// Its workers.
     pub workers: Vec<ScheduledWorker>,
-    /// Its own `max_inf`, in place of the elastic policy's.
+    /// The device's own `max_inf`, which overrides the elastic policy's.
     pub max_inf: Option<NonZeroU32>,
     /// Samples in execution.
     pub alive: usize,
     /// Batches in execution.
     pub batches: usize,
-    /// When its last batch ended.
+    /// The end of its last batch.
     pub idle_since: Duration,
     /// Whether it is lost.
     pub lost: bool,
@@ -115,7 +115,7 @@ pub(super) struct ScheduledDevice {
 }
 
 impl ScheduledDevice {
-    /// A device without workers.
+    /// Creates a device without workers.
     pub(super) fn new(discipline: Discipline) -> Self {
         ScheduledDevice {
             discipline,
@@ -129,7 +129,7 @@ impl ScheduledDevice {
         }
     }
 
-    /// Samples that may be alive at most under `policy`.
+    /// Returns the most samples in execution under `policy`.
     pub(super) fn most_alive(&self, policy: PolicyKind) -> usize {
         let PolicyKind::Elastic { max_inf } = policy else {
             return usize::MAX;
@@ -138,8 +138,8 @@ impl ScheduledDevice {
         set.unwrap_or_else(|| self.workers.iter().map(|w| w.spec.size.get()).sum())
     }
 
-    /// Lets parts go that nobody needs while its pool holds more than its workers book:
-    /// several times their batches, or what may be alive there if that is less.
+    /// Drops unneeded parts while the pool holds more than its workers' share: several times their
+    /// batches, or several times the limit of samples in execution if that is less.
     pub(super) fn trim(&mut self, policy: PolicyKind) {
         let batches: usize = self.workers.iter().map(|w| w.spec.size.get()).sum();
         let most = match policy.copies_ahead() {
@@ -149,18 +149,18 @@ impl ScheduledDevice {
         self.pool.trim(most * PolicyKind::POOL);
     }
 
-    /// Samples that may be started now.
+    /// Returns the samples that can start now.
     pub(super) fn room(&self, policy: PolicyKind) -> usize {
         self.most_alive(policy).saturating_sub(self.alive)
     }
 
-    /// Samples that its workers took but did not start.
+    /// Returns the samples that its workers took but did not start.
     pub(super) fn taken(&self) -> usize {
         self.workers.iter().map(|w| w.current.samples()).sum()
     }
 
-    /// Samples that a busy worker may take to have the next batch ready: as many as
-    /// its largest lane takes.
+    /// Returns the samples that a busy worker can take for its next batch: the size of its largest
+    /// lane.
     pub(super) fn look_ahead(&self, policy: PolicyKind, worker: &ScheduledWorker) -> usize {
         let lane = match policy {
             PolicyKind::Elastic { .. } => worker.spec.size.get().div_ceil(2),
@@ -170,26 +170,28 @@ impl ScheduledDevice {
             .saturating_sub(worker.current.samples())
     }
 
-    /// Takes the samples that a worker took but did not start; `ahead` where they are in the pool.
+    /// Returns the taken but unstarted samples of a worker to the caller. `ahead` is true if they
+    /// are in the pool.
     pub(super) fn give_back(&mut self, index: usize, ahead: bool) -> Vec<Range> {
         let ranges = self.workers[index].give_back();
         self.release(&ranges, ahead);
         ranges
     }
 
-    /// Samples that a worker took will not be started by it; `ahead` where they are in the pool.
+    /// Releases samples that a worker took and will not start. `ahead` is true if they are in the
+    /// pool.
     pub(super) fn release(&mut self, ranges: &[Range], ahead: bool) {
         for range in ranges.iter().filter(|_| ahead) {
             self.pool.release(key(range), range.len);
         }
     }
 
-    /// Whether it can start nothing, whatever waits.
+    /// Returns whether the device can start nothing, whatever waits.
     pub(super) fn is_closed(&self) -> bool {
         self.lost || (self.discipline == Discipline::OneAtATime && self.batches > 0)
     }
 
-    /// A batch is over.
+    /// Records a finished batch.
     pub(super) fn finish(&mut self, now: Duration, over: FinishedBatch<'_>) {
         let mut workers = self.workers.iter_mut();
         if let Some(worker) = workers.find(|w| w.spec.id == over.worker) {
@@ -204,7 +206,7 @@ impl ScheduledDevice {
         }
     }
 
-    /// Takes every worker out, for good.
+    /// Removes all workers permanently.
     pub(super) fn lose(&mut self, left: Left) -> Vec<ScheduledWorker> {
         self.lost = true;
         self.alive = left.samples;
@@ -213,7 +215,7 @@ impl ScheduledDevice {
         std::mem::take(&mut self.workers)
     }
 
-    /// Takes what waits of these samples out of its workers.
+    /// Removes the waiting ones of these samples from its workers.
     pub(super) fn remove_samples(
         &mut self,
         orders: &ops::Range<SampleOrder>,
@@ -231,25 +233,25 @@ impl ScheduledDevice {
     }
 }
 
-/// A worker as the scheduler sees it.
+/// A worker in the scheduler.
 #[derive(Clone, Debug)]
 pub(super) struct ScheduledWorker {
-    /// Its identity, member and batch size.
+    /// The identity, member and batch size.
     pub spec: WorkerSpec,
-    /// Whether it is about to leave and starts nothing more.
+    /// Whether it is leaving and starts nothing more.
     pub draining: bool,
-    /// Whether its network panicked; until it is built again it starts nothing.
+    /// Whether its network panicked, so that it starts nothing until it is rebuilt.
     pub rebuilding: bool,
-    /// Samples that it took but did not start: the rest of a segment, or what is copied ahead.
+    /// Samples that it took but did not start: the rest of a segment, or samples copied ahead.
     pub current: MemberQueue,
-    /// Samples at the front of `current` that are in the device's memory.
+    /// The samples at the front of `current` that are in the device's memory.
     pub ready: usize,
     /// Its lanes.
     pub lanes: Lanes,
 }
 
 impl ScheduledWorker {
-    /// A worker that has nothing to do.
+    /// Creates an idle worker.
     pub(super) fn new(
         now: Duration,
         spec: WorkerSpec,
@@ -266,18 +268,18 @@ impl ScheduledWorker {
         }
     }
 
-    /// Follows another policy.
+    /// Changes the policy.
     pub(super) fn follow(&mut self, now: Duration, policy: PolicyKind, discipline: Discipline) {
         self.lanes
             .replace(now, &sizes(self.spec, policy, discipline));
     }
 
-    /// Whether it may start something.
+    /// Returns whether it can start batches.
     pub(super) fn takes_batches(&self) -> bool {
         !self.draining && !self.rebuilding
     }
 
-    /// Returns the samples that it took but did not start.
+    /// Removes and returns the samples that it took but did not start.
     pub(super) fn give_back(&mut self) -> Vec<Range> {
         self.ready = 0;
         self.current.take(usize::MAX)

@@ -1,15 +1,16 @@
-//! Queues, workers and the policy: which lane of which device runs what.
+//! Queues, workers and the policy: the assignment of samples to the lanes of devices.
 //!
-//! A device with room runs the worker whose head of queue is oldest among those whose policy lets
-//! them run. Its [`Discipline`] says what room is: a partition runs one batch at a time, and a
-//! matrix's entries there are planned sizes, not threads; an accelerator runs lanes side by side,
-//! one for each worker, or under `elastic` 1, 1, 2, 4, …
+//! A device with room runs the worker with the oldest head of queue among those that can run under
+//! their policy. Its [`Discipline`] defines room. A partition runs one batch at a time; the entries
+//! of its row are planned sizes, not threads. An accelerator runs lanes side by side, one for each
+//! worker, or 1, 1, 2, 4, … under `elastic`.
 //!
 //! Under `elastic` and `pipelined-opt-wait` the workers of an accelerator take samples before they
-//! can start them and have them copied ahead (`ahead`): whole parts, once for all workers that want
-//! the same input. A worker starts only what is there. Of several workers of a member that have
-//! room, the one with least to do takes a share of what waits. Once none has room, each looks ahead
-//! by its largest lane, and one that runs dry takes over what others hold and cannot start.
+//! can start them and have them copied ahead (`ahead`): whole parts, once for all workers with the
+//! same input. A worker starts only copied samples. Of several workers of a member with room, the
+//! least loaded one takes a share of the waiting samples. When none has room, each takes samples
+//! ahead for its largest lane, and a worker that runs out takes over samples that others hold and
+//! cannot start.
 
 mod ahead;
 mod choose;
@@ -36,7 +37,7 @@ use own::OwnPolicies;
 /// The work of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duty {
-    /// Which worker.
+    /// The worker.
     pub spec: WorkerSpec,
     /// Samples of its batches in execution.
     pub alive: usize,
@@ -50,16 +51,17 @@ pub struct Scheduler {
     policy: PolicyKind,
     own: OwnPolicies,
     queues: Vec<MemberQueue>,
-    /// Of each member.
+    /// The segmenter of each member.
     segmenters: Vec<Segmenter>,
     rows: Vec<ScheduledDevice>,
     next_batch: u64,
-    /// Places looked at so far for samples to take out.
+    /// The number of queue places examined for samples to remove.
     looked_at: u64,
 }
 
 impl Scheduler {
-    /// No workers yet; one device a discipline, so many members, segments of `segment` samples.
+    /// Creates a scheduler without workers, with one device per discipline, `members` members, and
+    /// segments of `segment` samples.
     pub fn new(devices: &[Discipline], members: usize, policy: PolicyKind, segment: usize) -> Self {
         Scheduler {
             policy,
@@ -72,7 +74,7 @@ impl Scheduler {
         }
     }
 
-    /// The same, where some members have policies of their own.
+    /// Sets the policies of members that have their own.
     #[must_use]
     pub fn with_own(self, by_member: Vec<Option<MemberPolicy>>) -> Self {
         Scheduler {
@@ -89,7 +91,7 @@ impl Scheduler {
             .push(ScheduledWorker::new(now, spec, policy, row.discipline));
     }
 
-    /// Lets a worker finish the segment it took and start nothing else.
+    /// Stops a worker after the segment that it has taken.
     pub fn drain(&mut self, id: WorkerId) {
         let ahead = self.policy.copies_ahead();
         let Some(worker) = self.find_mut(id) else {
@@ -101,7 +103,7 @@ impl Scheduler {
         }
     }
 
-    /// Puts the samples that a worker took but did not start back into its queue.
+    /// Returns the taken but unstarted samples of a worker to its queue.
     fn put_back(&mut self, id: WorkerId) {
         for row in &mut self.rows {
             if let Some(index) = row.workers.iter().position(|w| w.spec.id == id) {
@@ -113,20 +115,20 @@ impl Scheduler {
         }
     }
 
-    /// Whether a draining worker has nothing left that it could start.
+    /// Returns whether a draining worker has nothing left to start.
     pub fn is_drained(&self, id: WorkerId) -> bool {
         self.find(id)
             .is_none_or(|w| w.draining && (w.rebuilding || w.current.samples() == 0))
     }
 
-    /// Its network panicked: it starts nothing until it is built again.
+    /// Marks a worker whose network panicked. It starts nothing until it is rebuilt.
     pub fn rebuild(&mut self, id: WorkerId) {
         if let Some(worker) = self.find_mut(id) {
             worker.rebuilding = true;
         }
     }
 
-    /// It was built again; false where it left, or is to leave, meanwhile.
+    /// Marks a worker as rebuilt. Returns `false` if it has left or is leaving.
     pub fn rebuilt(&mut self, id: WorkerId) -> bool {
         match self.find_mut(id).filter(|w| !w.draining) {
             Some(worker) => {
@@ -140,7 +142,7 @@ impl Scheduler {
         }
     }
 
-    /// Removes a worker; what it had taken but not started goes back to its queue.
+    /// Removes a worker. Its taken but unstarted samples return to the queue.
     pub fn remove(&mut self, id: WorkerId) {
         self.put_back(id);
         for row in &mut self.rows {
@@ -152,12 +154,12 @@ impl Scheduler {
         }
     }
 
-    /// Workers that are to stay: those that take batches, or will once rebuilt.
+    /// Returns the workers that stay: those that start batches, or will after a rebuild.
     pub fn staying(&self) -> impl Iterator<Item = WorkerSpec> + '_ {
         self.workers().filter(|w| !w.draining).map(|w| w.spec)
     }
 
-    /// Returns what a worker is, or `None` if there is no such worker.
+    /// Returns the specification of a worker, or `None` if it does not exist.
     pub fn spec(&self, id: WorkerId) -> Option<WorkerSpec> {
         self.find(id).map(|worker| worker.spec)
     }
@@ -175,23 +177,22 @@ impl Scheduler {
         all.find(|w| w.spec.id == id)
     }
 
-    /// The policy in force.
+    /// Returns the policy in force.
     pub fn policy(&self) -> PolicyKind {
         self.policy
     }
 
-    /// Whether the policy in force is that of some members alone: others have their own.
+    /// Returns whether some members have policies other than the policy in force.
     pub fn has_own_policies(&self) -> bool {
         self.own.any(self.policy)
     }
 
-    /// The policy of a member.
+    /// Returns the policy of a member.
     fn policy_of(&self, member: MemberIndex) -> MemberPolicy {
         self.own.of(member, self.policy)
     }
 
-    /// Another policy from now on; an open segment closes as it is, what was taken but
-    /// not started is batched anew.
+    /// Changes the policy. Closes open segments, and batches taken but unstarted samples again.
     pub fn set_policy(&mut self, now: Duration, policy: PolicyKind) {
         self.close_segments(Segmenter::close);
         let ahead = self.policy.copies_ahead();
@@ -207,22 +208,23 @@ impl Scheduler {
         }
     }
 
-    /// Samples in a segment at most.
+    /// Returns the most samples of a segment.
     pub fn segment(&self) -> usize {
         self.segmenters.first().map_or(1, Segmenter::size)
     }
 
-    /// Other segments from now on; an open one closes as it is.
+    /// Changes the size of segments. Closes open segments.
     pub fn set_segment(&mut self, size: usize) {
         self.close_segments(|segmenter| segmenter.resize(size));
     }
 
-    /// At most so many samples alive on a device under `elastic`; none: the policy's.
+    /// Limits the samples in execution on a device under `elastic`. `None` uses the policy's limit.
     pub fn set_max_inf(&mut self, device: DeviceIndex, most: Option<NonZeroU32>) {
         let row = &mut self.rows[device];
         row.max_inf = most;
         if self.policy.copies_ahead() {
-            // What was taken under the old bound is for whoever may start it.
+            // Samples taken under the old limit return to the queue, because other workers may be
+            // able to start them.
             for index in 0..row.workers.len() {
                 let ranges = row.give_back(index, true);
                 self.queues[row.workers[index].spec.member].put_back(ranges);
@@ -231,12 +233,12 @@ impl Scheduler {
         }
     }
 
-    /// Returns the bound that was set for a device.
+    /// Returns the limit set for a device.
     pub fn max_inf(&self, device: DeviceIndex) -> Option<NonZeroU32> {
         self.rows[device].max_inf
     }
 
-    /// Workers that are to stay, with what they have to do.
+    /// Returns the workers that stay, with their work.
     pub fn duties(&self) -> impl Iterator<Item = Duty> + '_ {
         let staying = self.workers().filter(|w| !w.draining);
         staying.map(|w| Duty {
@@ -246,13 +248,13 @@ impl Scheduler {
         })
     }
 
-    /// A batch is over, whatever became of it.
+    /// Records a finished batch, whatever its outcome.
     pub fn finish(&mut self, now: Duration, over: FinishedBatch<'_>) {
         self.rows[over.device].finish(now, over);
     }
 
-    /// A device is gone: its workers with it; what they took goes back to the queues,
-    /// `ranges` (by member) of batches in execution too. Those of `left` end still.
+    /// Loses a device with its workers. Their taken samples return to the queues, together with
+    /// `ranges` (by member) of batches in execution. The batches in `left` still end.
     pub fn lose(
         &mut self,
         device: DeviceIndex,
@@ -271,12 +273,12 @@ impl Scheduler {
         workers.iter().map(|w| w.spec).collect()
     }
 
-    /// A device is there again, without workers.
+    /// Marks a lost device as available again, without workers.
     pub fn regain(&mut self, device: DeviceIndex) {
         self.rows[device].lost = false;
     }
 
-    /// Whether a device is gone.
+    /// Returns whether a device is lost.
     pub fn is_lost(&self, device: DeviceIndex) -> bool {
         self.rows[device].lost
     }
@@ -290,14 +292,14 @@ impl Scheduler {
         }
     }
 
-    /// Closes open segments as `close` does.
+    /// Closes open segments with `close`.
     fn close_segments(&mut self, mut close: impl FnMut(&mut Segmenter) -> Vec<Range>) {
         for (segmenter, queue) in self.segmenters.iter_mut().zip(&mut self.queues) {
             queue.put_back(close(segmenter));
         }
     }
 
-    /// When the next open segment must be closed.
+    /// Returns the time at which the next open segment must close.
     pub fn next_timer(&self) -> Option<Duration> {
         let wait = self.policy.wait();
         self.segmenters.iter().filter_map(|s| s.due(wait)).min()
@@ -312,15 +314,15 @@ impl Scheduler {
         });
     }
 
-    /// Samples waiting for a member, those copied ahead among them.
+    /// Returns the samples that wait for a member, including those copied ahead.
     pub fn queued(&self, member: MemberIndex) -> usize {
         let taken = self.workers().filter(|w| w.spec.member == member);
         let taken: usize = taken.map(|w| w.current.samples()).sum();
         self.queues[member].samples() + taken
     }
 
-    /// Takes the samples with these places that wait for these steps out of everything: queues, and
-    /// workers that took them and did not start. What others wait for is not looked at.
+    /// Removes the samples at these positions that wait for these steps from queues and from
+    /// workers that have not started them. Does not examine other samples.
     pub fn remove_samples(
         &mut self,
         orders: &ops::Range<SampleOrder>,
@@ -342,8 +344,8 @@ impl Scheduler {
         removed
     }
 
-    /// Places looked at so far for samples to take out: queues, workers, and ranges that
-    /// were taken out.
+    /// Returns the number of places examined for samples to remove: queues, workers, and removed
+    /// ranges.
     pub fn looked_at(&self) -> u64 {
         self.looked_at
     }

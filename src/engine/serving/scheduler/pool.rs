@@ -1,4 +1,4 @@
-//! The sample pool in a device's own memory: which parts are there.
+//! The sample pool in a device's own memory, with its parts.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use crate::serving::batch::{PartKey, Range, RequestKey};
 use crate::serving::keys::KeyMap;
 use crate::serving::queue::MemberQueue;
 
-/// The samples in a device's memory, written once and read by every worker there.
+/// The samples in a device's memory, written once and read by all its workers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DevicePool {
     parts: KeyMap<PartKey, PooledPart>,
-    /// Parts in order of arrival; those that left may be named still.
+    /// Parts in order of arrival. It may still contain parts that left.
     order: VecDeque<PartKey>,
     samples: usize,
-    /// Parts that left, for a driver that holds their memory; none where nobody does.
+    /// Parts that left, for a driver that holds their memory, or `None` without such a driver.
     departed: Option<Vec<PartKey>>,
 }
 
@@ -23,12 +23,12 @@ struct PooledPart {
     samples: usize,
     /// Samples that workers took and have not finished.
     held: usize,
-    /// When its copy was asked for, and when it was there.
+    /// The times at which the copy was requested and finished.
     asked: Duration,
     there: Option<Duration>,
 }
 
-/// The part that a range belongs to, as its step's input.
+/// Returns the part of a range, as its step's input.
 pub(super) fn key(range: &Range) -> PartKey {
     PartKey {
         request: range.request,
@@ -38,12 +38,12 @@ pub(super) fn key(range: &Range) -> PartKey {
 }
 
 impl DevicePool {
-    /// From now on tells which parts left.
+    /// Begins recording the parts that leave.
     pub(super) fn record_departures(&mut self) {
         self.departed.get_or_insert_default();
     }
 
-    /// Parts that left since the last call: no more than ever came.
+    /// Returns the parts that left since the last call.
     pub(super) fn take_departed(&mut self) -> Vec<PartKey> {
         self.departed
             .as_mut()
@@ -51,7 +51,7 @@ impl DevicePool {
             .unwrap_or_default()
     }
 
-    /// Forgets everything at once: the memory is gone.
+    /// Forgets all parts at once, because the memory is lost.
     pub(super) fn clear(&mut self) {
         let departed = self.departed.take().map(|_| Vec::new());
         *self = DevicePool {
@@ -60,12 +60,12 @@ impl DevicePool {
         };
     }
 
-    /// Samples of all parts.
+    /// Returns the samples of all parts.
     pub(super) fn samples(&self) -> usize {
         self.samples
     }
 
-    /// A worker takes `held` samples of a part; true where it has to be copied.
+    /// Holds `held` samples of a part for a worker. Returns whether the part has to be copied.
     pub(super) fn hold(
         &mut self,
         now: Duration,
@@ -89,22 +89,21 @@ impl DevicePool {
         true
     }
 
-    /// A worker finished samples of a part, or gave them back.
+    /// Releases samples of a part that a worker finished or returned.
     pub(super) fn release(&mut self, key: PartKey, held: usize) {
         if let Some(part) = self.parts.get_mut(&key) {
             part.held = part.held.saturating_sub(held);
         }
     }
 
-    /// Notes that a part is there. Returns when it was asked for.
+    /// Records the end of a copy. Returns the time of its request.
     pub(super) fn copied(&mut self, now: Duration, key: PartKey) -> Option<Duration> {
         let part = self.parts.get_mut(&key)?;
         part.there = Some(now);
         Some(part.asked)
     }
 
-    /// Lets the oldest parts that nobody holds go while there are more than `most`
-    /// samples.
+    /// Drops the oldest unused parts while there are more than `most` samples.
     pub(super) fn trim(&mut self, most: usize) {
         for _ in 0..self.order.len() {
             if self.samples <= most {
@@ -130,7 +129,7 @@ impl DevicePool {
         }
     }
 
-    /// A request is over: its parts leave.
+    /// Removes the parts of a finished request.
     pub(super) fn forget(&mut self, request: RequestKey, parts: usize, planes: usize) {
         if self.parts.is_empty() {
             return self.order.clear();
@@ -150,7 +149,7 @@ impl DevicePool {
         }
     }
 
-    /// Samples at the front of `queue` that are there.
+    /// Returns the samples at the front of `queue` that are in the device's memory.
     pub(super) fn ready(&self, queue: &MemberQueue) -> usize {
         let there = |range: &&Range| {
             let part = self.parts.get(&key(range));
@@ -159,7 +158,7 @@ impl DevicePool {
         queue.iter().take_while(there).map(|r| r.len).sum()
     }
 
-    /// How long a range waited for its copy.
+    /// Returns the time that a range waited for its copy.
     pub(super) fn copied_for(&self, range: &Range) -> Duration {
         let Some(part) = self.parts.get(&key(range)) else {
             return Duration::ZERO;

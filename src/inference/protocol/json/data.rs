@@ -13,24 +13,24 @@ use crate::protocol::elements::{ElementFault, ElementSink, beyond_range};
 use super::lists::ListLengths;
 use super::words::value_of;
 
-/// All that the reading of a request needs to know, and what it finds on its way.
+/// The inputs and results of reading a request.
 pub(super) struct JsonReading<'l> {
     /// The bounds.
     pub limits: &'l RequestBounds,
-    /// The types of the inputs, as far as they were found by a reading before.
+    /// The types of the inputs found by an earlier reading.
     pub types: Vec<DataType>,
     /// Whether the data of an input came before its type.
     pub untyped: Cell<bool>,
-    /// The words for NaN and infinities that stand in the text as strings.
+    /// The number of words for NaN and infinities that were replaced by strings.
     words: usize,
-    /// Those of them that tensors took.
+    /// The number of those words that tensors used.
     taken: Cell<usize>,
-    /// The reason why it is refused, where that is not JSON's.
+    /// The reason for a refusal, if it is not a JSON error.
     refusal: RefCell<Option<ServiceError>>,
 }
 
 impl<'l> JsonReading<'l> {
-    /// Creates a reading that knows some types of inputs.
+    /// Creates a reading with known types of some inputs.
     pub(super) fn new(limits: &'l RequestBounds, types: Vec<DataType>) -> Self {
         JsonReading {
             limits,
@@ -42,12 +42,12 @@ impl<'l> JsonReading<'l> {
         }
     }
 
-    /// The same of a text in which so many words stand as strings.
+    /// Sets the number of replaced words in the text.
     pub(super) fn with_words(self, words: usize) -> Self {
         JsonReading { words, ..self }
     }
 
-    /// Returns the word, and its value, that a string stands for.
+    /// Returns the word that a string replaces, and its value.
     fn word(&self, string: &str) -> Option<(&'static str, f64)> {
         match self.words {
             0 => None,
@@ -55,33 +55,33 @@ impl<'l> JsonReading<'l> {
         }
     }
 
-    /// Returns whether all words are values of tensors; a reading that passed over some cannot tell.
+    /// Returns whether all words are values of tensors. Unknown if the reading skipped data.
     pub(super) fn took_all_words(&self) -> bool {
         self.untyped.get() || self.taken.get() == self.words
     }
 
-    /// Notes why the request is refused; returns the error that ends the reading.
+    /// Records the reason for a refusal. Returns the error that ends the reading.
     pub(super) fn refuse<E: Error>(&self, why: ServiceError) -> E {
         let error = E::custom(&why);
         *self.refusal.borrow_mut() = Some(why);
         error
     }
 
-    /// Returns the reason why the request is refused, where it is not JSON's.
+    /// Returns the reason for a refusal, if it is not a JSON error.
     pub(super) fn into_refusal(self) -> Option<ServiceError> {
         self.refusal.into_inner()
     }
 }
 
-/// Puts the values that it visits into a tensor.
+/// Adds the visited values to a tensor.
 pub(super) struct DataSeed<'a, 'l> {
     /// The reading.
     pub reading: &'a JsonReading<'l>,
     /// The tensor.
     pub sink: &'a mut ElementSink,
-    /// The lists that were read.
+    /// The lists read so far.
     pub lists: &'a mut ListLengths,
-    /// The lists around it.
+    /// The number of enclosing lists.
     pub depth: usize,
 }
 

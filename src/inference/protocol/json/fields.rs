@@ -1,16 +1,16 @@
-//! The fields of an object, each of which may be there once.
+//! Checks that each field of an object occurs at most once.
 
 use serde::de::Error;
 
-/// The fields of an object that were read, by their places among its names.
+/// The fields of an object read so far, by index.
 #[derive(Default)]
 pub(super) struct SeenFields(u8);
 
 impl SeenFields {
-    /// Notes a field; one without a name is any other, and may be there again.
+    /// Records a field. Unknown fields may repeat.
     ///
     /// # Errors
-    /// It was there before.
+    /// Returns an error if the field occurs twice.
     pub(super) fn note<E: Error>(&mut self, at: usize, names: &[&'static str]) -> Result<(), E> {
         let Some(name) = names.get(at) else {
             return Ok(());

@@ -15,7 +15,7 @@ use super::data::{DataSeed, JsonReading};
 use super::fields::SeenFields;
 use super::lists::ListLengths;
 
-/// A tensor as it is written: an input, or an output that is wanted.
+/// A tensor in JSON: an input or a requested output.
 #[derive(Debug, Default)]
 pub(super) struct JsonTensor {
     /// Its name.
@@ -30,18 +30,18 @@ pub(super) struct JsonTensor {
     pub data: Option<JsonData>,
 }
 
-/// The values of a tensor as they are written.
+/// The values of a tensor in JSON.
 #[derive(Debug)]
 pub(super) struct JsonData {
     /// Their bytes.
     pub bytes: Bytes,
-    /// How many there are.
+    /// The number of values.
     pub count: usize,
-    /// The lists that they are in.
+    /// The lists around the values.
     pub lists: ListLengths,
 }
 
-/// The fields of a tensor; others are passed over.
+/// The fields of a tensor; others are skipped.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
 enum TensorField {
@@ -56,7 +56,7 @@ enum TensorField {
 
 const TENSOR_FIELDS: [&str; 5] = ["name", "datatype", "shape", "parameters", "data"];
 
-/// Reads tensors in a list.
+/// Reads a list of tensors.
 pub(super) struct TensorsSeed<'a, 'l> {
     /// The reading.
     pub reading: &'a JsonReading<'l>,
@@ -102,9 +102,9 @@ struct TensorSeed<'a, 'l> {
     reading: &'a JsonReading<'l>,
     /// `inputs` or `outputs`.
     of: &'static str,
-    /// Its place in that list, from 1 on.
+    /// Its position in the list, from 1.
     number: usize,
-    /// The type of its values, where it was found before.
+    /// The type of its values, if known.
     known: Option<DataType>,
 }
 
@@ -166,7 +166,7 @@ impl TensorSeed<'_, '_> {
         })
     }
 
-    /// Returns a tensor in words: by its name, or by its number if its name follows later.
+    /// Returns a tensor in words: by name, or by number if its name comes later.
     fn shown(&self, tensor: &JsonTensor) -> String {
         match &*tensor.name {
             "" => format!("tensor {} of `{}`", self.number, self.of),
@@ -174,7 +174,7 @@ impl TensorSeed<'_, '_> {
         }
     }
 
-    /// Reads the data of a tensor; passes over it where its type is not known yet.
+    /// Reads the data of a tensor, or skips it if its type is not known yet.
     fn read_data<'de, A: MapAccess<'de>>(
         &self,
         tensor: &mut JsonTensor,
@@ -207,10 +207,10 @@ impl TensorSeed<'_, '_> {
     }
 }
 
-/// The most dimensions that are read at all; the bound of requests is below it.
+/// The maximum number of dimensions to read; the bound of requests is lower.
 const MOST_DIMS: usize = 1024;
 
-/// Reads a shape: whole numbers that are not negative.
+/// Reads a shape: integers that are not negative.
 struct ShapeSeed;
 
 impl<'de> DeserializeSeed<'de> for ShapeSeed {

@@ -1,21 +1,21 @@
-//! The lists in which the values of a tensor come: one of all values, or one for each dimension.
+//! The nested lists of a tensor's values: a single list, or one level for each dimension.
 
-/// The lengths of the lists, from the outermost on.
+/// The lengths of the lists, from the outermost.
 #[derive(Debug, Default)]
 pub(super) struct ListLengths {
     lengths: Vec<Option<usize>>,
-    /// How many lists are around each value.
+    /// The number of lists around each value.
     depth: Option<usize>,
     is_uneven: bool,
 }
 
 impl ListLengths {
-    /// Notes a value within so many lists.
+    /// Records a value within `depth` lists.
     pub(super) fn value(&mut self, depth: usize) {
         self.is_uneven |= *self.depth.get_or_insert(depth) != depth;
     }
 
-    /// Notes a list of so many values or lists, within `depth` others.
+    /// Records a list of `length` values or lists, within `depth` others.
     pub(super) fn list(&mut self, depth: usize, length: usize) {
         if self.lengths.len() <= depth {
             self.lengths.resize(depth + 1, None);
@@ -23,10 +23,11 @@ impl ListLengths {
         self.is_uneven |= *self.lengths[depth].get_or_insert(length) != length;
     }
 
-    /// Checks the lists against the dimensions of the tensor; one list, or none, has values of any.
+    /// Checks the lists against the dimensions of the tensor. A single list, or none, matches any
+    /// dimensions.
     ///
     /// # Errors
-    /// They are those of other dimensions, or of none; in words.
+    /// Returns a description of lists that do not match.
     pub(super) fn check(&self, dims: &[usize]) -> Result<(), String> {
         let lengths: Vec<usize> = self.lengths.iter().copied().flatten().collect();
         if self.is_uneven || self.depth.is_some_and(|depth| depth != lengths.len()) {
@@ -35,7 +36,7 @@ impl ListLengths {
                  for each dimension"
             ));
         }
-        // What is empty has no lists within it.
+        // Empty dimensions have no nested lists.
         let empty = dims.iter().position(|size| *size == 0);
         let own = empty.map_or(dims, |at| &dims[..=at]);
         match lengths.len() < 2 || lengths == own {

@@ -1,4 +1,4 @@
-//! Requests and answers in JSON, with tensors in it or behind it.
+//! Requests and answers in JSON, with tensors in it or after it.
 
 mod data;
 mod fields;

@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use crate::protocol::parameters::{CallParameters, ParameterValue};
 
-/// The most parameters of a thing.
+/// The maximum number of parameters of an object.
 const MOST_PARAMETERS: usize = 256;
 
 impl<'de> Deserialize<'de> for CallParameters {
@@ -42,7 +42,7 @@ impl<'de> Visitor<'de> for ParametersVisitor {
     }
 }
 
-/// A value is read as it comes: one of another kind is refused before anything of it is kept.
+/// Reads a value directly: a value of another kind is refused before it is stored.
 impl<'de> Deserialize<'de> for ParameterValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(ValueVisitor)

@@ -1,4 +1,4 @@
-//! A request in JSON, with the binary data of inputs behind it.
+//! A request in JSON, followed by the binary data of inputs.
 
 use std::fmt;
 
@@ -18,11 +18,10 @@ use super::fields::SeenFields;
 use super::input::{JsonData, JsonTensor, TensorsSeed};
 use super::words::{MarkedJson, unmarked};
 
-/// Reads a request whose JSON is `head` and whose inputs as binary data are `tail`, one after
-/// another.
+/// Reads a request with the JSON `head` and the binary data `tail` of its inputs.
 ///
 /// # Errors
-/// It is malformed, wrong or beyond a bound.
+/// Returns an error if the request is malformed, invalid or exceeds a bound.
 pub fn read_call(
     model: ModelId,
     head: &[u8],
@@ -44,8 +43,8 @@ pub fn read_call(
     Ok(call)
 }
 
-/// Reads the JSON; again where it has words for NaN and infinities, which only text is searched for that
-/// cannot be read.
+/// Reads the JSON. If that fails, the text is searched for words for NaN and infinities and read
+/// again.
 fn read(head: &[u8], limits: &RequestBounds) -> Result<JsonCall, ServiceError> {
     let error = match read_typed(head, limits, 0) {
         Err(error) if error.kind() == ErrorKind::BadInput => error,
@@ -57,8 +56,8 @@ fn read(head: &[u8], limits: &RequestBounds) -> Result<JsonCall, ServiceError> {
     }
 }
 
-/// Reads JSON in which so many words stand as strings; again where the data of an input came before its
-/// type.
+/// Reads JSON with `words` replaced words, and reads it again if the data of an input came before
+/// its type.
 fn read_typed(head: &[u8], limits: &RequestBounds, words: usize) -> Result<JsonCall, ServiceError> {
     let reading = |types| JsonReading::new(limits, types).with_words(words);
     let (call, untyped) = read_once(head, reading(Vec::new()))?;
@@ -128,10 +127,10 @@ fn input(tensor: JsonTensor, tail: &mut BinaryTail) -> Result<CallInput, Service
     })
 }
 
-/// Returns the values of a tensor of a shape.
+/// Returns the values of a tensor with a shape.
 ///
 /// # Errors
-/// They are others than those of the shape, by number or by their lists.
+/// Returns an error if the number of values or their lists do not match the shape.
 fn values(data: JsonData, shape: &[usize], of: &str) -> Result<ByteRope, ServiceError> {
     let expected = shape.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
     if expected != Some(data.count) {
@@ -144,7 +143,7 @@ fn values(data: JsonData, shape: &[usize], of: &str) -> Result<ByteRope, Service
     Ok(data.bytes.into())
 }
 
-/// The bytes behind the JSON, as far as no input has taken them.
+/// The remaining binary data after the JSON.
 struct BinaryTail(ByteRope);
 
 impl BinaryTail {
@@ -168,7 +167,7 @@ impl BinaryTail {
     }
 }
 
-/// A request as JSON has it.
+/// The JSON of a request.
 #[derive(Default)]
 struct JsonCall {
     id: String,
@@ -177,7 +176,7 @@ struct JsonCall {
     outputs: Option<Vec<JsonTensor>>,
 }
 
-/// The fields of a request; others are passed over.
+/// The fields of a request; others are skipped.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
 enum CallField {
@@ -201,7 +200,7 @@ impl<'de> DeserializeSeed<'de> for CallSeed<'_, '_> {
     }
 }
 
-/// Names the field of a value that cannot be read.
+/// Adds the name of the field to an error.
 fn of_field<E: Error>(field: &'static str) -> impl Fn(E) -> E {
     move |why| E::custom(format_args!("`{field}`: {why}"))
 }

@@ -1,4 +1,4 @@
-//! An answer in JSON, with outputs as binary data behind it.
+//! An answer in JSON, followed by outputs as binary data.
 
 use std::io::{self, Write};
 
@@ -13,19 +13,19 @@ use crate::protocol::call::{InferenceReply, ReplyOutput, ReplyPlace};
 use crate::protocol::elements::{WrittenElements, non_finite};
 use crate::protocol::parameters::ParameterValue;
 
-/// An answer: its JSON, and what lies behind it.
+/// An answer: its JSON and the binary data after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonReply {
     /// The JSON.
     pub head: Bytes,
-    /// The outputs as binary data, in the buffers that they were computed into.
+    /// The outputs as binary data, in their computed buffers.
     pub tail: Vec<Bytes>,
 }
 
 /// Writes an answer.
 ///
 /// # Errors
-/// A string is no text, which JSON cannot say.
+/// Returns an error if a string is not valid text, which JSON cannot represent.
 pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
     let outputs = reply.outputs.iter();
     let written = outputs.filter(|output| output.place == ReplyPlace::Written);
@@ -46,8 +46,8 @@ pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
     })
 }
 
-/// Writes the values that are no finite numbers, which come in order: `serde_json` calls each null, and
-/// an answer has no other one.
+/// Writes non-finite numbers in order: `serde_json` writes each as null, and an answer has no other
+/// nulls.
 struct NonFiniteWords<I>(I);
 
 impl<I: Iterator<Item = &'static str>> Formatter for NonFiniteWords<I> {
@@ -115,7 +115,7 @@ impl Serialize for WrittenOutput<'_> {
                 };
                 map.serialize_entry("parameters", &size)?;
             }
-            // Where it is the client has said; more words of it make some clients stumble.
+            // The client knows the region; additional fields break some clients.
             ReplyPlace::Region(_) => {}
         }
         map.end()

@@ -1,28 +1,28 @@
-//! The words for NaN and infinities in the JSON of requests. JSON has none, but Python writes some, as
-//! RapidJSON reads them, and `serde_json` takes none of these: text that it refuses is read again with
-//! strings in their place, which only tensors of floats take.
+//! The words for NaN and infinities in the JSON of requests. JSON has none, but Python writes some
+//! and RapidJSON reads them, while `serde_json` refuses them. Refused text is read again with
+//! strings in their place, which only floating-point tensors accept.
 
-/// The words, and their values.
+/// The words and their values.
 const WORDS: [(&str, f64); 3] = [
     ("-Infinity", f64::NEG_INFINITY),
     ("Infinity", f64::INFINITY),
     ("NaN", f64::NAN),
 ];
 
-/// The byte that such strings consist of. Text that has it stays as it is.
+/// The byte that the replacement strings consist of. Text that contains it is not changed.
 const MARK: u8 = 0x7f;
 
-/// JSON with strings of marks in the place of words.
+/// JSON with words replaced by strings of marks.
 #[derive(Debug)]
 pub(super) struct MarkedJson {
-    /// The text. It is as long as before, so that places in it are the same.
+    /// The text. Its length is unchanged, so that positions stay valid.
     pub text: Vec<u8>,
-    /// The words that were found.
+    /// The number of replaced words.
     pub words: usize,
 }
 
 impl MarkedJson {
-    /// Marks the words outside of strings, or returns `None` if there are none.
+    /// Replaces the words outside of strings, or returns `None` if there are none.
     pub(super) fn of(json: &[u8]) -> Option<Self> {
         if json.contains(&MARK) {
             return None;
@@ -55,9 +55,9 @@ impl MarkedJson {
     }
 }
 
-/// Returns the length of the word that a text begins with.
+/// Returns the length of the word at the start of a text.
 fn word_at(text: &[u8]) -> Option<usize> {
-    // Few bytes begin one.
+    // Few bytes can start a word.
     if !matches!(text.first(), Some(b'-' | b'I' | b'N')) {
         return None;
     }
@@ -66,7 +66,7 @@ fn word_at(text: &[u8]) -> Option<usize> {
     found.next().map(<[u8]>::len)
 }
 
-/// Returns the length of the string that a text begins with, with its quotes.
+/// Returns the length of the string at the start of a text, with its quotes.
 fn string_length(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = text.get(at) {
@@ -79,21 +79,21 @@ fn string_length(text: &[u8]) -> usize {
     text.len()
 }
 
-/// Returns the string between the quotes that stand for a word.
+/// Returns the contents of the string that replaces a word.
 fn marks(word: &str) -> String {
     char::from(MARK).to_string().repeat(word.len() - 2)
 }
 
-/// Returns the word, and its value, that a string stands for.
+/// Returns the word that a string replaces, and its value.
 pub(super) fn value_of(string: &str) -> Option<(&'static str, f64)> {
     let is_marks = string.bytes().all(|byte| byte == MARK);
     let mut words = WORDS.into_iter().filter(|_| is_marks);
     words.find(|(word, _)| word.len() == string.len() + 2)
 }
 
-/// Returns the text of an error with words in the place of marks.
+/// Returns the text of an error with words instead of marks.
 pub(super) fn unmarked(error: &str) -> String {
-    // Those of the most marks come first.
+    // The longest strings of marks come first.
     WORDS.into_iter().fold(error.to_owned(), |text, (word, _)| {
         let marks = marks(word);
         text.replace(&format!("string {marks:?}"), word)

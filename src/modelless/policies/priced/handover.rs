@@ -1,11 +1,11 @@
-//! From what runs to a plan, without a moment in which a task has less than before: what is
-//! replaced stays until its replacement is loaded.
+//! The change from the running instances to a plan without reducing the capacity of a task:
+//! replaced instances stay until their replacement is loaded.
 
 use crate::placement::{DeviceSlot, HostedInstances};
 use crate::policies::situation::Situation;
 use crate::variants::{TaskIndex, VariantIndex};
 
-/// Whether a plan loads something for a task, on any device, or something is being loaded.
+/// Returns whether a plan loads an instance for a task on any device, or an instance is loading.
 pub(super) fn is_replaced(
     situation: &Situation<'_>,
     plan: &HostedInstances,
@@ -20,8 +20,8 @@ pub(super) fn is_replaced(
     situation.is_loading(task) || variants.any(comes)
 }
 
-/// Takes back into a plan what its tasks' replacements are not loaded for. Where a device has no
-/// room for both, what would come waits.
+/// Keeps instances in a plan until their replacements are loaded. If a device has no room for both,
+/// the new instance waits.
 pub(super) fn keep_until_replaced(situation: &Situation<'_>, plan: &mut HostedInstances) {
     let tasks = situation.catalog.tasks();
     let replaced = tasks.filter(|task| is_replaced(situation, plan, *task));
@@ -42,7 +42,7 @@ pub(super) fn keep_until_replaced(situation: &Situation<'_>, plan: &mut HostedIn
     }
 }
 
-/// Drops an instance that would come to a device. Returns whether there was one.
+/// Drops a new instance of a device. Returns whether there was one.
 fn drop_one(situation: &Situation<'_>, plan: &mut HostedInstances, device: DeviceSlot) -> bool {
     let comes = |(v, count): &(VariantIndex, u16)| *count > situation.hosted.on(*v, device);
     let coming = plan.hosted_on(device).find(comes);

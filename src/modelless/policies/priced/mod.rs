@@ -1,9 +1,10 @@
-//! Divisi's own policy: the plan with the highest value, which is what served queries are worth
-//! less what instances cost and what loading them costs.
+//! Divisi's own policy: the plan with the highest value, which is the worth of the served queries
+//! minus the costs of instances and of loading them.
 //!
-//! INFaaS's greedy heuristic leaves prices out of what it compares across tasks, and its integer
-//! programme took Gurobi 23 s. Here a local search begins with what runs, so that it changes little
-//! where little changed; `tests/modelless` compares it with every plan that there is.
+//! INFaaS's greedy heuristic ignores prices when it compares tasks, and its integer program took
+//! Gurobi 23 s. This policy uses a local search from the running instances, so that small changes
+//! of the load cause small changes of the plan; `tests/modelless` compares it with all possible
+//! plans.
 
 mod handover;
 mod model;
@@ -24,22 +25,23 @@ use crate::placement::HostedInstances;
 use crate::quantities::QueryRate;
 use crate::variants::DeviceKindIndex;
 
-/// The part of queries with missed goals above which a task is given more than it seems to need.
+/// The share of queries with missed goals above which a task gets more capacity than it seems to
+/// need.
 const MISSED: f64 = 0.01;
 
-/// The part of the usual rate that is always planned for.
+/// The share of the usual rate that is always planned for.
 const USUAL: f64 = 0.1;
 
 /// Plans all tasks together by value.
 #[derive(Clone, Debug)]
 pub struct PricedPlanning {
-    /// The terms that a plan is judged by.
+    /// The objective of plans.
     pub objective: PlanObjective,
     hold_offs: HoldOffs,
 }
 
 impl PricedPlanning {
-    /// Takes what plans are judged by.
+    /// Creates the policy with an objective.
     pub fn new(objective: PlanObjective) -> Self {
         PricedPlanning {
             objective,
@@ -69,9 +71,9 @@ impl Policy for PricedPlanning {
     }
 }
 
-/// Returns a demand as it may be in the next seconds: with a standard deviation of Poisson's
-/// arrivals, more where goals are missed, at most half as much again, and a part of what is usual
-/// even where nobody asks, as the next query should not find nothing.
+/// Returns a demand as it may be in the next seconds: with a standard deviation of Poisson arrivals
+/// added, with more if goals are missed, and at most half as much again. A part of the usual rate
+/// is planned even without queries, so that the next query finds a running variant.
 fn pressed(demand: &TaskDemand) -> TaskDemand {
     let more = match demand.missed > MISSED {
         true => 1.0 + demand.missed.min(0.5),
@@ -87,8 +89,8 @@ fn pressed(demand: &TaskDemand) -> TaskDemand {
 }
 
 impl PricedPlanning {
-    /// Returns the plan with what is replaced until its replacement is loaded, and with those
-    /// instances that were not superfluous for long enough and find room beside it.
+    /// Returns the plan with replaced instances kept until their replacement is loaded, and with
+    /// recently used instances kept if they have room.
     fn held_off(
         &mut self,
         situation: &Situation<'_>,
@@ -128,7 +130,7 @@ impl PricedPlanning {
     }
 }
 
-/// Notes what changes, by variant, and what else could have answered each task.
+/// Records the changes by variant, and the other variants that could have answered each task.
 fn consider(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
     for (demand, (index, variant)) in situation
         .demands
@@ -150,8 +152,8 @@ fn consider(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut Po
     }
 }
 
-/// Notes the kinds of devices that queries beyond the plan's capacity would need, where they are
-/// together worth a device of the kind and none has room.
+/// Records the kinds of devices needed by queries beyond the plan's capacity, if these are together
+/// worth a device of the kind and none has room.
 fn lack(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
     let after = Situation {
         hosted: plan,

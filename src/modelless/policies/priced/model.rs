@@ -1,4 +1,4 @@
-//! The numbers that plans are judged by, worked out once for all variants.
+//! The numbers used to evaluate plans, computed once for all variants.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use crate::policies::situation::{SLACK, Situation, TaskDemand};
 use crate::states::VariantState;
 use crate::variants::{Variant, VariantIndex};
 
-/// The terms that a plan is judged by.
+/// The objective of plans.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanObjective {
-    /// Capacity over load that a plan keeps, at least 1.
+    /// The ratio of capacity to load that a plan keeps, at least 1.
     pub slack: f64,
-    /// The weight of the cost of instances; 0 where devices are paid for anyway.
+    /// The weight of the cost of instances; 0 if devices are paid for anyway.
     pub cost: f64,
-    /// How many times its cost an instance counts for each second of its loading.
+    /// The multiple of its cost that an instance counts for each second of its loading.
     pub lambda: f64,
-    /// The weight of the cost of queries, which is that of the time that they take of an instance: of
-    /// instances that are there anyway the cheaper ones answer.
+    /// The weight of the cost of queries, which is that of their instance time: among running
+    /// instances, the cheaper ones answer.
     pub time: f64,
-    /// The money that a right answer is worth beyond what an answer within its goals is.
+    /// The worth of a correct answer in addition to that of an answer within its goals.
     pub right_answer: f64,
-    /// Whether headroom is kept for waits behind other queries.
+    /// Whether plans keep headroom for waits behind other queries.
     pub waits: bool,
 }
 
@@ -40,20 +40,21 @@ impl Default for PlanObjective {
     }
 }
 
-/// A task's demands and variants, in numbers.
+/// The demands and variants of a task in numbers.
 pub(super) struct TaskModel {
     pub(super) range: Range<usize>,
     pub(super) demands: Vec<DemandFlow>,
-    /// The queries a second that an instance of each variant is planned with.
+    /// The planned rate of an instance of each variant in queries per second.
     pub(super) usable: Vec<f64>,
-    /// By variant: how long its batch takes, and how long its queries may wait for others'.
+    /// For each variant, the time of its batch, and how long its queries may wait for others'
+    /// batches.
     pub(super) turns: Vec<Turn>,
-    /// The worth of an answer of each variant beyond one within its goals.
+    /// The worth of an answer of each variant in addition to that of an answer within its goals.
     pub(super) bonus: Vec<f64>,
 }
 
-/// How long a batch takes, and how long the queries of a variant may wait for another one's batch
-/// on a device that they take turns on.
+/// The time of a batch, and how long the queries of a variant may wait for another one's batch on a
+/// shared device.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     takes: Duration,
@@ -61,13 +62,13 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Whether each can wait for a batch of the other.
+    /// Returns whether each variant can wait for a batch of the other.
     pub(super) fn goes_with(&self, other: &Turn) -> bool {
         self.takes <= other.spare && other.takes <= self.spare
     }
 }
 
-/// All of a situation that a plan's value depends on.
+/// The inputs of a plan's value.
 pub(super) struct PlanModel<'a> {
     pub(super) situation: &'a Situation<'a>,
     pub(super) objective: PlanObjective,
@@ -75,7 +76,7 @@ pub(super) struct PlanModel<'a> {
 }
 
 impl<'a> PlanModel<'a> {
-    /// Returns a variant's turn on devices that are taken in turns.
+    /// Returns a variant's turn on shared devices.
     pub(super) fn turn(&self, variant: VariantIndex) -> &Turn {
         let task = self.situation.catalog.task_of(variant);
         let task = &self.tasks[usize::from(task.0)];
@@ -156,12 +157,12 @@ fn tightest(variant: &Variant, asked: &[&TaskDemand]) -> Option<LatencyGoal> {
     goals.filter_map(|d| d.goals.latency).min()
 }
 
-/// Returns the queries a second that an instance is planned with: with the slack, and so that 99 %
-/// of queries wait no longer than the tightest goal leaves them.
+/// Returns the planned rate of an instance in queries per second, with the slack, and such that 99
+/// % of queries wait no longer than the shortest goal allows.
 ///
-/// The wait is that of the heavy-traffic approximation of a queue with one server and batches of
-/// fixed length s, where P(wait > t) = exp(-2 (1 - load) t / s) (Kingman 1962). One that others
-/// disturb is planned with less, so that others are planned beside it.
+/// The wait follows the heavy-traffic approximation of a queue with one server and batches of fixed
+/// length s, where P(wait > t) = exp(-2 (1 - load) t / s) (Kingman 1962). An instance with
+/// interference has a lower planned rate, so that more instances are planned.
 fn usable(
     objective: &PlanObjective,
     variant: &Variant,

@@ -1,4 +1,4 @@
-//! Steps from a plan to a better one: instances added, removed and exchanged.
+//! Steps from a plan to a better one: adding, removing and exchanging instances.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -10,14 +10,14 @@ use crate::variants::VariantIndex;
 /// A gain below this is rounding.
 pub(super) const SOME: f64 = 1e-9;
 
-/// By what additions are compared.
+/// The criterion for comparing additions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Criterion {
-    /// The value that it adds.
+    /// The added value.
     Value,
-    /// The value for each money that it costs.
+    /// The added value divided by the cost.
     ValueByCost,
-    /// The value for each part of a device.
+    /// The added value divided by the device share.
     ValueByShare,
 }
 
@@ -38,7 +38,7 @@ impl Criterion {
 }
 
 impl PlanState<'_> {
-    /// Returns the addition that is best by a criterion, of those that raise the value.
+    /// Returns the best addition by a criterion, among those that raise the value.
     fn best_addition(&self, criterion: Criterion) -> Option<(VariantIndex, DeviceSlot)> {
         let variants = self.model.situation.catalog.variants();
         let mut best: Option<(f64, VariantIndex, DeviceSlot)> = None;
@@ -60,7 +60,7 @@ impl PlanState<'_> {
         best.map(|(_, variant, device)| (variant, device))
     }
 
-    /// Returns the device where one more instance costs least, of equals the fullest.
+    /// Returns the device where one more instance costs least, the fullest of equals.
     fn cheapest_place(&self, index: VariantIndex) -> Option<(f64, DeviceSlot)> {
         let devices = self.hosted.devices();
         let fitting = devices.filter(|device| self.fits(index, *device));
@@ -71,8 +71,8 @@ impl PlanState<'_> {
         })
     }
 
-    /// Adds an instance of any variant that raises the worth of what is served, whatever it costs:
-    /// so that the same room is filled in other ways.
+    /// Adds an instance of a random variant that raises the worth of served queries, whatever it
+    /// costs, so that the same room is filled in other ways.
     pub(super) fn add_any(&mut self, random: &mut ChaCha8Rng) {
         let count = self.model.situation.catalog.variants().len() as u32;
         let first = random.random_range(0..count.max(1));
@@ -87,7 +87,7 @@ impl PlanState<'_> {
         }
     }
 
-    /// Adds instances as long as one raises the value.
+    /// Adds instances while one raises the value.
     pub(super) fn fill(&mut self, criterion: Criterion) {
         while let Some((variant, device)) = self.best_addition(criterion) {
             if !self.add(variant, device) {
@@ -96,7 +96,7 @@ impl PlanState<'_> {
         }
     }
 
-    /// Removes the instances without which the value is higher.
+    /// Removes the instances whose removal raises the value.
     pub(super) fn prune(&mut self) {
         for (variant, device) in self.instances() {
             let before = self.total();
@@ -109,14 +109,14 @@ impl PlanState<'_> {
         }
     }
 
-    /// Returns the pairs of a variant and a device that has it.
+    /// Returns the pairs of a variant and a device with an instance of it.
     pub(super) fn instances(&self) -> Vec<(VariantIndex, DeviceSlot)> {
         let devices = self.hosted.devices();
         let pairs = devices.flat_map(|d| self.hosted.hosted_on(d).map(move |(v, _)| (v, d)));
         pairs.collect()
     }
 
-    /// Takes the first exchange of one instance for others that raises the value. Returns whether
+    /// Applies the first exchange of an instance for others that raises the value. Returns whether
     /// there was one.
     pub(super) fn exchange(&mut self) -> bool {
         for (variant, device) in self.instances() {
@@ -133,7 +133,7 @@ impl PlanState<'_> {
         false
     }
 
-    /// Fills what an instance left, first by something else than it.
+    /// Fills the room of a removed instance, first with another variant.
     fn fill_without(&mut self, variant: VariantIndex, device: DeviceSlot, criterion: Criterion) {
         let first = self.best_addition(criterion);
         match first {

@@ -1,4 +1,5 @@
-//! The search for a plan: from what runs and from nothing, parts torn down and built up again.
+//! The search for a plan: starts from the running instances and from an empty plan, and rebuilds
+//! parts.
 
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -10,11 +11,11 @@ use super::state::PlanState;
 use crate::placement::{DeviceSlot, HostedInstances};
 use crate::policies::situation::Situation;
 
-/// How often part of a plan is torn down and built up again: 60 000 random small plans were within
-/// 2 % of the best (`tests/modelless/plans.rs`).
+/// The number of rebuilt parts: 60 000 random small plans were within 2 % of the best
+/// (`tests/modelless/plans.rs`).
 const ROUNDS: u32 = 200;
 
-/// Returns the value of a plan by its definition, in money a second.
+/// Returns the value of a plan by its definition, in money per second.
 pub fn plan_value(
     situation: &Situation<'_>,
     objective: &PlanObjective,
@@ -24,8 +25,8 @@ pub fn plan_value(
     PlanState::new(&model, plan.clone()).total()
 }
 
-/// Returns a plan of high value: which instances run on the situation's devices. It is the same
-/// whenever the situation is.
+/// Returns a plan of high value: the instances to run on the situation's devices. The result is
+/// deterministic.
 pub fn plan(situation: &Situation<'_>, objective: &PlanObjective) -> HostedInstances {
     let model = PlanModel::new(situation, objective);
     let mut best = PlanState::new(&model, situation.hosted.clone());
@@ -52,7 +53,7 @@ pub fn plan(situation: &Situation<'_>, objective: &PlanObjective) -> HostedInsta
         trial.prune();
         keep_better(&mut best, trial);
     }
-    // Each raises the value; the bound is for values that rounding could let rise for ever.
+    // Each round raises the value; the bound prevents endless gains from rounding.
     for _ in 0..ROUNDS {
         if !best.exchange() {
             break;
@@ -68,7 +69,7 @@ fn emptied(situation: &Situation<'_>) -> HostedInstances {
         let there: Vec<_> = hosted.hosted_on(device).collect();
         for (variant, count) in there {
             for _ in 0..count {
-                // It is there, by the line above.
+                // The line above ensures that it exists.
                 let removed = hosted.remove(situation.catalog, variant, device);
                 debug_assert!(removed.is_ok());
             }
@@ -83,7 +84,7 @@ fn keep_better<'m>(best: &mut PlanState<'m>, other: PlanState<'m>) {
     }
 }
 
-/// Removes all of a device, all of a task or two, or some instances here and there.
+/// Removes all instances of a device, all of one or two tasks, or some random ones.
 fn tear_down(state: &mut PlanState<'_>, random: &mut ChaCha8Rng) {
     let instances = state.instances();
     let Some((variant, device)) = instances.choose(random).copied() else {

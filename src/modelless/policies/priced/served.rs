@@ -1,14 +1,14 @@
-//! The most that a task's queries are worth, by the capacity of its variants.
+//! The highest worth of a task's queries for the capacity of its variants.
 
-/// Queries of the same goals, and the variants that meet them.
+/// Queries with the same goals, and the variants that meet them.
 pub(super) struct DemandFlow {
     pub(super) rate: f64,
     pub(super) worth: f64,
-    /// Places among the task's variants, those that are filled first first.
+    /// Indices of the task's variants, in the order in which they are filled.
     pub(super) suiting: Vec<usize>,
 }
 
-/// Less than this is what rounding left over, in queries a second.
+/// Rates below this are rounding errors, in queries per second.
 const NOTHING: f64 = 1e-9;
 
 /// The flows of queries to variants.
@@ -20,11 +20,11 @@ struct Flows<'a> {
     seen: Vec<bool>,
 }
 
-/// Returns the money a second of the queries that these capacities can serve.
+/// Returns the worth of the queries that these capacities can serve, in money per second.
 ///
-/// Demands are served in the order of their worth. Each takes what is free, and makes room where
-/// an earlier one can move to another variant: the sets of queries that can be served together are
-/// a polymatroid, so that this order is the best. `demands` are sorted by their worth.
+/// Demands are served in the order of their worth. Each takes the free capacity, and makes room by
+/// moving earlier demands to other variants: the sets of queries that can be served together are a
+/// polymatroid, so that this order is optimal. `demands` are sorted by their worth.
 pub(super) fn served_value(demands: &[DemandFlow], capacity: &[f64], bonus: &[f64]) -> f64 {
     if let [only] = demands {
         return served_alone(only, capacity, bonus);
@@ -55,7 +55,7 @@ pub(super) fn served_value(demands: &[DemandFlow], capacity: &[f64], bonus: &[f6
             .sum::<f64>()
 }
 
-/// The same for one demand, which most tasks have.
+/// Returns the worth for a single demand, the case of most tasks.
 fn served_alone(demand: &DemandFlow, capacity: &[f64], bonus: &[f64]) -> f64 {
     let (mut left, mut value) = (demand.rate, 0.0);
     for variant in &demand.suiting {
@@ -67,8 +67,8 @@ fn served_alone(demand: &DemandFlow, capacity: &[f64], bonus: &[f64]) -> f64 {
 }
 
 impl Flows<'_> {
-    /// Finds a way for some queries of a demand, other demands' flows turned where that makes room.
-    /// Returns how many a second found one.
+    /// Finds a path for some queries of a demand, redirecting other demands' flows to make room.
+    /// Returns the rate of the queries with a path.
     fn push(&mut self, demand: usize, most: f64) -> f64 {
         let demands = self.demands;
         let width = self.free.len();

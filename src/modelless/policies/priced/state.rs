@@ -1,27 +1,27 @@
-//! A plan as it is searched, with its value.
+//! A plan during the search, with its value.
 
 use super::model::{PlanModel, TaskModel};
 use super::served::served_value;
 use crate::placement::{DeviceSlot, HostedInstances};
 use crate::variants::{DeviceSharing, VariantIndex};
 
-/// A plan, its value, and what one more instance of each variant would add to it.
+/// A plan, its value, and the gain of one more instance of each variant.
 #[derive(Clone)]
 pub(super) struct PlanState<'m> {
     pub(super) model: &'m PlanModel<'m>,
     pub(super) hosted: HostedInstances,
     /// The worth of each task's served queries.
     values: Vec<f64>,
-    /// By variant: by how much one more instance raises its task's value.
+    /// The gain of one more instance of each variant in its task's value.
     gains: Vec<f64>,
-    /// By device: the variants that take turns on it.
+    /// For each device, the variants that take turns on it.
     turns: Vec<Vec<VariantIndex>>,
     /// The cost of all instances, loading included.
     cost: f64,
 }
 
 impl<'m> PlanState<'m> {
-    /// Takes a plan.
+    /// Creates the state of a plan.
     pub(super) fn new(model: &'m PlanModel<'m>, hosted: HostedInstances) -> Self {
         let mut state = PlanState {
             cost: cost(model, &hosted),
@@ -40,22 +40,22 @@ impl<'m> PlanState<'m> {
         state
     }
 
-    /// Returns the plan's value: what served queries are worth less all costs, a second.
+    /// Returns the plan's value: the worth of served queries minus all costs, per second.
     pub(super) fn total(&self) -> f64 {
         self.values.iter().sum::<f64>() - self.cost
     }
 
-    /// Returns by how much one more instance raises the worth of what is served.
+    /// Returns the gain in worth of one more instance.
     pub(super) fn gain(&self, variant: VariantIndex) -> f64 {
         self.gains[variant.get()]
     }
 
-    /// Returns what one more instance on a device costs.
+    /// Returns the cost of one more instance on a device.
     pub(super) fn price(&self, variant: VariantIndex, device: DeviceSlot) -> f64 {
         price(self.model, variant, device, self.hosted.on(variant, device))
     }
 
-    /// Adds an instance, where it fits.
+    /// Adds an instance if it fits.
     pub(super) fn add(&mut self, variant: VariantIndex, device: DeviceSlot) -> bool {
         let price = self.price(variant, device);
         let catalog = self.model.situation.catalog;
@@ -68,7 +68,7 @@ impl<'m> PlanState<'m> {
         added
     }
 
-    /// Removes an instance, where there is one.
+    /// Removes an instance if there is one.
     pub(super) fn remove(&mut self, variant: VariantIndex, device: DeviceSlot) -> bool {
         let catalog = self.model.situation.catalog;
         let removed = self.hosted.remove(catalog, variant, device).is_ok();
@@ -80,8 +80,8 @@ impl<'m> PlanState<'m> {
         removed
     }
 
-    /// Whether one more instance finds room on a device, and neither it nor those that take turns
-    /// with it would be late for the other's batch.
+    /// Returns whether one more instance has room on a device, and neither it nor the instances
+    /// that take turns with it would be late.
     pub(super) fn fits(&self, variant: VariantIndex, device: DeviceSlot) -> bool {
         let catalog = self.model.situation.catalog;
         let others = self.turns[usize::from(device.0)]
@@ -136,9 +136,9 @@ fn capacities(task: &TaskModel, hosted: &HostedInstances) -> Vec<f64> {
         .collect()
 }
 
-/// Returns what one more instance costs on a device that is planned to have `count`: its cost a
-/// second, and its loading where it does not run there now. Instances that share a device's time
-/// share their weights, so that one is loaded for all.
+/// Returns the cost of one more instance on a device that is planned to have `count`: its cost per
+/// second, and its loading if it does not run there. Instances that share a device's time share
+/// their weights, so that one loading is enough.
 fn price(model: &PlanModel<'_>, variant: VariantIndex, device: DeviceSlot, count: u16) -> f64 {
     let profile = &model.situation.catalog.variant(variant).profile;
     let runs = model.situation.hosted.on(variant, device);

@@ -21,7 +21,7 @@ pub struct CalibrationOptions {
     pub kept: KeptLayers,
 }
 
-/// A calibration, and what was measured for it.
+/// A calibration and its measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibratedNetwork {
     /// The calibration.
@@ -35,16 +35,16 @@ pub struct CalibratedNetwork {
 pub struct LayerCost {
     /// The node.
     pub node: usize,
-    /// The share of the whole error that goes where the layer stays in float32; negative where the
+    /// The share of the whole error that disappears if the layer stays in float32; negative if the
     /// error grows.
     pub share: f64,
 }
 
-/// Samples by which layers to keep are chosen.
+/// The samples for choosing the layers to keep.
 const TRIAL_ROWS: usize = 128;
 
-/// Calibrates a network by samples; `done` is told what is under way, and how many samples of it are
-/// done.
+/// Calibrates a network with samples. Calls `done` with the current task and the number of samples
+/// it has processed.
 ///
 /// # Errors
 /// As [`CalibrationError`] lists.
@@ -84,8 +84,8 @@ fn check(graph: &Graph, rows: CalibrationRows<'_>) -> Result<(), CalibrationErro
     ends(graph).map(|_| ())
 }
 
-/// Leaves the corrections out if they enlarge the error, and keeps those candidates whose cost is
-/// too large.
+/// Drops the corrections if they enlarge the error, and keeps the candidates whose cost is too
+/// large.
 fn choose(
     network: (&Graph, &Weights),
     rows: CalibrationRows<'_>,

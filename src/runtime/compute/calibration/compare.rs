@@ -1,4 +1,4 @@
-//! Answers of a network as computed by calibrations, beside those of float32.
+//! Compares a network's answers under calibrations with those in float32.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use super::rows::CalibrationRows;
 use crate::compute::reference;
 use crate::network::{Graph, Weights};
 
-/// The signal in exact answers, and the error of those that were computed in bytes: sums of
-/// squares over all numbers.
+/// The signal in exact answers, and the error of answers computed in bytes: sums of squares over
+/// all numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SignalAndNoise {
     /// The sum of the squares of exact numbers.
@@ -29,7 +29,7 @@ impl SignalAndNoise {
         }
     }
 
-    /// Returns the ratio of the two in decibels, or `None` where there is no error.
+    /// Returns the ratio of the two in decibels, or `None` if the error is 0.
     pub fn decibels(&self) -> Option<f64> {
         let ratio = 10.0 * (self.signal / self.noise).log10();
         (self.noise > 0.0).then_some(ratio)
@@ -47,8 +47,8 @@ pub struct ComparedAnswers<'a> {
     pub found: &'a [f32],
 }
 
-/// Runs a network over samples in float32 and as each calibration has it computed. Calls `each` with
-/// the position of a calibration and what it answers to a few samples.
+/// Runs a network over samples in float32 and under each calibration. Calls `each` with the
+/// position of a calibration and its answers to a few samples.
 ///
 /// # Errors
 /// A sample is not finite, or a tensor operation fails.

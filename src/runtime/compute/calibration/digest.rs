@@ -13,8 +13,8 @@ use crate::network::{Graph, Weights};
 pub struct NetworkDigest(String);
 
 impl NetworkDigest {
-    /// Returns the digest of a network. Layers that an ensemble adds behind its answer do not
-    /// count: they have no weights.
+    /// Returns the digest of a network. Layers that an ensemble adds after its answer do not count,
+    /// because they have no weights.
     pub fn of(graph: &Graph, weights: &Weights) -> Self {
         let mut hash = Sha256::new();
         add(&mut hash, format!("input {:?}", graph.input().stored()));
@@ -47,7 +47,7 @@ fn add_weights(hash: &mut Sha256, graph: &Graph, weights: &Weights) {
     weights.release();
 }
 
-/// Values that are hashed at once.
+/// The number of values hashed at once.
 const PIECE: usize = 4096;
 
 impl fmt::Display for NetworkDigest {
@@ -57,7 +57,7 @@ impl fmt::Display for NetworkDigest {
     }
 }
 
-/// The end of names of layers that are added behind a network's answer.
+/// The end of the names of layers added after a network's answer.
 const ADDED: &str = ".of.answer";
 
 /// Returns the number of nodes that are the network's own.

@@ -4,17 +4,17 @@
 use super::histogram::NumberHistogram;
 use super::range::ValueRange;
 
-/// Numbers that bytes stand for.
+/// The number of values that a byte can represent.
 const LEVELS: usize = 128;
 
-/// The share of an empty bin to which numbers are taken.
+/// The share of an empty bin, used instead of 0.
 const SMOOTHED: f64 = 1e-4;
 
-/// Returns the range whose numbers, each taken to the middle of one of 128 levels, have the least
-/// divergence from all numbers, those beyond its ends taken to these.
+/// Returns the range with the least divergence. Its numbers are rounded to the middle of one of 128
+/// levels, numbers beyond its ends to the ends, and the result is compared with all numbers.
 ///
-/// Ends lie as many bins away from 0 on both sides, or where the numbers end. Zeros do not count,
-/// since every range holds them exactly.
+/// Both ends have the same number of bins, or stop at the last number. Zeros do not count, because
+/// every range holds them exactly.
 pub(super) fn least_divergence(numbers: &NumberHistogram) -> Option<ValueRange> {
     let sides = numbers.sides();
     let used = sides[0].len().max(sides[1].len());
@@ -26,7 +26,7 @@ pub(super) fn least_divergence(numbers: &NumberHistogram) -> Option<ValueRange> 
             break;
         }
         let divergence = scratch.fill(sides, held).divergence();
-        // Of equal ones the widest, which is met first.
+        // Of equal ranges the widest wins; it comes first.
         if divergence < least.0 {
             least = (divergence, held);
         }
@@ -52,9 +52,9 @@ impl DistributionWindow {
         self
     }
 
-    /// Returns the Kullback–Leibler divergence of the numbers in levels from all numbers. Bins at the
-    /// ends that are empty but for numbers beyond have a small share of the levels' numbers, as in ONNX
-    /// Runtime, so that a lone number far away does not decide.
+    /// Returns the Kullback–Leibler divergence of the numbers in levels from all numbers. End bins
+    /// that are empty except for numbers beyond them get a small share of the levels' numbers, as
+    /// in ONNX Runtime. So a single far outlier does not decide.
     fn divergence(&self) -> f64 {
         let inside: u64 = self.counts.iter().sum();
         let all = inside + self.beyond[0] + self.beyond[1];

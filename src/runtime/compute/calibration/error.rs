@@ -5,10 +5,10 @@ use thiserror::Error;
 /// A network could not be calibrated.
 #[derive(Debug, Error)]
 pub enum CalibrationError {
-    /// There is no sample.
+    /// There are no samples.
     #[error("expected samples, found none")]
     NoRows,
-    /// There is nothing to compute in bytes.
+    /// The network has no layers that can be computed in bytes.
     #[error("expected a convolution or a fully connected layer, found none")]
     NoWeights,
     /// Samples vary in length.

@@ -1,6 +1,6 @@
-//! A network as computed in bytes, by numbers of float32 that are rounded to those that bytes
-//! stand for (fake quantisation: Jacob et al., "Quantization and training of neural networks for
-//! efficient integer-arithmetic-only inference", CVPR 2018, section 3).
+//! A network computed as in bytes, with float32 numbers rounded to the numbers that bytes represent
+//! (fake quantisation: Jacob et al., "Quantization and training of neural networks for efficient
+//! integer-arithmetic-only inference", CVPR 2018, section 3).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::ranges::Calibration;
 use crate::compute::reference::{self, Fixed, ParameterSource, walk};
 use crate::network::{Graph, Shape, Weights, weight_scale};
 
-/// The weights of a network, those of weighted nodes rounded to bytes.
+/// The weights of a network, with those of weighted nodes rounded to bytes.
 pub(super) struct RoundedWeights<'a> {
     exact: Fixed<'a>,
     rounded: BTreeMap<String, Tensor>,
@@ -30,7 +30,7 @@ impl<'a> RoundedWeights<'a> {
         &mut self.exact
     }
 
-    /// Computes a weighted node by rounded weights, on what was rounded already.
+    /// Computes a weighted node with rounded weights on rounded inputs.
     pub(super) fn apply(
         &mut self,
         graph: &Graph,
@@ -74,7 +74,7 @@ fn rounded_weights(weights: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(values, weights.shape(), &Device::Cpu)
 }
 
-/// Returns values as the nearest numbers that bytes of a range stand for.
+/// Returns values as the nearest numbers that bytes of a range represent.
 pub(super) fn rounded(values: &Tensor, range: ValueRange) -> Result<Tensor> {
     let rounding = range.rounding();
     let numbers: Vec<f32> = values.flatten_all()?.to_vec1()?;
@@ -86,7 +86,7 @@ pub(super) fn rounded(values: &Tensor, range: ValueRange) -> Result<Tensor> {
 pub(super) struct FakeQuantised<'a> {
     graph: &'a Graph,
     calibration: &'a Calibration,
-    /// The ranges of the values that are held as bytes: those that a node computed in bytes reads.
+    /// The ranges of the values held as bytes: the inputs of nodes computed in bytes.
     held: Vec<Option<ValueRange>>,
 }
 

@@ -1,4 +1,4 @@
-//! Calibrations in files of JSON, and what is checked before one of a file is used.
+//! Calibrations in JSON files, and their checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ const INPUT: &str = "input";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CalibrationFile {
-    /// Read before, by itself.
+    /// Read earlier, as [`WrittenVersion`].
     #[serde(rename = "version")]
     _version: u32,
     network: NetworkDigest,
@@ -33,7 +33,7 @@ struct CalibrationFile {
     corrections: Vec<WrittenCorrection>,
 }
 
-/// The version alone, of a format that may have other fields.
+/// Only the version, for formats with other fields.
 #[derive(Deserialize)]
 struct WrittenVersion {
     version: u32,
@@ -54,10 +54,10 @@ struct WrittenCorrection {
     bias: Vec<f32>,
 }
 
-/// A text is no calibration of a network.
+/// The reason why a text is not a calibration of a network.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum CalibrationFileError {
-    /// The text is no JSON, or a field is missing, unknown or of another type.
+    /// The text is not JSON, or a field is missing, unknown or of another type.
     #[error("expected a calibration file of `divisi quantize`: {0}")]
     Json(String),
     /// The format is another one.
@@ -77,7 +77,7 @@ pub enum CalibrationFileError {
     /// No sample was observed.
     #[error("rows: expected at least 1, found 0")]
     Rows,
-    /// A name is that of no layer.
+    /// No layer has this name.
     #[error("{field}: expected the name of {expected}, found `{name}`")]
     Name {
         /// The field.
@@ -95,7 +95,7 @@ pub enum CalibrationFileError {
         /// The name.
         name: String,
     },
-    /// A range is none.
+    /// A range is invalid.
     #[error("ranges: `{name}`: {why}")]
     Range {
         /// The value's name.
@@ -103,7 +103,7 @@ pub enum CalibrationFileError {
         /// The reason.
         why: ValueRangeError,
     },
-    /// A correction has not a number for each output channel.
+    /// A correction does not have one number for each output channel.
     #[error("corrections: `{name}`: expected {expected} numbers, found {found}")]
     Length {
         /// The layer's name.
@@ -126,7 +126,7 @@ pub enum CalibrationFileError {
 }
 
 impl Calibration {
-    /// Returns the calibration as the text of a file; `graph` is that of its network.
+    /// Returns the calibration as the text of a file. `graph` is the graph of its network.
     pub fn to_json(&self, graph: &Graph) -> String {
         let nodes = &graph.nodes()[..own_nodes(graph)];
         let names = std::iter::once(INPUT).chain(nodes.iter().map(|n| n.name.as_str()));

@@ -14,8 +14,8 @@ const BINS_LOG2: i32 = BINS.ilog2() as i32;
 /// makes no difference.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NumberHistogram {
-    /// Bins of negative and of positive numbers, the smallest magnitudes first; none until there is
-    /// a number beside 0.
+    /// Bins of negative and of positive numbers, the smallest magnitudes first. Empty until the
+    /// first number other than 0.
     sides: [Vec<u64>; 2],
     /// The logarithm of a bin's width to base 2.
     width_log2: i32,
@@ -79,7 +79,7 @@ impl NumberHistogram {
         ValueRange::new(low as f32, high as f32).ok()
     }
 
-    /// Returns the range beyond whose ends lies no more than half of what `share` leaves each.
+    /// Returns the range with at most half of the numbers outside of `share` beyond each end.
     pub(super) fn percentile(&self, share: Percentile) -> Option<ValueRange> {
         let beside = self.sides.iter().flatten().sum::<u64>();
         let all = (self.zeros + beside) as f64;

@@ -15,16 +15,15 @@ pub enum KeptLayers {
     /// [`most_cost`] of the error of all.
     #[default]
     Auto,
-    /// These: names of layers, where `first` and `last` stand for the first and the last one with
-    /// weights.
+    /// The named layers. `first` and `last` are the first and the last layer with weights.
     Named(Vec<String>),
 }
 
 /// The least share of the whole error for which a layer is kept in float32.
 const LEAST: f64 = 0.25;
 
-/// Returns the share of the whole error that a layer may cost before it is kept in float32: a quarter,
-/// or twice what each of all layers with weights would cost if all cost as much.
+/// Returns the share of the whole error above which a layer is kept in float32: a quarter, or twice
+/// the average share of a layer with weights if that is more.
 pub fn most_cost(graph: &Graph) -> f64 {
     let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
     LEAST.max(2.0 / weighted.count().max(1) as f64)
@@ -36,10 +35,10 @@ impl KeptLayers {
         KeptLayers::Named(Vec::new())
     }
 
-    /// Returns the nodes that are named; none where the choice is by measurement.
+    /// Returns the named nodes; empty if measurements decide.
     ///
     /// # Errors
-    /// A name is that of no layer with weights.
+    /// A name is not that of a layer with weights.
     pub(super) fn named(&self, graph: &Graph) -> Result<BTreeSet<usize>, CalibrationError> {
         let KeptLayers::Named(names) = self else {
             return Ok(BTreeSet::new());

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RangeMethod {
-    /// From the least number to the greatest.
+    /// The range from the least number to the greatest.
     #[default]
     MinMax,
     /// Without the outermost numbers.
@@ -44,7 +44,7 @@ impl fmt::Display for RangeMethod {
 #[serde(try_from = "f64", into = "f64")]
 pub struct Percentile(f64);
 
-/// A number is no [`Percentile`].
+/// A number is not a valid [`Percentile`].
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error("expected a percentage above 50 and at most 100, found {found}")]
 pub struct PercentileError {
@@ -69,7 +69,7 @@ impl Percentile {
 }
 
 impl Default for Percentile {
-    /// Returns all numbers but one of ten thousand.
+    /// Returns the percentile that leaves out one number in ten thousand.
     fn default() -> Self {
         Percentile(99.99)
     }

@@ -1,8 +1,8 @@
-//! The ranges of a network's values, found by running it over samples, and what else is needed to
-//! compute it in bytes: which layers stay in float32, and how biases make up for rounding.
+//! Calibrations: the ranges of a network's values, the layers that stay in float32, and the
+//! corrections of biases for rounding errors. They are found by running the network over samples.
 //!
-//! Everything refers to the nodes of a [`Graph`](crate::network::Graph): value 0 is the input, node
-//! `i` makes value `i + 1`.
+//! Values and nodes are those of a [`Graph`](crate::network::Graph): value 0 is the input, node `i`
+//! makes value `i + 1`.
 
 mod calibrate;
 mod compare;

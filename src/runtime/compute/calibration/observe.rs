@@ -1,5 +1,5 @@
-//! Runs a network over samples, observes every value, and finds how rounding moves the mean of
-//! what weighted nodes return.
+//! Runs a network over samples, observes every value, and finds how rounding shifts the mean
+//! answers of weighted nodes.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::rows::{CalibrationRows, not_finite};
 use crate::compute::reference::{self, Fixed, walk};
 use crate::network::{Graph, Weights};
 
-/// Returns the range of each value over the samples; none of values that are not always finite.
+/// Returns the range of each value over the samples; `None` for values that are not always finite.
 ///
 /// # Errors
 /// A sample or its answer is not finite, or a tensor operation fails.
@@ -63,10 +63,10 @@ fn check_answers(answers: &Tensor, first: usize) -> Result<(), CalibrationError>
     }
 }
 
-/// Returns by how much rounding lowers the mean of each output channel of each node that is
-/// computed in bytes: that of exact weights and inputs less that of rounded ones, over all samples
-/// (Nagel et al., "Data-free quantization through weight equalization and bias correction", ICCV
-/// 2019, section 4.2 with the expectations as measured).
+/// Returns how much rounding lowers the mean of each output channel of each node computed in bytes:
+/// the mean for exact weights and inputs minus the mean for rounded ones, over all samples (Nagel
+/// et al., "Data-free quantization through weight equalization and bias correction", ICCV 2019,
+/// section 4.2 with the expectations as measured).
 ///
 /// # Errors
 /// A tensor operation fails.

@@ -39,10 +39,10 @@ impl RangeObserver {
         }
     }
 
-    /// Takes numbers in.
+    /// Adds numbers.
     ///
     /// # Errors
-    /// One is not finite; then none is taken in.
+    /// A number is not finite; then no number is added.
     pub fn add(&mut self, numbers: &[f32]) -> Result<(), NotFiniteNumber> {
         if let Some(at) = numbers.iter().position(|number| !number.is_finite()) {
             return Err(NotFiniteNumber { at });

@@ -1,24 +1,25 @@
-//! Ranges of values, and the numbers that bytes stand for in them.
+//! Ranges of values, and the numbers that bytes represent in them.
 
 use thiserror::Error;
 
 /// The largest byte of a value. With 7 bits, sums of two products are never too large for 16 bits.
 pub const MOST_BYTE: f32 = 127.0;
 
-/// Returns the distance of two neighbouring numbers that bytes from 0 to [`MOST_BYTE`] stand for, between
-/// two ends; 0 or infinite where no float is small or large enough.
+/// Returns the distance between neighbouring numbers of bytes from 0 to [`MOST_BYTE`] over a range;
+/// 0 or infinite if float32 cannot represent it.
 pub(in crate::compute) fn byte_step([low, high]: [f32; 2]) -> f32 {
     high / MOST_BYTE - low / MOST_BYTE
 }
 
-/// The least and the greatest number that bytes of a value stand for: finite, with 0 among them.
+/// The least and the greatest number that bytes of a value represent: finite, and 0 lies between
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueRange {
     low: f32,
     high: f32,
 }
 
-/// Two numbers are no [`ValueRange`].
+/// Two numbers are not a valid [`ValueRange`].
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error("expected finite numbers around 0, the lower first, found {low} and {high}")]
 pub struct ValueRangeError {
@@ -57,8 +58,8 @@ impl ValueRange {
         self.high
     }
 
-    /// Returns the distance of two neighbouring numbers that bytes stand for; 0 where that is too
-    /// small for float32 to divide by.
+    /// Returns the distance between neighbouring numbers of bytes, or 0 if it is too small for
+    /// float32 to divide by.
     pub fn scale(self) -> f32 {
         let scale = byte_step([self.low, self.high]);
         match (1.0 / scale).is_finite() {
@@ -75,7 +76,7 @@ impl ValueRange {
         }
     }
 
-    /// Returns the number that stands for each number: the nearest that a byte stands for, half to
+    /// Returns the function that rounds numbers to the nearest one that a byte represents, half to
     /// even.
     pub(super) fn rounding(self) -> impl Fn(f32) -> f32 {
         let (scale, zero) = (self.scale(), self.zero_point());

@@ -19,8 +19,9 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Creates the calibration of a network by the ranges of its values: that of the input, then
-    /// those of the nodes. Values that are left out have none. No layer is kept, no bias corrected.
+    /// Creates the calibration of a network from the ranges of its values: first the input's, then
+    /// those of the nodes. Omitted values have no range. No layer is kept, and no bias is
+    /// corrected.
     pub fn of_ranges(
         network: NetworkDigest,
         (method, rows): (RangeMethod, usize),
@@ -67,13 +68,12 @@ impl Calibration {
         self.rows
     }
 
-    /// Returns the range of a value, or `None` where it is not known, or the value is not always
-    /// finite.
+    /// Returns the range of a value, or `None` if it is unknown or the value is not always finite.
     pub fn range(&self, value: usize) -> Option<ValueRange> {
         self.ranges.get(value).copied().flatten()
     }
 
-    /// Whether a node stays in float32.
+    /// Returns whether a node stays in float32.
     pub fn keeps(&self, node: usize) -> bool {
         self.kept.contains(&node)
     }
@@ -83,8 +83,8 @@ impl Calibration {
         self.kept.iter().copied()
     }
 
-    /// Returns the number that is added to the bias of each output channel of a node where the node
-    /// is computed in bytes, before a norm after it is folded into its weights.
+    /// Returns the corrections added to the biases of a node's output channels when the node runs
+    /// in bytes. They are added before a later norm is folded into the weights.
     pub fn correction(&self, node: usize) -> Option<&[f32]> {
         self.corrections.get(&node).map(Vec::as_slice)
     }
@@ -95,15 +95,16 @@ impl Calibration {
         all.map(|(node, bias)| (*node, bias.as_slice()))
     }
 
-    /// Whether a node of `graph` is computed in bytes: it has weights, is not kept, and the range of
-    /// what it reads is known.
+    /// Returns whether a node of `graph` is computed in bytes: it has weights, is not kept, and the
+    /// range of its input is known.
     pub fn quantises(&self, graph: &Graph, node: usize) -> bool {
         let read = graph.nodes()[node].inputs[0].index();
         is_weighted(graph, node) && !self.keeps(node) && self.range(read).is_some()
     }
 }
 
-/// Whether a node multiplies what it reads by weights: a convolution or a fully connected layer.
+/// Returns whether a node multiplies its input by weights: a convolution or a fully connected
+/// layer.
 pub fn is_weighted(graph: &Graph, node: usize) -> bool {
     let op = graph.nodes().get(node).map(|node| node.op);
     matches!(op, Some(Op::Conv2d(_) | Op::Linear { .. }))

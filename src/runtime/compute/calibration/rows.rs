@@ -14,10 +14,10 @@ pub struct CalibrationRows<'a> {
     read: &'a dyn Fn(Range<usize>) -> Vec<f32>,
 }
 
-/// Numbers of the largest value of a network that are held at once.
+/// The most numbers of the network's largest value held at once.
 const NUMBERS: usize = 4 << 20;
 
-/// The most samples at once.
+/// The most samples computed at once.
 const MOST: usize = 32;
 
 impl<'a> CalibrationRows<'a> {
@@ -31,7 +31,7 @@ impl<'a> CalibrationRows<'a> {
         self.count
     }
 
-    /// Returns which samples are computed at once.
+    /// Returns the ranges of samples that are computed at once.
     pub(super) fn pieces(&self, graph: &Graph) -> impl Iterator<Item = Range<usize>> + use<> {
         let nodes = graph.nodes().iter().map(|node| node.shape.elements());
         let largest = nodes.chain([graph.input().elements(), 1]).max();

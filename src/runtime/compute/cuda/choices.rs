@@ -25,7 +25,7 @@ struct DenseShape {
     conv: Conv2d,
     precision: Precision,
     rows: usize,
-    /// Height, width, channels, pitch, and how far the first channel lies off.
+    /// Height, width, channels, pitch, and the offset of the first channel.
     input: [usize; 5],
     output: [usize; 5],
     residual: Option<[usize; 2]>,
@@ -35,7 +35,7 @@ struct DenseShape {
     workspace: usize,
 }
 
-/// The choices so far, of all lanes of one GPU.
+/// The choices made so far by all lanes of one GPU.
 #[derive(Default)]
 pub(super) struct Choices {
     known: Mutex<HashMap<DenseShape, DenseMethod>>,
@@ -73,7 +73,7 @@ impl Choices {
 
 fn shape(dense: &Dense<'_>) -> DenseShape {
     let step = dense.step;
-    // Alignment decides which algorithms there are; more than 256 bytes decides nothing.
+    // Alignment decides which algorithms are available; more than 256 bytes makes no difference.
     let unit = 256 / dense.memory.precision.bytes();
     let of = |v: &TensorView| [v.height, v.width, v.channels, v.pitch, v.first % unit];
     DenseShape {
@@ -100,7 +100,7 @@ fn fastest(dense: &Dense<'_>) -> Result<DenseMethod, ComputeError> {
         match timed {
             Ok(took) if best.is_none_or(|(least, _)| took < least) => best = Some((took, way)),
             Ok(_) => {}
-            // What one library does not take another may; what is lost is lost for all.
+            // If one library refuses the work, another may accept it. A lost GPU is lost for all.
             Err(ComputeError::Gpu(lost)) if lost.is_lost() => return Err(lost.into()),
             Err(error) => why = Some(error),
         }

@@ -17,8 +17,8 @@ use super::work::{LaneMemory, Queue, QueuedWork, int};
 /// A method to compute a dense convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DenseMethod {
-    /// One matrix product: kernels of 1×1. The number is the algorithm's rank among those
-    /// that the library proposes.
+    /// One matrix product: kernels of 1×1. The number is the algorithm's rank among the library's
+    /// proposals.
     Product(usize),
     /// cuDNN's algorithm of that number, with bias, sum and ReLU in the same call or not.
     #[cfg(feature = "cudnn")]
@@ -27,8 +27,7 @@ pub(super) enum DenseMethod {
     Gathered(usize),
 }
 
-/// The windows that are gathered at once: of whole rows of the batch, or of lines of one row's
-/// image.
+/// The windows gathered at once: whole rows of the batch, or lines of one row's image.
 #[derive(Clone, Copy)]
 struct WindowPiece {
     first: usize,
@@ -94,7 +93,7 @@ impl Dense<'_> {
         }
     }
 
-    /// Whether each output pixel sees one input pixel, the one at its place.
+    /// Returns whether each output pixel reads only the input pixel at the same position.
     fn is_product(&self) -> bool {
         let conv = self.conv();
         conv.kernel.area() == 1 && conv.stride == 1 && conv.padding.area() == 0 && {
@@ -111,8 +110,8 @@ impl Dense<'_> {
         self.rows * self.step.output.pixels()
     }
 
-    /// Returns the product of `pixels` matrix rows from `from` with the filters, its ends applied
-    /// as far as the library does that, for the output's pixels from `first` on.
+    /// Returns the product of `pixels` matrix rows, beginning at `from`, with the filters, for the
+    /// output's pixels from `first` on. Its ends are applied as far as the library supports them.
     fn matrices(&self, from: u64, from_pitch: usize, first: usize, pixels: usize) -> Product {
         let step = self.step;
         let bytes = self.precision().bytes();
@@ -147,7 +146,7 @@ impl Dense<'_> {
         workspace: usize,
     ) -> Result<QueuedWork, ComputeError> {
         let found = Gemm::candidates(&self.queue.blas, product, workspace, RANKS)?;
-        // For other rows there may be fewer: then the last one there is.
+        // Other row counts may have fewer algorithms: then the last one is used.
         let gemm = found.into_iter().take(rank + 1).last();
         gemm.map(QueuedWork::Product)
             .ok_or_else(|| GpuError::Other("cuBLASLt returned no algorithm".into()).into())
@@ -163,7 +162,7 @@ impl Dense<'_> {
         Ok(works)
     }
 
-    /// Whether the libraries apply the step's activation, if it has one.
+    /// Returns whether the libraries can apply the step's activation, if it has one.
     fn is_known(&self) -> bool {
         matches!(self.step.activation, None | Some(Activation::Relu))
     }
@@ -249,7 +248,7 @@ impl Dense<'_> {
         Ok(works)
     }
 
-    /// Returns pieces whose windows fit the workspace, if those of an output line take `line`
+    /// Returns pieces whose windows fit the workspace, if the windows of an output line take `line`
     /// bytes.
     fn pieces(&self, line: usize) -> Result<Vec<WindowPiece>, ComputeError> {
         let height = self.step.output.height;
@@ -284,7 +283,7 @@ impl Dense<'_> {
         let (input, output) = (&self.step.input, &self.step.output);
         let skipped = piece.first * input.sample_stride() * self.precision().bytes();
         let mut window = convolved(piece.rows, self.conv(), input, output);
-        // Windows of later lines begin so much further down.
+        // Windows of later lines begin correspondingly lower.
         window.pad_height -= int(piece.line * self.conv().stride);
         window.out_height = int(piece.lines);
         let params = GatherParams {

@@ -1,7 +1,7 @@
-//! Convolutions by cuDNN, channels-last, with bias, sum and ReLU where it fuses them.
+//! Convolutions by cuDNN, channels-last, with bias, sum and ReLU if cuDNN fuses them.
 //!
-//! Descriptions are made once for each number of rows; the algorithm is given, so that
-//! nothing is looked up while serving.
+//! Descriptions are made once for each number of rows. The algorithm is given, so serving needs no
+//! lookup.
 
 use std::ffi::{c_int, c_void};
 
@@ -58,14 +58,14 @@ pub(super) struct Operands {
     pub input: (u64, TensorView),
     pub output: (u64, TensorView),
     pub filters: u64,
-    /// Operations applied with the convolution, or `None` for the convolution alone.
+    /// Operations applied with the convolution, or `None` for only the convolution.
     pub ends: Option<FusedEnds>,
 }
 
 /// The operations that follow the convolution in the same call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FusedEnds {
-    /// In the operands' precision.
+    /// The address of the bias, in the operands' precision.
     pub bias: u64,
     pub residual: Option<(u64, TensorView)>,
     pub relu: bool,
@@ -147,8 +147,8 @@ impl DnnConvolution {
     fn queue_alone(&self, dnn: &Dnn, workspace: &DeviceSlice) -> result::CudnnResult<()> {
         let (alpha, beta) = (1f32, 0f32);
         let o = &self.operands;
-        // SAFETY: descriptions fit the operands, which live until the stream is done; the
-        // workspace is as large as the library asked.
+        // SAFETY: descriptions fit the operands, which live until the stream is done; the workspace
+        // has the size that the library requested.
         unsafe {
             result::convolution_forward(
                 dnn.0,
@@ -177,7 +177,7 @@ impl DnnConvolution {
         let o = &self.operands;
         let one = 1f32;
         let added = if ends.residual.is_some() { 1f32 } else { 0f32 };
-        // Where nothing is added the library still wants a tensor, and does not read it.
+        // The library requires a residual tensor even if nothing is added, and does not read it.
         let other = ends.residual.map_or(o.output.0, |(address, _)| address);
         let other_shape = self.residual.as_ref().unwrap_or(&self.output);
         // SAFETY: as above.

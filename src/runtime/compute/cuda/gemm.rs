@@ -1,9 +1,9 @@
-//! Matrix products by cuBLASLt, with what follows them: `D = act(A · Wᵀ + bias + C)`.
+//! Matrix products by cuBLASLt with the end of a step: `D = act(A · Wᵀ + bias + C)`.
 //!
-//! `A` are pixels × inputs, `W` outputs × inputs, `C` and `D` pixels × outputs, all row
-//! after row. The library thinks in columns: there it is `Dᵀ = W · Aᵀ`, the first matrix
-//! transposed. Products of activations have their right matrix in place of `W`, lie in either
-//! order, and come in batches.
+//! `A` is pixels × inputs, `W` outputs × inputs, `C` and `D` pixels × outputs, all in row order.
+//! The library uses column order, so the call computes `Dᵀ = W · Aᵀ` with the first matrix
+//! transposed. Products of activations have their right matrix instead of `W`, in either order, and
+//! come in batches.
 
 use std::ffi::c_void;
 use std::mem::{MaybeUninit, size_of};
@@ -52,9 +52,9 @@ pub(super) struct Product {
     pub filters: u64,
     pub filters_pitch: usize,
     pub filters_order: MatrixOrder,
-    /// In `precision`; 0: none.
+    /// In `precision`; 0 for none.
     pub bias: u64,
-    /// Added before the activation; 0: none.
+    /// Added before the activation; 0 for none.
     pub residual: u64,
     pub residual_pitch: usize,
     pub to: u64,
@@ -66,7 +66,7 @@ pub(super) struct Product {
 /// Which values of an operand are neighbours; its pitch is the distance along the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MatrixOrder {
-    /// Those that are added up: inputs.
+    /// The values to sum: inputs.
     Depth,
     /// Pixels, or outputs.
     Lanes,
@@ -82,7 +82,7 @@ pub(super) struct ProductBatch {
 }
 
 impl ProductBatch {
-    /// A product by itself.
+    /// A single product.
     pub(super) const ONE: ProductBatch = ProductBatch {
         count: 1,
         filters: 0,
@@ -110,8 +110,8 @@ struct Task {
 unsafe impl Send for Task {}
 
 impl Gemm {
-    /// Returns the product by the algorithms that the library expects to be fastest, best first:
-    /// at most `most`, none of which takes more than `workspace` bytes.
+    /// Returns the product with each of the library's fastest algorithms by its own estimate, best
+    /// first: at most `most`, each within `workspace` bytes.
     pub(super) fn candidates(
         blas: &Blas,
         product: Product,
@@ -132,10 +132,10 @@ impl Gemm {
         Ok(all)
     }
 
-    /// Returns the product by the algorithm that the library expects to be fastest.
+    /// Returns the product with the library's fastest algorithm by its own estimate.
     ///
     /// # Errors
-    /// The library has none for these operands.
+    /// The library has no algorithm for these operands.
     pub(super) fn best(
         blas: &Blas,
         product: Product,

@@ -1,9 +1,9 @@
-//! Batches as graphs of the driver, where that is faster: one call instead of hundreds.
+//! Batches as graphs of the driver, if that is faster: one call instead of hundreds.
 //!
-//! A batch of a new number of rows is queued step by step the first time, and its time on
-//! the host is compared with that on the GPU. If the host held it up, the second time is
-//! captured, and from then on the graph is launched: every address in it stays the same,
-//! since samples are found through the lane's table.
+//! The first batch of a number of rows is queued step by step, and its time on the host is compared
+//! with its time on the GPU. If the host was too slow, the second batch is captured, and later
+//! batches launch the graph. Every address in the graph stays the same, because samples are found
+//! through the lane's table.
 
 use std::time::{Duration, Instant};
 
@@ -27,11 +27,11 @@ pub(super) enum Replay {
     Graph(Captured),
 }
 
-/// A captured graph; used by its lane alone, by one thread at a time.
+/// A captured graph. Only its lane uses it, on one thread at a time.
 pub(super) struct Captured(CudaGraph);
 
-// SAFETY: the driver asks that calls on one graph are not made at the same time; the lane
-// that owns it is used by one thread at a time.
+// SAFETY: the driver forbids concurrent calls on one graph; only one thread at a time uses the lane
+// that owns it.
 unsafe impl Send for Captured {}
 
 impl Replay {
@@ -95,12 +95,12 @@ impl QueueTrial {
         })
     }
 
-    /// Whether queuing took a large part of the time. Called once the batch is done.
+    /// Returns whether queuing took a large part of the time. Called after the batch is done.
     pub(super) fn waits_for_the_host(&self) -> Result<bool, ComputeError> {
         let ran = self.start.elapsed_ms(&self.end).map_err(gpu_error)?;
         Ok(self.queued.as_secs_f32() * 1e3 > SHARE * ran)
     }
 }
 
-/// The share of queuing in a batch's time from which a graph is faster.
+/// The share of queuing in a batch's time above which a graph is faster.
 const SHARE: f32 = 0.3;

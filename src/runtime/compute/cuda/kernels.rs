@@ -17,8 +17,8 @@ use super::params::{
     ShuffleParams, SoftmaxParams,
 };
 
-/// The kernels, compiled with the crate for the oldest GPU that is supported; the driver
-/// translates them for the one it has and remembers that on disk.
+/// The kernels, compiled with the crate for the oldest supported GPU. The driver translates them
+/// for the actual GPU and caches the result on disk.
 const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
 
 /// Threads of a block, of every kernel.

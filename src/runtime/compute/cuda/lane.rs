@@ -26,7 +26,7 @@ pub(super) struct Library {
     pub choices: Choices,
 }
 
-/// A network on a GPU: its plan, its weights there, and what its lanes share.
+/// A network on a GPU: its plan, its weights on the GPU, and the state shared by its lanes.
 pub(super) struct CudaNetwork {
     pub gpu: Arc<CudaGpu>,
     pub library: Arc<Library>,
@@ -54,11 +54,11 @@ impl CudaNetwork {
 
 /// A lane of one network on one GPU.
 pub(super) struct CudaLane {
-    // In this order: graphs and handles go before the stream, the stream before memory.
+    // Dropped in this order: graphs and handles before the stream, the stream before memory.
     batches: Vec<ReadyBatch>,
     queue: Queue,
     stream: Arc<GpuStream>,
-    /// The same, as others see it.
+    /// The same stream, for other users.
     shown: Arc<dyn Stream>,
     memory: LaneMemory,
     rows: usize,
@@ -72,7 +72,7 @@ struct ReadyBatch {
     replay: Replay,
 }
 
-/// The most batches that are kept ready; the one used longest ago is dropped.
+/// The most batches kept ready; the least recently used one is dropped.
 const KEPT: usize = 48;
 
 impl CudaLane {
@@ -109,8 +109,7 @@ impl CudaLane {
         Ok(made)
     }
 
-    /// Chooses methods for every number of rows that is measured, so that nothing is measured
-    /// while serving.
+    /// Chooses methods for every measured number of rows, so that serving never measures.
     fn choose(&mut self) -> Result<(), ComputeError> {
         let mut rows = 1;
         loop {
@@ -147,7 +146,7 @@ impl CudaLane {
             };
             let choices = &network.library.choices;
             let way = choices.way(&dense(kind_of(rows, self.rows)))?;
-            // What suits the kind may not be possible for these very rows.
+            // The way of the kind of row count may not work for this exact number of rows.
             let possible = dense(rows).works(way);
             works.extend(match possible {
                 Ok(works) => works,
@@ -157,8 +156,8 @@ impl CudaLane {
         Ok(works)
     }
 
-    /// Returns a product of activations by the matrix library, or `None` if the step is none or the
-    /// library does not take it.
+    /// Returns a product of activations by the matrix library, or `None` if the step is not such a
+    /// product or the library refuses it.
     fn products(&self, step: &GpuStep, rows: usize) -> Option<Vec<QueuedWork>> {
         let Some(TensorWork::Product { left, right, to }) = step.tensor.as_deref() else {
             return None;
@@ -193,8 +192,7 @@ impl CudaLane {
         self.batches.last_mut().ok_or_else(none)
     }
 
-    /// Queues the writing of the samples' addresses to the table, behind the work that reads
-    /// it.
+    /// Queues a write of the samples' addresses to the table, after the work that reads it.
     fn place(&self, rows: usize, samples: &[DeviceSlice]) -> Result<(), ComputeError> {
         let bytes = self.network.plan.inputs * size_of::<f32>();
         let each = samples.iter().flat_map(|slice| {
@@ -267,8 +265,7 @@ impl LaneProgram for CudaLane {
 
 impl Drop for CudaLane {
     fn drop(&mut self) {
-        // What is queued reads the memory that goes next. Where the GPU is lost nothing is
-        // queued any more.
+        // Queued work reads the memory that is dropped next. If the GPU is lost, nothing is queued.
         let _ = self.stream.synchronize();
     }
 }

@@ -8,14 +8,14 @@ use crate::network::Activation;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TailParams {
-    /// Float32; 0: none.
+    /// Float32; 0 for none.
     pub scale: u64,
-    /// Float32; 0: none.
+    /// Float32; 0 for none.
     pub bias: u64,
-    /// 0: none.
+    /// 0 for none.
     pub residual: u64,
     pub residual_pitch: i32,
-    /// 0: none; others as [`code`].
+    /// 0 for none; otherwise as [`code`].
     pub activation: i32,
     /// The activation's own numbers.
     pub first: f32,
@@ -253,7 +253,7 @@ pub(super) struct AnswerParams {
 /// Axes of a tensor.
 pub(super) const AXES: usize = 8;
 
-/// Where a tensor lies.
+/// The place of a tensor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TensorParams {

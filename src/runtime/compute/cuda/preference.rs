@@ -19,7 +19,7 @@ impl Preference {
             Attribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
             &(workspace as u64),
         )?;
-        // What divides the first address and the distance divides all.
+        // A divisor of the first address and the distance divides all addresses.
         let all = |address: u64, step: usize| address | (step * bytes) as u64;
         let aligned = [
             (

@@ -38,9 +38,9 @@ pub fn lower(
 /// Floats of page-locked memory that weights go through.
 const STAGED: usize = 4 << 20;
 
-/// Copies bytes to the GPU and waits, since no stream may read weights before they are there.
-/// The copy has a stream of its own, since waiting for the whole GPU would wait for all its
-/// streams, and is not allowed while another lane is captured.
+/// Copies bytes to the GPU and waits, because no stream may read weights before they arrive. The
+/// copy has its own stream: waiting for the whole GPU would wait for all its streams, and is not
+/// allowed while another lane is captured.
 fn upload(gpu: &CudaGpu, to: &Arc<dyn DeviceMemory>, bytes: &[u8]) -> Result<(), ComputeError> {
     let stream = gpu.stream()?;
     let mut block = gpu.pinned(STAGED.min(bytes.len().div_ceil(FLOAT)))?;

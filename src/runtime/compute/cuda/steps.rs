@@ -62,7 +62,7 @@ impl StepLaunch<'_> {
             KernelName::Enter | KernelName::Answer | KernelName::Flatten => values,
             KernelName::Shuffle | KernelName::ResponseNorm => values,
             KernelName::LayerNorm => self.pixels(),
-            // The eight warps of a block share what a warp's threads answer.
+            // The eight warps of a block share the answers of one warp's threads.
             KernelName::Regions => packs * 8,
             KernelName::Softmax | KernelName::SoftmaxAnswer => self.pixels(),
             _ => packs,
@@ -281,7 +281,7 @@ impl StepLaunch<'_> {
     }
 }
 
-/// Returns the parameters of a step's tail alone, over `pixels` pixels of all rows.
+/// Returns the parameters of only a step's tail, over `pixels` pixels of all rows.
 pub(super) fn pointwise(
     memory: &LaneMemory,
     step: &GpuStep,

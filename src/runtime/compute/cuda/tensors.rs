@@ -20,10 +20,10 @@ const BLOCK: usize = 256;
 /// Lines and columns of the tiles of products and attention.
 const TILE: usize = 64;
 
-/// Values that become one from which on a block works at one together.
+/// The number of reduced values above which a block shares the work.
 const TOGETHER: usize = 64;
 
-/// Returns the number by which kernels know what becomes of a query without shares.
+/// Returns the kernels' number for the treatment of queries without shares.
 const fn guard_code(guard: ShareGuard) -> i32 {
     match guard {
         ShareGuard::Nowhere => 0,
@@ -143,7 +143,7 @@ impl TensorLaunch<'_> {
         let axes = KernelAxes::of(&[from.at, to.at], to.at.rank(), AXES);
         let reduced = KernelAxes::of(&[*along], along.rank(), AXES);
         let positions = matches!(kind, Reduction::ArgMax | Reduction::ArgMin);
-        // Threads side by side read neighbours where the last axis stays.
+        // Adjacent threads read neighbouring values if the last axis stays.
         let neighbours = reduced.strides[0].contains(&1);
         let together = reduced.values >= TOGETHER && neighbours && !positions;
         let params = ReduceParams {

@@ -25,7 +25,7 @@ pub(super) enum QueuedWork {
     Convolution(DnnConvolution),
 }
 
-/// The handles that queuing needs: a lane's own, but for the matrix library.
+/// The handles needed to queue work: the lane's own, except for the matrix library.
 pub(super) struct Queue {
     pub stream: Arc<CudaStream>,
     pub blas: Arc<Blas>,
@@ -69,7 +69,7 @@ impl LaneMemory {
         self.lane.address() + range.start as u64
     }
 
-    /// Returns the address of one of the network's arrays, or 0 if there is none.
+    /// Returns the address of one of the network's arrays, or 0 if it does not exist.
     pub(super) fn array(&self, offset: Option<usize>) -> u64 {
         offset.map_or(0, |offset| self.weights.address() + offset as u64)
     }

@@ -1,5 +1,5 @@
-//! The axes that a kernel goes through: those of several tensors of the same sizes at once, as few
-//! as possible.
+//! The axes of a kernel's loop over several tensors of the same sizes, merged to as few as
+//! possible.
 
 use crate::compute::tensors::Strided;
 use crate::network::MAX_RANK;
@@ -13,8 +13,8 @@ pub(in crate::compute) struct Axes {
 }
 
 impl Axes {
-    /// Merges the first `rank` axes where all tensors go on evenly; the last one lands before
-    /// `end`.
+    /// Merges those of the first `rank` axes that are contiguous in all tensors. The last merged
+    /// axis is the one before `end`.
     pub(in crate::compute) fn of(tensors: &[Strided], rank: usize, end: usize) -> Self {
         let mut merged: Vec<(usize, Vec<usize>)> = Vec::new();
         let size = |axis: usize| tensors.first().map_or(1, |t| t.dims[axis]);

@@ -1,5 +1,4 @@
-//! The values that have to be exact whole numbers: those that indices are, and those that they
-//! are computed from.
+//! The values that must be exact whole numbers: indices, and the values they are computed from.
 
 use crate::compute::buffers::ValueBuffers;
 use crate::compute::fuse::{FusedStep, StepKernel, ValueId};
@@ -13,13 +12,13 @@ pub(super) fn exact_values(steps: &[FusedStep], buffers: &ValueBuffers) -> Vec<b
             roots[buffers.root(indices)] = true;
         }
     }
-    // A step behind may share a buffer with one before, so that once backwards may not do.
+    // A later step may share a buffer with an earlier one, so one pass may not be enough.
     while spread(steps, buffers, &mut roots) {}
     let is_exact = |value: ValueId| roots[buffers.root(value)];
     (0..buffers.count()).map(is_exact).collect()
 }
 
-/// Returns the value that a step takes indices from, or `None` if it takes none.
+/// Returns the value that holds a step's indices, or `None` if it takes none.
 fn indices(step: &FusedStep) -> Option<ValueId> {
     match step.kernel {
         StepKernel::Tensor(TensorOp::Embedding { .. }) => step.inputs.first().copied(),
@@ -45,7 +44,7 @@ fn spread(steps: &[FusedStep], buffers: &ValueBuffers, roots: &mut [bool]) -> bo
     more
 }
 
-/// Whether an answer is exact whatever the values are rounded to.
+/// Returns whether an answer stays exact however the values are rounded.
 fn counts_positions(step: &FusedStep) -> bool {
     match step.kernel {
         StepKernel::Tensor(TensorOp::Reduce { kind, .. }) => {

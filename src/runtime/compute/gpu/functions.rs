@@ -11,11 +11,11 @@ pub(in crate::compute) enum MapFunction {
     Copy,
     One(Unary),
     Two(Binary),
-    /// The second operand where the first is not 0, else the third.
+    /// The second operand if the first is not 0, else the third.
     Choice,
 }
 
-/// Of one value, in the order of their numbers.
+/// Functions of one value, in the order of their numbers.
 const ONES: [Unary; 20] = [
     Unary::Abs,
     Unary::Neg,
@@ -41,7 +41,7 @@ const ONES: [Unary; 20] = [
 
 const FIRST_OF_ONE: usize = 2;
 
-/// Of two values, in the order of their numbers.
+/// Functions of two values, in the order of their numbers.
 const TWOS: [Binary; 18] = [
     Binary::Add,
     Binary::Sub,
@@ -65,7 +65,7 @@ const TWOS: [Binary; 18] = [
 
 const FIRST_OF_TWO: usize = 32;
 
-/// Of many values, in the order of their numbers.
+/// Functions of many values, in the order of their numbers.
 const REDUCTIONS: [Reduction; 10] = [
     Reduction::Sum,
     Reduction::Mean,

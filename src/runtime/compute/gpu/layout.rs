@@ -1,5 +1,5 @@
-//! The layout of weights and lanes in a GPU's memory: weights folded and in the order in which
-//! steps read them, in one block of bytes; a lane in one allocation.
+//! The layout of weights and lanes in a GPU's memory. Weights are folded and in reading order, in
+//! one block of bytes; a lane is one allocation.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub(in crate::compute) struct StepArrays {
     /// Filters, in the plan's precision: dense as `[out][kernel][in]`, grouped and
     /// depthwise as `[kernel][in of a group][out]`; of a lookup the table.
     pub filters: Option<usize>,
-    /// A factor for each output channel in float32, for steps without filters; of attention the
+    /// A factor for each output channel in float32, for steps without filters; for attention the
     /// one factor of its scores.
     pub scale: Option<usize>,
     /// Parameters of a step on tensors as float32.
@@ -141,8 +141,8 @@ fn has_bias(graph: &Graph, step: &GpuStep) -> bool {
     })
 }
 
-/// Returns the number of values of a step's filters with those of padded channels, or `None`
-/// if it has no filters.
+/// Returns the number of values of a step's filters, including padded channels, or `None` if it has
+/// no filters.
 fn filter_values(step: &GpuStep) -> Option<usize> {
     let of = |conv: Conv2d, inputs: usize| conv.channels * conv.kernel.area() * inputs;
     match step.op {
@@ -196,8 +196,8 @@ fn fill_step(
     }
 }
 
-/// Returns filters `[out][in][kernel]` in the order in which the step reads them, each output
-/// channel's times its factor.
+/// Returns filters `[out][in][kernel]` in the step's reading order, each output channel's times its
+/// factor.
 fn laid_out(step: &GpuStep, raw: &[f32], factors: Option<&[f32]>) -> Vec<f32> {
     let (conv, grouped) = match step.op {
         GpuOp::Dense(conv) => (conv, false),
@@ -206,7 +206,7 @@ fn laid_out(step: &GpuStep, raw: &[f32], factors: Option<&[f32]>) -> Vec<f32> {
     };
     let taps = conv.kernel.area();
     let inputs = raw.len() / (conv.channels * taps).max(1);
-    // Where the samples' channels are padded, so are the filters'.
+    // Filters have the padding of the samples' channels.
     let padded = if grouped { inputs } else { step.input.channels };
     let mut all = vec![0.0; conv.channels * taps * padded];
     for out in 0..conv.channels {

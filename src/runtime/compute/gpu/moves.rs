@@ -1,5 +1,5 @@
-//! Operations on tensors by themselves, as launches over operands: copies, functions, reductions
-//! and lookups.
+//! Single operations on tensors, as launches over operands: copies, functions, reductions and
+//! lookups.
 
 use crate::compute::tensors::Strided;
 use crate::network::{Border, Dims, Reduction, Shape, TensorOp};
@@ -16,7 +16,7 @@ pub(super) fn copy(from: TensorOperand, to: TensorOperand) -> TensorWork {
     }
 }
 
-/// Returns the work of an operation by itself.
+/// Returns the work of a single operation.
 pub(super) fn plain(
     op: TensorOp,
     from: Vec<TensorOperand>,
@@ -49,7 +49,7 @@ pub(super) fn plain(
             count,
             step,
         } if step < 0 => return backwards(first, to, axis, start, count, step.unsigned_abs()),
-        // Where the values lie was found with the steps.
+        // The places of the values were found together with the steps.
         TensorOp::Slice { .. } | TensorOp::Transpose { .. } if first.at.dims == dims => {
             copy(first, to)
         }
@@ -136,10 +136,10 @@ fn channels_slowest(shape: Shape, first: usize) -> Strided {
 /// The most positions of a slice backwards, which are copied one by one.
 const MOST_BACKWARDS: usize = 32;
 
-/// The most positions of a border of copies, each of which is a launch.
+/// The most positions of a border of copies; each is a launch.
 const MOST_BORDER: usize = 4096;
 
-/// Returns copies of single positions, since there are no strides backwards.
+/// Returns copies of single positions, because strides cannot be negative.
 fn backwards(
     from: TensorOperand,
     to: TensorOperand,
@@ -181,8 +181,8 @@ fn joined(from: &[TensorOperand], to: TensorOperand, axis: usize) -> Option<Vec<
     copies.collect()
 }
 
-/// Returns the copy of what a border surrounds, and the border: filled before it, or copied from
-/// what lies inside, axis after axis.
+/// Returns the copy of the inner values, and the border: filled before the copy, or copied from the
+/// inner values axis after axis.
 fn padded(
     from: TensorOperand,
     to: TensorOperand,
@@ -206,7 +206,7 @@ fn padded(
     }
     let mut works = vec![copy(from, centre)];
     for axis in 0..dims.rank() {
-        // Axes before this one have their borders already, those behind it not yet.
+        // Earlier axes have their borders already, later ones do not.
         let all = (axis + 1..dims.rank()).try_fold(to, inside)?;
         let (first, last) = (before[axis], before[axis] + dims[axis] - 1);
         for at in (0..first).chain(last + 1..=last + after[axis]) {
@@ -228,7 +228,7 @@ fn reduced(
     to: TensorOperand,
 ) -> Option<TensorWork> {
     reduction_code(kind)?;
-    // Both see all axes; those of the other one have the size 1.
+    // Both see all axes; the axes of the other one have size 1.
     let only = |inside: bool| {
         let mut others = (0..from.at.rank()).filter(|axis| axes.contains(axis) != inside);
         others.try_fold(from, |of, axis| of.sliced(axis, 0, 1))

@@ -1,11 +1,11 @@
 //! The plan of a network for a GPU: fused steps, with each operand placed in an arena.
 //!
-//! Fusion and places of values are those of the processor's plan (`compute::fuse`,
-//! `compute::buffers`): channels-last, with concatenations in place. Here every step runs the
-//! whole batch, samples enter by a step of their own, and the answer leaves as float32.
+//! Fusion and places of values are the same as in the processor's plan (`compute::fuse`,
+//! `compute::buffers`): channels-last, with concatenations in place. Here every step runs the whole
+//! batch, samples enter by a separate step, and the answer leaves as float32.
 //!
-//! Values that indices come from are float32 in every precision (`exact`), since bfloat16 has no
-//! whole numbers beyond 256.
+//! Values that indices are computed from are float32 in every precision (`exact`), because bfloat16
+//! has no whole numbers beyond 256.
 
 use crate::compute::ComputeError;
 use crate::compute::buffers::{Slots, TensorView, ValueBuffers, ValuePlace};
@@ -29,7 +29,7 @@ pub(in crate::compute) enum GpuOp {
     },
     /// A convolution over all channels, or a fully connected layer (1×1).
     Dense(Conv2d),
-    /// A convolution of each channel by itself.
+    /// A convolution of each channel separately.
     Depthwise(Conv2d),
     /// A convolution in groups of channels.
     Grouped(Conv2d),
@@ -42,7 +42,7 @@ pub(in crate::compute) enum GpuOp {
     Resize,
     /// An image as a vector, channels slowest.
     Flatten,
-    /// Two values, of which one may be a row for each sample.
+    /// Two values, one of which may be a row for each sample.
     Paired(Pairing),
     /// Channels of as many groups, interleaved.
     Shuffle(usize),
@@ -68,11 +68,11 @@ pub(in crate::compute) struct GpuStep {
     pub residual: Option<TensorView>,
     pub output: TensorView,
     pub activation: Option<Activation>,
-    /// The fused step whose weights it uses, or `None` if it uses none.
+    /// The fused step that provides its weights, or `None` if it uses none.
     pub weights: Option<FusedStep>,
     /// The work of a step on tensors.
     pub tensor: Option<Box<TensorWork>>,
-    /// Whether it runs in float32 whatever the plan's precision.
+    /// Whether it runs in float32 in every precision.
     pub wide: bool,
 }
 
@@ -194,7 +194,7 @@ fn enter_as_rows(steps: &mut [GpuStep]) {
     }
 }
 
-/// Returns all values of a view that lies in one piece as a row.
+/// Returns all values of a contiguous view as a row.
 pub(super) fn as_row(view: TensorView) -> TensorView {
     if view.pitch != view.channels {
         return view;
@@ -222,7 +222,7 @@ fn windows(step: &GpuStep) -> usize {
 pub(super) struct Places<'a> {
     buffers: &'a ValueBuffers,
     slots: &'a Slots,
-    /// Whether each value has to be exact.
+    /// Whether each value must be exact.
     pub exact: &'a [bool],
     entry: Option<(ValueId, TensorView)>,
 }
@@ -256,7 +256,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the number of a value's channels, without what they are padded to.
+    /// Returns the number of a value's channels without padding.
     pub(super) fn channels(&self, value: ValueId) -> usize {
         self.buffers.view(self.slots, value).channels
     }

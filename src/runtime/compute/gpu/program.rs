@@ -10,13 +10,12 @@ use thiserror::Error;
 use crate::compute::ComputeError;
 use crate::device::gpu::{DeviceSlice, GpuInfo, Stream};
 
-/// A member's network on one GPU. Its weights are there once, whatever the number of workers
-/// and lanes.
+/// A member's network on one GPU. Its weights are held once, for any number of workers and lanes.
 pub trait Program: Send + Sync {
-    /// Creates a lane for batches of up to `rows`, with a stream and memory of its own.
+    /// Creates a lane for batches of up to `rows`, with its own stream and memory.
     ///
     /// # Errors
-    /// The GPU has not enough memory.
+    /// The GPU does not have enough memory.
     fn lane(&self, rows: usize) -> Result<Box<dyn LaneProgram>, ComputeError>;
 
     /// Returns the bytes of the weights on the GPU.
@@ -28,12 +27,12 @@ pub trait LaneProgram: Send {
     /// Returns the stream that batches run on.
     fn stream(&self) -> &Arc<dyn Stream>;
 
-    /// Queues a batch of `rows` rows. `samples` are whole samples of float32 in order, which
-    /// are read in place; rows beyond them (padding) repeat the last one. The slices must live
-    /// until the batch is done.
+    /// Queues a batch of `rows` rows. `samples` are whole samples of float32 in order, which are
+    /// read in place; rows beyond them (padding) repeat the last one. The slices must live until
+    /// the batch is done.
     ///
     /// # Errors
-    /// The batch is larger than the lane, there is no sample, or the driver refuses.
+    /// The batch is larger than the lane, there are no samples, or the driver reports an error.
     fn launch(&mut self, rows: usize, samples: &[DeviceSlice]) -> Result<(), ComputeError>;
 
     /// Returns the memory that holds the answers of the latest batch once it is done:

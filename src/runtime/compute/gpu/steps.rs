@@ -1,4 +1,4 @@
-//! Fused steps as those of a GPU: which kernel runs each, over which operands.
+//! Fused steps as steps of a GPU: the kernel of each, and its operands.
 
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::{FusedStep, StepKernel};
@@ -49,8 +49,8 @@ pub(super) fn lower(step: &FusedStep, places: &Places<'_>) -> Option<Vec<GpuStep
     }])
 }
 
-/// Whether a step's values are float32 whatever the precision; `None` where some are and some are
-/// not, or where filters are not.
+/// Returns whether a step's values are float32 in every precision, or `None` if only some are, or
+/// its filters are not.
 fn precision_of(step: &FusedStep, places: &Places<'_>) -> Option<bool> {
     let wide = places.exact[step.output];
     let filtered = matches!(step.kernel, StepKernel::Convolution(_) | StepKernel::Linear);
@@ -103,7 +103,7 @@ fn operation(
         StepKernel::Softmax(masked) => GpuOp::Softmax(masked),
         // Both are lowered part by part.
         StepKernel::Concat | StepKernel::Tensor(_) => return None,
-        // These are steps on processors alone.
+        // These steps exist only on processors.
         StepKernel::Table(_) => return None,
         StepKernel::RangedBytes | StepKernel::RangedLinear { .. } => return None,
     })

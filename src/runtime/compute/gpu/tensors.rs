@@ -1,5 +1,5 @@
-//! Steps on tensors of any rank, as GPUs run them: where each operand lies, and which kernel
-//! reads them. Operations that move values become one copy for each part.
+//! Steps on tensors of any rank on GPUs: the place of each operand, and the kernel that reads them.
+//! Operations that move values become one copy for each part.
 
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::compute::tensors::{AttentionForm, MaskSource, ShareGuard, Strided, TensorForm};
@@ -15,7 +15,7 @@ pub(super) struct PlacedValue {
     pub wide: bool,
 }
 
-/// Where an operand is.
+/// The place of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compute) enum OperandSource {
     Value(ValuePlace),
@@ -27,16 +27,16 @@ pub(in crate::compute) enum OperandSource {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::compute) struct TensorOperand {
     pub source: OperandSource,
-    /// Where the values lie, from the first one of the source in a row on.
+    /// The places of the values, relative to the source's first value in a row.
     pub at: Strided,
     /// Values from one row to the next.
     pub row: usize,
-    /// Whether they are float32 whatever the plan's precision.
+    /// Whether they are float32 in every precision.
     pub wide: bool,
 }
 
 impl TensorOperand {
-    /// Returns some positions along an axis alone.
+    /// Returns only some positions along an axis.
     pub(super) fn sliced(self, axis: usize, start: usize, count: usize) -> Option<Self> {
         let at = self.at.sliced(axis, start, count, 1)?;
         Some(TensorOperand { at, ..self })
@@ -54,8 +54,7 @@ impl TensorOperand {
 }
 
 impl PlacedValue {
-    /// Returns the operand that lies at `of` among the value, or `None` if that is not at even
-    /// distances.
+    /// Returns the operand at `of` in the value, or `None` if its distances are not even.
     fn operand(&self, of: Strided) -> Option<TensorOperand> {
         let view = self.view;
         let at = of.pitched(view.channels.max(1), view.pitch)?;
@@ -77,13 +76,13 @@ impl PlacedValue {
 /// The work of one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::compute) enum TensorWork {
-    /// A function of operands of the answer's dimensions, as many as it takes.
+    /// A function of its operands, all of the answer's dimensions.
     Map {
         function: MapFunction,
         from: Vec<TensorOperand>,
         to: TensorOperand,
     },
-    /// One value for those that lie at `along` from each position of `from`.
+    /// Reduces the values at `along`, relative to each position of `from`, to one value.
     Reduce {
         kind: Reduction,
         from: TensorOperand,

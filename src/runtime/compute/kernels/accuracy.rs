@@ -14,24 +14,24 @@ pub(super) trait Accuracy {
     unsafe fn divide<V: Vector>(x: V, by: V) -> V;
 }
 
-/// That of float32: relative errors of 2e-7.
+/// The accuracy of float32: relative errors of 2e-7.
 pub(super) struct FloatAccuracy;
 
 impl Accuracy for FloatAccuracy {
     #[inline(always)]
     unsafe fn exp<V: Vector>(x: V) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { exp(x) }
     }
     #[inline(always)]
     unsafe fn divide<V: Vector>(x: V, by: V) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { x.div(by) }
     }
 }
 
-/// That of answers that are rounded to brain floats: relative errors up to 2⁻¹³ of an exponential and
-/// up to 2⁻¹⁴ of a quotient, where rounding makes 2⁻⁸.
+/// The accuracy for answers that are rounded to brain floats: relative errors up to 2⁻¹³ for an
+/// exponential and up to 2⁻¹⁴ for a quotient, while rounding adds 2⁻⁸.
 pub(super) struct HalfAccuracy;
 
 /// `2ʳ` for |r| up to 1/2, fitted by least squares, weighed until errors are even: relative error 7.5e-5.
@@ -40,7 +40,7 @@ const POWER_OF_TWO: [f32; 4] = [0.999_928_06, 0.693_261, 0.242_611_17, 0.055_171
 impl Accuracy for HalfAccuracy {
     #[inline(always)]
     unsafe fn exp<V: Vector>(x: V) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let power = x.mul(V::splat(std::f32::consts::LOG2_E));
             // Beyond these the answer is 0 or infinite.
@@ -51,7 +51,7 @@ impl Accuracy for HalfAccuracy {
     }
     #[inline(always)]
     unsafe fn divide<V: Vector>(x: V, by: V) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { x.mul(by.approximate_reciprocal()) }
     }
 }

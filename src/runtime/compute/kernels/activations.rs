@@ -1,8 +1,8 @@
-//! Activations of rows that were just written, and so are in cache.
+//! Activations of rows that were just written and are still in cache.
 //!
-//! ReLU and ReLU6 are applied in registers as values are written, HardSwish where these are reduced
-//! numbers. The others would make each of
-//! the many tile functions far longer; they pass over a tile's rows, or a pixel's, behind them.
+//! ReLU and ReLU6 are applied in registers as values are written, as is HardSwish for reduced
+//! numbers. Other activations would make each of the many tile functions far longer. They run as a
+//! pass over a tile's rows or a pixel after it is written.
 
 use super::accuracy::{Accuracy, FloatAccuracy};
 use super::functions::{
@@ -24,10 +24,11 @@ pub(super) struct TileRows {
     pub columns: usize,
 }
 
-/// Where the answers of rows go, and how accurate they are.
+/// The destination of the answers of rows, and their accuracy.
 ///
 /// # Safety
-/// All methods: as for [`Vector`]; the row has the columns written, and nothing else uses them meanwhile.
+/// All methods: as for [`Vector`]; the row has the columns written, and nothing else uses them
+/// meanwhile.
 pub(super) trait ActivatedRows: Copy {
     type Accuracy: Accuracy;
 
@@ -41,12 +42,12 @@ impl ActivatedRows for TileRows {
 
     #[inline(always)]
     unsafe fn store<V: Vector>(self, answers: V, row: usize, column: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { answers.store(self.start.add(row * self.stride + column)) }
     }
     #[inline(always)]
     unsafe fn store_part<V: Vector>(self, answers: V, row: usize, column: usize, n: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { answers.store_part(self.start.add(row * self.stride + column), n) }
     }
 }
@@ -66,7 +67,7 @@ pub(super) struct RowActivation {
 }
 
 impl RowActivation {
-    /// Returns the pass of `activation`, or `None` where there is none or it is applied in
+    /// Returns the pass of `activation`, or `None` if there is no activation or it is applied in
     /// registers.
     ///
     /// # Safety
@@ -88,7 +89,7 @@ impl RowActivation {
         family: Family,
         activation: Option<Activation>,
     ) -> Option<Self> {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { RowActivation::new(family, activation.filter(|&of| !is_short(Some(of)))) }
     }
 
@@ -115,8 +116,8 @@ impl RowActivation {
     }
 }
 
-/// Whether an activation takes a few instructions, so that tiles apply it in registers where they write
-/// reduced numbers.
+/// Returns whether an activation takes only a few instructions. Tiles that write reduced numbers
+/// apply it in registers.
 pub(super) fn is_short(activation: Option<Activation>) -> bool {
     use Activation::{HardSwish, Relu, Relu6};
     matches!(activation, None | Some(Relu | Relu6 | HardSwish))
@@ -128,7 +129,7 @@ pub(super) fn is_short(activation: Option<Activation>) -> bool {
 /// As for [`Vector`].
 #[inline(always)]
 pub(super) unsafe fn activated_shortly<V: Vector>(value: V, activation: Option<Activation>) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match activation {
             Some(Activation::HardSwish) => hard_swish(value),
@@ -172,13 +173,13 @@ mod x86 {
 
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn avx512(activation: Activation, rows: TileRows) {
-        // SAFETY: as `RowsFn` says.
+        // SAFETY: guaranteed by `RowsFn`.
         unsafe { in_place::<Avx512>(activation, rows) }
     }
 
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn avx2(activation: Activation, rows: TileRows) {
-        // SAFETY: as `RowsFn` says.
+        // SAFETY: guaranteed by `RowsFn`.
         unsafe { in_place::<Avx2>(activation, rows) }
     }
 }
@@ -191,7 +192,7 @@ mod arm {
 
     #[target_feature(enable = "neon")]
     pub(super) unsafe fn neon(activation: Activation, rows: TileRows) {
-        // SAFETY: as `RowsFn` says.
+        // SAFETY: guaranteed by `RowsFn`.
         unsafe { in_place::<Neon>(activation, rows) }
     }
 }
@@ -219,21 +220,21 @@ macro_rules! each {
 /// As for [`RowsFn`].
 #[inline(always)]
 unsafe fn in_place<V: Vector>(activation: Activation, rows: TileRows) {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { activate::<V, _>(Some(activation), rows, rows) }
 }
 
-/// Writes rows behind an activation to where answers go.
+/// Writes activated rows to their destination.
 ///
 /// # Safety
-/// As for [`RowsFn`], of rows that are read, and of where answers go.
+/// As for [`RowsFn`], of the rows read, and of the destination.
 #[inline(always)]
 pub(super) unsafe fn activate<V: Vector, T: ActivatedRows>(
     activation: Option<Activation>,
     rows: TileRows,
     to: T,
 ) {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let Some(activation) = activation else {
             each!(rows, to, x => x);

@@ -1,9 +1,9 @@
 //! Allocations of floats that start at a cache line: weights, and the memory of batches.
 //!
-//! Large ones are mapped from the system one by one. It lays them side by side, so that huge pages
-//! span several and none is held for its first bytes alone, and what is freed is the system's again
-//! at once, whichever thread frees it. (The memory of BERT-base: 443 MiB planned, 505 by the
-//! allocator, which starts each at a segment or slice of its own.)
+//! Large ones are mapped from the system one by one. The system places them next to each other, so
+//! huge pages span several allocations and no page is held only for its first bytes. Freed memory
+//! returns to the system at once, whichever thread frees it. (The memory of BERT-base: 443 MiB
+//! planned, 505 with the allocator, which starts each allocation at its own segment or slice.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,8 +14,8 @@ use crate::compute::ComputeError;
 /// Floats of a cache line, which is also the widest vector.
 pub(in crate::compute) const LINE: usize = 16;
 
-/// Floats from which on a buffer is mapped: 64 KiB. Allocators round up to some sizes, up to a fifth above
-/// powers of two, a little above which weights of a byte often are.
+/// The floats above which a buffer is mapped: 64 KiB. Allocators round sizes up, by up to a fifth
+/// above powers of two, and weights of a byte are often slightly above one.
 const MAPPED: usize = 1 << 14;
 
 /// An allocation of floats that starts at a cache line.
@@ -57,7 +57,7 @@ impl Default for Memory {
 }
 
 impl Buffer {
-    /// Allocates zeros. Those of a large buffer take memory when they are first written to.
+    /// Allocates zeros. A large buffer takes memory at its first write.
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
@@ -101,7 +101,7 @@ fn allocated(floats: usize) -> Option<Memory> {
     Some(Memory::Allocated(values))
 }
 
-/// Returns zeros of the system, in huge pages where it has some, or `None` if memory runs out.
+/// Returns zeros from the system, in huge pages if available, or `None` if memory runs out.
 fn mapped(floats: usize) -> Option<Memory> {
     let bytes = MmapMut::map_anon(floats.checked_mul(size_of::<f32>())?).ok()?;
     // Without huge pages it is slower, and right.

@@ -2,8 +2,8 @@
 
 use super::task::Call;
 
-/// A step that Candle runs, for all samples together. Where that fails, on an index outside of
-/// its table for one, the answer is NaN, which fails the requests that it is for.
+/// A step that Candle runs, for all samples together. If that fails, for example because an index
+/// is outside of its table, the answers are NaN, which fails the requests.
 ///
 /// # Safety
 /// As for [`PlannedStep::run`](super::step::PlannedStep::run).

@@ -19,7 +19,7 @@ pub(super) unsafe fn paired<V: Vector>(
     out: &mut OutputPixels<'_>,
 ) {
     let pixels = to.pixels();
-    // Where both are images, or both rows, neither is repeated.
+    // If both are images, or both rows, neither is repeated.
     let (image, other) = match inputs[0].view.pixels() == pixels {
         true => (inputs[0], inputs[1]),
         false => (inputs[1], inputs[0]),
@@ -33,7 +33,7 @@ pub(super) unsafe fn paired<V: Vector>(
         let (one, two) = (image.pixel(pixel), other.pixel(pixel / shared));
         let row = out.row(pixel);
         assert!(row.len() <= one.len().min(two.len()));
-        // SAFETY: handed on; the rows were looked at.
+        // SAFETY: guaranteed by the caller; the rows were checked.
         unsafe {
             end.write::<V>(&[], pixel..pixel + 1, row, |lanes| {
                 paired_value(pairing, lanes.load::<V>(one), lanes.load(two))
@@ -48,7 +48,7 @@ pub(super) unsafe fn paired<V: Vector>(
 /// As for [`Vector`].
 #[inline(always)]
 pub(super) unsafe fn paired_value<V: Vector>(pairing: Pairing, a: V, b: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match pairing {
             Pairing::Product => a.mul(b),

@@ -1,4 +1,4 @@
-//! The choice of what steps read and write: floats or reduced numbers, whichever is expected to be faster.
+//! Chooses whether steps read and write floats or reduced numbers, by expected speed.
 
 use super::convolution;
 use super::pass;
@@ -35,7 +35,7 @@ pub(super) fn depthwise_bytes(
     quantized_depthwise::suits(conv, input, target.family).then_some(numbers)
 }
 
-/// Whether a weighted step is expected to be faster as a product of reduced numbers.
+/// Returns whether a weighted step is expected to be faster as a product of reduced numbers.
 pub(in crate::compute) fn suits_reduced(
     fused: &FusedStep,
     (input, numbers): (TensorView, ReducedNumbers),
@@ -51,8 +51,8 @@ pub(in crate::compute) fn suits_reduced(
         || convolution_of(fused, output).is_some_and(product)
 }
 
-/// Whether a weighted step over an image of few channels is expected to be faster as a product of
-/// reduced numbers, which the step itself makes of floats.
+/// Returns whether a weighted step over an image of few channels is expected to be faster as a
+/// product of reduced numbers that the step itself makes of floats.
 pub(in crate::compute) fn suits_reducing(
     fused: &FusedStep,
     (input, numbers): (TensorView, ReducedNumbers),
@@ -68,12 +68,13 @@ pub(in crate::compute) fn suits_reducing(
         && !Winograd::is_faster(conv, (input, output), target.shape, times)
 }
 
-/// Whether a step that is no product of reduced numbers adds floats and reduced numbers alike.
+/// Returns whether a step other than a product of reduced numbers can add both floats and reduced
+/// numbers.
 pub(in crate::compute) fn adds_any(fused: &FusedStep) -> bool {
     pass::is_pixelwise(fused)
 }
 
-/// Whether a step reads floats and reduced numbers alike, whichever are there.
+/// Returns whether a step reads either form, floats or reduced numbers.
 pub(in crate::compute) fn reads_any(
     fused: &FusedStep,
     input: TensorView,
@@ -85,8 +86,8 @@ pub(in crate::compute) fn reads_any(
     is_mean || pass::is_pixelwise(fused) || convolution_of(fused, output).is_some_and(narrow)
 }
 
-/// Whether a step that is no product of reduced numbers writes these by itself, so that floats need not
-/// be there; `entry` says that it reads samples channels-first.
+/// Returns whether a step other than a product of reduced numbers can write reduced numbers without
+/// floats. `entry` is set if it reads samples channels-first.
 pub(in crate::compute) fn writes_reduced(
     fused: &FusedStep,
     input: TensorView,
@@ -113,12 +114,12 @@ pub(in crate::compute) enum StepReads {
     Entry,
     /// The reduced numbers of a product.
     Reduced,
-    /// Floats, of which a product makes such numbers; channels-first samples, or not.
+    /// Floats that a product reduces to these numbers; the flag is set for channels-first samples.
     Reducing(ReducedNumbers, bool),
 }
 
 impl StepReads {
-    /// Whether the step is a product of reduced numbers.
+    /// Returns whether the step is a product of reduced numbers.
     pub(crate) fn is_product(self) -> bool {
         matches!(self, StepReads::Reduced | StepReads::Reducing(..))
     }

@@ -1,5 +1,5 @@
-//! The inner loop of depthwise convolutions along a line. Neighbouring outputs of a line read mostly the
-//! same inputs: each is loaded once, and multiplied by a line of the kernel.
+//! The inner loop of depthwise convolutions along a line. Neighbouring outputs of a line mostly
+//! read the same inputs, so each input is loaded once and multiplied by a line of the kernel.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::network::Conv2d;
 /// The most lines of a kernel.
 pub(super) const MOST_LINES: usize = 7;
 
-/// The most pixels of a run: their floats lie in scratch where these are not kept.
+/// The most pixels of a run. Floats that are not kept lie in scratch.
 pub(super) const RUN_PIXELS: usize = 28;
 
 /// Neighbouring pixels of one line of the output.
@@ -25,7 +25,7 @@ pub(super) struct LineRun {
     pub rows: [(*const u8, usize); MOST_LINES],
     /// The zeros that replace a pixel outside of the image.
     pub zeros: *const u8,
-    /// Pixels of a line of the image, and those to the left of it that are read as zeros.
+    /// Pixels of a line of the image, and pixels to its left that are read as zeros.
     pub width: usize,
     pub padding: usize,
     /// Lines of the kernel.
@@ -43,7 +43,7 @@ pub(super) struct LineRun {
 /// the lines.
 pub(super) type LineRunFn = unsafe fn(&LineRun);
 
-/// Whether there is a function for a depthwise convolution.
+/// Returns whether a function exists for a depthwise convolution.
 pub(super) fn runs(conv: Conv2d) -> bool {
     matches!((conv.kernel.width, conv.stride), (3 | 5 | 7, 1 | 2))
         && conv.dilation == 1
@@ -90,7 +90,7 @@ macro_rules! instances {
 
 fn plain<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
     unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
-        // SAFETY: as `LineRunFn` says.
+        // SAFETY: guaranteed by `LineRunFn`.
         unsafe { run::<Plain, F, K, S>(line) }
     }
     instances!(of, conv)
@@ -106,7 +106,8 @@ mod x86 {
         type F = NativeHalfForm;
         #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
         unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
-            // SAFETY: as `LineRunFn` says; what multiplies brain floats also rounds to them.
+            // SAFETY: guaranteed by `LineRunFn`; processors that multiply brain floats also round
+            // to them.
             unsafe { run::<Avx512, F, K, S>(line) }
         }
         instances!(of, conv)
@@ -115,7 +116,7 @@ mod x86 {
     pub(super) fn avx512<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
         #[target_feature(enable = "avx512f")]
         unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
-            // SAFETY: as `LineRunFn` says.
+            // SAFETY: guaranteed by `LineRunFn`.
             unsafe { run::<Avx512, F, K, S>(line) }
         }
         instances!(of, conv)
@@ -124,7 +125,7 @@ mod x86 {
     pub(super) fn avx2<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
-            // SAFETY: as `LineRunFn` says.
+            // SAFETY: guaranteed by `LineRunFn`.
             unsafe { run::<Avx2, F, K, S>(line) }
         }
         instances!(of, conv)
@@ -139,14 +140,14 @@ mod arm {
     pub(super) fn neon<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
         #[target_feature(enable = "neon")]
         unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
-            // SAFETY: as `LineRunFn` says.
+            // SAFETY: guaranteed by `LineRunFn`.
             unsafe { run::<Neon, F, K, S>(line) }
         }
         instances!(of, conv)
     }
 }
 
-/// Pixels that are computed at a time, where a run has as many: sides of common images are multiples.
+/// Pixels that are computed together if a run has enough; sides of common images are multiples.
 const SEVERAL: usize = 7;
 const SOME: usize = 4;
 
@@ -157,7 +158,7 @@ unsafe fn run<V: Vector, F: ReducedForm, const K: usize, const S: usize>(line: &
     for at in 0..line.tile.end.vectors {
         one.end.last = line.tile.end.lanes_of(at + 1, V::LANES);
         let channels = at * V::LANES * F::BYTES;
-        // SAFETY: as `LineRunFn` says, for each vector.
+        // SAFETY: guaranteed by `LineRunFn` for each vector.
         unsafe {
             match line.columns.len() {
                 SEVERAL.. => vector::<V, F, K, S, SEVERAL>(line, &one, channels),
@@ -181,7 +182,7 @@ unsafe fn vector<V: Vector, F: ReducedForm, const K: usize, const S: usize, cons
         let x = x.min(columns.end - M);
         let tile = tile.behind::<F>(x - columns.start);
         let is_inside = S * x >= line.padding && S * (x + M - 1) + K <= line.width + line.padding;
-        // SAFETY: as `LineRunFn` says.
+        // SAFETY: guaranteed by `LineRunFn`.
         unsafe {
             match is_inside {
                 true => pixels::<V, F, K, S, M, true>(line, &tile, channels, x),
@@ -191,8 +192,8 @@ unsafe fn vector<V: Vector, F: ReducedForm, const K: usize, const S: usize, cons
     }
 }
 
-/// Repeats a block for each column of the input, since sums stay in registers only where no loop
-/// chooses among them.
+/// Repeats a block for each column of the input. A loop over the columns would move the sums out of
+/// registers.
 macro_rules! inputs {
     ($at:ident < $most:expr; $($n:literal)+ => $block:block) => {
         $(if $n < $most {
@@ -202,8 +203,8 @@ macro_rules! inputs {
     };
 }
 
-/// Computes `M` pixels from pixel `x` of the line on; `INSIDE` says that all that they read lies between
-/// the first and the last column of the image.
+/// Computes `M` pixels, beginning at pixel `x` of the line. `INSIDE` is set if all inputs lie
+/// between the first and the last column of the image.
 #[inline(always)]
 unsafe fn pixels<
     V: Vector,
@@ -220,8 +221,8 @@ unsafe fn pixels<
 ) {
     let (end, form) = (&tile.end, F::with(tile.bytes));
     let first = (S * x).wrapping_sub(line.padding);
-    // SAFETY: as `LineRunFn` says. Column `AT` counts from that of the first pixel under the first column
-    // of the kernel.
+    // SAFETY: guaranteed by `LineRunFn`. Column `AT` counts from the first pixel's column under the
+    // first column of the kernel.
     unsafe {
         let mut sums = start::<V, M, 1>(end);
         for y in 0..line.lines {
@@ -240,7 +241,7 @@ unsafe fn pixels<
                 };
                 let value: V = tile.load_at(form, from);
                 for (m, sum) in sums.iter_mut().enumerate() {
-                    // No column of the kernel where pixel `m` lies behind the input.
+                    // Not a column of the kernel if pixel `m` lies after the input.
                     let column = AT.wrapping_sub(m * S);
                     if column < K {
                         sum[0] = sum[0].mul_add(value, weights[column]);

@@ -42,7 +42,7 @@ impl Lanes {
     #[inline(always)]
     pub(super) unsafe fn load<V: Vector>(self, row: &[f32]) -> V {
         debug_assert!(self.first + self.n <= row.len());
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let from = row.as_ptr().add(self.first);
             match self.n == V::LANES {
@@ -59,7 +59,7 @@ impl Lanes {
     #[inline(always)]
     pub(super) unsafe fn store<V: Vector>(self, values: V, row: &mut [f32]) {
         debug_assert!(self.first + self.n <= row.len());
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let to = row.as_mut_ptr().add(self.first);
             match self.n == V::LANES {
@@ -71,11 +71,11 @@ impl Lanes {
 }
 
 impl Epilogue<'_> {
-    /// Writes the row of pixels, which lie one behind the other, in one pass: `value` of its channels,
-    /// then bias, residual and activation. `bias` is empty or has a value for each channel.
+    /// Writes the row of contiguous pixels in one pass: `value` of its channels, then bias,
+    /// residual and activation. `bias` is empty or has a value for each channel.
     ///
     /// # Safety
-    /// The processor has the family's instructions; `value` may be asked for all channels.
+    /// The processor has the family's instructions; `value` accepts all channels.
     #[inline(always)]
     pub(super) unsafe fn write<V: Vector>(
         &self,
@@ -88,7 +88,7 @@ impl Epilogue<'_> {
         assert!(bias.is_empty() || row.len() <= bias.len());
         assert!(residual.is_none_or(|from| row.len() <= from.len()));
         for lanes in Lanes::of::<V>(row.len()) {
-            // SAFETY: handed on; the rows were looked at.
+            // SAFETY: guaranteed by the caller; the rows were checked.
             unsafe {
                 let mut sum = value(lanes);
                 if !bias.is_empty() {
@@ -124,7 +124,7 @@ pub(super) unsafe fn scale_shift<V: Vector>(
     for pixel in out.pixels.clone() {
         let (from, row) = (input.pixel(pixel), out.row(pixel));
         assert!(row.len() <= from.len().min(scale.len()));
-        // SAFETY: handed on; the rows were looked at.
+        // SAFETY: guaranteed by the caller; the rows were checked.
         unsafe {
             end.write::<V>(&weights.bias, pixel..pixel + 1, row, |lanes| {
                 lanes.load::<V>(from).mul(lanes.load(scale))
@@ -133,7 +133,7 @@ pub(super) unsafe fn scale_shift<V: Vector>(
     }
 }
 
-/// The floats of neighbouring pixels that are copied at once, so that they stay in the nearest cache.
+/// The floats of neighbouring pixels copied at once, so that they stay in the nearest cache.
 const RUN: usize = 1024;
 
 /// # Safety
@@ -159,7 +159,7 @@ pub(super) unsafe fn copy<V: Vector>(
             return;
         };
         assert!(row.len() <= from.len());
-        // SAFETY: handed on; the row was looked at.
+        // SAFETY: guaranteed by the caller; the row was checked.
         unsafe { end.write::<V>(&[], pixels, row, |lanes| lanes.load(from)) };
     }
 }
@@ -180,7 +180,7 @@ pub(super) fn concat(inputs: &[InputPixels<'_>], to: TensorView, out: &mut Outpu
     }
 }
 
-/// The most pixels of which a channel is copied at once, so that they stay in the nearest cache.
+/// The most pixels for which a channel is copied at once, so that they stay in the nearest cache.
 const ENTERING: usize = 256;
 
 /// The channels of most images: their planes are turned into pixels by shuffles.

@@ -1,8 +1,7 @@
-//! Exponentials and what is made of them, over vectors.
+//! Exponentials and functions based on them, over vectors.
 //!
-//! NaN stays NaN; infinities end as the formula does in its limits, which is NaN
-//! where that is `∞ · 0` (as in PyTorch). Coefficients named "fitted" interpolate the function
-//! at Chebyshev points in float64.
+//! NaN stays NaN. Infinities give the formula's limit, or NaN if that is `∞ · 0` (as in PyTorch).
+//! Coefficients named "fitted" interpolate the function at Chebyshev points in float64.
 
 use super::accuracy::Accuracy;
 use super::vector::Vector;
@@ -50,7 +49,7 @@ const ERF_POLE: f32 = 0.327_591_1;
 /// All functions here: as for [`Vector`].
 #[inline(always)]
 pub(super) unsafe fn polynomial<V: Vector, const N: usize>(x: V, coefficients: &[f32; N]) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sum = V::splat(coefficients[N - 1]);
         for &c in coefficients[..N - 1].iter().rev() {
@@ -62,20 +61,20 @@ pub(super) unsafe fn polynomial<V: Vector, const N: usize>(x: V, coefficients: &
 
 #[inline(always)]
 unsafe fn negative<V: Vector>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { V::splat(0.0).sub(x) }
 }
 
 #[inline(always)]
 unsafe fn absolute<V: Vector>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { x.where_below(0.0, negative(x), x) }
 }
 
-/// Returns eˣ, with a relative error of at most 2e-7 where the answer is a normal number.
+/// Returns eˣ, with a relative error of at most 2e-7 if the answer is a normal number.
 #[inline(always)]
 pub(super) unsafe fn exp<V: Vector>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         // Beyond these the answer is 0 or infinite.
         let x = x.at_least(-104.0).at_most(89.0);
@@ -92,19 +91,19 @@ pub(super) unsafe fn exp<V: Vector>(x: V) -> V {
 /// Returns `x / (1 + exp(−by))`.
 #[inline(always)]
 unsafe fn gated<V: Vector, A: Accuracy>(x: V, by: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { A::divide(x, V::splat(1.0).add(A::exp(negative(by)))) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn sigmoid<V: Vector, A: Accuracy>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { gated::<V, A>(V::splat(1.0), x) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn silu<V: Vector, A: Accuracy>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { gated::<V, A>(x, x) }
 }
 
@@ -113,7 +112,7 @@ pub(super) unsafe fn silu<V: Vector, A: Accuracy>(x: V) -> V {
 pub(super) unsafe fn gelu_tanh<V: Vector, A: Accuracy>(x: V) -> V {
     const DOUBLE: f32 = 1.595_769;
     const CUBED: f32 = DOUBLE * 0.044_715;
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let by = V::splat(DOUBLE).mul_add(V::splat(CUBED), x.mul(x)).mul(x);
         gated::<V, A>(x, by)
@@ -124,7 +123,7 @@ pub(super) unsafe fn gelu_tanh<V: Vector, A: Accuracy>(x: V) -> V {
 #[inline(always)]
 pub(super) unsafe fn gelu<V: Vector, A: Accuracy>(x: V) -> V {
     const POLE: f32 = ERF_POLE * std::f32::consts::FRAC_1_SQRT_2;
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (one, size) = (V::splat(1.0), absolute(x));
         let t = A::divide(one, one.mul_add(size, V::splat(POLE)));
@@ -144,10 +143,10 @@ const ERF_SERIES: [f32; 6] = [
     -0.000_854_833,
 ];
 
-/// Returns the error function: near 0 by its series, elsewhere as [`gelu`].
+/// Returns the error function: near 0 by its series, otherwise as [`gelu`].
 #[inline(always)]
 pub(super) unsafe fn erf<V: Vector>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (one, size) = (V::splat(1.0), absolute(x));
         let t = one.div(one.mul_add(size, V::splat(ERF_POLE)));
@@ -161,7 +160,7 @@ pub(super) unsafe fn erf<V: Vector>(x: V) -> V {
 
 #[inline(always)]
 pub(super) unsafe fn tanh<V: Vector>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (one, two, size) = (V::splat(1.0), V::splat(2.0), absolute(x));
         let square = x.mul(x);
@@ -174,7 +173,7 @@ pub(super) unsafe fn tanh<V: Vector>(x: V) -> V {
 
 #[inline(always)]
 pub(super) unsafe fn elu<V: Vector>(x: V, alpha: f32) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let below = exp(x).sub(V::splat(1.0)).mul(V::splat(alpha));
         x.where_below(0.0, below, x)
@@ -184,7 +183,7 @@ pub(super) unsafe fn elu<V: Vector>(x: V, alpha: f32) -> V {
 /// `max(x, 0) + ln(1 + y)` for `y = exp(−|x|)`; the logarithm is `2 · atanh(y / (2 + y))`.
 #[inline(always)]
 pub(super) unsafe fn softplus<V: Vector>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let y = exp(negative(absolute(x)));
         let s = y.div(V::splat(2.0).add(y));
@@ -195,7 +194,7 @@ pub(super) unsafe fn softplus<V: Vector>(x: V) -> V {
 /// With `w = e² + 2e` for `e = exp(x)`, `tanh(ln(1 + e))` is `w / (w + 2)`.
 #[inline(always)]
 pub(super) unsafe fn mish<V: Vector>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         // Beyond 20 the factor is 1, and the square would overflow.
         let (e, two) = (exp(x.at_most(20.0)), V::splat(2.0));
@@ -206,13 +205,13 @@ pub(super) unsafe fn mish<V: Vector>(x: V) -> V {
 
 #[inline(always)]
 pub(super) unsafe fn leaky_relu<V: Vector>(x: V, slope: f32) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { x.where_below(0.0, x.mul(V::splat(slope)), x) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn hard_sigmoid<V: Vector>(x: V, slope: f32, shift: f32) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let line = V::splat(shift).mul_add(x, V::splat(slope));
         line.relu().at_most(1.0)
@@ -221,7 +220,7 @@ pub(super) unsafe fn hard_sigmoid<V: Vector>(x: V, slope: f32, shift: f32) -> V 
 
 #[inline(always)]
 pub(super) unsafe fn fake_quantise<V: Vector>(x: V, scale: f32, [least, most]: [f32; 2]) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (scale, rounding) = (V::splat(scale), V::splat(ROUNDING));
         let steps = x.div(scale).at_least(least).at_most(most);
@@ -231,6 +230,6 @@ pub(super) unsafe fn fake_quantise<V: Vector>(x: V, scale: f32, [least, most]: [
 
 #[inline(always)]
 pub(super) unsafe fn hard_swish<V: Vector>(x: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { x.mul(hard_sigmoid(x, 1.0 / 6.0, 0.5)) }
 }

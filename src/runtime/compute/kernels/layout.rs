@@ -1,4 +1,4 @@
-//! Where everything lies in the one allocation of a batch.
+//! The layout of the single allocation of a batch.
 
 use std::ops::Range;
 
@@ -6,9 +6,10 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct ArenaLayout {
     pub slots: Vec<Range<usize>>,
-    /// Where bytes lie that stand for 0 outside of an image, other than zeros, and which.
+    /// The places of bytes that represent 0 outside of an image, other than zero bytes, and their
+    /// value.
     pub borders: Vec<(u8, Range<usize>)>,
-    /// Whether each slot is used anew by each chunk.
+    /// Whether each chunk uses the slot again.
     pub early: Vec<bool>,
     /// Scratch of all threads together.
     pub shared: Range<usize>,
@@ -21,7 +22,7 @@ pub(in crate::compute) struct ArenaLayout {
 }
 
 impl ArenaLayout {
-    /// Returns where what lies outside of an image begins, for numbers whose 0 has these bits.
+    /// Returns where the values outside of an image begin, for numbers whose 0 has these bits.
     pub(super) fn border(&self, zero_point: u8) -> usize {
         let mut borders = self.borders.iter();
         let found = borders.find(|(byte, _)| *byte == zero_point);
@@ -29,7 +30,7 @@ impl ArenaLayout {
         found.map_or(0, |(_, floats)| floats.start)
     }
 
-    /// Writes what lies outside of images, of which `zeros` floats are zeros.
+    /// Writes the values outside of images: first `zeros` zeros.
     pub(crate) fn fill_borders(&self, zeros: usize, floats: &mut [f32]) {
         floats[..zeros].fill(0.0);
         for (byte, range) in &self.borders {

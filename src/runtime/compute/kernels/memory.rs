@@ -1,10 +1,10 @@
-//! The one allocation that a batch is run in, where everything lies in it, and how the threads
-//! of the batch share it.
+//! The single allocation in which a batch runs: its places, and how the threads of the batch share
+//! it.
 //!
-//! It is aligned and holds all: zeros for taps outside of an image, the slots of the plan,
-//! scratch that all threads share, and scratch for each. While a phase of a step runs, its
-//! inputs are only read, and the pixels that it writes are divided among its tasks; so threads
-//! share the memory without locks.
+//! It is aligned and holds zeros for taps outside of an image, the slots of the plan, scratch
+//! shared by all threads, and scratch for each thread. While a phase of a step runs, its inputs are
+//! only read, and the pixels that it writes are divided among its tasks. So threads share the
+//! memory without locks.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -20,13 +20,13 @@ pub(in crate::compute) struct BatchMemory<'a> {
     len: usize,
     layout: &'a ArenaLayout,
     input: &'a [f32],
-    /// Samples before those that are worked on.
+    /// Samples before the current ones.
     first: usize,
     buffer: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: threads reach the floats only through the unsafe methods below, whose callers
-// keep what is written disjoint from everything else that is read or written.
+// SAFETY: threads reach the floats only through the unsafe methods below, whose callers keep
+// written memory disjoint from all other reads and writes.
 unsafe impl Send for BatchMemory<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for BatchMemory<'_> {}
@@ -116,8 +116,8 @@ impl<'a> BatchMemory<'a> {
         range.start + before..range.end
     }
 
-    /// Returns the address of reduced numbers, and how many of them lie from there to those that stand
-    /// for 0 outside of an image. That offset wraps around, as that of [`BatchMemory::base`].
+    /// Returns the address of reduced numbers, and the offset from there, in numbers, to the values
+    /// outside of an image. The offset wraps around, like the offset of [`BatchMemory::base`].
     pub(crate) fn reduced_base(&self, of: ReducedView) -> (*const u8, usize) {
         let start = self.reduced_range(of).start;
         let each = 4 / of.numbers.bytes();
@@ -126,7 +126,7 @@ impl<'a> BatchMemory<'a> {
         (self.ptr(start).cast(), offset)
     }
 
-    /// Returns the pixels of reduced numbers, of which each task writes its own.
+    /// Returns the pixels of reduced numbers. Each task writes its own.
     pub(crate) fn reduced(&self, of: ReducedView) -> ReducedPixels<'a> {
         let range = self.reduced_range(of);
         ReducedPixels::new(self.ptr(range.start).cast(), 4 * range.len(), of)
@@ -150,7 +150,7 @@ impl<'a> BatchMemory<'a> {
         InputPixels { view, data }
     }
 
-    /// Returns the pixels of `view` that one task writes, counted over all samples.
+    /// Returns the pixels of `view` written by one task, counted over all samples.
     ///
     /// # Safety
     /// Nothing else reads or writes the view's channels of these pixels meanwhile.
@@ -170,7 +170,7 @@ impl<'a> BatchMemory<'a> {
         }
     }
 
-    /// Returns the floats of a view's slot, of which each task writes its own.
+    /// Returns the floats of a view's slot. Each task writes its own.
     pub(crate) fn output(&self, view: TensorView) -> OutputFloats<'a> {
         let range = self.range(view);
         OutputFloats {
@@ -190,7 +190,7 @@ impl<'a> BatchMemory<'a> {
         unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) }
     }
 
-    /// Returns a range of floats that one task alone uses.
+    /// Returns a range of floats used by only one task.
     ///
     /// # Safety
     /// Nothing else reads or writes them while the slice is used.
@@ -218,7 +218,7 @@ impl<'a> InputPixels<'a> {
 }
 
 impl<'a> InputPixels<'a> {
-    /// Returns the channels of neighbouring pixels, and what lies between them.
+    /// Returns the channels of neighbouring pixels, including the floats between them.
     #[inline(always)]
     pub(crate) fn run(&self, pixels: Range<usize>) -> &'a [f32] {
         match pixels.len() {
@@ -236,7 +236,7 @@ impl<'a> InputPixels<'a> {
         InputPixels { data, ..self }
     }
 
-    /// Returns the pixels of a view whose channels lie one pixel behind the other.
+    /// Returns the pixels of a view whose pixels are contiguous.
     pub(crate) fn dense_rows(data: &'a [f32], view: TensorView) -> Self {
         let view = TensorView {
             first: 0,
@@ -261,7 +261,7 @@ impl InputPixels<'_> {
     }
 }
 
-/// The pixels of a view that one task writes.
+/// The pixels of a view written by one task.
 pub(in crate::compute) struct OutputPixels<'a> {
     start: *mut f32,
     view: TensorView,
@@ -270,7 +270,7 @@ pub(in crate::compute) struct OutputPixels<'a> {
 }
 
 impl<'a> OutputPixels<'a> {
-    /// Returns the pixels of dense rows of `channels` floats, the first of which is of pixel
+    /// Returns the pixels of dense rows of `channels` floats. The first row belongs to pixel
     /// `pixels.start`.
     pub(crate) fn dense(floats: &'a mut [f32], view: TensorView, pixels: Range<usize>) -> Self {
         let view = TensorView {
@@ -307,8 +307,8 @@ impl OutputPixels<'_> {
     #[inline(always)]
     pub(crate) fn row(&mut self, pixel: usize) -> &mut [f32] {
         let start = self.ptr(pixel);
-        // SAFETY: the pixel lies inside the slot, and the part alone may write its channels;
-        // `&mut self` hands out one row at a time.
+        // SAFETY: the pixel lies inside the slot, and only this part may write its channels; `&mut
+        // self` hands out one row at a time.
         unsafe { std::slice::from_raw_parts_mut(start, self.view.channels) }
     }
 
@@ -336,7 +336,7 @@ impl OutputPixels<'_> {
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
-    /// Whether nothing lies between its pixels.
+    /// Returns whether its pixels are contiguous.
     pub(crate) fn is_dense(&self) -> bool {
         self.view.is_dense()
     }
@@ -376,7 +376,8 @@ impl<'a> OutputFloats<'a> {
         unsafe { *self.ptr(at, 1) = value }
     }
 
-    /// Returns the address of float `at` of the slot, from which `len` floats lie in the slot.
+    /// Returns the address of float `at` of the slot. The slot holds at least `len` floats from
+    /// there.
     #[inline(always)]
     pub(crate) fn ptr(&self, at: usize, len: usize) -> *mut f32 {
         assert!(at + len <= self.len, "floats outside of their slot");

@@ -1,30 +1,30 @@
-//! The loops of networks on processors. Values are channels-last; operands are views into
-//! one arena. A step runs in phases, a phase in tasks that may run at once, on any threads.
+//! The loops of networks on processors. Values are channels-last; operands are views into one
+//! arena. A step runs in phases, a phase in tasks that may run at once, on any threads.
 //!
 //! | method | for | how |
 //! |---|---|---|
-//! | `convolution` | everything else, fully connected layers too | a tile of a few pixels × up to four vectors of channels stays in registers over all taps; its rows are read in place through a table of offsets, with zeros for what lies outside of the image; bias, residual and activation are applied as the tile is stored |
-//! | the same, prepared | first layers, which have few input channels | the input is copied once into padded lines, turned from channels-first on the way, so that a line of the window is one run of floats |
+//! | `convolution` | all other convolutions, and fully connected layers | a tile of a few pixels × up to four vectors of channels stays in registers over all taps; its rows are read in place through a table of offsets, with zeros outside of the image; bias, residual and activation are applied as the tile is stored |
+//! | `convolution`, prepared | first layers, which have few input channels | the input is copied once into padded lines and converted from channels-first, so that a line of the window is one run of floats |
 //! | `narrow` | depthwise convolutions, groups of 4 or 8 channels | a vector of outputs reads the same channels of its input, each lane its own group's |
-//! | `depthwise` | the same of stride 1 and one channel, 3, 5 or 7 wide | neighbouring outputs of a line share the inputs that they load |
-//! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, where it is expected to win | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache, or all threads do each together where there are few tiles |
-//! | `quantized` | convolutions and fully connected layers in int8, where it was asked for | values become bytes by their range, in padded lines of scratch; a tile multiplies four of them at a time with four bytes of weights, and ends in float32 as others do; the same over rows that lie as bytes by the range of their sample, where the network rounds so |
-//! | `reduced` | the same in bf16, or in int8 by ranges that are known before, where it was asked for or the network rounds so | values lie as brain floats or bytes from one product to the next, and are multiplied in groups of four bytes where they lie |
+//! | `depthwise` | depthwise convolutions of stride 1 and one channel, 3, 5 or 7 wide | neighbouring outputs of a line share their loaded inputs |
+//! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, if expected to be faster | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache; with few tiles, all threads share each of the three |
+//! | `quantized` | convolutions and fully connected layers in int8, if requested | values become bytes by their range, in padded lines of scratch; a tile multiplies four of them at a time with four bytes of weights, and ends in float32; if the network rounds by the range of a sample, rows already are bytes |
+//! | `reduced` | layers in bf16, or in int8 by known ranges, if requested or if the network rounds this way | values stay brain floats or bytes from one product to the next, and are multiplied in place in groups of four bytes |
 //! | `tensors` | tensors of any rank | products of activations and attention by the same tiles, read by strides; the rest as passes over runs |
-//! | Candle | what has no kernel | its own operations, on copies |
-//! | a simple pass | pools, norms alone, resizes, softmax, products, channels | plain loops |
+//! | Candle | operations without a kernel | Candle's operations, on copies |
+//! | a simple pass | pools, separate norms, resizes, softmax, products, channels | plain loops |
 //!
-//! ReLU and ReLU6 are applied as values are written, HardSwish where these are reduced numbers; other
-//! activations pass over the rows of a tile, or a pixel, behind it (`activations`), by functions over
-//! vectors (`functions`), as accurately as the numbers need that they write (`accuracy`).
+//! ReLU and ReLU6 are applied as values are written, HardSwish only for reduced numbers. Other
+//! activations pass over the rows of a tile, or a pixel, afterwards (`activations`), by functions
+//! over vectors (`functions`), with the accuracy that the written numbers need (`accuracy`).
 //!
 //! Kernels are written once over the trait `Vector` and compiled for AVX-512, AVX2 with FMA, NEON
 //! and plain arrays; `Family::best` picks at run time. They are `#[inline(always)]` without
-//! closures inside one function for each family, which turns its instructions on: what is not
+//! closures inside one function for each family, which enables its instructions. Code that is not
 //! inlined there would call a function for every instruction.
 //!
-//! The product is our own and not the `gemm` crate's, since rows come through offsets, the right
-//! side is packed at load, and the end of a step is applied in registers; a general product
+//! The product is our own instead of the `gemm` crate's, because rows come through offsets, the
+//! right side is packed at load, and the end of a step is applied in registers. A general product
 //! offers none of these.
 
 /// Matches vectors and rows to instances of a tile's function `f::<ROWS, VECTORS>`.
@@ -43,8 +43,8 @@ macro_rules! tile_instances {
     };
 }
 
-/// Repeats a block for each number below a constant, since what lies in arrays stays in registers only
-/// where no loop chooses among it.
+/// Repeats a block for each number below a constant. A loop over arrays would move their values out
+/// of registers.
 macro_rules! unrolled {
     ($at:ident < $most:expr; $($n:literal)+ => $block:block) => {
         $(if $n < $most {

@@ -1,5 +1,5 @@
-//! The inner loop of depthwise and narrow grouped convolutions: a vector of output
-//! channels reads the same channels of its input, each lane those of its own group.
+//! The inner loop of depthwise and narrow grouped convolutions. A vector of output channels reads
+//! the same channels of its input, each lane those of its own group.
 
 use super::activations::activated_shortly;
 use super::reduced::{ByteForm, FloatForm, HalfForm, ReducedForm};
@@ -18,8 +18,8 @@ pub(super) struct NarrowTile {
     pub values: *const u8,
     /// The form of these, if they are bytes.
     pub bytes: ByteForm,
-    /// Where numbers of the function's form go, or null where floats are written, and the numbers from one
-    /// row to the next.
+    /// The destination of numbers in the function's form, or null if floats are written, and the
+    /// numbers from one row to the next.
     pub out: *mut u8,
     pub out_stride: usize,
     /// The form of these, if they are bytes.
@@ -34,11 +34,11 @@ pub(super) struct NarrowTile {
 /// As for [`TileFn`](super::tile::TileFn), of numbers of the function's form at `values`.
 pub(super) type NarrowTileFn = unsafe fn(&NarrowTile);
 
-/// Returns the function for `rows` (at most [`NARROW_ROWS`]) of groups of `width` channels: 1, or
-/// 4 or 8 where that is less than a vector. It reads reduced numbers, or floats.
+/// Returns the function for `rows` (at most [`NARROW_ROWS`]) of groups of `width` channels: 1, or 4
+/// or 8 if that is less than a vector. It reads reduced numbers, or floats.
 ///
-/// Such a tile has any number of vectors, with panels one vector wide of `taps · width`
-/// lines after each other; its depth is not read.
+/// Such a tile has any number of vectors, with panels one vector wide of `taps · width` lines after
+/// each other; its depth is not read.
 pub(super) fn narrow_fn(
     family: Family,
     numbers: Option<ReducedNumbers>,
@@ -65,7 +65,7 @@ fn of_form<F: ReducedForm>(family: Family, width: usize, rows: usize) -> NarrowT
 }
 
 impl NarrowTile {
-    /// Moves on to the next vector of channels, whose panel begins `panel` floats further on.
+    /// Advances to the next vector of channels, whose panel begins `panel` floats later.
     #[inline(always)]
     pub(super) fn advance<F: ReducedForm>(&mut self, lanes: usize, panel: usize) {
         self.values = self.values.wrapping_add(lanes * F::BYTES);
@@ -75,7 +75,7 @@ impl NarrowTile {
         self.end.advance(lanes, panel);
     }
 
-    /// Returns the tile of the rows behind the first `rows`.
+    /// Returns the tile of the rows after the first `rows`.
     #[inline(always)]
     pub(super) fn behind<F: ReducedForm>(mut self, rows: usize) -> Self {
         self.out = self.out.wrapping_add(rows * self.out_stride * F::BYTES);
@@ -95,7 +95,7 @@ impl NarrowTile {
         sums: [[V; 1]; M],
     ) {
         let (end, form) = (&self.end, F::with(self.written));
-        // SAFETY: handed on; where there are numbers to write, no residual is added.
+        // SAFETY: guaranteed by the caller; no residual is added if numbers are written.
         unsafe {
             if self.out.is_null() {
                 return finish::<V, M, 1>(end, sums);
@@ -111,7 +111,7 @@ impl NarrowTile {
         }
     }
 
-    /// Returns the numbers at an offset: a vector of them, or as many as are written.
+    /// Returns the numbers at an offset: a whole vector, or the number of written channels.
     ///
     /// # Safety
     /// As for [`NarrowTileFn`].
@@ -119,17 +119,17 @@ impl NarrowTile {
     pub(super) unsafe fn load<V: Vector, F: ReducedForm>(&self, form: F, offset: usize) -> V {
         // Offsets of zeros wrap around to before the base.
         let from = self.values.wrapping_add(offset.wrapping_mul(F::BYTES));
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.load_at(form, from) }
     }
 
-    /// Returns the numbers at an address: a vector of them, or as many as are written.
+    /// Returns the numbers at an address: a whole vector, or the number of written channels.
     ///
     /// # Safety
     /// As for [`NarrowTileFn`].
     #[inline(always)]
     pub(super) unsafe fn load_at<V: Vector, F: ReducedForm>(&self, form: F, from: *const u8) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.end.last == V::LANES {
                 true => form.load(from),
@@ -160,7 +160,7 @@ macro_rules! instances {
 
 fn plain<F: ReducedForm>(width: usize, rows: usize) -> NarrowTileFn {
     unsafe fn of<F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
-        // SAFETY: as `NarrowTileFn` says.
+        // SAFETY: guaranteed by `NarrowTileFn`.
         unsafe { run::<Plain, F, W, M>(tile) }
     }
     instances!(of, (width, rows); 1)
@@ -174,7 +174,7 @@ mod x86 {
     pub(super) fn avx512<F: ReducedForm>(width: usize, rows: usize) -> NarrowTileFn {
         #[target_feature(enable = "avx512f")]
         unsafe fn of<F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
-            // SAFETY: as `NarrowTileFn` says.
+            // SAFETY: guaranteed by `NarrowTileFn`.
             unsafe { run::<Avx512, F, W, M>(tile) }
         }
         instances!(of, (width, rows); 1 4 8)
@@ -183,7 +183,7 @@ mod x86 {
     pub(super) fn avx2<F: ReducedForm>(width: usize, rows: usize) -> NarrowTileFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
-            // SAFETY: as `NarrowTileFn` says.
+            // SAFETY: guaranteed by `NarrowTileFn`.
             unsafe { run::<Avx2, F, W, M>(tile) }
         }
         instances!(of, (width, rows); 1 4)
@@ -198,7 +198,7 @@ mod arm {
     pub(super) fn neon<F: ReducedForm>(width: usize, rows: usize) -> NarrowTileFn {
         #[target_feature(enable = "neon")]
         unsafe fn of<F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
-            // SAFETY: as `NarrowTileFn` says.
+            // SAFETY: guaranteed by `NarrowTileFn`.
             unsafe { run::<Neon, F, W, M>(tile) }
         }
         instances!(of, (width, rows); 1)
@@ -210,7 +210,7 @@ mod arm {
 unsafe fn run<V: Vector, F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
     let mut one = *tile;
     let lines = tile.end.taps * W * V::LANES;
-    // SAFETY: as `NarrowTileFn` says, for each vector.
+    // SAFETY: guaranteed by `NarrowTileFn` for each vector.
     unsafe {
         for at in 1..=tile.end.vectors {
             one.end.last = tile.end.lanes_of(at, V::LANES);
@@ -223,7 +223,7 @@ unsafe fn run<V: Vector, F: ReducedForm, const W: usize, const M: usize>(tile: &
 #[inline(always)]
 unsafe fn vector<V: Vector, F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
     let (end, form) = (&tile.end, F::with(tile.bytes));
-    // SAFETY: as `NarrowTileFn` says; each row has a vector of channels, or `last` of them.
+    // SAFETY: guaranteed by `NarrowTileFn`; each row has a vector of channels, or `last` of them.
     unsafe {
         let mut sums = start::<V, M, 1>(end);
         let mut line = end.panel;

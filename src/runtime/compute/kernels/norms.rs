@@ -40,7 +40,7 @@ fn squares(values: &[f32], mean: f32) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// Returns the largest value, which is no NaN.
+/// Returns the largest value, ignoring NaN.
 #[inline(always)]
 pub(super) fn largest(values: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LINE];
@@ -74,7 +74,7 @@ pub(super) unsafe fn softmax<V: Vector>(
             row.fill(0.0);
             continue;
         }
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { exponentials::<V>(row, most) };
         let total = sum(row);
         for value in row {
@@ -83,7 +83,7 @@ pub(super) unsafe fn softmax<V: Vector>(
     }
 }
 
-/// Whether a row, of which `most` is the largest value but for NaN, holds −∞ alone.
+/// Returns whether a row holds only −∞. `most` is its largest value, ignoring NaN.
 #[inline(always)]
 fn is_masked(row: &[f32], most: f32) -> bool {
     most == f32::NEG_INFINITY && !row.iter().any(|v| v.is_nan())
@@ -131,7 +131,7 @@ pub(super) unsafe fn layer_norm<V: Vector>(
         let factor = 1.0 / deviation;
         let row = out.row(pixel);
         assert!(row.len() <= from.len().min(scale.len()));
-        // SAFETY: handed on; the rows were looked at.
+        // SAFETY: guaranteed by the caller; the rows were checked.
         unsafe {
             let (mean, factor) = (V::splat(mean), V::splat(factor));
             end.write::<V>(&weights.bias, pixel..pixel + 1, row, |lanes| {
@@ -174,7 +174,7 @@ fn add_squares(sums: &mut [f32], values: &[f32]) {
     }
 }
 
-/// Returns `base` to the power of `exponent`; roots alone for the one that networks use.
+/// Returns `base` to the power of `exponent`. The usual exponent of networks needs only roots.
 #[inline(always)]
 fn power(base: f32, exponent: f32) -> f32 {
     if exponent == 0.75 {

@@ -32,7 +32,7 @@ impl TileShape {
         if !family.is_available() {
             return TileShape::of(Family::Plain);
         }
-        // SAFETY: the family is available; reading constants asks for nothing else.
+        // SAFETY: the family is available; reading constants needs nothing else.
         unsafe { vector::dispatch(family, Shape) }
     }
 
@@ -92,7 +92,7 @@ impl Panels {
         self.depth * self.padded_columns()
     }
 
-    /// Returns the number of columns, with those that fill up the last vector.
+    /// Returns the number of columns, including the padding of the last vector.
     pub(crate) fn padded_columns(&self) -> usize {
         self.columns.next_multiple_of(self.shape.lanes)
     }
@@ -132,7 +132,7 @@ impl Panels {
 /// Splits `rows` into tiles of at most `most` rows, as even as possible.
 pub(super) fn even_tiles(rows: usize, most: usize) -> impl ExactSizeIterator<Item = Range<usize>> {
     let tiles = rows.div_ceil(most).max(1);
-    // Divisions are slow beside a small tile: these are the only ones.
+    // Divisions are slow compared to a small tile: these are the only ones.
     let (least, longer) = (rows / tiles, rows % tiles);
     let start = move |tile: usize| tile * least + tile.min(longer);
     (0..tiles).map(move |tile| start(tile)..start(tile + 1))
@@ -149,7 +149,7 @@ pub(in crate::compute) struct Filters<'a> {
     pub read: &'a dyn Fn(),
 }
 
-/// The weights of an output channel, and where they go.
+/// The weights of an output channel, and their destination.
 pub(super) struct PackedColumn<'a> {
     /// The output channel.
     pub out: usize,
@@ -164,8 +164,8 @@ pub(super) struct PackedColumn<'a> {
 }
 
 impl PackedColumn<'_> {
-    /// Iterates over the weights' places in groups of `group` inputs, each in the place of a float, as
-    /// numbers of which a float holds as many.
+    /// Iterates over the weights' positions in groups of `group` inputs. A group takes the space of
+    /// a float, and positions count the numbers within floats.
     pub(super) fn places(&self, group: usize) -> impl Iterator<Item = usize> + use<> {
         let (area, at, line) = (self.area.max(1), self.at, self.line);
         let inputs = self.raw.len() / area;
@@ -180,7 +180,7 @@ impl PackedColumn<'_> {
 /// Floats of weights read between two calls of [`Filters::read`].
 const READ: usize = 1 << 20;
 
-/// The most floats of weights that are decoded at a time, beside those of one column.
+/// The most floats of weights decoded at a time, in addition to those of one column.
 const DECODED: usize = 1 << 16;
 
 /// Inputs of all columns of a panel that are packed at a time: a cache line of each column.
@@ -266,8 +266,8 @@ impl Filters<'_> {
         }
     }
 
-    /// Fills one panel, whose first column is output `first`: some inputs of all columns at a
-    /// time, so that the lines that they are written to stay in cache.
+    /// Fills one panel, whose first column is output `first`. It takes some inputs of all columns
+    /// at a time, so that the written lines stay in cache.
     fn pack_panel(&self, panels: Panels, panel: WeightPanel, first: usize, packed: &mut [f32]) {
         let width = panel.vectors * panels.shape.lanes;
         let columns = width - panels.shape.lanes + panel.last;

@@ -1,7 +1,7 @@
-//! Steps that pass over the pixels of their output, whatever their kernel.
+//! Steps that pass over the pixels of their output, with any kernel.
 //!
-//! Reduced numbers are written, and where a step goes from pixel to pixel also read, by way of floats:
-//! of some pixels at a time, so that these stay in the nearest cache.
+//! Reduced numbers are written by way of floats, and steps that go from pixel to pixel also read
+//! them that way: a few pixels at a time, so that the floats stay in the nearest cache.
 
 use std::ops::Range;
 
@@ -19,7 +19,8 @@ use crate::network::Pool;
 /// The most floats of an operand that are there for reduced numbers at a time.
 const CHUNK: usize = 2 * 1024;
 
-/// Whether a step computes each pixel from the same pixel of its inputs, floats or reduced numbers.
+/// Returns whether a step computes each pixel from the same pixel of its inputs, floats or reduced
+/// numbers.
 pub(in crate::compute) fn is_pixelwise(step: &FusedStep) -> bool {
     matches!(
         step.kernel,
@@ -35,7 +36,7 @@ fn chunk(step: &PlacedStep) -> usize {
 /// The most values that a step reads pixel by pixel: two inputs and a residual.
 const OPERANDS: usize = 3;
 
-/// Returns the reduced numbers that are read for want of floats: those of inputs, and behind them the
+/// Returns the reduced numbers read because there are no floats: those of inputs, followed by the
 /// residual's.
 fn read(step: &PlacedStep) -> [Option<ReducedView>; OPERANDS] {
     let lies_nowhere =
@@ -52,7 +53,7 @@ fn read(step: &PlacedStep) -> [Option<ReducedView>; OPERANDS] {
     ]
 }
 
-/// Returns the pixels of a sample where an input is one row for all of them.
+/// Returns the pixels of a sample if an input is one row for all of them.
 fn sharing(step: &PlacedStep) -> Option<usize> {
     let pixels = step.output.pixels();
     let is_row = |view: &TensorView| view.pixels() != pixels;
@@ -125,8 +126,8 @@ pub(super) unsafe fn run(call: &Call<'_>, task: usize) {
     }
 }
 
-/// Returns the end of the pixels that are computed at a time from pixel `first` on: of one sample where
-/// these share a row.
+/// Returns the end of the pixels that are computed together, beginning at pixel `first`. Pixels
+/// that share a row stay within one sample.
 fn chunk_end(step: &PlacedStep, first: usize) -> usize {
     let end = first + chunk(step);
     match sharing(step) {
@@ -135,13 +136,13 @@ fn chunk_end(step: &PlacedStep, first: usize) -> usize {
     }
 }
 
-/// Computes pixels of floats, and writes them as reduced numbers, too.
+/// Computes pixels of floats, and also writes them as reduced numbers.
 ///
 /// # Safety
-/// As for [`run`]; the task alone writes these pixels.
+/// As for [`run`]; only this task writes these pixels.
 unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
     let step = call.step;
-    // SAFETY: each thread has scratch of its own; a step never reads the slot that it writes.
+    // SAFETY: each thread has its own scratch; a step never reads the slot that it writes.
     unsafe {
         let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
         let residual = step.residual.map(|view| call.memory.source(view));
@@ -155,8 +156,8 @@ unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
     }
 }
 
-/// Pairs an image of brain floats with a row of each sample, if a step does nothing else, and returns
-/// whether it does.
+/// Pairs an image of brain floats with a row of each sample, if that is all the step does. Returns
+/// whether it did.
 ///
 /// # Safety
 /// As for [`windowed`], of pixels of one sample.
@@ -181,7 +182,7 @@ unsafe fn paired(call: &Call<'_>, pixels: Range<usize>) -> bool {
     }
     let sample = pixels.start / step.output.pixels();
     let images = (call.memory.reduced(from), call.memory.reduced(to));
-    // SAFETY: handed on; a step never reads the slot that it writes.
+    // SAFETY: guaranteed by the caller; a step never reads the slot that it writes.
     unsafe {
         let row = call.memory.source(row);
         reduced::pair(call, pairing, images, (row.pixel(sample), pixels));
@@ -195,7 +196,7 @@ unsafe fn paired(call: &Call<'_>, pixels: Range<usize>) -> bool {
 /// As for [`windowed`].
 unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
     let step = call.step;
-    // SAFETY: each thread has scratch of its own; a step never reads the slot that it writes.
+    // SAFETY: each thread has its own scratch; a step never reads the slot that it writes.
     unsafe {
         let each = chunk(step) * step.output.channels;
         let scratch = call.memory.floats_mut(call.memory.own(call.thread));
@@ -229,7 +230,7 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
     }
 }
 
-/// Returns where the floats of pixels are written, and their rows: `scratch` where they are not kept.
+/// Returns where the floats of pixels are written, and their rows: `scratch` if they are not kept.
 ///
 /// # Safety
 /// As for [`windowed`].
@@ -240,7 +241,7 @@ unsafe fn written<'a>(
 ) -> (OutputPixels<'a>, TileRows) {
     let (output, first, rows) = (call.step.output, pixels.start, pixels.len());
     let out = match call.step.has_floats() {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         true => unsafe { call.memory.part(output, pixels) },
         false => OutputPixels::dense(scratch, output, pixels),
     };
@@ -259,7 +260,7 @@ unsafe fn written<'a>(
 /// As for [`windowed`].
 unsafe fn pooled(call: &Call<'_>, pool: Pool, pixels: Range<usize>) {
     let step = call.step;
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if step.has_floats() {
             let input = call.memory.source(step.inputs[0]);
@@ -276,7 +277,7 @@ unsafe fn pooled(call: &Call<'_>, pool: Pool, pixels: Range<usize>) {
 /// As for [`windowed`].
 unsafe fn joined(call: &Call<'_>, pixels: Range<usize>) {
     let step = call.step;
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if step.has_floats() {
             let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
@@ -292,7 +293,7 @@ unsafe fn joined(call: &Call<'_>, pixels: Range<usize>) {
     }
 }
 
-/// Computes the pixels of `out` from inputs and what is added.
+/// Computes the pixels of `out` from inputs and residuals.
 ///
 /// # Safety
 /// As for [`run`].
@@ -311,7 +312,7 @@ unsafe fn pass(
         residual,
         out,
     };
-    // SAFETY: the family is available, and the pass asks for nothing else.
+    // SAFETY: the family is available, and the pass needs nothing else.
     unsafe { vector::dispatch(call.family, pass) }
 }
 

@@ -25,8 +25,8 @@ impl ReducedPixels<'_> {
         }
     }
 
-    /// Returns the address of channel `first` of pixel `pixel`, behind which the pixel's further
-    /// channels lie.
+    /// Returns the address of channel `first` of pixel `pixel`. The pixel's other channels follow
+    /// it.
     #[inline(always)]
     pub(crate) fn ptr(&self, pixel: usize, first: usize) -> *mut u8 {
         let view = self.of.view;

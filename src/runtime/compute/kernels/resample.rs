@@ -43,7 +43,7 @@ pub(super) unsafe fn average_pool<V: Vector>(
         } else {
             window.len()
         };
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { mean::<V>(row, input, &window, count) };
     });
 }
@@ -61,7 +61,7 @@ pub(super) unsafe fn adaptive_pool<V: Vector>(
     let span = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from).div_ceil(to);
     each_window(input.view, to, out, span, |row, window| {
         let count = window.len();
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { mean::<V>(row, input, &window, count) };
     });
 }
@@ -75,7 +75,7 @@ pub(super) unsafe fn global_pool<V: Vector>(input: InputPixels<'_>, out: &mut Ou
         if from.channels < V::LANES && from.pitch == from.channels {
             let values = from.pixels() * from.channels;
             let image = &input.data[sample * values..][..values];
-            // SAFETY: handed on.
+            // SAFETY: guaranteed by the caller.
             unsafe { narrow_mean::<V>(out.row(sample), image) };
             continue;
         }
@@ -85,7 +85,7 @@ pub(super) unsafe fn global_pool<V: Vector>(input: InputPixels<'_>, out: &mut Ou
             rows: 0..from.height,
             columns: 0..from.width,
         };
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { mean::<V>(out.row(sample), input, &window, from.pixels()) };
     }
 }
@@ -97,7 +97,7 @@ pub(super) unsafe fn global_pool<V: Vector>(input: InputPixels<'_>, out: &mut Ou
 #[inline(always)]
 unsafe fn mean<V: Vector>(row: &mut [f32], input: InputPixels<'_>, of: &PixelWindow, count: usize) {
     for lanes in Lanes::of::<V>(row.len()) {
-        // SAFETY: handed on; rows were looked at.
+        // SAFETY: guaranteed by the caller; rows were checked.
         unsafe {
             let mut sum = V::splat(0.0);
             for tap in of.taps() {
@@ -124,7 +124,7 @@ unsafe fn narrow_mean<V: Vector>(row: &mut [f32], image: &[f32]) {
     let rest = runs.remainder();
     for run in runs {
         for lanes in Lanes::of::<V>(run.len()) {
-            // SAFETY: handed on; a run is as long as the sums.
+            // SAFETY: guaranteed by the caller; a run has the length of the sums.
             unsafe { lanes.store(lanes.load::<V>(sums).add(lanes.load(run)), sums) };
         }
     }
@@ -143,7 +143,7 @@ unsafe fn narrow_mean<V: Vector>(row: &mut [f32], image: &[f32]) {
     }
 }
 
-/// The part of an image that one output pixel reads.
+/// The part of an image read by one output pixel.
 pub(super) struct PixelWindow {
     /// Number of the image's first pixel, counted over all samples.
     first: usize,

@@ -31,7 +31,7 @@ pub(in crate::compute) struct PlannedStep {
 pub(in crate::compute) enum StepMethod {
     /// A pass over the output's pixels, whatever the kernel.
     Simple,
-    /// One product over rows that are read where they lie.
+    /// One product over rows that are read in place.
     Convolution(Box<Convolution>),
     /// One product in int8.
     Quantized(Box<Quantized>),
@@ -45,7 +45,7 @@ pub(in crate::compute) enum StepMethod {
     Winograd(Box<Winograd>),
     /// An operation on tensors of any rank.
     Tensor(Box<TensorMethod>),
-    /// Candle's operations, for what has no kernel.
+    /// Candle's operations, for operations without a kernel.
     Candle,
 }
 
@@ -152,7 +152,7 @@ impl StepMethod {
         }
     }
 
-    /// Whether weights that are packed for one method are packed for the other.
+    /// Returns whether weights packed for one method are also packed for the other.
     pub(crate) fn packs_as(&self, other: &StepMethod) -> bool {
         match (self, other) {
             (StepMethod::Simple, StepMethod::Simple)
@@ -162,12 +162,12 @@ impl StepMethod {
             (StepMethod::Quantized(a), StepMethod::Quantized(b)) => a.packs_as(b),
             (StepMethod::Reduced(a), StepMethod::Reduced(b)) => a.packs_as(b),
             (StepMethod::Depthwise(a), StepMethod::Depthwise(b)) => a.packs_as(b),
-            // A point's weights depend on the tiles, those of Candle on shapes.
+            // Weights of a Winograd point depend on the tiles, weights for Candle on shapes.
             _ => false,
         }
     }
 
-    /// The convolution it computes, or `None` if it computes none.
+    /// Returns the convolution it computes, or `None` if it computes none.
     pub(crate) fn conv(&self) -> Option<Conv2d> {
         match self {
             StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => None,
@@ -203,7 +203,8 @@ impl StepMethod {
         }
     }
 
-    /// Whether a faster kernel is exact for packed weights, whose sums of two products fit into 16 bits.
+    /// Returns whether a faster kernel is exact for packed weights, whose sums of two products fit
+    /// into 16 bits.
     pub(crate) fn fits_pairs(&self, packed: &[f32]) -> bool {
         match self {
             StepMethod::Quantized(q) => q.fits_pairs(packed),
@@ -212,8 +213,7 @@ impl StepMethod {
         }
     }
 
-    /// Lays out the constants that are added behind a rounding; `packed` is that of
-    /// [`StepMethod::pack`].
+    /// Lays out the constants added after a rounding; `packed` is that of [`StepMethod::pack`].
     pub(crate) fn pack_shift(&self, values: &[f32], packed: &mut [f32]) {
         if let StepMethod::Reduced(product) = self {
             product.pack_shift(values, packed);
@@ -250,7 +250,7 @@ impl StepMethod {
 }
 
 impl PlannedStep {
-    /// Tasks of each phase; 0 where there is no such phase.
+    /// Returns the tasks of each phase; 0 for phases that do not exist.
     pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
         let mut phases = self.own_phases(samples, threads);
         if let Some(phase) = self.reducing_phase() {
@@ -314,11 +314,11 @@ impl PlannedStep {
     /// Runs task `task` of phase `phase`.
     ///
     /// # Safety
-    /// The call is of this step; its family is available, its memory has room for
-    /// `samples` and the step's scratch; the phases before are done, each task of this one
-    /// runs once, and nothing else uses the memory.
+    /// The call is of this step; its family is available, its memory has room for `samples` and the
+    /// step's scratch; the earlier phases are done, each task of this phase runs once, and nothing
+    /// else uses the memory.
     pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.reducing_phase() == Some(phase) {
                 let pixels = self.reduced_pixels(call.samples, call.threads).range(task);

@@ -17,7 +17,7 @@ pub(in crate::compute) const TABLE_FLOATS: usize = ANSWERS + ANSWERS / 4;
 /// The most values that are looked up at a time.
 const RUN: usize = 2 * 1024;
 
-/// Returns the pixels of which the values are looked up at a time.
+/// Returns the pixels whose values are looked up at a time.
 fn run_of(channels: usize) -> usize {
     (RUN / channels.max(1)).max(1)
 }
@@ -48,7 +48,7 @@ pub(super) unsafe fn run(call: &Call<'_>, pixels: Range<usize>) {
     };
     for first in pixels.clone().step_by(each) {
         let pixels = first..pixels.end.min(first + each);
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let own = call.memory.floats_mut(call.memory.own(call.thread));
             let channels = step.output.channels;
@@ -69,9 +69,9 @@ unsafe fn read<'a>(call: &Call<'a>, pixels: Range<usize>, bytes: &'a mut [u8]) -
     let count = pixels.len() * step.output.channels;
     if let Some(Some(view)) = step.reduced.inputs.first() {
         let from = call.memory.reduced(*view);
-        // The last pixel lies in the slot, or this panics.
+        // Panics unless the last pixel lies in the slot.
         from.ptr(pixels.end - 1, 0);
-        // SAFETY: nothing writes these bytes meanwhile; they lie behind each other.
+        // SAFETY: nothing writes these bytes meanwhile; they are contiguous.
         return unsafe { std::slice::from_raw_parts(from.ptr(pixels.start, 0), count) };
     }
     let StepKernel::Table(numbers) = step.fused.kernel else {
@@ -101,14 +101,14 @@ unsafe fn answer(call: &Call<'_>, (pixels, from): (Range<usize>, &[u8]), scratch
     let (step, table) = (call.step, call.weights.packed.values());
     let (answers, bytes) = table.split_at(ANSWERS);
     let bytes: &[u8] = bytemuck::cast_slice(bytes);
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let outputs = StepOutputs::of(call, pixels.clone());
         if let (false, Some(out), Ok(bytes)) =
             (step.has_floats(), outputs.reduced(), bytes.try_into())
         {
             let to = out.ptr(pixels.start, 0);
-            // SAFETY: the last pixel lies in the slot, as was looked at; the task alone writes these.
+            // SAFETY: the last pixel lies in the slot, as checked; only this task writes these.
             let to = std::slice::from_raw_parts_mut(to, from.len());
             return lookup(bytes, from, to);
         }
@@ -178,7 +178,8 @@ mod x86 {
     }
 }
 
-/// Returns the answers as the bytes of a view's numbers, or `None` if it has none or an answer is NaN.
+/// Returns the answers as the bytes of a view's numbers, or `None` if it has no such numbers or an
+/// answer is NaN.
 pub(in crate::compute) fn bytes_of(answers: &[f32], numbers: ReducedNumbers) -> Option<Vec<u8>> {
     let ReducedNumbers::Bytes(numbers) = numbers else {
         return None;

@@ -11,10 +11,9 @@ pub(in crate::compute) struct KernelTarget {
     /// Tiles of products in float32.
     pub shape: TileShape,
     pub family: Family,
-    /// The numbers that were asked for.
+    /// The requested numbers.
     pub precision: CpuPrecision,
-    /// The kernel of products of bytes by ranges that are found as values come, where these were
-    /// asked for.
+    /// The kernel of products of bytes by ranges that are found as values come, if requested.
     pub dots: Option<DotKernel>,
 }
 
@@ -30,7 +29,7 @@ impl KernelTarget {
         }
     }
 
-    /// Whether there are instructions that multiply bytes faster than floats are multiplied.
+    /// Returns whether instructions multiply bytes faster than floats.
     pub(crate) fn multiplies_bytes(self) -> bool {
         DotKernel::of(self.family) != DotKernel::Plain
     }

@@ -21,18 +21,18 @@ pub(in crate::compute) struct PlacedStep {
     pub reduced: ReducedOperands,
 }
 
-/// The operands of a step that lie as reduced numbers, beside their floats or alone.
+/// The operands of a step in reduced numbers, with or without floats.
 #[derive(Clone, Debug, Default)]
 pub(in crate::compute) struct ReducedOperands {
     pub inputs: Vec<Option<ReducedView>>,
     pub residual: Option<ReducedView>,
     pub output: Option<ReducedView>,
-    /// Numbers that are added to the bias of each output channel where a product reads reduced numbers.
+    /// Numbers added to the bias of each output channel if a product reads reduced numbers.
     pub correction: Option<Arc<[f32]>>,
 }
 
 impl PlacedStep {
-    /// Whether the step writes floats.
+    /// Returns whether the step writes floats.
     pub(crate) fn has_floats(&self) -> bool {
         self.output.place != ValuePlace::Nowhere
     }
@@ -43,7 +43,7 @@ impl PlacedStep {
 pub(in crate::compute) struct StepWeights {
     /// Weights as the step's method reads them, or the scale of a step of scale and shift.
     pub packed: Buffer,
-    /// A value for each output channel, and zeros up to a whole vector; empty if there is no
+    /// A value for each output channel, followed by zeros up to a whole vector; empty without a
     /// bias.
     pub bias: Vec<f32>,
     /// Whether a faster kernel is exact for these weights
@@ -54,18 +54,18 @@ pub(in crate::compute) struct StepWeights {
 }
 
 impl StepWeights {
-    /// Whether every bias is finite, so that none makes a NaN of whole numbers.
+    /// Returns whether every bias is finite, so that sums of whole numbers never become NaN.
     pub(super) fn has_finite_bias(&self) -> bool {
         self.bias.iter().all(|bias| bias.is_finite())
     }
 }
 
-/// Scratch of a step, in floats but for `offsets`.
+/// Scratch of a step, in floats, except for `offsets`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::compute) struct Scratch {
-    /// For each thread.
+    /// Scratch for each thread.
     pub own: usize,
-    /// For all threads together.
+    /// Scratch for all threads together.
     pub shared: usize,
     /// Row offsets for each thread.
     pub offsets: usize,
@@ -97,7 +97,7 @@ pub(in crate::compute) struct Call<'a> {
     pub thread: usize,
     /// That thread's row offsets.
     pub offsets: &'a mut Vec<usize>,
-    /// Whether each sample looked something up that is not there.
+    /// Whether each sample looked up an entry that does not exist.
     pub misses: &'a [AtomicBool],
 }
 
@@ -174,7 +174,7 @@ const MOST_ROWS: usize = 1024;
 const BLOCKS_A_THREAD: usize = 4;
 
 impl ProductBlocks {
-    /// Divides a product of `rows`, each of which brings `touched` floats into cache.
+    /// Divides a product of `rows`; each row brings `touched` floats into cache.
     pub(super) fn new(rows: usize, panels: usize, touched: usize, threads: usize) -> Self {
         let wanted = if threads > 1 {
             threads * BLOCKS_A_THREAD

@@ -1,8 +1,8 @@
 //! The inner loop of products: a few rows times a panel, kept in registers until done.
 //!
-//! Rows are found through a table of offsets, so that a convolution multiplies its input
-//! where it lies (Dukhan, "The indirect convolution algorithm", arXiv 1907.02129), and
-//! leaves with bias, residual and activation applied.
+//! Rows are found through a table of offsets, so that a convolution multiplies its input in place
+//! (Dukhan, "The indirect convolution algorithm", arXiv 1907.02129). Bias, residual and activation
+//! are applied before the sums are written.
 
 use std::ops::Range;
 
@@ -42,9 +42,9 @@ pub(super) struct Tile {
 /// Nothing is read, so it may lie outside of any memory.
 #[derive(Clone, Copy)]
 pub(super) struct Prefetch {
-    /// Floats from the start of the tile's panel to where it begins.
+    /// Floats from the start of the tile's panel to the beginning of the share.
     pub from: usize,
-    /// Floats further on with each line of the tile's panel; 0 for nothing.
+    /// Floats added with each line of the tile's panel; 0 prefetches nothing.
     pub step: usize,
 }
 
@@ -52,8 +52,8 @@ impl Prefetch {
     /// Nothing: the panel that follows is in cache.
     pub(super) const NOTHING: Prefetch = Prefetch { from: 0, step: 0 };
 
-    /// Returns the shares of `tiles` tiles that multiply one panel of `lines` lines, `width` wide,
-    /// behind which the panel lies that is read next. Each also prefetches where it will write.
+    /// Returns the shares of `tiles` tiles that multiply one panel of `lines` lines, `width` wide.
+    /// The next panel lies after it. Each tile also prefetches its own destination.
     ///
     /// Weights of late layers are read once a batch, from beyond the second-level cache.
     pub(super) fn shares(
@@ -70,8 +70,8 @@ impl Prefetch {
 }
 
 impl Tile {
-    /// Returns the tile for the values `part` of each row alone, of a tile with a single tap. Sums
-    /// are written and go on from there; the last part's get the activation.
+    /// Returns the tile for only the values `part` of each row, of a tile with a single tap. Sums
+    /// are written and continued from there; only the last part applies the activation.
     pub(super) fn part(mut self, part: Range<usize>, lanes: usize) -> Tile {
         if part.len() == self.depth {
             return self;
@@ -95,7 +95,7 @@ impl Tile {
         if at == self.vectors { self.last } else { lanes }
     }
 
-    /// Moves on to the next vector of channels, whose panel begins `panel` floats further on.
+    /// Advances to the next vector of channels, whose panel begins `panel` floats later.
     #[inline(always)]
     pub(super) fn advance(&mut self, lanes: usize, panel: usize) {
         self.base = self.base.wrapping_add(lanes);
@@ -121,7 +121,7 @@ impl Tile {
                 rows,
                 columns: (self.vectors - 1) * lanes + self.last,
             };
-            // SAFETY: the tile wrote so many columns of these rows.
+            // SAFETY: the tile wrote this number of columns of these rows.
             unsafe { pass.rows(written) }
         }
     }
@@ -152,7 +152,7 @@ pub(super) fn tile_fn(family: Family, vectors: usize, rows: usize) -> TileFn {
 
 fn plain(vectors: usize, rows: usize) -> TileFn {
     unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
-        // SAFETY: as `TileFn` says.
+        // SAFETY: guaranteed by `TileFn`.
         unsafe { run::<Plain, M, N>(tile) }
     }
     tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
@@ -166,7 +166,7 @@ mod x86 {
     pub(super) fn avx512(vectors: usize, rows: usize) -> TileFn {
         #[target_feature(enable = "avx512f")]
         unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
-            // SAFETY: as `TileFn` says.
+            // SAFETY: guaranteed by `TileFn`.
             unsafe { run::<Avx512, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -179,7 +179,7 @@ mod x86 {
     pub(super) fn avx2(vectors: usize, rows: usize) -> TileFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
-            // SAFETY: as `TileFn` says.
+            // SAFETY: guaranteed by `TileFn`.
             unsafe { run::<Avx2, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
@@ -194,7 +194,7 @@ mod arm {
     pub(super) fn neon(vectors: usize, rows: usize) -> TileFn {
         #[target_feature(enable = "neon")]
         unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
-            // SAFETY: as `TileFn` says.
+            // SAFETY: guaranteed by `TileFn`.
             unsafe { run::<Neon, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -207,7 +207,7 @@ mod arm {
 
 #[inline(always)]
 unsafe fn run<V: Vector, const M: usize, const N: usize>(tile: &Tile) {
-    // SAFETY: as `TileFn` says.
+    // SAFETY: guaranteed by `TileFn`.
     unsafe {
         let mut sums = start::<V, M, N>(tile);
         if tile.prefetch.step > 0 {
@@ -295,7 +295,7 @@ pub(super) unsafe fn finish<V: Vector, const M: usize, const N: usize>(
     tile: &Tile,
     mut sums: [[V; N]; M],
 ) {
-    // SAFETY: residual (where there is one) and out have `M` rows of the columns written.
+    // SAFETY: residual (if present) and out have `M` rows of the columns written.
     unsafe {
         if !tile.residual.is_null() {
             for (m, row) in sums.iter_mut().enumerate() {
@@ -326,14 +326,14 @@ pub(super) unsafe fn finish<V: Vector, const M: usize, const N: usize>(
     }
 }
 
-/// Returns `value` with the activation applied if that is ReLU or ReLU6; others pass over the
-/// rows behind the tile ([`RowActivation`](super::activations::RowActivation)).
+/// Returns `value` with the activation applied if it is ReLU or ReLU6. Other activations pass over
+/// the rows after the tile ([`RowActivation`](super::activations::RowActivation)).
 ///
 /// # Safety
 /// As for [`Vector`].
 #[inline(always)]
 pub(super) unsafe fn activated<V: Vector>(value: V, activation: Option<Activation>) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match activation {
             Some(Activation::Relu) => value.relu(),

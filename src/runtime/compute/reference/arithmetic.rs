@@ -5,7 +5,7 @@ use half::{bf16, f16};
 
 use crate::network::{Binary, Unary};
 
-/// Returns 1 as a byte where a value is not 0.
+/// Returns the byte 1 where a value is not 0, else 0.
 pub(super) fn is_not_zero(x: &Tensor) -> Result<Tensor> {
     x.ne(&x.zeros_like()?)
 }
@@ -62,7 +62,8 @@ pub(in crate::compute) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result
     }
 }
 
-/// Candle's power is by logarithms, which negative bases have not, and it has no bits.
+/// Candle computes powers by logarithms, which do not exist for negative bases, and has no bitwise
+/// functions.
 fn each_pair(a: &Tensor, b: &Tensor, f: impl Fn(f32, f32) -> f32) -> Result<Tensor> {
     let (first, second): (Vec<f32>, Vec<f32>) =
         (a.flatten_all()?.to_vec1()?, b.flatten_all()?.to_vec1()?);

@@ -19,7 +19,7 @@ pub trait ParameterSource {
     /// Returns the parameter `name` in its shape.
     ///
     /// # Errors
-    /// There is no parameter of that name.
+    /// The parameter does not exist.
     fn parameter(&self, name: &str) -> Result<Tensor>;
 
     /// Returns the batch norm of `x` (`[batch, channels, height, width]`) at the node `name`.
@@ -98,9 +98,9 @@ pub fn run(graph: &Graph, source: &mut dyn ParameterSource, samples: &Tensor) ->
     })
 }
 
-/// Computes the nodes of `graph` one after another by `compute`, which takes the number of a node,
-/// what it reads and the shapes of that, and sees every value so. A value is dropped after its last
-/// reader. Returns answers as `[batch, values]`.
+/// Computes the nodes of `graph` one after another with `compute`. It takes the number of a node,
+/// its inputs and their shapes, and so sees every value. A value is dropped after its last reader.
+/// Returns answers as `[batch, values]`.
 ///
 /// # Errors
 /// As for `compute`, or a tensor operation fails.
@@ -124,7 +124,7 @@ pub(super) fn walk<E: From<candle_core::Error>>(
     Ok(answer.flatten_from(1)?)
 }
 
-/// Returns the number of the last node that reads each value, or 0 where none does.
+/// Returns the number of the last node that reads each value, or 0 for values that no node reads.
 fn last_readers(graph: &Graph) -> Vec<usize> {
     let mut last = vec![0; graph.nodes().len() + 1];
     for (index, node) in graph.nodes().iter().enumerate() {
@@ -135,8 +135,8 @@ fn last_readers(graph: &Graph) -> Vec<usize> {
     last
 }
 
-/// Returns the answer of one node. Images are `[batch, channels, height, width]`, others
-/// `[batch, …]`; `shapes` are those of the inputs.
+/// Returns the answer of one node. Images are `[batch, channels, height, width]`, others `[batch,
+/// …]`; `shapes` are the shapes of the inputs.
 ///
 /// # Errors
 /// A tensor operation fails.
@@ -234,8 +234,8 @@ fn pad(x: &Tensor, height: usize, width: usize) -> Result<Tensor> {
         .pad_with_zeros(3, width, width)
 }
 
-/// Candle's average counts the padding, and takes the rest of the image past the last whole
-/// window. What must not be counted is divided away by the mean of ones in its place.
+/// Candle's average counts the padding, and the rest of the image after the last whole window. The
+/// mean of ones in its place divides away values that must not count.
 fn average_pool(pool: Pool, x: &Tensor) -> Result<Tensor> {
     let Sides { height, width } = pool.overhang;
     let mean = |x: &Tensor| {
@@ -289,7 +289,7 @@ fn candle_softmax(x: &Tensor) -> Result<Tensor> {
     e.broadcast_div(&e.sum_keepdim(D::Minus1)?)
 }
 
-/// Returns the softmax with 0 for rows that hold −∞ alone.
+/// Returns the softmax with 0 for rows that hold only −∞.
 fn masked_softmax(x: &Tensor) -> Result<Tensor> {
     let is_lowest = x.eq(&Tensor::full(f32::NEG_INFINITY, x.shape(), x.device())?)?;
     let is_masked = is_lowest.min_keepdim(D::Minus1)?;

@@ -117,8 +117,8 @@ pub(in crate::compute) fn to_stored(x: &Tensor, shape: Shape) -> Result<Tensor> 
     }
 }
 
-/// Returns values in the order in which they are held as a tensor of `shape`, an image's channels
-/// before its height.
+/// Returns values in storage order as a tensor of `shape`, with an image's channels before its
+/// height.
 pub(in crate::compute) fn from_stored(x: &Tensor, shape: Shape) -> Result<Tensor> {
     let x = x.reshape(batched(x.dim(0)?, &shape.stored()))?;
     match shape {
@@ -127,7 +127,7 @@ pub(in crate::compute) fn from_stored(x: &Tensor, shape: Shape) -> Result<Tensor
     }
 }
 
-/// Returns `x` of `rank` dimensions, those of size 1 that are missing put behind the batch.
+/// Returns `x` with `rank` dimensions. Missing dimensions of size 1 are inserted after the batch.
 fn with_rank(x: &Tensor, rank: usize) -> Result<Tensor> {
     let missing = vec![1; rank.saturating_sub(x.rank())];
     x.reshape([&x.dims()[..1], &missing, &x.dims()[1..]].concat())
@@ -168,7 +168,7 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     Tensor::stack(&each, 0)?.reshape(dims)
 }
 
-/// Returns matrix number `number` of those that are repeated along the axes `before` the last two.
+/// Returns matrix number `number`, with matrices repeated along the axes `before` the last two.
 fn matrix(x: &Tensor, before: &[usize], mut number: usize) -> Result<Tensor> {
     let mut at = x.clone();
     for (axis, &size) in before.iter().enumerate().rev() {
@@ -256,8 +256,8 @@ fn pad(x: &Tensor, axis: usize, before: usize, after: usize, border: Border) -> 
     }
 }
 
-/// Returns the first `count` of each row in their order, or where they are. NaN counts as the
-/// largest.
+/// Returns the first `count` values of each row in their order, or their positions. NaN counts as
+/// the largest.
 fn best(x: &Tensor, count: usize, largest: bool, positions: bool) -> Result<Tensor> {
     let size = x.dim(D::Minus1)?;
     let values: Vec<f32> = x.flatten_all()?.to_vec1()?;
@@ -278,8 +278,7 @@ fn best(x: &Tensor, count: usize, largest: bool, positions: bool) -> Result<Tens
     )
 }
 
-/// Returns what a function makes of all values up to each one along an axis, one after the other from
-/// `start` on.
+/// Returns the running results of a function along an axis, beginning with `start`.
 fn running(
     x: &Tensor,
     axis: usize,

@@ -21,39 +21,40 @@ pub(in crate::compute) struct AttentionForm {
     pub factors: Vec<usize>,
     /// Values that are added to the scores, `[…, queries, keys]`.
     pub masks: Vec<Mask>,
-    /// The shares of a query whose scores have none.
+    /// The treatment of queries whose scores give no shares.
     pub guard: ShareGuard,
 }
 
 /// The answer for a query whose scores have no shares by the formula of a softmax, which are NaN then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compute) enum ShareGuard {
-    /// NaN, as the formula says.
+    /// NaN, as in the formula.
     Nowhere,
-    /// Shares of 0 where all scores are −∞, as the operator for attention defines.
+    /// Shares of 0 if all scores are −∞, as the operator for attention defines.
     Masked,
     /// An answer of 0 for NaN of whatever origin, as a file spells it out.
     AnyNan,
 }
 
-/// MadeValues that are added to scores.
+/// Values that are added to scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::compute) struct Mask {
     pub source: MaskSource,
     pub at: Strided,
 }
 
-/// Where a mask comes from.
+/// The source of a mask.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::compute) enum MaskSource {
     /// An input of the step.
     Input(usize),
-    /// The parameter of a node, of so many values.
+    /// The parameter of a node, with this number of values.
     Parameter { node: usize, values: usize },
 }
 
 /// Returns the inputs and the form of the attention that ends in the product `step`, or `None` if
-/// there is none. The step makes the answer of a transpose behind it, if that alone reads it.
+/// it is not an attention. If a transpose is the only reader of the product, the step makes the
+/// transpose's answer.
 pub(super) fn form(
     values: &mut MadeValues<'_>,
     step: &mut FusedStep,
@@ -95,9 +96,9 @@ pub(super) fn form(
     Some((inputs, form))
 }
 
-/// Returns the softmax whose answer `value` is, perhaps seen under other dimensions, and what becomes
-/// of its NaN. Shares that are rounded to half precision are not rounded here: they are in no danger of
-/// leaving its range.
+/// Returns the softmax with the answer `value`, perhaps viewed under other dimensions, and the
+/// treatment of its NaN. Roundings of shares to half precision are skipped, because shares never
+/// leave its range.
 fn softmax_before<'a>(values: &MadeValues<'a>, value: ValueId) -> Option<(&'a Node, ShareGuard)> {
     let mut at = value;
     let mut found = ShareGuard::Nowhere;
@@ -133,7 +134,7 @@ struct Scores<'a> {
 /// A sum of scores and something else.
 struct AddedMask {
     what: MaskValue,
-    /// Dimensions of the sum; views behind it may change them.
+    /// Dimensions of the sum; later views may change them.
     dims: Dims,
 }
 
@@ -185,8 +186,8 @@ impl<'a> Scores<'a> {
         None
     }
 
-    /// Returns an operand of the product as `[…]` of the softmax's dimensions, with `size` in place
-    /// of that of `axis`.
+    /// Returns an operand of the product as `[…]` of the softmax's dimensions, with the size of
+    /// `axis` replaced by `size`.
     fn seen(&self, of: Strided, axis: usize, size: usize, dims: &Dims) -> Option<Strided> {
         let behind = dims.rank() - axis;
         let own = self.dims.rank().checked_sub(behind)?;
@@ -197,7 +198,7 @@ impl<'a> Scores<'a> {
     /// Returns the masks, and the values that are read after the first three inputs.
     fn masks(&self, values: &MadeValues<'_>, dims: &Dims) -> Option<(Vec<Mask>, Vec<ValueId>)> {
         let (mut masks, mut inputs) = (Vec::new(), Vec::new());
-        // In the order in which they are added.
+        // In the order of addition.
         for added in self.added.iter().rev() {
             let (source, at) = match added.what {
                 MaskValue::Parameter(node, dims) => {
@@ -217,7 +218,7 @@ impl<'a> Scores<'a> {
     }
 }
 
-/// Returns the operands of a sum: the scores, and what is added to them.
+/// Returns the operands of a sum: the scores, and the mask.
 fn sum(values: &MadeValues<'_>, node: &Node, at: ValueId) -> Option<(ValueId, MaskValue)> {
     let dims = node.shape.stored();
     match node.op {
@@ -243,7 +244,7 @@ fn sum(values: &MadeValues<'_>, node: &Node, at: ValueId) -> Option<(ValueId, Ma
     }
 }
 
-/// Whether the first inputs lead to a product of matrices.
+/// Returns whether the first inputs lead to a product of matrices.
 fn leads_to_product(values: &MadeValues<'_>, value: ValueId) -> bool {
     let mut at = value;
     for _ in 0..MOST_NODES {

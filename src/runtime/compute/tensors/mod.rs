@@ -1,7 +1,8 @@
-//! Steps on tensors of any rank: where they read and write, and which of them become one.
+//! Steps on tensors of any rank: the places that they read and write, and the fusion of several
+//! into one.
 //!
-//! Transposes and slices are not run where products read their answers: those read the value
-//! before them by strides. A product, a softmax and a product become attention.
+//! Transposes and slices do not run if only products read their answers. The products read the
+//! value before them by strides. A product, a softmax and a product become attention.
 
 mod attention;
 mod operands;
@@ -17,7 +18,7 @@ pub(super) use strided::Strided;
 /// How a step on tensors reads its inputs and writes its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TensorForm {
-    /// The operation by itself.
+    /// A single operation.
     Plain {
         inputs: Vec<Strided>,
         output: Dims,
@@ -31,7 +32,7 @@ pub(super) enum TensorForm {
     Attention(AttentionForm),
 }
 
-/// Returns the steps with the forms of those on tensors; what nobody reads any more is left out.
+/// Returns the steps with the forms of those on tensors. Steps that are no longer read are removed.
 pub(super) fn arranged(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
     let is_tensor = |step: &FusedStep| matches!(step.kernel, StepKernel::Tensor(_));
     if !steps.iter().any(is_tensor) {
@@ -95,7 +96,7 @@ fn plain(values: &MadeValues<'_>, step: &mut FusedStep, op: TensorOp) -> TensorF
     let output = values.dims(step.output);
     if let TensorOp::Transpose { .. } | TensorOp::Slice { .. } | TensorOp::View { .. } = op {
         let found = resolved(values, step.output, false);
-        // A view of a whole value costs nothing where it stays one.
+        // A view of a whole value costs nothing if it stays a view.
         let is_view = matches!(op, TensorOp::View { .. });
         if found.value != step.output && !is_view {
             step.inputs = vec![found.value];
@@ -112,8 +113,8 @@ fn plain(values: &MadeValues<'_>, step: &mut FusedStep, op: TensorOp) -> TensorF
     }
 }
 
-/// Returns where an operation reads a value: whole, but for images that become part of a row, whose
-/// channels come first there.
+/// Returns where an operation reads a value: whole, or with channels first for images that become
+/// part of a row.
 fn held(values: &MadeValues<'_>, value: ValueId, op: TensorOp) -> Strided {
     let whole = Strided::whole(values.dims(value));
     match (op, values.shape(value), Dims::new(&[2, 0, 1])) {
@@ -122,9 +123,9 @@ fn held(values: &MadeValues<'_>, value: ValueId, op: TensorOp) -> Strided {
     }
 }
 
-/// Leaves out steps whose answers nobody reads.
+/// Removes steps whose answers are not read.
 pub(super) fn without_unread(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
-    // The plan may add a value behind those of the nodes.
+    // The plan may add a value after those of the nodes.
     let mut read = vec![false; graph.nodes().len() + 2];
     read[graph.nodes().len()] = true;
     let mut kept: Vec<FusedStep> = Vec::with_capacity(steps.len());
@@ -138,8 +139,8 @@ pub(super) fn without_unread(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedS
     kept
 }
 
-/// Whether an operation adds or multiplies each of `channels` values of a row by a constant of
-/// its own, which can be folded into weights.
+/// Returns whether an operation adds a constant to each of `channels` values of a row, or
+/// multiplies each by one. Such an operation can be folded into weights.
 pub(super) fn is_affine(op: Op, channels: usize) -> bool {
     let Op::Tensor(TensorOp::With { kind, dims, .. }) = op else {
         return false;

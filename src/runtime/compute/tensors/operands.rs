@@ -1,5 +1,5 @@
-//! The values that products read: what was transposed, sliced or scaled by a constant on the way
-//! is read where it lay before.
+//! The values that products read. Products read transposed, sliced or scaled values in their
+//! original place.
 
 use super::strided::Strided;
 use crate::compute::fuse::{FusedStep, ValueId};
@@ -8,7 +8,7 @@ use crate::network::{Binary, Dims, Graph, Node, Op, Shape, TensorOp};
 /// The values of a graph, and which of them steps make.
 pub(super) struct MadeValues<'a> {
     pub graph: &'a Graph,
-    /// Whether a step makes the value, of the input and each node.
+    /// Whether a step makes the value, for the input and each node.
     made: Vec<bool>,
     /// Whether a step before the value's own makes it.
     otherwise: Vec<bool>,
@@ -52,7 +52,7 @@ impl<'a> MadeValues<'a> {
         self.readers[value] == 1
     }
 
-    /// Whether a step makes the value, so that others can read it.
+    /// Returns whether a step makes the value, so that others can read it.
     pub(super) fn is_made(&self, value: ValueId) -> bool {
         self.made[value]
     }
@@ -62,7 +62,7 @@ impl<'a> MadeValues<'a> {
         self.otherwise[value]
     }
 
-    /// Returns where a product writes its answer of `dims`. Where a transpose alone reads it, the
+    /// Returns where a product writes its answer of `dims`. If a transpose is the only reader, the
     /// step makes the transpose's answer.
     pub(super) fn written(&mut self, step: &mut FusedStep, dims: Dims) -> Strided {
         let here = Strided::whole(dims);
@@ -92,7 +92,7 @@ impl<'a> MadeValues<'a> {
     }
 }
 
-/// A value that a step reads, and where the operand lies in it.
+/// A value that a step reads, and the place of the operand in it.
 #[derive(Clone, Debug)]
 pub(super) struct Operand {
     pub value: ValueId,
@@ -101,8 +101,8 @@ pub(super) struct Operand {
     pub factors: Vec<usize>,
 }
 
-/// Returns `value` as an operand, read before everything that only moves values, and before
-/// factors where `scaled` allows them.
+/// Returns `value` as an operand, read before all operations that only move values, and with
+/// `scaled` also before factors.
 pub(super) fn resolved(values: &MadeValues<'_>, value: ValueId, scaled: bool) -> Operand {
     let mut path = vec![value];
     let mut at = value;
@@ -110,7 +110,7 @@ pub(super) fn resolved(values: &MadeValues<'_>, value: ValueId, scaled: bool) ->
         at = node.inputs[0].index();
         path.push(at);
     }
-    // From the first value on that is made, and from the last that no strides lead to.
+    // Starts at the first value that a step makes, and again at values that strides cannot reach.
     let mut found: Option<Operand> = None;
     for &value in path.iter().rev() {
         let step = |from: Operand| Some(from).and_then(|f| through(values, f, value));
@@ -130,7 +130,7 @@ impl Operand {
     }
 }
 
-/// Whether a node moves values without changing them, or scales them.
+/// Returns whether a node moves values without changing them, or scales them.
 fn passes(node: &Node, scaled: bool) -> bool {
     match node.op {
         Op::Tensor(TensorOp::View { .. } | TensorOp::Transpose { .. }) => true,
@@ -139,7 +139,7 @@ fn passes(node: &Node, scaled: bool) -> bool {
     }
 }
 
-/// Whether a node multiplies or divides every value by one constant.
+/// Returns whether a node multiplies or divides every value by one constant.
 pub(super) fn is_factor(node: &Node) -> bool {
     match node.op {
         Op::Scale { .. } => true,

@@ -1,7 +1,7 @@
-//! Where each value of a tensor lies among floats: the distance of neighbours along each axis.
+//! The places of a tensor's values among floats: the distance of neighbours along each axis.
 //!
-//! A transposed, sliced or repeated tensor is the same floats with other distances, so that
-//! products read it where it lies.
+//! A transposed, sliced or repeated tensor has the same floats with other distances, so products
+//! read it in place.
 
 use crate::network::{Dims, MAX_RANK};
 
@@ -11,7 +11,7 @@ pub(in crate::compute) struct Strided {
     /// Floats before the first value.
     pub offset: usize,
     pub dims: Dims,
-    /// Floats from one value to the next along each axis; 0 where the values repeat.
+    /// Floats from one value to the next along each axis; 0 for repeated values.
     strides: [usize; MAX_RANK],
 }
 
@@ -37,12 +37,12 @@ impl Strided {
         self.strides[axis]
     }
 
-    /// Whether values along `axis` are neighbours.
+    /// Returns whether values along `axis` are contiguous.
     pub(in crate::compute) fn is_run(&self, axis: usize) -> bool {
         self.dims[axis] == 1 || self.strides[axis] == 1
     }
 
-    /// Returns the tensor from `offset` floats further on.
+    /// Returns the tensor that begins `offset` floats later.
     pub(in crate::compute) fn moved(self, offset: usize) -> Self {
         Strided {
             offset: self.offset + offset,
@@ -130,7 +130,7 @@ impl Strided {
         Some(to)
     }
 
-    /// Returns sizes and strides of axes, those merged whose values follow each other evenly.
+    /// Returns sizes and strides of axes. Axes whose values follow each other evenly are merged.
     fn runs(&self) -> Vec<(usize, usize)> {
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for (axis, &size) in self.dims.iter().enumerate().filter(|(_, size)| **size > 1) {
@@ -143,7 +143,7 @@ impl Strided {
         runs
     }
 
-    /// Returns the first `rank` axes alone.
+    /// Returns only the first `rank` axes.
     pub(in crate::compute) fn leading(&self, rank: usize) -> Self {
         let dims = Dims::new(&self.dims[..rank]);
         Strided {
@@ -152,8 +152,8 @@ impl Strided {
         }
     }
 
-    /// Returns where the values lie once rows of `channels` floats begin `pitch` floats after
-    /// each other, or `None` if an axis runs across the ends of rows.
+    /// Returns the places of the values if rows of `channels` floats begin every `pitch` floats, or
+    /// `None` if an axis crosses the ends of rows.
     pub(in crate::compute) fn pitched(&self, channels: usize, pitch: usize) -> Option<Self> {
         if channels == pitch {
             return Some(*self);

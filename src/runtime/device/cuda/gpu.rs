@@ -1,4 +1,4 @@
-//! One GPU, opened once a process.
+//! A GPU, opened once for each process.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

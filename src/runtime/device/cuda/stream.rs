@@ -99,8 +99,8 @@ impl Stream for GpuStream {
         GpuStream::check(from, to)?;
         self.stream.context().bind_to_thread().map_err(gpu_error)?;
         self.hold(from, to);
-        // SAFETY: both ends are as long as the copy and stay alive until an event behind
-        // it has happened, since they are held.
+        // SAFETY: both ends have the length of the copy. They are held, so they stay alive until a
+        // later event has happened.
         let queued = unsafe {
             sys::cuMemcpyHtoDAsync_v2(
                 to.address(),

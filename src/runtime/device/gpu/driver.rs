@@ -30,7 +30,7 @@ pub trait Gpu: Send + Sync + Debug {
     /// Allocates memory that every stream may use as soon as this returns.
     ///
     /// # Errors
-    /// [`GpuError::OutOfMemory`], or the driver refuses.
+    /// [`GpuError::OutOfMemory`], or another error of the driver.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn DeviceMemory>, GpuError>;
 
     /// Allocates `floats` zeros in page-locked memory of the host. Copies read and write this
@@ -121,11 +121,11 @@ pub trait Stream: Send + Sync + Debug {
     /// The slices differ in length, or the driver refuses.
     fn copy_in(&self, from: &HostSlice, to: &DeviceSlice) -> Result<(), GpuError>;
 
-    /// Queues a copy to the host. The values may be read once an event recorded after the
-    /// copy has happened.
+    /// Queues a copy to the host. The values may be read once an event recorded after the copy has
+    /// happened.
     ///
     /// # Errors
-    /// The slices differ in length, or the driver refuses.
+    /// The slices differ in length, or the driver reports an error.
     fn copy_out(&self, from: &DeviceSlice, to: &HostSlice) -> Result<(), GpuError>;
 
     /// Records an event at this place of the queue.

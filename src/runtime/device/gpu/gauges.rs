@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
 
-/// Load, temperature, power and memory of a GPU, as far as the management library knows.
+/// Load, temperature, power and memory of a GPU, as far as the management library reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gauges {
     /// Share of the last sampling period in which a kernel ran, 0 to 1.
@@ -110,7 +110,7 @@ fn run(shared: &SamplerShared, mut read: impl FnMut() -> Gauges) {
     }
 }
 
-/// Waits until a new reading is wanted and due. Returns `false` once the sampler is dropped.
+/// Waits until a new reading is requested and due. Returns `false` after the sampler is dropped.
 fn await_turn(shared: &SamplerShared) -> bool {
     let state = lock(&shared.state);
     let idle = |s: &mut SamplerState| !s.wanted && !s.over;

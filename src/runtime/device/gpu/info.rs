@@ -13,7 +13,7 @@ pub struct GpuInfo {
     pub name: String,
     /// Bytes of all of its memory.
     pub memory_bytes: u64,
-    /// Bytes that serving may book: those that were free when it was found, less a reserve.
+    /// Bytes that serving may book: the free bytes at discovery, minus a reserve.
     pub free_bytes: u64,
     /// Compute capability, `(major, minor)`.
     pub capability: (u32, u32),

@@ -66,7 +66,7 @@ fn read(name: &str) -> Result<String, FindProfileError> {
 /// The reason why no profile of a name is found.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FindProfileError {
-    /// The name is neither a built-in profile's nor a file's.
+    /// No built-in profile and no file has the name.
     #[error("no profile `{name}`: expected {} or a .toml file", built_in_profiles().join(", "))]
     Unknown {
         /// The name.

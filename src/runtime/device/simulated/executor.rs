@@ -36,7 +36,7 @@ pub enum JobEvent {
     Done(JobId),
 }
 
-/// The state machine of a simulated device. Times are those of its driver, real or virtual.
+/// The state machine of a simulated device. Its driver provides the time, real or virtual.
 #[derive(Clone, Debug)]
 pub struct Executor {
     law: Law,
@@ -107,9 +107,9 @@ impl Executor {
         self.next().map(Duration::from_nanos)
     }
 
-    /// Returns the time of the next event that [`Executor::advance`] returns, provided that
-    /// nothing is submitted before; `None` if the device is idle. Operations in between are
-    /// stepped through on a copy.
+    /// Returns the time of the next event that [`Executor::advance`] returns if nothing is
+    /// submitted before it, or `None` if the device is idle. A copy of the state steps through the
+    /// operations in between.
     pub fn foresee(&self) -> Option<Duration> {
         let mut ahead = self.clone();
         while ahead.events.is_empty() {

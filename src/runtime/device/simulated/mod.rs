@@ -24,7 +24,7 @@ pub struct DeviceProfile {
     pub name: String,
     /// How the device runs several workers.
     pub class: DeviceClass,
-    /// The hardware and the software that the numbers stand for.
+    /// The hardware and the software described by the numbers.
     pub about: String,
     /// Bytes of the device's memory.
     pub memory_bytes: u64,
@@ -153,7 +153,7 @@ pub struct Law {
     pub weight_bandwidth: f64,
     /// Seconds below which an operation leaves units free.
     pub grain: f64,
-    /// Seconds before each operation, occupying nothing.
+    /// Seconds before each operation, without occupying units.
     pub launch: f64,
     /// Bytes/s between host and device, each way.
     pub copy_bandwidth: f64,

@@ -83,8 +83,8 @@ fn each_pixel(
     b.add_from(name, conv, &[x], vec![("weight", weight)])
 }
 
-/// Adds a product with a factor for each channel: a batch norm of statistics that change nothing,
-/// which the convolution before takes up.
+/// Adds a product with a factor for each channel, as a batch norm with neutral statistics. The
+/// previous convolution absorbs it.
 fn layer_scale(
     b: &mut GraphBuilder,
     name: &str,

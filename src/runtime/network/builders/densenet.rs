@@ -17,7 +17,7 @@ pub struct Densenet {
     pub growth: usize,
     /// Layers of each dense block.
     pub blocks: Vec<usize>,
-    /// Side to which the input is resized first.
+    /// The side to which the input is resized first.
     #[serde(default)]
     pub upscale: Option<usize>,
 }

@@ -14,7 +14,7 @@ pub(super) struct InvertedBottleneck {
     pub outputs: usize,
     pub kernel: usize,
     pub stride: usize,
-    /// The norm of all convolutions, with the activation of all but the last.
+    /// The norm of all convolutions. Its activation applies to all except the last.
     pub norm: Norm,
     pub squeeze: Option<SqueezeExcite>,
 }
@@ -75,7 +75,7 @@ pub(super) struct SqueezeExcite {
     /// Features between the layers.
     pub inner: usize,
     pub activation: Activation,
-    /// The function whose answers are the weights.
+    /// The function that computes the weights.
     pub gate: Activation,
 }
 
@@ -98,7 +98,7 @@ impl SqueezeExcite {
     }
 }
 
-/// Adds a fully connected layer whose weights are those of a 1×1 convolution.
+/// Adds a fully connected layer with the weights of a 1×1 convolution.
 fn pointwise(
     b: &mut GraphBuilder,
     name: &str,

@@ -1,6 +1,6 @@
-//! Networks without shortcuts: the multi-layer perceptron, convolutional networks in the manner
-//! of VGG with batch norm, and AlexNet and VGG as published, with torchvision's names. The
-//! entries and heads at the end are those of all builders.
+//! Networks without shortcuts: the multi-layer perceptron, VGG-like convolutional networks with
+//! batch norm, and AlexNet and VGG as published, with torchvision's names. All builders use the
+//! entries and heads at the end.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ impl Perceptron {
     }
 }
 
-/// Stages of 3×3 convolutions, each stage but the last closed by a 2×2 max pool (Simonyan and
+/// Stages of 3×3 convolutions. Each stage except the last ends in a 2×2 max pool (Simonyan and
 /// Zisserman, "Very deep convolutional networks", section 2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +51,7 @@ pub struct Convnet {
     pub channels: Vec<usize>,
     /// Convolutions in each stage.
     pub depth: usize,
-    /// Side to which the input is resized first.
+    /// The side to which the input is resized first.
     #[serde(default)]
     pub upscale: Option<usize>,
 }

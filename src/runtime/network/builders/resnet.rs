@@ -19,7 +19,7 @@ pub struct Resnet {
     pub channels: Vec<usize>,
     /// Basic blocks of each stage.
     pub blocks: Vec<usize>,
-    /// Side to which the input is resized first.
+    /// The side to which the input is resized first.
     #[serde(default)]
     pub upscale: Option<usize>,
 }
@@ -50,12 +50,12 @@ impl Resnet {
     }
 }
 
-/// Basic blocks in four stages of `64 · width`, `128 · width`, `256 · width` and
-/// `512 · width` filters, dealt to them as ResNet-34 does (3 : 4 : 6 : 3), at least one
-/// each. Depth 34 and width 1 at 224×224 is ResNet-34.
+/// Basic blocks in four stages of `64 · width`, `128 · width`, `256 · width` and `512 · width`
+/// filters, in the proportions of ResNet-34 (3 : 4 : 6 : 3), with at least one block each. Depth 34
+/// and width 1 at 224×224 is ResNet-34.
 ///
-/// Images of fewer than 64 pixels a side get a stem of one 3×3 convolution (section
-/// 4.2), larger ones that of the ImageNet networks, which shrinks them by 4.
+/// Images of fewer than 64 pixels a side get a stem of one 3×3 convolution (section 4.2). Larger
+/// images get the stem of the ImageNet networks, which shrinks them by 4.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResnetSkeleton {

@@ -1,4 +1,4 @@
-//! The rows of the tables in which families list their published networks.
+//! The rows of the tables of published networks.
 
 use crate::network::{Graph, GraphBuilder, GraphError};
 

@@ -122,7 +122,7 @@ struct Windows {
     features: usize,
     /// Windows along both sides.
     count: [usize; 2],
-    /// By how many tokens rows and columns are moved.
+    /// The number of tokens by which rows and columns are moved.
     shifts: [usize; 2],
 }
 
@@ -231,7 +231,7 @@ fn turned(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphEr
     b.add(name, Op::Tensor(TensorOp::Transpose { order }), &[x])
 }
 
-/// Moves the first `by` positions of an axis behind the others.
+/// Moves the first `by` positions of an axis to its end.
 fn rolled(
     b: &mut GraphBuilder,
     name: &str,

@@ -7,17 +7,17 @@ use crate::network::{
     Shape, TensorOp,
 };
 
-/// The names of the parameters of attention behind the layer's.
+/// The names of attention's parameters, after the layer's name.
 pub(super) struct AttentionNames {
     /// The layer that makes queries, keys and values.
     pub all: &'static str,
     /// Between that name and `weight` or `bias`.
     pub separator: &'static str,
-    /// The layer behind the heads.
+    /// The layer after the heads.
     pub out: &'static str,
 }
 
-/// The names of the fully connected layers behind the layer's.
+/// The names of the fully connected layers, after the layer's name.
 pub(super) struct MlpNames {
     pub widen: &'static str,
     pub narrow: &'static str,
@@ -68,7 +68,7 @@ pub(super) fn attention(
     b.add(part(names.out), linear(before.last_size()), &[x])
 }
 
-/// Adds the layer that makes queries, keys and values at once.
+/// Adds one layer that makes queries, keys and values together.
 fn projected(
     b: &mut GraphBuilder,
     name: &str,

@@ -56,7 +56,7 @@ struct VitNames {
     patches: &'static str,
     class: &'static str,
     positions: &'static str,
-    /// A layer's begin so, with its number behind.
+    /// The prefix of a layer's names, followed by its number.
     layer: &'static str,
     first_norm: &'static str,
     attention: AttentionNames,

@@ -77,7 +77,7 @@ impl GraphBuilder {
         }
     }
 
-    /// Goes on behind the last layer of `graph`.
+    /// Continues after the last layer of `graph`.
     pub(super) fn after(graph: Graph) -> Self {
         let names = graph.values().map(|(id, n)| (n.name.clone(), id)).collect();
         GraphBuilder { graph, names }
@@ -142,8 +142,8 @@ impl GraphBuilder {
         Ok(id)
     }
 
-    /// Adds a layer, some of whose parameters come from elsewhere than from tensors called after
-    /// it. Returns its value.
+    /// Adds a layer with some parameters from other tensors than those named after it. Returns its
+    /// value.
     ///
     /// # Errors
     /// As for [`GraphBuilder::add`].

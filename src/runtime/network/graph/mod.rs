@@ -63,12 +63,12 @@ pub struct Graph {
     nodes: Vec<Node>,
     /// The tensors in a sample and in an answer; `None` if each is a single one.
     signature: Option<Signature>,
-    /// The nodes whose weights are whole multiples of a step in each output channel, 127 at most, as
-    /// a quantiser left them.
+    /// The nodes whose weights are whole multiples of a step in each output channel, at most 127,
+    /// as a quantiser left them.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     stepped: BTreeSet<usize>,
-    /// The values that are those of others, each rounded to the nearest of 256 by the range of the
-    /// sample.
+    /// The values that are roundings of other values: each number to the nearest of 256 by the
+    /// range of the sample.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     roundings: BTreeMap<usize, usize>,
 }
@@ -134,9 +134,9 @@ impl Graph {
         self.stepped.contains(&node)
     }
 
-    /// Iterates over the values that are those of others, each rounded to the nearest of 256 by the range
-    /// of the sample, with these others. Layers that read them have weights that are bytes times a scale
-    /// of each output channel.
+    /// Iterates over the values that are roundings of other values, together with these: each
+    /// number is rounded to the nearest of 256 by the range of the sample. Layers that read them
+    /// have weights that are bytes times a scale of each output channel.
     pub(crate) fn roundings(&self) -> impl Iterator<Item = (usize, usize)> {
         self.roundings.iter().map(|(value, of)| (*value, *of))
     }

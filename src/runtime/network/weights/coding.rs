@@ -1,11 +1,11 @@
-//! How bytes of a file stand for the values of a parameter: as float32, or as integers of one byte by
-//! scales and zero points, as quantisers leave weights.
+//! How bytes of a file represent the values of a parameter: as float32, or as integers of one byte
+//! with scales and zero points, as quantisers leave weights.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How bytes stand for values.
+/// How bytes represent values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ValueCoding {
     /// Float32 in little-endian order.
@@ -14,7 +14,7 @@ pub(super) enum ValueCoding {
     Integers(Arc<IntegerScales>),
 }
 
-/// The numbers that integers of one byte stand for: `(integer − zero point) · scale`.
+/// The numbers that integers of one byte represent: `(integer − zero point) · scale`.
 #[derive(Clone, Debug)]
 pub(crate) struct IntegerScales {
     /// Whether the integers have a sign.
@@ -39,7 +39,7 @@ pub(crate) struct IntegerStep {
 }
 
 impl IntegerStep {
-    /// Returns the number that an integer stands for.
+    /// Returns the number that an integer represents.
     fn number(self, integer: f32) -> f32 {
         (integer - self.zero) * self.scale
     }
@@ -91,7 +91,7 @@ impl IntegerScales {
 
     /// Returns the largest difference of an integer from `zero`.
     fn most(&self, bytes: &[u8], zero: f32) -> f32 {
-        // With the first bit of those that have a sign turned, the order is that of bytes without one.
+        // Flipping the sign bit of signed integers gives them the order of unsigned bytes.
         let (turned, least) = match self.is_signed {
             true => (0x80, -128.0),
             false => (0, 0.0),

@@ -79,14 +79,14 @@ pub enum HeaderError {
     /// The header is not the JSON that it should be.
     #[error("{}", in_header(.0))]
     Json(serde_json::Error),
-    /// A tensor ends behind the file.
+    /// A tensor ends after the end of the file.
     #[error("tensor {}: ends at byte {end}, the file has {data}", quoted(.name))]
     PastTheEnd {
         /// The tensor.
         name: String,
         /// The byte at which it ends, counted from the end of the header.
         end: usize,
-        /// Bytes of the file behind the header.
+        /// Bytes of the file after the header.
         data: usize,
     },
     /// A tensor does not begin at the end of the previous one.
@@ -128,7 +128,7 @@ pub enum HeaderError {
         name: String,
         /// Bytes that its type and shape need.
         needed: usize,
-        /// Its first byte and the byte behind its last.
+        /// Its first byte and the byte after its last.
         found: (usize, usize),
     },
     /// The file continues after its last tensor.
@@ -136,7 +136,7 @@ pub enum HeaderError {
     Trailing {
         /// The byte at which the last tensor ends.
         end: usize,
-        /// Bytes of the file behind the header.
+        /// Bytes of the file after the header.
         data: usize,
     },
     /// A shard lacks a tensor.

@@ -10,7 +10,7 @@ use super::encoded::EncodedValues;
 use crate::network::graph::Graph;
 use crate::network::origin::ParameterOrigin;
 
-/// The weights of a layer, those of one output after those of another.
+/// The weights of a layer, output after output.
 #[derive(Clone, Debug)]
 pub(crate) enum FilterValues<'a> {
     /// Values in memory.
@@ -28,7 +28,7 @@ impl FilterValues<'_> {
         }
     }
 
-    /// Returns all values. Those of a file are kept for as long as this is.
+    /// Returns all values. Values of a file are kept while `self` exists.
     pub(crate) fn all(&self) -> &[f32] {
         match self {
             FilterValues::Held(values) => values,

@@ -215,8 +215,8 @@ fn read(
     })
 }
 
-/// The reason why a tensor's values cannot be those of its parameter: the first such value,
-/// and how many there are.
+/// The reason why a tensor's values do not fit its parameter: the first wrong value, and their
+/// number.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 enum ValueFault {
     /// Values that are not finite in float32.
@@ -241,7 +241,7 @@ enum ValueFault {
     },
 }
 
-/// Counts values that cannot be those of a parameter.
+/// Counts values that do not fit a parameter.
 struct Faults {
     /// Whether values below 0 are also faults.
     variance: bool,
@@ -284,7 +284,7 @@ impl Faults {
             (!v.is_finite() & infinite) | (variance & (v < 0.0))
         };
         let mut count = 0;
-        // Without leaving early the test takes several values at once.
+        // Without an early exit the test processes several values at once.
         let any = values.clone().fold(false, |any, v| {
             count += 1;
             any | is_wrong(v)

@@ -35,7 +35,7 @@ pub enum Foreign {
     Index,
 }
 
-/// Bytes at the end of a zip in which names are looked for.
+/// The bytes at the end of a zip that are searched for names.
 const TAIL: usize = 1 << 16;
 
 impl Foreign {
@@ -63,7 +63,7 @@ impl Foreign {
     }
 }
 
-/// Tells zips apart by the first name in them, or by those listed at their end.
+/// Distinguishes zips by their first name, or by the names listed at their end.
 fn zip(file: &[u8]) -> Foreign {
     let first = || {
         let length = file.get(26..28)?;
@@ -95,7 +95,7 @@ fn is_page(file: &[u8]) -> bool {
     start.starts_with(b"<!doctype html") || start.starts_with(b"<html")
 }
 
-/// Bytes in which text is looked for.
+/// The bytes examined to detect text.
 const LETTERS: usize = 256;
 
 /// Returns whether a file is UTF-8 without control characters. JSON is excluded, because it may be

@@ -54,9 +54,9 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Maps the safetensors file at `path`, or those that an index at `path` names, and
-    /// checks every tensor against the graph. Values of float32 stay in the file and are
-    /// read in place; others are converted.
+    /// Maps the safetensors file at `path`, or the files listed in an index at `path`, and checks
+    /// every tensor against the graph. Values of float32 stay in the file and are read in place;
+    /// others are converted.
     ///
     /// # Errors
     /// As for [`Weights::from_safetensors`], or the file cannot be opened.
@@ -180,12 +180,12 @@ impl Weights {
 
     /// Creates random weights from a seed, for a network without a file of weights.
     ///
-    /// Values are uniform within ±√(6 / fan-in) (He et al., "Delving deep into rectifiers",
-    /// section 2.2), with running variances of batch norms that fit them, so that activations
-    /// neither vanish nor explode, however deep the network.
+    /// Values are uniform within ±√(6 / fan-in) (He et al., "Delving deep into rectifiers", section
+    /// 2.2), with running variances of batch norms that fit them, so that activations neither
+    /// vanish nor explode at any depth.
     ///
-    /// They are made when they are first read, so that a network too large for this machine
-    /// can be described and refused.
+    /// They are generated at the first read, so that a network too large for this machine can be
+    /// described and refused.
     pub fn synthetic(graph: &Graph, seed: u64) -> Self {
         Weights {
             tensors: OnceLock::new(),
@@ -235,8 +235,7 @@ impl Weights {
         own.len() == other.len() && (own.is_empty() || own.as_ptr() == other.as_ptr())
     }
 
-    /// Returns the values of one parameter as [`Weights::get`] does, without keeping those that
-    /// had to be decoded.
+    /// Returns the values of one parameter like [`Weights::get`], without keeping decoded values.
     pub(crate) fn read(&self, name: &str) -> Cow<'_, [f32]> {
         let Some(ParameterValues::Encoded(encoded)) = self.all().get(name) else {
             return Cow::Borrowed(self.get(name));
@@ -254,8 +253,8 @@ impl Weights {
         }
     }
 
-    /// Copies the values of one parameter to `to`, which has as many. Those that had to be decoded
-    /// are not kept.
+    /// Copies the values of one parameter to `to`, which has the same length. Decoded values are
+    /// not kept.
     pub(crate) fn copy_to(&self, name: &str, to: &mut [f32]) {
         match self.all().get(name) {
             Some(ParameterValues::Encoded(encoded)) => encoded.decode_to(to, || self.release()),

@@ -14,8 +14,8 @@ use super::tensors::TensorEntry;
 pub struct Naming {
     /// The beginning of the names to read; tensors of other names are ignored.
     pub prefix: Option<String>,
-    /// From a name in the file without the prefix, or its beginning up to a dot, to the
-    /// network's name.
+    /// Maps a name in the file without the prefix, or its beginning up to a dot, to the network's
+    /// name.
     pub rename: BTreeMap<String, String>,
     /// Names in the file to ignore; each pattern matches at least one.
     pub ignore: Vec<Pattern>,
@@ -52,7 +52,7 @@ impl Naming {
     }
 }
 
-/// A pattern for names, in which `*` stands for any characters.
+/// A pattern for names; `*` matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
@@ -76,7 +76,7 @@ impl Pattern {
             return false;
         };
         let (between, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-        // The earliest place for each piece leaves most for those after it.
+        // The earliest match of each piece leaves the most text for the later pieces.
         for piece in between.split('*') {
             match left.find(piece) {
                 Some(at) => left = &left[at + piece.len()..],
@@ -87,7 +87,7 @@ impl Pattern {
     }
 }
 
-/// First parts of names that stand for a wrapper around the network: `DataParallel`, averaged
+/// First parts of names that come from a wrapper around the network: `DataParallel`, averaged
 /// models, `torch.compile`, Lightning and checkpoints.
 const WRAPPERS: [&str; 6] = [
     "module",
@@ -98,7 +98,7 @@ const WRAPPERS: [&str; 6] = [
     "state_dict",
 ];
 
-/// Parts of names, at any place, that stand for a wrapper around a part of the network.
+/// Parts of names, at any position, that come from a wrapper around a part of the network.
 const INSIDE: [&str; 4] = [
     "module",
     "_orig_mod",
@@ -109,8 +109,8 @@ const INSIDE: [&str; 4] = [
 /// The most wrappers around each other that are looked for.
 const DEPTH: usize = 4;
 
-/// Returns the prefix of wrappers behind which most names are wanted, and the shortest of
-/// several; empty if names are wanted as they are.
+/// Returns the wrapper prefix that matches most expected names, and the shortest of several; empty
+/// if names match without a prefix.
 fn wrapper_prefix<'a>(
     names: impl Iterator<Item = &'a str>,
     is_wanted: impl Fn(&str) -> bool,
@@ -126,7 +126,7 @@ fn wrapper_prefix<'a>(
     best.map_or_else(String::new, |(prefix, _)| prefix.to_owned())
 }
 
-/// Returns the places at which a name's wrappers end: 0, and behind each of the first few.
+/// Returns the positions at which a name's wrappers end: 0, and after each of the first few parts.
 fn ends(name: &str) -> impl Iterator<Item = usize> {
     let mut end = 0;
     let parts = name.split_inclusive('.').map_while(move |part| {
@@ -257,7 +257,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         asked
     }
 
-    /// Returns the manifest's prefix, or that of the wrappers around most wanted names.
+    /// Returns the manifest's prefix, or that of the wrappers around most expected names.
     fn prefix(&self, kept: &[(&'a str, &TensorEntry)]) -> Result<String, WeightsError> {
         let names = || kept.iter().map(|(name, _)| *name);
         let Some(said) = &self.naming.prefix else {

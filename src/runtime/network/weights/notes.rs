@@ -115,7 +115,7 @@ impl Handful {
         self.count
     }
 
-    /// Returns those that are shown.
+    /// Returns the texts that are shown.
     pub fn shown(&self) -> &[String] {
         &self.shown
     }

@@ -39,7 +39,8 @@ static RANGES: [MappedRange; MOST_FILES] = [const {
 /// The previous handler, and the size of a page.
 static BEFORE: OnceLock<(libc::sigaction, usize)> = OnceLock::new();
 
-/// A mapping whose pages are replaced by zeros once the file no longer has them, until this is dropped.
+/// A mapping with guarded pages: until this is dropped, pages that the file has lost are replaced
+/// by zeros.
 #[derive(Debug)]
 pub(super) struct ShrinkGuard(Option<usize>);
 
@@ -113,8 +114,8 @@ unsafe extern "C" fn handle(signal: c_int, facts: *mut siginfo_t, context: *mut 
     };
     // SAFETY: the system hands over the facts of the signal, with the address that was read.
     let address = unsafe { (*facts).si_addr() }.addr();
-    // SAFETY: the page belongs to a mapping that is there as long as it is guarded, of a file whose
-    // bytes it no longer has; it stays readable.
+    // SAFETY: the page belongs to a mapping that exists while it is guarded, of a file that has
+    // lost these bytes; it stays readable.
     if is_guarded(address) && unsafe { zeros(address & !(page - 1), *page) } {
         return;
     }
@@ -129,7 +130,7 @@ unsafe extern "C" fn handle(signal: c_int, facts: *mut siginfo_t, context: *mut 
 unsafe fn zeros(page: usize, size: usize) -> bool {
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let at = ptr::with_exposed_provenance_mut(page);
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     let made = unsafe { libc::mmap(at, size, libc::PROT_READ, flags, -1, 0) };
     made != libc::MAP_FAILED
 }
@@ -143,8 +144,8 @@ unsafe fn hand_on(
     (signal, facts, context): (c_int, *mut siginfo_t, *mut c_void),
 ) {
     let handler = before.sa_sigaction;
-    // SAFETY: the handler is one that the system had, of the kind that its flags say. Set back to the
-    // default, the signal comes again once this returns.
+    // SAFETY: the system had this handler, of the kind given by its flags. After a reset to the
+    // default, the signal is raised again when this returns.
     unsafe {
         match handler {
             libc::SIG_DFL | libc::SIG_IGN => {

@@ -77,7 +77,8 @@ impl Map {
         &self.map
     }
 
-    /// Returns a range of bytes, to be read once; empty if it lies outside of the file.
+    /// Returns a range of bytes for a single read, or an empty slice if the range lies outside of
+    /// the file.
     pub(super) fn look(&self, range: Range<usize>) -> &[u8] {
         let before = self.looked_at.fetch_add(range.len(), Ordering::Relaxed);
         if before + range.len() > KEPT && before > 0 {

@@ -1,5 +1,5 @@
-//! The scale by which bytes stand for the weights of an output channel. Weights that are whole
-//! multiples of a step, as quantisers leave them, keep it.
+//! The scale of an output channel's weights as bytes. Weights that are whole multiples of a step,
+//! as quantisers leave them, keep this step.
 
 /// The largest multiple, of one sign: weights are bytes with a sign.
 const MOST: u32 = 127;
@@ -7,7 +7,8 @@ const MOST: u32 = 127;
 /// The largest difference of two bytes.
 const MOST_APART: u32 = 255;
 
-/// How far from a whole number a multiple may be: those of numbers in float32 are off by some 2⁻¹⁷.
+/// The largest distance of a multiple from a whole number: multiples of float32 numbers are off by
+/// about 2⁻¹⁷.
 const OFF: f32 = 1e-4;
 
 /// Returns the largest step of which all weights are whole multiples, at most 127, or `None` if

@@ -7,7 +7,7 @@ use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
 use crate::onnx::tensor::Constant;
 
-/// The size of a batch that stands for all others.
+/// The batch size that represents all others.
 const ANY_BATCH: usize = 3;
 
 /// A value that is another one for a batch than for one sample.
@@ -17,7 +17,7 @@ pub(in crate::onnx) enum Batched {
     Constant(Constant),
     /// An activation, which holds the samples at a place.
     Samples(SamplePlace),
-    /// Positions of which the first is the sample's own number in the batch.
+    /// Positions, the first of which is the sample's own number in the batch.
     Numbered(SamplePlace),
 }
 
@@ -46,7 +46,7 @@ pub(in crate::onnx) fn mixes<T>(axis: usize) -> Result<T, BatchFault> {
 #[derive(Debug)]
 pub(in crate::onnx) struct BatchTrace<'a> {
     pub(in crate::onnx) size: usize,
-    /// Whether the file takes this many samples and no others.
+    /// Whether the file takes exactly this number of samples.
     pub(in crate::onnx) is_fixed: bool,
     pub(in crate::onnx) values: HashMap<&'a str, Batched>,
 }
@@ -73,7 +73,7 @@ impl<'a> BatchTrace<'a> {
         }
     }
 
-    /// Whether a value is one row after another of all samples.
+    /// Returns whether a value is one row after another of all samples.
     pub(in crate::onnx) fn is_by_row(&self, name: &str) -> bool {
         let place = match self.values.get(name) {
             Some(Batched::Samples(place) | Batched::Numbered(place)) => place,
@@ -112,7 +112,7 @@ impl FollowedOperand<'_> {
         }
     }
 
-    /// Whether it is a constant that is another one for the batch.
+    /// Returns whether the value is a constant that differs for the batch.
     pub(super) fn differs(&self) -> bool {
         matches!(self.batched, Some(Batched::Constant(_)))
     }
@@ -149,7 +149,7 @@ impl<'v> Followed<'v, '_> {
         Ok(self.operand(n)?.dims.len())
     }
 
-    /// Returns where an operand, also a constant one, holds samples.
+    /// Returns where an operand holds samples. The operand may be a constant.
     pub(super) fn sample_place(&self, n: usize) -> Result<SamplePlace, BatchFault> {
         let operand = self.operand(n)?;
         if let Some(place) = operand.place() {
@@ -159,7 +159,7 @@ impl<'v> Followed<'v, '_> {
             (Some(of_one), Some(Batched::Constant(of_all))) => {
                 SamplePlace::of_constant(of_one, of_all, self.batch)
             }
-            // Another operand depends on the batch, which this one knows nothing of.
+            // Another operand depends on the batch, but this one does not.
             _ => return Err(BatchFault::Single),
         };
         place.ok_or_else(depends)

@@ -1,4 +1,4 @@
-//! Where values that indices name hold the samples of a batch.
+//! Where lookups by index hold the samples of a batch.
 
 use super::followed::{BatchFault, Batched, Followed, FollowedAnswers, mixes};
 use super::place::{SamplePlace, grown};
@@ -108,8 +108,8 @@ pub(super) fn gather_nd(of: &Followed<'_, '_>) -> FollowedAnswers {
     }
 }
 
-/// Returns where the answer of `GatherND` holds samples if its constant positions, which are
-/// others for the batch, are each sample's own.
+/// Returns where the answer of `GatherND` holds samples if its constant positions differ for the
+/// batch and each sample has its own.
 fn moved(
     of: &Followed<'_, '_>,
     place: SamplePlace,

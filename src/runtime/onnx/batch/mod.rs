@@ -1,11 +1,10 @@
-//! Whether a file keeps the samples of a batch apart.
+//! Checks whether a file keeps the samples of a batch apart.
 //!
-//! A network is made for one sample, and runs each sample of a batch by itself. That is what the
-//! file says only where no node mixes samples, and where no number follows from how many there
-//! are. So beside the values for one sample it is followed what they would be for a larger
-//! batch: where its samples lie in each activation, and the other value of each constant.
-//! Nodes that make no sense for a larger batch say that the file takes single samples alone;
-//! nothing can be mixed then.
+//! A network is built for one sample, and runs each sample of a batch on its own. This matches the
+//! file only if no node mixes samples and no number depends on the batch size. So, in addition to
+//! the values for one sample, this module follows the values for a larger batch: the place of its
+//! samples in each activation, and the other value of each constant. If nodes are invalid for a
+//! larger batch, the file takes only single samples, and nothing can be mixed.
 
 mod followed;
 mod lookups;

@@ -1,4 +1,4 @@
-//! Where values hold the samples of a batch after they were moved, cut and joined.
+//! Where values hold the samples of a batch after they were moved, cut or joined.
 
 use super::followed::{BatchFault, Batched, Followed, FollowedAnswers, depends, mixes};
 use super::lookups;
@@ -67,7 +67,7 @@ fn flatten(of: &Followed<'_, '_>) -> FollowedAnswers {
     viewed(of, &[before.iter().product(), behind.iter().product()])
 }
 
-/// Where no axis is named, that of the batch stays.
+/// If no axis is named, the axis of the batch stays.
 fn squeeze(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (place, dims) = (of.sample_place(0)?, of.operand(0)?.dims);
     let gone: Vec<usize> = match axes(of.node, &of.constants()) {
@@ -144,7 +144,7 @@ fn concat(of: &Followed<'_, '_>) -> FollowedAnswers {
     })])
 }
 
-/// Whether a constant is the number of each sample of a batch.
+/// Returns whether a constant is the number of each sample of a batch.
 fn numbers(
     of_one: Option<&Constant>,
     of_all: Option<&Constant>,
@@ -256,7 +256,7 @@ fn tile(of: &Followed<'_, '_>) -> FollowedAnswers {
     repeated(of, &all, true)
 }
 
-/// The place of a value that is repeated, perhaps for each sample: as a `whole`, or where it has a
+/// Returns the place of a value that is repeated, perhaps for each sample: as a `whole`, or along a
 /// dimension of 1.
 fn repeated(of: &Followed<'_, '_>, all: &[usize], whole: bool) -> FollowedAnswers {
     let (x, answer) = (

@@ -1,4 +1,4 @@
-//! Where the samples of a batch lie in a tensor, and how that changes with its dimensions.
+//! The place of the samples of a batch in a tensor, and how it changes with the dimensions.
 
 use crate::onnx::tensor::{Constant, Values};
 
@@ -11,7 +11,7 @@ pub(in crate::onnx) struct SamplePlace {
 }
 
 impl SamplePlace {
-    /// The first axis, which is the batch's alone.
+    /// The first axis, which belongs only to the batch.
     pub(super) const FIRST: SamplePlace = SamplePlace {
         axis: 0,
         outer: 1,
@@ -33,7 +33,7 @@ impl SamplePlace {
         })
     }
 
-    /// Returns dimensions of one sample as those of a batch.
+    /// Returns the dimensions of a batch from those of one sample.
     pub(in crate::onnx) fn dims(self, of_one: &[usize], batch: usize) -> Vec<usize> {
         let mut dims = of_one.to_vec();
         if let Some(size) = dims.get_mut(self.axis) {
@@ -42,8 +42,8 @@ impl SamplePlace {
         dims
     }
 
-    /// Returns the place under other dimensions of as many values, for one sample and for a
-    /// batch, or `None` where samples do not stay apart.
+    /// Returns the place under other dimensions with the same number of values, for one sample and
+    /// for a batch, or `None` if samples do not stay apart.
     pub(super) fn reshaped(
         self,
         from: &[usize],
@@ -59,8 +59,8 @@ impl SamplePlace {
         fits.then_some(SamplePlace { axis, outer, inner })
     }
 
-    /// Returns the place after positions along its axis were taken: those of one sample, and
-    /// those of a batch. `None` where they are not each sample's own.
+    /// Returns the place after positions along its axis were taken: those of one sample, and those
+    /// of a batch. Returns `None` if samples do not have their own positions.
     pub(super) fn taken(self, of_one: &[usize], of_all: &[usize], batch: usize) -> Option<Self> {
         let count = of_one.len();
         if count == 0 {
@@ -103,7 +103,8 @@ impl SamplePlace {
         (sample, own)
     }
 
-    /// Whether a constant for a batch is that for one sample, repeated for each.
+    /// Returns whether a constant for a batch is the constant for one sample, repeated for each
+    /// sample.
     pub(super) fn repeats(self, of_one: &Constant, of_all: &Constant, batch: usize) -> bool {
         of_all.dims == self.dims(&of_one.dims, batch)
             && (0..of_all.values.len()).all(|at| {
@@ -134,7 +135,7 @@ pub(super) fn grown(of_one: &[usize], of_all: &[usize], batch: usize) -> Option<
     (alone && of_one[axis].checked_mul(batch) == Some(of_all[axis])).then_some(axis)
 }
 
-/// Whether two values are the same to the bit.
+/// Returns whether two values are equal bit by bit.
 fn alike(a: &Values, at: usize, b: &Values, other: usize) -> bool {
     match (a, b) {
         (Values::Floats(a), Values::Floats(b)) => a[at].to_bits() == b[other].to_bits(),

@@ -12,7 +12,7 @@ enum AxisRole {
     Kept(usize),
 }
 
-/// Returns the place of the answer, given that of each factor and what its axis becomes.
+/// Returns the place of the answer from the place of each factor and the role of its axis.
 fn met(factors: &[Option<(SamplePlace, AxisRole)>]) -> Result<SamplePlace, BatchFault> {
     let mut found: Option<(SamplePlace, AxisRole)> = None;
     for &(place, role) in factors.iter().flatten() {
@@ -35,7 +35,7 @@ fn met(factors: &[Option<(SamplePlace, AxisRole)>]) -> Result<SamplePlace, Batch
     }
 }
 
-/// Returns where a factor holds samples, and what that axis becomes.
+/// Returns where a factor holds samples, and the role of that axis.
 fn factor(
     of: &Followed<'_, '_>,
     n: usize,
@@ -51,7 +51,7 @@ fn factor(
     Ok(Some((place, role(place.axis))))
 }
 
-/// Products of matrices, many at once where there are more axes.
+/// Products of matrices; several at once if there are more axes.
 pub(super) fn matmul(of: &Followed<'_, '_>) -> FollowedAnswers {
     let rank = of.answers.first().map_or(0, Vec::len);
     let (a, b) = (of.rank(0)?, of.rank(1)?);
@@ -110,7 +110,7 @@ pub(super) fn gemm(of: &Followed<'_, '_>) -> FollowedAnswers {
         .and_then(Option::as_ref)
         .map_or(2, |c| c.dims.len());
     let addend = factor(of, 2, |axis| AxisRole::Kept(axis + 2 - rank.min(2)))?;
-    // Rows of its own are those of samples, as many as there are.
+    // An addend with its own rows has one for each sample of a batch of its size.
     let rows = of.operands.get(2).and_then(Option::as_ref);
     let is_fixed =
         |c: &FollowedOperand<'_>| c.batched.is_none() && c.dims.len() == 2 && c.dims[0] > 1;

@@ -22,7 +22,8 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
         "LpNormalization" | "TopK" | "CumSum" | "CumProd" => along(of, written_axis(of, -1)?),
         "LayerNormalization" | "RMSNormalization" => from_axis(of),
         "DynamicQuantizeLinear" => {
-            // A scale for each sample is finer than one for all, but for a batch of a fixed size.
+            // A scale for each sample is finer than one for the batch, so only a batch of a fixed
+            // size is refused.
             match of.is_fixed {
                 true => mixes(0),
                 false => Ok(vec![of.operand(0)?.batched.cloned()]),
@@ -41,7 +42,7 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
         }
         "LSTM" | "GRU" | "RNN" => sequence(of),
         "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss(of),
-        // Sizes may name that of the batch, which stays.
+        // Sizes may include the batch, which stays.
         "Resize" | "Upsample" => match of.sample_place(0)? {
             place if place.axis == 0 => of.all_at(place),
             place => mixes(place.axis),
@@ -67,7 +68,7 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
     }
 }
 
-/// Whether the constant mask of an attention is one for each of several samples.
+/// Returns whether the constant mask of an attention differs for several samples.
 fn is_masked_by_sample(of: &Followed<'_, '_>) -> bool {
     let mask = of.operands.get(3).and_then(Option::as_ref);
     mask.is_some_and(|mask| {
@@ -76,13 +77,13 @@ fn is_masked_by_sample(of: &Followed<'_, '_>) -> bool {
     })
 }
 
-/// Whether an operand is a matrix of several rows.
+/// Returns whether an operand is a matrix of several rows.
 fn has_rows(of: &Followed<'_, '_>, n: usize) -> bool {
     let operand = of.operands.get(n).and_then(Option::as_ref);
     operand.is_some_and(|matrix| matches!(matrix.dims, [rows, _] if *rows > 1))
 }
 
-/// Values whose scales may be one for each position of an axis, which is not that of the samples.
+/// Values may have scales for each position of an axis, except that of the samples.
 fn quantised(of: &Followed<'_, '_>) -> FollowedAnswers {
     let scales: usize = of.operand(1)?.dims.iter().product();
     let place = match scales {
@@ -166,14 +167,14 @@ pub(super) fn together(of: &Followed<'_, '_>) -> Result<SamplePlace, BatchFault>
             raised(of.operand(n)?, of.sample_place(n)?)
         }
     };
-    // An operand that the operator does not take is no part of its answer.
+    // The operator ignores operands that it does not take.
     if place.axis >= rank {
         return Err(BatchFault::Single);
     }
     for operand in of.operands.iter().flatten() {
         let own = (place.axis + operand.dims.len()).checked_sub(rank);
         agrees(of, operand, place, own)?;
-        // Of another size, it fits a batch of just as many samples, which it mixes.
+        // An operand of another size would fit only a batch of its own size, and mix its samples.
         if operand.place().is_some_and(|p| raised(operand, p) != place) {
             return mixes(place.axis);
         }
@@ -181,8 +182,8 @@ pub(super) fn together(of: &Followed<'_, '_>) -> Result<SamplePlace, BatchFault>
     Ok(place)
 }
 
-/// Checks that an operand which is no activation with samples fits one that has them at `place`,
-/// which is its axis `own`.
+/// Checks that an operand without samples fits an operand that has them at `place`, which is its
+/// axis `own`.
 fn agrees(
     of: &Followed<'_, '_>,
     operand: &FollowedOperand<'_>,
@@ -233,7 +234,7 @@ fn along(of: &Followed<'_, '_>, axis: usize) -> FollowedAnswers {
     }
 }
 
-/// Before opset 13 everything behind the axis is one row.
+/// Before opset 13 all axes from `axis` on form one row.
 fn shares(of: &Followed<'_, '_>) -> FollowedAnswers {
     if of.node.opset >= 13 {
         return along(of, written_axis(of, -1)?);

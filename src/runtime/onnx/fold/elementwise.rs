@@ -180,7 +180,7 @@ fn remainder(inputs: &[Option<&Constant>]) -> FoldedConstant {
     })
 }
 
-/// Folds a function of one number, or returns `None` where it is left to the network.
+/// Folds a function of one number, or returns `None` if the network computes it.
 pub(super) fn unary(kind: Unary, x: &Constant) -> Option<Constant> {
     let values = match (&x.values, kind) {
         (Values::Booleans(v), Unary::Not) => Values::Booleans(v.iter().map(|v| !v).collect()),
@@ -224,7 +224,8 @@ fn function(kind: Unary) -> Option<fn(f32) -> f32> {
     })
 }
 
-/// Returns numbers as those of an element type, by its number in `TensorProto.DataType`, rounded to it.
+/// Returns numbers converted and rounded to an element type, given by its number in
+/// `TensorProto.DataType`.
 pub(in crate::onnx) fn cast(constant: &Constant, to: i64) -> FoldedConstant {
     let values = match (to, &constant.values) {
         (1 | 11, _) => Values::Floats(constant.to_floats().into()),

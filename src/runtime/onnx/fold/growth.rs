@@ -7,7 +7,7 @@ use crate::onnx::node::{Node, axis};
 use crate::onnx::shapes::{broadcast_dims, sizes};
 use crate::onnx::tensor::{Constant, FLOATS};
 
-/// Returns the number of values that a node makes of constants, or 0 where its answer is no larger
+/// Returns the number of values that a node makes of constants, or 0 if its answer is not larger
 /// than an input.
 ///
 /// # Errors
@@ -21,7 +21,7 @@ pub(in crate::onnx) fn growth(
         _ => None,
     };
     let operator = node.operator().unwrap_or_default();
-    // A dimension of 0 hides what the others ask for.
+    // A dimension of 0 would hide the size of the others.
     let product = |sizes: &[usize]| {
         let each = sizes.iter().map(|s| *s.max(&1));
         each.fold(1, usize::saturating_mul)
@@ -60,7 +60,7 @@ pub(in crate::onnx) fn growth(
     })
 }
 
-/// Whether `ConstantOfShape` makes floats.
+/// Returns whether `ConstantOfShape` makes floats.
 pub(in crate::onnx) fn is_filled_with_floats(node: Node<'_>) -> bool {
     let value = node.attribute("value").and_then(|a| a.t.as_ref());
     value.is_none_or(|tensor| tensor.data_type == Some(FLOATS))

@@ -1,4 +1,4 @@
-//! The constant inputs of a node, and what is made of them.
+//! The constant inputs of a node, and the results of folding them.
 
 use crate::onnx::error::NodeFault;
 use crate::onnx::tensor::Constant;

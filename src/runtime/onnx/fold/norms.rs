@@ -5,8 +5,8 @@ use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
 use crate::onnx::tensor::{Constant, Values};
 
-/// Folds a batch norm of constants; in training, by the statistics of its input, which it returns
-/// as well, mixed with those that it was given.
+/// Folds a batch norm of constants. In training it uses the statistics of its input, and also
+/// returns them mixed with the given ones.
 pub(super) fn batch_norm(
     node: Node<'_>,
     inputs: &[Option<&Constant>],
@@ -24,7 +24,7 @@ pub(super) fn batch_norm(
     ])
 }
 
-/// The values that are normalised, and what is given for each channel.
+/// The values to normalise, and the parameters of each channel.
 struct BatchNorm<'c> {
     dims: &'c [usize],
     values: Vec<f32>,
@@ -76,7 +76,8 @@ impl<'c> BatchNorm<'c> {
     }
 }
 
-/// Returns given statistics mixed with those of the input, of which the given ones keep a share.
+/// Returns the given statistics mixed with those of the input. `kept` is the share of the given
+/// ones.
 fn mixed(given: &[f32], own: &[f32], kept: f32) -> Constant {
     let both = given.iter().zip(own);
     let mixed = both.map(|(given, own)| given * kept + own * (1.0 - kept));
@@ -90,7 +91,7 @@ fn floats(dims: Vec<usize>, values: Vec<f32>) -> Constant {
     }
 }
 
-/// Where the channels of a tensor lie, whose second axis they are.
+/// The place of the channels of a tensor: its second axis.
 #[derive(Clone, Copy)]
 struct Channels {
     count: usize,

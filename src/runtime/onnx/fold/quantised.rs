@@ -1,4 +1,4 @@
-//! Folded conversions between numbers and the integers that stand for them.
+//! Folds conversions between numbers and the integers that represent them.
 
 use super::inputs::{FoldedConstant, input};
 use crate::network::EncodedValues;
@@ -64,7 +64,7 @@ impl Spread {
     }
 }
 
-/// Checks scales in input `input`, by which numbers are divided, or multiplied.
+/// Checks scales in input `input`, which divide or multiply numbers.
 pub(in crate::onnx) fn check_scales(
     input: usize,
     scales: &[f32],
@@ -85,7 +85,7 @@ pub(in crate::onnx) fn check_scales(
     }
 }
 
-/// The scales of a node and its zeros, which are 0 where they are left out.
+/// The scales of a node and its zero points, which default to 0.
 struct Steps {
     spread: Spread,
     scales: Vec<f32>,
@@ -126,8 +126,8 @@ impl Steps {
         (self.scales[at], self.zeros[at])
     }
 
-    /// Returns the numbers that integers of one byte stand for, which stay as they are; `None` for other
-    /// values.
+    /// Returns the numbers that integers of one byte represent, without decoding them, or `None`
+    /// for other values.
     fn numbers(&self, x: &Constant) -> Option<EncodedValues> {
         let Values::Integers(integers) = &x.values else {
             return None;
@@ -159,7 +159,7 @@ pub(in crate::onnx) fn dequantised(node: Node<'_>, inputs: &[Option<&Constant>])
     })
 }
 
-/// Returns the integers from `least` to `most` that stand for numbers: `round(x / scale) + zero`.
+/// Returns the integers from `least` to `most` that represent numbers: `round(x / scale) + zero`.
 pub(in crate::onnx) fn quantised(
     node: Node<'_>,
     inputs: &[Option<&Constant>],

@@ -44,7 +44,7 @@ pub(super) fn reduced(
     Ok(with_axes(kept, node, &over))
 }
 
-/// Returns what a reduction does with each value where it reduces none.
+/// Returns the effect of a reduction on each value if it reduces no axis.
 fn unreduced(kind: Reduction, x: &Constant) -> FoldedConstant {
     let values = match (kind, &x.values) {
         (Reduction::L1 | Reduction::L2, Values::Floats(v)) => {
@@ -146,7 +146,7 @@ fn of_integers(
     Ok(all)
 }
 
-/// Positions and values before, along and behind an axis.
+/// Returns the number of positions before, along and after an axis.
 fn split(dims: &[usize], along: usize) -> (usize, usize, usize) {
     let before = dims[..along].iter().product();
     let behind = dims[along + 1..].iter().product();

@@ -24,7 +24,8 @@ pub(super) fn strides(dims: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// Returns where each value of an answer lies, given the positions along each dimension.
+/// Returns the position in memory of each value of an answer, from the positions along each
+/// dimension.
 pub(super) fn indices(positions: &[Vec<usize>], strides: &[usize]) -> Vec<usize> {
     let start = vec![0usize];
     positions
@@ -36,10 +37,10 @@ pub(super) fn indices(positions: &[Vec<usize>], strides: &[usize]) -> Vec<usize>
         })
 }
 
-/// Returns the axes of a transposition: those given, or all in reverse.
+/// Returns the axes of a transposition: the given axes, or all in reverse.
 ///
 /// # Errors
-/// They are not each axis once.
+/// They do not contain each axis once.
 pub(in crate::onnx) fn order(rank: usize, order: Option<&[i64]>) -> Result<Vec<usize>, NodeFault> {
     let order: Vec<usize> = match order {
         Some(order) => order

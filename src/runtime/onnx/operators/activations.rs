@@ -62,7 +62,7 @@ pub(super) fn clip<'a>(
     let function = match (least, most) {
         (0.0, 6.0) => ActivationFunction::Relu6,
         (0.0, most) if most >= f32::MAX => ActivationFunction::Relu,
-        // Where the bounds cross, ONNX takes the upper one.
+        // If the lower bound exceeds the upper one, ONNX uses the upper one.
         (least, most) => ActivationFunction::Clip {
             least: least.min(most),
             most,
@@ -72,7 +72,7 @@ pub(super) fn clip<'a>(
     network.each(node, Op::from(function), &x)
 }
 
-/// Adds a function of `value` that is no activation in place of the nodes that spell it out.
+/// Adds a function of `value` that is not an activation, instead of the nodes of its pattern.
 pub(in crate::onnx) fn add_unary<'a>(
     network: &mut PartialNetwork<'a>,
     end: Node<'a>,

@@ -13,7 +13,7 @@ use crate::onnx::shapes::broadcast_dims;
 use crate::onnx::tensor::Constant;
 use crate::tensor::MOST_EXACT;
 
-/// Whether a function tells integers apart however large they are.
+/// Returns whether a function depends on the exact values of integers, however large they are.
 fn tells_apart(kind: Binary) -> bool {
     matches!(
         kind,
@@ -50,7 +50,7 @@ impl<'a> PartialNetwork<'a> {
         self.each(node, Op::Tensor(TensorOp::Unary { kind }), x)
     }
 
-    /// Adds a function of two values, of which one may be constant.
+    /// Adds a function of two values, one of which may be constant.
     pub(super) fn binary(&mut self, node: Node<'a>, kind: Binary, a: &Value, b: &Value) -> Added {
         match (a, b) {
             (Value::Activation(_), Value::Constant(c))
@@ -79,7 +79,7 @@ impl<'a> PartialNetwork<'a> {
         }
     }
 
-    /// Returns integers of which float32 holds each exactly, or NaN in its place.
+    /// Returns integers that float32 holds exactly, or NaN for those that it does not.
     pub(super) fn exact(&mut self, node: Node<'a>, value: &Value) -> Result<Value, Refusal> {
         match value {
             Value::Activation(x) if x.numbers == NumberType::Integers => {
@@ -96,8 +96,8 @@ impl<'a> PartialNetwork<'a> {
         }
     }
 
-    /// Makes integers NaN that float32 may not hold exactly: what a quotient leaves of them would be another
-    /// number, with which a table is looked up.
+    /// Replaces integers that float32 may not hold exactly by NaN. Otherwise a remainder of them
+    /// could be another number and look up another row of a table.
     fn exact_integers(&mut self, node: Node<'a>, x: &Activation) -> Added {
         let size = self.unary(node, Unary::Abs, x)?;
         let size = size.typed(NumberType::Floats);
@@ -140,8 +140,8 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
-    /// Adds a sum or product of images as they are held, or of an image and a value for each
-    /// of its channels; `None` where it is something else.
+    /// Adds a sum or product of images in their own layout, or of an image and a value for each of
+    /// its channels. Returns `None` for other operands.
     fn of_images(
         &mut self,
         node: Node<'a>,
@@ -230,7 +230,7 @@ impl<'a> PartialNetwork<'a> {
         first: bool,
         (sizes, value): (&[usize], Vec<f32>),
     ) -> Result<NodeId, Refusal> {
-        // Sizes of 1 in front say nothing.
+        // Leading sizes of 1 have no effect.
         let ones = sizes.iter().take_while(|d| **d == 1).count();
         let sizes = match sizes.get(ones..) {
             None | Some([]) => &[1],
@@ -281,13 +281,13 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
-    /// Whether quotients of a node become integers: a product with the reciprocal, which may be a
-    /// last digit off, would make another integer of some.
+    /// Returns whether quotients of a node become integers. Multiplying with the reciprocal, which
+    /// may be off in the last digit, would change some of them.
     fn is_rounded(&self, node: Node<'_>) -> bool {
         let rounds = |operator: &str| {
             matches!(operator, "Floor" | "Ceil" | "Round" | "Cast" | "Mod")
                 || operator == "DynamicQuantizeLinear"
-                // Those of quantised values, `QuantizeLinear` to `QGemm`.
+                // Operators of quantised values, `QuantizeLinear` to `QGemm`.
                 || operator.starts_with('Q')
         };
         let mut readers = node.outputs().iter().flat_map(|name| self.readers_of(name));
@@ -295,8 +295,8 @@ impl<'a> PartialNetwork<'a> {
             || readers.any(|reader| reader.operator().is_some_and(rounds))
     }
 
-    /// Adds a sum or a product with a constant for each channel of an image or feature of a
-    /// vector, as a norm that other operations take up; `None` where it is something else.
+    /// Adds a sum or a product with a constant for each channel of an image or feature of a vector,
+    /// as a norm that other operations can absorb. Returns `None` for other operands.
     fn of_channels(
         &mut self,
         node: Node<'a>,

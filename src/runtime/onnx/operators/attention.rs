@@ -1,4 +1,4 @@
-//! `Attention` of opset 23 as the operations that it stands for.
+//! `Attention` of opset 23, as its separate operations.
 
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Activation as ActivationFunction, Binary, Border, Op};
@@ -50,7 +50,7 @@ fn shared<'a>(
     network.reshaped(node, &x, &[batch, count, tokens, width])
 }
 
-/// Returns scores with those that a mask leaves out far below all others.
+/// Returns scores in which masked ones are far below all others.
 fn masked<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -77,7 +77,7 @@ fn masked<'a>(
     network.where_else(node, &mask, &scores, f32::NEG_INFINITY)
 }
 
-/// How far a query looks at keys before its own place and behind it; `None` where there is no bound.
+/// How far a query sees keys before and after its own position; `None` is unlimited.
 struct Sight {
     left: Option<i64>,
     right: Option<i64>,
@@ -94,7 +94,8 @@ impl Sight {
         }
     }
 
-    /// Adds −∞ to the scores of keys that a query does not see, whose place is behind `before` keys.
+    /// Adds −∞ to the scores of keys that a query does not see. The position of a query counts
+    /// `before` earlier keys.
     fn after_first<'a>(
         &self,
         network: &mut PartialNetwork<'a>,
@@ -121,7 +122,7 @@ impl Sight {
         Ok(scores)
     }
 
-    /// Masks the scores of keys that a query does not see, where the queries are the last of each
+    /// Masks the scores of keys that a query does not see. The queries are the last ones of each
     /// sample's own number of keys.
     fn before_last<'a>(
         &self,
@@ -156,8 +157,7 @@ fn lengths<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs
     network.reshaped(node, &lengths, &[batch, 1, 1, 1])
 }
 
-/// Returns scores with those of keys behind each sample's own number of them far below all
-/// others.
+/// Returns scores in which keys after each sample's own number of keys are far below all others.
 fn unpadded<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -228,7 +228,7 @@ pub(super) fn attention<'a>(
     let rows: Vec<usize> = scores.layout.ending_in(&[3]);
     let shares = network.laid(node, &scores, &rows)?;
     let from = network.stored(node, &shares, &rows)?;
-    // A query whose mask leaves it no key answers zeros.
+    // A query whose keys are all masked has the answer 0.
     let id = network.layer(node, Op::MaskedSoftmax, &[from], Vec::new())?;
     let shares = Activation { id, ..shares };
     stages.push(shares.clone());

@@ -1,7 +1,8 @@
 //! Casts: values as numbers of another element type, rounded to it.
 //!
-//! A network computes in float32. What a file computes in 16 bits is rounded where it is cast: to the type
-//! that it is of, which its numbers may be between, and to the type that it becomes.
+//! A network computes in float32. Values that a file computes in 16 bits are rounded at a cast: to
+//! the type before the cast, because float32 may hold numbers between its values, and to the type
+//! after it.
 
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{NodeId, Op, TensorOp, Unary};
@@ -73,8 +74,8 @@ impl<'a> PartialNetwork<'a> {
         }
     }
 
-    /// Returns the constant that a cast makes of one, or `None` if it is no cast of a constant to a known
-    /// type.
+    /// Returns the constant that a cast makes of a constant, or `None` if the node is not a cast of
+    /// a constant to a known type.
     pub(in crate::onnx) fn cast_constant(
         &self,
         node: Node<'a>,
@@ -94,7 +95,8 @@ impl<'a> PartialNetwork<'a> {
         Some(made.map(|constant| vec![constant]))
     }
 
-    /// Whether a value holds numbers of a type of 16 bits alone: it is part of a sample, or was rounded.
+    /// Returns whether a value holds only numbers of a 16-bit type: it is part of a sample, or was
+    /// rounded.
     fn is_rounded_to(&self, x: &Activation, kind: Unary) -> bool {
         let mut at = x.id;
         loop {

@@ -1,4 +1,4 @@
-//! Windows of an image that were taken apart, put back and summed where they overlap: `Col2Im`.
+//! Puts the separate windows of an image back, and sums their overlaps: `Col2Im`.
 
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::Binary;
@@ -9,7 +9,7 @@ use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::sizes;
 use crate::onnx::tensor::{Constant, Values};
 
-/// The most positions of a window; the values of each are moved by themselves.
+/// The most positions of a window; the values of each position are moved separately.
 const MOST_TAPS: usize = 64;
 
 /// Adds the images `[1, channels, height, width]` of columns
@@ -73,7 +73,7 @@ fn pair(inputs: &Inputs<'_>, n: usize) -> Result<[usize; 2], Refusal> {
     }
 }
 
-/// Where windows lie in an image.
+/// The places of windows in an image.
 #[derive(Debug)]
 struct ImageColumns {
     size: [usize; 2],
@@ -105,7 +105,8 @@ impl ImageColumns {
         Some([along(0)?, along(1)?])
     }
 
-    /// Returns for each pixel the window that has it at position `tap`, or `None` if there is none.
+    /// Returns for each pixel the window that has it at position `tap`, or `None` if no window
+    /// does.
     fn windows_of(&self, tap: usize) -> impl Iterator<Item = Option<usize>> {
         let taps = [tap / self.window[1], tap % self.window[1]];
         let counts = self.windows().unwrap_or([0; 2]);

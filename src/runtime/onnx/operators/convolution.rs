@@ -18,7 +18,7 @@ pub(super) struct ConvolutionWeights {
     pub(super) groups: usize,
 }
 
-/// Checks that weights `[channels, per_group, ...]` fit an input of so many channels.
+/// Checks that weights `[channels, per_group, ...]` fit an input of `inputs` channels.
 pub(super) fn check_groups(node: Node<'_>, dims: &[usize], inputs: usize) -> Result<(), NodeFault> {
     let groups = groups(node);
     match groups > 0 && dims[1].checked_mul(groups) == Some(inputs) {

@@ -1,4 +1,4 @@
-//! Products of matrices: fully connected layers where one of them is constant.
+//! Products of matrices: fully connected layers if one of them is constant.
 
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Binary, Conv2d, Op, Shape, Sides, TensorOp, transposed};
@@ -138,7 +138,7 @@ pub(super) fn gemm<'a>(
     }
     let alpha = node.float("alpha").unwrap_or(1.0);
     let beta = node.float("beta").unwrap_or(1.0);
-    // Times 0, it is not looked at: it may be infinite.
+    // A factor of 0 skips the addend, which may be infinite.
     let addend = inputs
         .0
         .get(2)
@@ -270,7 +270,7 @@ pub(super) fn with_bias<'a>(
 }
 
 impl<'a> PartialNetwork<'a> {
-    /// Adds the product of two values as matrices, many at once where they have more axes.
+    /// Adds the product of two values as matrices; several products at once if they have more axes.
     pub(super) fn product(&mut self, node: Node<'a>, a: &Activation, b: &Activation) -> Added {
         let (row, column) = (a.dims().len() == 1, b.dims().len() == 1);
         let matrix = |x: &Activation, dims: Vec<usize>| match x.dims().len() {

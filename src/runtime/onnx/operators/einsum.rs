@@ -58,7 +58,7 @@ pub(super) fn einsum<'a>(
     ordered(&made, &answer)
 }
 
-/// Returns a letter for each of `rank` axes. Those of an ellipsis are digits, counted from the
+/// Returns a letter for each of `rank` axes. The axes of an ellipsis get digits, counted from the
 /// last one.
 fn spelled(letters: &str, rank: usize) -> Result<Vec<char>, NodeFault> {
     let wrong = || NodeFault::Shapes(format!("`{letters}` does not fit {rank} axes"));
@@ -82,8 +82,8 @@ fn spelled(letters: &str, rank: usize) -> Result<Vec<char>, NodeFault> {
     }
 }
 
-/// Returns the letters of an answer that is not written: the ellipsis, then those that are
-/// there once, in their order.
+/// Returns the letters of an omitted answer: the ellipsis, then the letters that occur once, in
+/// order.
 fn implied(terms: &[Term]) -> Vec<char> {
     let all: Vec<char> = terms
         .iter()
@@ -141,7 +141,7 @@ fn matrices<'a>(
     network.reshaped(node, &x, &dims)
 }
 
-/// Multiplies: axes of both that are answered are a batch, those that are not are summed.
+/// Multiplies. Axes of both operands are a batch if the answer has them, otherwise they are summed.
 fn paired<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -1,4 +1,4 @@
-//! Operations on each value by itself.
+//! Operations on each value separately.
 
 use super::activations;
 use super::inputs::{Added, Inputs, unsupported};
@@ -128,8 +128,8 @@ pub(super) fn choose<'a>(
 }
 
 impl<'a> PartialNetwork<'a> {
-    /// Adds the choice of `a` where a condition is not 0, and of one number elsewhere. Unlike a product
-    /// with the condition it leaves nothing of an infinity or NaN that is not chosen.
+    /// Adds the choice of `a` where a condition is not 0, and of one number elsewhere. Unlike a
+    /// product with the condition, an infinity or NaN that is not chosen leaves no trace.
     pub(super) fn where_else(
         &mut self,
         node: Node<'a>,

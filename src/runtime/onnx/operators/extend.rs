@@ -33,7 +33,7 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
-    /// Adds a border of so many positions before and behind each axis.
+    /// Adds a border before and after each axis.
     pub(super) fn pad(
         &mut self,
         node: Node<'a>,

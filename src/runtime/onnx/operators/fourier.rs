@@ -87,7 +87,7 @@ impl FourierMatrix {
         all
     }
 
-    /// Returns what the real and the imaginary part of a value count for one part of a frequency.
+    /// Returns the factors of a value's real and imaginary part in one part of a frequency.
     fn pair(&self, frequency: usize, at: usize, is_imaginary: bool) -> [f32; 2] {
         // Whole turns are left out, so that angles stay exact.
         let turns = (frequency as u128 * at as u128 % self.length as u128) as f64;

@@ -99,7 +99,7 @@ pub(super) fn activation<'a>(
             let (sin, cos) = (f.of(Unary::Sin, x)?, f.of(Unary::Cos, x)?);
             f.pair(&sin, Binary::Div, &cos)
         }
-        // By half the angle, which keeps what is near 1 exact.
+        // Computed from half the angle, which stays exact near 1.
         "Asin" => {
             let square = f.pair(x, Binary::Mul, x)?;
             let side = f.from(1.0, Binary::Sub, &square)?;
@@ -153,7 +153,7 @@ pub(super) fn activation<'a>(
     }
 }
 
-/// Whether slopes are known and leave nothing of a 0.
+/// Returns whether slopes are known and finite, so that they keep a 0.
 fn has_finite_slopes(slopes: &Value) -> bool {
     match slopes {
         Value::Constant(slopes) => slopes.as_floats().is_none_or(are_finite),

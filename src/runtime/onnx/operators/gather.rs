@@ -103,7 +103,7 @@ pub(super) fn embedding<'a>(
         layout: Layout::new(dims, &axes),
         numbers,
     };
-    // The axes of the table before the one that was looked up come first.
+    // The table's axes before the gathered one come first.
     let mut file: Vec<usize> = (width..width + along).collect();
     file.extend(0..width);
     file.extend(width + along..width + rest.len());
@@ -140,8 +140,8 @@ pub(super) fn positions<'a>(
     }
 }
 
-/// Returns indices of which negative ones are counted from the end of their axis, whose size is
-/// a number or one for each of the last axis.
+/// Returns indices with negative ones counted from the end of their axis. The size of the axis is a
+/// number, or one for each position of the last axis.
 fn from_start<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -191,7 +191,7 @@ pub(super) fn computed_elements<'a>(
 ) -> Added {
     let dims = data.dims().unwrap_or_default().to_vec();
     exact_positions(dims.iter().product())?;
-    // Where constant indices of 0 would lie is where the others are counted from.
+    // The places of constant indices of 0 are the starts from which the others are counted.
     let count: usize = which.dims().iter().product();
     network.fold_budget.spend(count)?;
     let zeros = integers(which.dims().to_vec(), std::iter::repeat_n(0, count));

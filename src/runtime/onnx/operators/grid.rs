@@ -76,11 +76,11 @@ struct GridPixel {
     at: Activation,
     /// The share of the pixel, or `None` if it counts wholly.
     weight: Option<Activation>,
-    /// Whether the pixel is one of the image, or `None` if it always is.
+    /// Whether the pixel lies inside the image, or `None` if it always does.
     inside: Option<Activation>,
 }
 
-/// Returns the product of what is there of two values.
+/// Returns the product of two optional values, or the one that exists.
 fn both<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -92,8 +92,8 @@ fn both<'a>(
     }
 }
 
-/// Adds the shares of values `[places, channels]` of pixels. Pixels that have none, or that lie outside,
-/// count nothing, whatever is found in their place.
+/// Adds the shares of values `[places, channels]` of pixels. Pixels without a share or outside of
+/// the image count 0, whatever value their place holds.
 fn shared<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

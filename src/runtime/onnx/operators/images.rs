@@ -1,11 +1,11 @@
-//! Layers of images where a sample holds several of them.
+//! Layers of images for samples of several images.
 
 use super::inputs::{Added, Handler, Inputs, unsupported};
 use crate::onnx::activation::Value;
 use crate::onnx::node::Node;
 use crate::onnx::partial::PartialNetwork;
 
-/// The most images of a sample; the layer is there once for each.
+/// The most images of a sample. The layer is repeated for each image.
 const MOST_IMAGES: usize = 64;
 
 /// Adds a layer for each image of the first input, and joins the answers. The weights count as

@@ -22,7 +22,7 @@ pub(super) fn unsupported<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Unsupported(why.into()))
 }
 
-/// The inputs of a node; those left out are `None`.
+/// The inputs of a node; omitted ones are `None`.
 pub(super) struct Inputs<'v>(pub(super) &'v [Option<Value>]);
 
 impl Inputs<'_> {
@@ -31,7 +31,7 @@ impl Inputs<'_> {
         given.ok_or_else(|| NodeFault::NoInput(n).into())
     }
 
-    /// Whether input `n` is there.
+    /// Returns whether input `n` exists.
     pub(super) fn has(&self, n: usize) -> bool {
         matches!(self.0.get(n), Some(Some(_)))
     }
@@ -65,7 +65,7 @@ impl Inputs<'_> {
         Ok(self.held_floats(n, dims)?.map(|floats| floats.to_vec()))
     }
 
-    /// Returns the values of input `n`, which must be floats of `dims`, where they lie.
+    /// Returns the values of input `n` in place. They must be floats of `dims`.
     fn held_floats(&self, n: usize, dims: &[usize]) -> Result<Option<&Floats>, Refusal> {
         let Some(constant) = self.constant(n)? else {
             return Ok(None);
@@ -83,7 +83,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the weights in input `n`, which must be floats of `dims`; those of the file stay there.
+    /// Returns the weights in input `n`, which must be floats of `dims`. Weights in the file stay
+    /// there.
     pub(super) fn weights(&self, n: usize, dims: &[usize]) -> Result<Floats, Refusal> {
         let held = self.held_floats(n, dims)?;
         held.cloned().ok_or_else(|| NodeFault::NoInput(n).into())
@@ -109,8 +110,8 @@ impl<'a> PartialNetwork<'a> {
         self.operand(node, inputs.value(n)?)
     }
 
-    /// Adds an operation on tensors without parameters. What exporters write in each layer anew,
-    /// such as masks, is computed once.
+    /// Adds an operation on tensors without parameters. Operations that exporters repeat in each
+    /// layer, such as masks, are computed once.
     pub(super) fn tensor(
         &mut self,
         node: Node<'a>,
@@ -130,7 +131,7 @@ impl<'a> PartialNetwork<'a> {
         Ok(id)
     }
 
-    /// Adds an operation on each value by itself.
+    /// Adds an operation on each value separately.
     pub(super) fn each(&mut self, node: Node<'a>, op: Op, x: &Activation) -> Added {
         let from = match op {
             Op::Tensor(_) => {
@@ -182,7 +183,7 @@ pub(super) fn pixels<'a>(
     }
 }
 
-/// Returns an answer under one axis of pixels where the input had one.
+/// Returns an answer with one axis of pixels if the input has one.
 pub(super) fn like<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -30,8 +30,8 @@ fn rows_norm<'a>(
     Ok(Activation::floats(id, layout))
 }
 
-/// Returns the constant factors and addends of a norm over values of `dims`, or `None` where
-/// they are not constant or not one for each.
+/// Returns the constant factors and addends of a norm over values of `dims`, or `None` if they are
+/// not constant or not one for each value.
 fn constants(inputs: &Inputs<'_>, dims: &[usize]) -> Option<[Vec<f32>; 2]> {
     let count = dims.iter().product();
     let read = |n: usize, default: f32| match inputs.0.get(n) {
@@ -47,7 +47,7 @@ fn constants(inputs: &Inputs<'_>, dims: &[usize]) -> Option<[Vec<f32>; 2]> {
     Some([read(1, 1.0)?, read(2, 0.0)?])
 }
 
-/// The mean and the factor are answered, too, where something reads them.
+/// Also answers the mean and the factor if they are read.
 pub(super) fn layer_norm<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -93,7 +93,7 @@ pub(in crate::onnx) fn add_norm<'a>(
     Ok(vec![scaled(network, end, &inputs, normed)?])
 }
 
-/// Multiplies by input 1, and adds input 2 where it is there.
+/// Multiplies by input 1, and adds input 2 if it exists.
 fn scaled<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

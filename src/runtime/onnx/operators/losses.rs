@@ -57,7 +57,7 @@ fn loss<'a>(
     summed(network, node, &own, weights)
 }
 
-/// Returns 1 for each class that is counted, 0 for those to ignore; `None` where all are.
+/// Returns 1 for each class that counts and 0 for ignored classes, or `None` if all classes count.
 fn counted<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -90,7 +90,7 @@ fn picked<'a>(
     network.unary(node, Unary::Neg, &own)
 }
 
-/// Returns how much each loss counts; `None` where all count the same.
+/// Returns the weight of each loss, or `None` if all weights are equal.
 fn weights<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -44,8 +44,8 @@ use super::activation::{Activation, Value};
 use super::node::Node;
 use super::partial::{PartialNetwork, Refusal};
 
-/// Adds what a node computes, and returns its answers. A refusal without text says that an
-/// input is not known.
+/// Adds the operations of a node, and returns its answers. A refusal without text means that an
+/// input is unknown.
 pub(super) fn add<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -82,7 +82,7 @@ pub(super) fn add<'a>(
     }
 }
 
-/// Returns what adds an operator of several answers.
+/// Returns the handler of an operator with several answers.
 fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
     Some(match operator {
         "Split" => select::split,

@@ -87,7 +87,7 @@ fn norm_by_values<'a>(
 }
 
 impl<'a> PartialNetwork<'a> {
-    /// Adds `(x − mean) / √(variance + eps)` over `axes`; returns the mean and the factor, too.
+    /// Adds `(x − mean) / √(variance + eps)` over `axes`, and also returns the mean and the factor.
     pub(super) fn normed(
         &mut self,
         node: Node<'a>,

@@ -103,7 +103,7 @@ fn windows(node: Node<'_>, sizes: &[usize]) -> Result<Vec<AxisWindow>, Refusal> 
                 true => free.div_ceil(stride) + 1,
                 false => free / stride + 1,
             };
-            // A window that would begin behind the values is none.
+            // A window that would begin after the values does not exist.
             if ceil && (window.count - 1) * stride >= size + window.before {
                 window.count -= 1;
             }

@@ -96,8 +96,8 @@ pub(super) fn reduce<'a>(
     without(network, node, &made, &over)
 }
 
-/// Adds what a reduction that is told to leave all axes does with each value: it reduces none, and
-/// does what it does before and after.
+/// Adds the effect of a reduction without axes on each value: only its functions before and after
+/// the reduction.
 fn unreduced<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, x: &Activation) -> Added {
     match node.operator() {
         Some("ReduceL1" | "ReduceL2") => network.unary(node, Unary::Abs, x),
@@ -133,7 +133,7 @@ pub(super) fn image_mean<'a>(
     Ok(Activation::floats(id, Layout::row_major(dims)))
 }
 
-/// `GlobalAveragePool` and `GlobalMaxPool`: all axes behind the channels.
+/// `GlobalAveragePool` and `GlobalMaxPool`: all axes after the channels.
 pub(super) fn global_pool<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -71,11 +71,12 @@ pub(super) fn resize<'a>(
     Ok(all)
 }
 
-/// The most neighbours that one position is a sum of; more are a product with the weights of all.
+/// The most neighbours summed for one position. For more, the weights of all positions form a
+/// product.
 const MOST_NEIGHBOURS: usize = 16;
 
-/// Positions of the input for each one of the answer, and what each counts: the first of all, then the
-/// second, and so on.
+/// For each position of the answer, positions of the input and their weights: the first neighbour
+/// of all positions, then the second, and so on.
 struct Neighbours(Vec<(Vec<i64>, Vec<f32>)>);
 
 impl Neighbours {
@@ -214,7 +215,7 @@ fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Ax
             };
         }
     }
-    // Before positions are found, of which there may be as many.
+    // Checked before the positions are computed, because there may be as many of them.
     let mut sizes = targets.iter().map(|t| t.size);
     sizes.try_fold(1, |all, size| bounded(all, size).map(|()| all * size))?;
     match targets.iter().all(|t| (1..1 << 24).contains(&t.size)) {

@@ -12,8 +12,8 @@ use crate::onnx::tensor::{Constant, Values};
 /// The most updates of one position that are combined one after the other.
 const MOST_UPDATES: usize = 64;
 
-/// `ScatterElements` and `ScatterND`. The last of several updates of a position stays, or all
-/// are combined with what is there.
+/// `ScatterElements` and `ScatterND`. The last of several updates of a position remains, or all
+/// updates are combined with the old value.
 pub(super) fn scatter<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -45,8 +45,8 @@ pub(super) fn scatter<'a>(
     network.reshaped(node, &made, x.dims())
 }
 
-/// Returns the function that combines an update with what is there, and the number that it
-/// leaves as it is; `None` where updates replace.
+/// Returns the function that combines an update with the old value, and its neutral number, or
+/// `None` if updates replace values.
 fn combination(node: Node<'_>) -> Result<Option<(Binary, f32)>, Refusal> {
     Ok(match node.text("reduction") {
         None | Some(b"none") => None,
@@ -58,7 +58,7 @@ fn combination(node: Node<'_>) -> Result<Option<(Binary, f32)>, Refusal> {
     })
 }
 
-/// Combines updates in rounds, in each of which a position is updated at most once.
+/// Combines updates in rounds. Each round updates a position at most once.
 fn combined<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -81,7 +81,8 @@ fn combined<'a>(
     Ok(x)
 }
 
-/// Returns for each round which update every position takes, or their number for none.
+/// Returns, for each round, the update of every position, or the number of updates if there is
+/// none.
 fn rounds(
     network: &mut PartialNetwork<'_>,
     count: usize,

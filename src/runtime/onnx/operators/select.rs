@@ -13,7 +13,7 @@ use crate::onnx::shapes::{concat_dims, split_sizes};
 use crate::onnx::tensor::Constant;
 use crate::tensor::MOST_EXACT;
 
-/// Returns where an axis lies among others.
+/// Returns the position of an axis among others.
 pub(super) fn place(axes: &[usize], axis: usize) -> usize {
     axes.iter().position(|a| *a == axis).unwrap_or(0)
 }
@@ -210,7 +210,7 @@ pub(super) fn concat<'a>(
 ) -> Added {
     let mut parts = Vec::new();
     for value in inputs.0.iter().flatten() {
-        // A part without a value adds nothing.
+        // A part without values adds nothing.
         if value.dims().is_some_and(|d| !d.contains(&0)) {
             parts.push(network.operand(node, value)?);
         }
@@ -225,8 +225,7 @@ pub(super) fn concat<'a>(
     }
 }
 
-/// Refuses positions among so many that float32, in which kernels read them, does not tell them
-/// apart.
+/// Refuses positions too large for float32, in which kernels read them.
 pub(super) fn exact_positions(among: usize) -> Result<(), Refusal> {
     match among <= MOST_EXACT as usize {
         true => Ok(()),

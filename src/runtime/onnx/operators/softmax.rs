@@ -1,4 +1,4 @@
-//! Shares along an axis: softmax and what is like it.
+//! Shares along an axis: softmax and similar operators.
 
 use super::inputs::{Added, Inputs};
 use crate::network::{Binary, Op, Reduction, Unary};
@@ -8,8 +8,8 @@ use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::{Constant, Values};
 
-/// Returns the input as rows for a softmax and the axis that it runs over. Before opset 13
-/// everything behind `axis` is one row, and the axis is 1 by default.
+/// Returns the input as rows for a softmax, and its axis. Before opset 13 all axes from `axis` on
+/// form one row, and the default axis is 1.
 fn rows<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

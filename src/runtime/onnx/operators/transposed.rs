@@ -58,11 +58,11 @@ impl TurnedKernels {
 #[derive(Clone, Copy)]
 struct AxisGrowth {
     stride: usize,
-    /// Zeros before and behind; pixels that are cut off where negative.
+    /// Zeros before and after; negative numbers cut off pixels.
     pads: [isize; 2],
 }
 
-/// Reads a list of numbers for the axes of pixels, of which a single one is the width.
+/// Reads a list of numbers for the axes of pixels. A single number is the width.
 fn numbers(node: Node<'_>, name: &str, axes: usize, default: i64) -> Option<Vec<i64>> {
     let Some(written) = node.integers(name) else {
         return Some(vec![default; 2]);
@@ -201,7 +201,8 @@ fn spread<'a>(
     for (axis, AxisGrowth { stride, pads }) in [2, 3].into_iter().zip(growth) {
         let size = x.dims()[axis];
         if stride > 1 && size > 1 {
-            // Each pixel becomes a row of itself and zeros; those behind the last one go.
+            // Each pixel becomes a row of itself and zeros; the zeros after the last pixel are
+            // removed.
             let mut dims = x.dims().to_vec();
             dims.insert(axis + 1, 1);
             x = network.reshaped(node, &x, &dims)?;

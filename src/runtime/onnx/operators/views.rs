@@ -45,7 +45,7 @@ pub(super) fn squeeze<'a>(
     if written.is_none() && inputs.has(1) {
         return unsupported("its axes are not constant");
     }
-    // The batch is one sample here alone, and stays.
+    // The batch axis has size 1 here, and stays.
     let batch = node.inputs().first();
     let batch = batch.and_then(|name| network.batch.as_ref()?.axis(name));
     let dims = match (written, batch) {

@@ -1,6 +1,6 @@
-//! Convolutions over volumes whose window has one position along some axis. Where it has one along two
-//! axes, these are one side of an image. Else each position of the axis is an image of its own, and groups
-//! of one convolution keep the images apart.
+//! Convolutions over volumes whose window has one position along some axis. If two axes have one
+//! position, they form one side of an image. Otherwise each position of the axis is a separate
+//! image, and groups of one convolution keep the images apart.
 
 use super::convolution::{ConvolutionWeights, Window, check_groups, convolved, groups};
 use super::inputs::{Added, Inputs, unsupported};
@@ -87,7 +87,7 @@ fn conv_along<'a>(
     Ok(made.transposed_back(&order))
 }
 
-/// Checks what a convolution's weights alone say of it, where its input is not known.
+/// Checks a convolution by its weights if its input is unknown.
 pub(super) fn check_weights(node: Node<'_>, inputs: &[Option<Value>]) -> Result<(), Refusal> {
     let weight = inputs.get(1).and_then(Option::as_ref);
     match weight.and_then(Value::dims) {
@@ -117,7 +117,7 @@ fn apart<'a>(
     Ok(made.transposed(&order))
 }
 
-/// Returns the two axes of a volume beside one.
+/// Returns the other two axes of a volume.
 fn others(flat: usize) -> [usize; 2] {
     match flat {
         0 => [1, 2],
@@ -131,7 +131,7 @@ struct VolumeWindow {
     kernel: [usize; 3],
     strides: [usize; 3],
     dilations: [usize; 3],
-    /// Before the first position along each axis, then behind the last.
+    /// Before the first position of each axis, then after the last.
     pads: [usize; 6],
 }
 
@@ -168,8 +168,8 @@ impl VolumeWindow {
         }
     }
 
-    /// Returns the window over an image whose height is the axis `along`. Where it has one position along
-    /// that too, borders and strides are in the image already.
+    /// Returns the window over an image whose height is the axis `along`. If the window has one
+    /// position along that axis too, the image already includes borders and strides.
     fn along(&self, along: usize) -> Window {
         let is_flat = self.kernel[along] == 1;
         let of = |number: usize, none: usize| if is_flat { none } else { number };

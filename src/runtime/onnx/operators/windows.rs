@@ -177,7 +177,7 @@ fn pool(node: Node<'_>, [h, w]: [usize; 2]) -> Result<Pool, Refusal> {
         }
         let rest = (side + top + end).saturating_sub(height) % stride;
         let start = (side + top + end).saturating_sub(height) + stride - rest;
-        // A window that would begin behind the image is none.
+        // A window that would begin after the image does not exist.
         let more = ceil && rest > 0 && start < side + top;
         end - top + if more { stride - rest } else { 0 }
     };

@@ -1,4 +1,4 @@
-//! Activations and norms that a file spells out in several nodes.
+//! Activations and norms that a file writes as several nodes.
 //!
 //! | operation | nodes |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | 0 for NaN | `Where(IsNaN(x), 0, x)` |
 //! | layer norm | `(x − mean) / √(variance + eps) · scale + shift`, means by `ReduceMean` |
 //!
-//! Activations end with a product, norms with a sum. The nodes before it are left out where
-//! nothing else reads them.
+//! Activations end with a product, norms with a sum. The nodes before the end are dropped unless
+//! other nodes read them.
 
 mod norm;
 
@@ -104,7 +104,7 @@ struct PatternSearch<'s, 'a> {
 type InnerNodes = Vec<usize>;
 
 impl<'a> PatternSearch<'_, 'a> {
-    /// Matches the guard that PyTorch's exporter puts behind the softmax of attention.
+    /// Matches the guard that PyTorch's exporter adds after the softmax of attention.
     fn nan_to_zero(&self, end: Node<'a>, inner: &mut InnerNodes) -> Option<SpelledOut<'a>> {
         let [condition, zero, x] = end.inputs() else {
             return None;
@@ -181,7 +181,7 @@ impl<'a> PatternSearch<'_, 'a> {
         bell(self.times(product, 0.5)?, other)
     }
 
-    /// Returns the GELU for which `gate` is `1 + Erf(x / √2)` or what stands for it with tanh.
+    /// Returns the GELU if `gate` is `1 + Erf(x / √2)` or its equivalent with tanh.
     fn bell(&self, x: &str, gate: &'a str, inner: &mut InnerNodes) -> Option<ActivationFunction> {
         let curve = self.constant_and(gate, "Add", 1.0, inner)?;
         let (at, node) = self.inner(curve)?;
@@ -198,7 +198,7 @@ impl<'a> PatternSearch<'_, 'a> {
         })
     }
 
-    /// Returns `x` where `name` is `x / √2`.
+    /// Returns `x` if `name` is `x / √2`.
     fn over_root(&self, name: &'a str, inner: &mut InnerNodes) -> Option<&'a str> {
         let (at, node) = self.inner(name)?;
         inner.push(at);
@@ -209,7 +209,7 @@ impl<'a> PatternSearch<'_, 'a> {
         }
     }
 
-    /// Returns `x` where `name` is `√(2/π) · (x + 0.044715 · x³)`.
+    /// Returns `x` if `name` is `√(2/π) · (x + 0.044715 · x³)`.
     fn cubic(&self, name: &'a str, inner: &mut InnerNodes) -> Option<&'a str> {
         let sum = self.constant_and(name, "Mul", 0.797_884_6, inner)?;
         let (at, node) = self
@@ -272,7 +272,7 @@ impl<'a> PatternSearch<'_, 'a> {
         }
     }
 
-    /// Returns the node that makes `name`, if exactly one node reads that and it is no answer.
+    /// Returns the node that makes `name`, if exactly one node reads it and it is not an answer.
     fn inner(&self, name: &str) -> Option<(usize, Node<'a>)> {
         let readers = self.network.readers.get(name)?;
         let at = *self.makers.get(name)?;
@@ -301,7 +301,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 }
 
-/// Whether a constant is the one meant, perhaps rounded to half precision.
+/// Returns whether a constant is the expected one, perhaps rounded to half precision.
 fn near(found: f32, value: f32) -> bool {
     (found - value).abs() <= 1e-3 * value.abs()
 }

@@ -25,7 +25,7 @@ impl<'a> PatternSearch<'_, 'a> {
         })
     }
 
-    /// Returns `x` and `eps` where `name` is `(x − mean) / √(variance + eps)`.
+    /// Returns `x` and `eps` if `name` is `(x − mean) / √(variance + eps)`.
     fn normed(&self, name: &str, inner: &mut InnerNodes) -> Option<(&'a str, f32)> {
         let mut made = |name: &str, operator: &str| {
             let (at, node) = self.made_by(name, operator)?;
@@ -69,7 +69,7 @@ impl<'a> PatternSearch<'_, 'a> {
         (node.operator() == Some(operator)).then_some((at, node))
     }
 
-    /// Whether a node reduces the last axis alone, and keeps it.
+    /// Returns whether a node reduces only the last axis, and keeps it.
     fn is_over_last(&self, node: Node<'a>) -> bool {
         let keeps = node.integer("keepdims").unwrap_or(1) != 0;
         let over = match (node.integers("axes"), node.inputs().get(1)) {
@@ -84,7 +84,7 @@ impl<'a> PatternSearch<'_, 'a> {
         self.network.initialisers.contains_key(name)
     }
 
-    /// Whether nothing but these nodes and the one at `end` reads what they make.
+    /// Returns whether only these nodes and the one at `end` read the values that these nodes make.
     fn read_only_by(&self, inner: &InnerNodes, end: usize) -> bool {
         let made = inner.iter().flat_map(|&at| self.nodes[at].outputs());
         made.into_iter().all(|name| {

@@ -1,4 +1,5 @@
-//! The element types of a file's values, and the nodes that do not take those which they read.
+//! The element types of a file's values, and the nodes that do not accept the types of their
+//! inputs.
 
 mod operators;
 mod rule;
@@ -69,7 +70,7 @@ impl<'a> PartialNetwork<'a> {
     }
 }
 
-/// Returns the type of a node's answer where an attribute says it, or one of several inputs.
+/// Returns the type of a node's answer if an attribute or one of several inputs determines it.
 fn said(node: Node<'_>, inputs: &[TypedInput<'_>]) -> Option<i32> {
     let attribute = |name| node.integer(name).and_then(|to| i32::try_from(to).ok());
     let tensor = |name| node.attribute(name).and_then(|a| a.t.as_ref()?.data_type);

@@ -1,10 +1,10 @@
-//! The types of operators' inputs and outputs, as ONNX defines them: of all versions together, so
-//! that no file is refused for a type that another version took.
+//! The types of operators' inputs and outputs, as ONNX defines them. A row combines all versions of
+//! an operator, so no file is refused for a type that another version accepted.
 //!
-//! A row is `inputs -> outputs`. A word in lower case is a set of types: see [`TypeSet`]. A
-//! capital is a type variable, with its set behind a colon where it first comes: inputs and outputs
-//! of one variable have one type. `*` repeats an input, and `?` is an output whose type an
-//! attribute says, or that is not followed.
+//! A row is `inputs -> outputs`. A word in lower case is a set of types: see [`TypeSet`]. A capital
+//! is a type variable, with its set after a colon at its first use: inputs and outputs of one
+//! variable have one type. `*` repeats an input. `?` is an output whose type an attribute gives, or
+//! that is not followed.
 //!
 //! [`TypeSet`]: super::sets::TypeSet
 

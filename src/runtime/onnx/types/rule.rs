@@ -1,4 +1,4 @@
-//! The types that one operator takes and makes.
+//! The input and output types of one operator.
 
 use super::operators::ROWS;
 use super::sets::TypeSet;
@@ -14,10 +14,10 @@ pub(super) struct TypeRule {
 /// The type of one input or output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TypeSlot {
-    /// The types that it may have; `None` where that is said elsewhere.
+    /// The types it may have; `None` if another place defines them.
     set: Option<TypeSet>,
     variable: Option<char>,
-    /// Whether all that follow are as this one.
+    /// Whether it also describes all later inputs.
     repeats: bool,
 }
 
@@ -39,7 +39,7 @@ impl TypeRule {
         Self::read(row)
     }
 
-    /// Reads a row of the table, or returns `None` if it is none.
+    /// Reads a row of the table, or returns `None` if the text is not a row.
     pub(super) fn read(row: &str) -> Option<Self> {
         let (inputs, outputs) = row.split_once("->")?;
         let slots = |text: &str| {
@@ -55,8 +55,8 @@ impl TypeRule {
     /// Returns the types of `outputs` outputs as far as they are known.
     ///
     /// # Errors
-    /// An input's type is none that the operator takes, or inputs that need one type have two; in
-    /// words.
+    /// The operator does not take an input's type, or inputs of one type variable have two types.
+    /// The error is a text.
     pub(super) fn outputs(
         &self,
         inputs: &[TypedInput<'_>],
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// An operator, its inputs, and the type of its answer or why there is none.
+    /// An operator, its inputs, and the type of its answer or the reason why there is none.
     type Case<'a> = (&'a str, &'a [(&'a str, i32)], Result<Option<i32>, &'a str>);
 
     /// The types of an operator's only answer.

@@ -33,7 +33,7 @@ impl TypeSet {
         TypeSet { word, types }
     }
 
-    /// Returns the set of a word, or `None` if there is none.
+    /// Returns the set of a word, or `None` if the word is unknown.
     pub(super) fn of(word: &str) -> Option<Self> {
         SETS.iter().find(|set| set.word == word).copied()
     }

@@ -18,6 +18,7 @@ use crate::cli::output::{ProgressLine, columns};
 
 /// The accuracy loss that lower precisions may cause.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Precisions")]
 pub(super) struct LossArgs {
     /// Choose a precision per member, losing at most this many percentage points of accuracy, such
     /// as 0.2

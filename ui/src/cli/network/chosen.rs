@@ -24,6 +24,7 @@ use crate::cli::args::{at_least_one, parse_precision, parse_shape};
 
 /// The network and its sample shape.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Network")]
 pub(crate) struct NetworkChoice {
     /// Published network (`divisi network list`), .toml file of layers, or .onnx file
     #[arg(value_name = "NAME")]
@@ -39,6 +40,7 @@ pub(crate) struct NetworkChoice {
 
 /// The origin of a network's weights.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Network")]
 pub(crate) struct WeightsChoice {
     /// safetensors file with torchvision's (else timm's) names (default: synthetic weights)
     #[arg(long, value_name = "FILE")]
@@ -161,6 +163,7 @@ pub(in crate::cli) fn layers(path: &Path, shape: Shape) -> Result<Graph> {
 
 /// The cores and kernels, or the GPU, of a network.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Hardware")]
 pub(crate) struct PlaceChoice {
     /// Number of threads, pinned to the first usable cores (default: all)
     #[arg(long, value_name = "T", value_parser = at_least_one)]

@@ -21,6 +21,7 @@ const KEY: &str = "DIVISI_KEY";
 
 /// The client's key and the trusted certificates, as options.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
 pub(super) struct ServerAccess {
     /// Key for the server (default: DIVISI_KEY, hidden from process lists)
     #[arg(long, value_name = "TOKEN", requires = "server")]

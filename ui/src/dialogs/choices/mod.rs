@@ -1,6 +1,6 @@
-//! The questions of forms, and the commands they become; the forms of one choice: a device, the
-//! segment size, the name of a layout, the service objective, the mix of models, the terms of a
-//! probation.
+//! The forms and the commands built from their values; also the forms with a single choice: a
+//! device, the segment size, the name of a layout, the service objective, the mix of models, the
+//! terms of a probation.
 
 mod search;
 mod serving;
@@ -19,10 +19,10 @@ use crate::layout::PanelLayout;
 use crate::model::Setting;
 
 impl Form {
-    /// Returns the reply for the values that were filled in.
+    /// Returns the reply for the entered values.
     ///
     /// # Errors
-    /// The first value that is wrong, and what was expected.
+    /// The first wrong value, with the expected values.
     pub(super) fn answer(&self) -> Result<DialogReply, FormError> {
         let name = self.choices[self.chosen].name;
         let command = match self.kind {
@@ -47,7 +47,7 @@ fn whole(text: &str, name: &'static str, least: u64) -> Result<u64, FormError> {
     value.ok_or_else(wrong)
 }
 
-/// A number from `least` to `most`, or none where nothing is typed.
+/// Parses a number from `least` to `most`, or returns `None` for an empty text.
 fn optional(
     text: &str,
     name: &'static str,
@@ -63,30 +63,30 @@ fn optional(
 }
 
 impl Form {
-    /// Samples alive at most on the device, under elastic batching.
+    /// Asks for the limit of samples in execution on the device, under elastic batching.
     pub fn max_inf(device: DeviceIndex, view: &DeviceView) -> Self {
         let now = view.max_inf.map_or(String::new(), |n| n.to_string());
         let fields = vec![FormField::number(
             "at most",
             now,
-            "samples; empty: as the policy says",
+            "samples; empty: the policy's limit",
         )];
-        let help = "samples in execution on the device under elastic";
+        let help = "limit of samples in execution, under elastic";
         let choice = FormChoice::new("MaxInf", help, fields);
         let title = format!("MaxInf of {}", view.name);
         Form::new(FormKind::MaxInf(device), title, vec![choice])
     }
 
-    /// How many times as long a simulated device takes.
+    /// Asks for the factor by which a simulated device is slower.
     pub fn slow(device: DeviceIndex, view: &DeviceView) -> Self {
         let fields = vec![FormField::number(
             "factor",
             view.slowdown,
-            "times as long; 1 is normal",
+            "times slower; 1 is normal",
         )];
-        let help = "as if others were using the device";
+        let help = "simulates other users of the device";
         let choice = FormChoice::new("slow down", help, fields)
-            .noting("Its workers are then slower than their profiles and marked so, with a move that relieves them.");
+            .noting("Its workers become slower than their profiles; the console marks them and proposes a move.");
         let title = format!("slow {} down", view.name);
         Form::new(FormKind::Slow(device), title, vec![choice])
     }
@@ -111,13 +111,13 @@ impl Form {
     }
 }
 
-const EXTENTS: &str = "Extents of the sample pool are as large, whatever the policy.";
+const EXTENTS: &str = "The extents of the sample pool have this size under every policy.";
 
 impl Form {
-    /// Samples in a segment, starting from what is staged or runs.
+    /// Asks for the segment size, starting from the staged or running one.
     pub fn segment_size(now: usize) -> Self {
         let fields = vec![FormField::number("at most", now, "samples")];
-        let help = "consecutive samples that travel together";
+        let help = "consecutive samples processed together";
         let choice = FormChoice::new("segment size", help, fields).noting(EXTENTS);
         Form::new(FormKind::SegmentSize, "segment size", vec![choice])
     }
@@ -130,18 +130,19 @@ impl Form {
     }
 }
 
-const REPLACED: &str = "Lies in layouts/ of the configuration; one of the same name is replaced.";
-/// A longer name has no room in a header.
+const REPLACED: &str =
+    "Saved in layouts/ of the configuration; replaces a layout of the same name.";
+/// The longest name that fits in a header.
 const MOST: usize = 32;
 
 impl Form {
-    /// Asks what the layout that is shown is to be called.
+    /// Asks for a name for the shown layout.
     pub fn layout(now: &str) -> Self {
         let name = match PanelLayout::is_built_in(now) {
             true => format!("my-{now}"),
             false => now.to_owned(),
         };
-        let help = "the panels that are shown, and their sizes";
+        let help = "the shown panels and their sizes";
         let choice =
             FormChoice::new("layout", help, vec![FormField::free("name", name)]).noting(REPLACED);
         Form::new(FormKind::Layout, "save layout", vec![choice])
@@ -161,14 +162,13 @@ impl Form {
     }
 }
 
-const SEEN: &str = "Empty: the load asks the first model alone, and searches are for what was asked \
-     while serving.";
+const SEEN: &str = "Empty: load on the first model only; searches use the traffic observed so far.";
 
 impl Form {
-    /// The shares in which models are asked, starting from those in force.
+    /// Asks for the traffic shares of models, starting from the current ones.
     pub fn mix(now: Option<&NamedMix>) -> Self {
         let shares = now.map_or(String::new(), ToString::to_string);
-        let help = "how much of which model is asked, such as digits=3,imn4=1";
+        let help = "traffic shares of models, such as digits=3,imn4=1";
         let fields = vec![FormField::free("shares", shares)];
         let choice = FormChoice::new("mix", help, fields).noting(SEEN);
         Form::new(FormKind::Mix, "mix of models", vec![choice])
@@ -185,11 +185,11 @@ impl Form {
     }
 }
 
-const WATCHED: &str = "What is applied comes back by itself, with the reason, where it does \
-     worse than this within that time. Empty: does not matter.";
+const WATCHED: &str = "The change is rolled back, with the reason, if it exceeds a limit within \
+     this time. Empty: no limit.";
 
 impl Form {
-    /// The service objective, starting from the one in force.
+    /// Asks for the service objective, starting from the current one.
     pub fn target(now: Option<Target>) -> Self {
         let latency = now.map_or(String::new(), |t| tidy(t.latency.as_secs_f64() * 1e3));
         let share = now.map_or(99.0, |t| t.share * 100.0);
@@ -197,7 +197,7 @@ impl Form {
             FormField::number("within", latency, "ms; empty: no objective"),
             FormField::number("share", tidy(share), "% of requests"),
         ];
-        let help = "requests are to be answered in time";
+        let help = "latency limit for a share of requests";
         let choice = FormChoice::new("objective", help, fields);
         Form::new(FormKind::Target, "service objective", vec![choice])
     }
@@ -216,13 +216,17 @@ impl Form {
         })))
     }
 
-    /// The terms of a probation, starting from the last ones.
+    /// Asks for the terms of a probation, starting from the last ones.
     pub fn terms(last: &Terms) -> Self {
         let percent = |share: f64| tidy(share * 100.0);
         let text = |n: Option<f64>, as_text: fn(f64) -> String| n.map_or(String::new(), as_text);
         let fields = vec![
             FormField::number("lasts", tidy(last.lasts.as_secs_f64()), "s"),
-            FormField::number("p99", text(last.p99, tidy), "times what it was, at most"),
+            FormField::number(
+                "p99",
+                text(last.p99, tidy),
+                "times its earlier value, at most",
+            ),
             FormField::number(
                 "failures",
                 text(last.failures, percent),
@@ -253,7 +257,7 @@ impl Form {
     }
 }
 
-/// At most three digits behind the point, none that say nothing.
+/// Formats a number with at most three decimals, without trailing zeros.
 fn tidy(number: f64) -> String {
     let text = format!("{number:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

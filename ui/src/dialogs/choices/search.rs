@@ -1,4 +1,4 @@
-//! The search: algorithm, evaluator, how far it goes, what for.
+//! The search: algorithm, evaluator, bounds and goal.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ const SERVING: &[&str] = &["may rest", "undisturbed"];
 const MIB: f64 = 1024.0 * 1024.0;
 
 impl Form {
-    /// The algorithms with their defaults, and the goal.
+    /// Asks for the algorithm and the goal, starting from the defaults.
     pub fn search() -> Self {
         let (method, bounds) = (SearchOrder::default(), Bounds::default());
         let seed = || FormField::number("seed", bounds.seed, "");
@@ -23,12 +23,12 @@ impl Form {
             FormField::number(
                 "finalists",
                 method.finalists,
-                "run at the end of model; 0: none",
+                "best matrices to run; 0: none",
             )
         };
         let evaluator = || FormField::one_of("evaluator", EVALUATORS);
         let local = vec![
-            FormField::number("restarts", method.restarts, "climbs after the first"),
+            FormField::number("restarts", method.restarts, "after the first climb"),
             finalists(),
             seed(),
         ];
@@ -42,7 +42,7 @@ impl Form {
         let choices = vec![
             FormChoice::new(
                 "local",
-                "moves of one and two entries by the model; seconds",
+                "moves of one and two entries, by the model; seconds",
                 local,
             ),
             FormChoice::new(
@@ -52,12 +52,12 @@ impl Form {
             ),
             FormChoice::new(
                 "worst-fit",
-                "a matrix that fits, at once",
+                "any matrix that fits, at once",
                 vec![evaluator()],
             ),
             FormChoice::new(
                 "best-batch",
-                "the best batch size of each member alone",
+                "the best batch size of each member by itself",
                 vec![evaluator()],
             ),
         ];
@@ -110,7 +110,7 @@ impl Form {
     }
 }
 
-/// The thing that a word names.
+/// Parses a word.
 fn word<T: FromStr<Err: Display>>(text: &str) -> Result<T, FormError> {
     text.parse()
         .map_err(|why: T::Err| FormError::Word(why.to_string()))

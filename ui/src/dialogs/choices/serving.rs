@@ -1,4 +1,4 @@
-//! The built-in load and the batching policy, as the text that the engine's own parsers read.
+//! The built-in load and the batching policy, as text for the engine's own parsers.
 
 use divisi_model::ensemble::PolicyKind;
 use divisi_session::{Command, LoadPattern};
@@ -19,7 +19,7 @@ struct LoadValues {
 }
 
 impl Form {
-    /// The load, starting from the one that runs.
+    /// Asks for the load, starting from the running one.
     pub fn load(now: Option<&LoadPattern>) -> Self {
         let text = now.map_or("closed".to_owned(), ToString::to_string);
         let (name, numbers) = text.split_once(':').unwrap_or((&text, ""));
@@ -58,7 +58,7 @@ fn seconds(text: &str) -> String {
 }
 
 impl LoadValues {
-    /// Those of the load called `name` are in `numbers`, as it is written.
+    /// Fills in the `numbers` of the load called `name`, as written in its text form.
     fn of(name: &str, numbers: &str) -> Self {
         let mut values = LoadValues {
             clients: "16".into(),
@@ -89,7 +89,7 @@ impl LoadValues {
         values
     }
 
-    /// A file's name may have colons: only a number after the last one is a speed.
+    /// File names may contain colons; only a number after the last colon is a speed.
     fn replay(&mut self, numbers: &str) {
         let last = numbers.rsplit_once(':');
         let (file, speed) = match last.filter(|(_, s)| s.parse::<f64>().is_ok()) {
@@ -105,7 +105,7 @@ fn choices(values: &LoadValues) -> Vec<FormChoice> {
     vec![
         FormChoice::new(
             "closed",
-            "each client sends again as soon as it is answered",
+            "each client sends again after each answer",
             vec![
                 FormField::number("clients", &values.clients, ""),
                 FormField::number("samples", &values.samples, "a request"),
@@ -123,12 +123,12 @@ fn choices(values: &LoadValues) -> Vec<FormChoice> {
         ),
         FormChoice::new(
             "burst",
-            "150 requests slowly, then 250 fast, and again",
-            rated(&values.fast, "requests/s when fast"),
+            "150 requests slowly, then 250 fast, repeatedly",
+            rated(&values.fast, "requests/s in the fast part"),
         ),
         FormChoice::new(
             "diurnal",
-            "the rate rises and falls as over a day",
+            "the rate rises and falls like over a day",
             vec![
                 FormField::number("peak", &values.peak, "requests/s at most"),
                 FormField::number("period", &values.period, "s a day"),
@@ -136,24 +136,24 @@ fn choices(values: &LoadValues) -> Vec<FormChoice> {
         ),
         FormChoice::new(
             "replay",
-            "requests as a file recorded their arrivals",
+            "requests at the recorded times of a file",
             vec![
                 FormField::free("file", &values.file),
-                FormField::number("speed", &values.speed, "times as fast"),
+                FormField::number("speed", &values.speed, "times faster"),
             ],
         ),
         FormChoice::new("stop", "send nothing", Vec::new()),
     ]
 }
 
-/// When it helps, said where it is chosen.
-const ELASTIC: &str = "Helps where lanes run side by side (GPUs); on CPU partitions it is no-wait. \
-     MaxInf bounds samples in execution on a device.";
-const PIPELINED: &str = "Tells what overlapping copies brings from what elastic brings; \
-     on CPU partitions it is opt-wait.";
+/// A note on when elastic batching helps.
+const ELASTIC: &str = "Helps if lanes run in parallel (GPUs); on CPU partitions it equals no-wait. \
+     MaxInf limits the samples in execution on a device.";
+const PIPELINED: &str = "Separates the gain of overlapping copies from the gain of elastic; \
+     on CPU partitions it equals opt-wait.";
 
 impl Form {
-    /// The batching policy, starting from the one that is staged or runs.
+    /// Asks for the batching policy, starting from the staged or running one.
     pub fn policy(now: PolicyKind) -> Self {
         let choices = PolicyKind::NAMES.map(|name| choice(name, now));
         Form::new(FormKind::Policy, "batching policy", choices.into()).choosing(now.name())
@@ -182,21 +182,21 @@ fn choice(name: &'static str, now: PolicyKind) -> FormChoice {
     match name {
         "no-wait" => FormChoice::new(
             name,
-            "whatever waits, up to the batch size, at once",
+            "all queued samples at once, up to the batch size",
             Vec::new(),
         ),
         "opt-wait" => FormChoice::new(
             name,
-            "a full batch, or what is there after the wait",
+            "a full batch, or the queued samples after the wait",
             waiting(),
         ),
         "pipelined-opt-wait" => FormChoice::new(
             name,
-            "the same, samples copied while a batch computes",
+            "like opt-wait, copying samples during computation",
             waiting(),
         )
         .noting(PIPELINED),
-        "static" => FormChoice::new(name, "as opt-wait, padded to the full batch", waiting()),
+        "static" => FormChoice::new(name, "like opt-wait, padded to the full batch", waiting()),
         "segment" => FormChoice::new(
             name,
             "whole segments, closed when full or after the wait",

@@ -1,14 +1,14 @@
-//! The picker on the screen: where, what is typed, the files, the keys.
+//! Drawing the picker: the folder, the typed text, the files and the keys.
 
 use super::{FolderItem, Picker, PickerState};
 use crate::look::{Painter, Role};
 use crate::text::format;
 
 impl Picker {
-    /// Draws it in the middle.
+    /// Draws the dialog in the middle.
     pub(super) fn paint(&self, painter: &mut Painter<'_>) {
         let width = painter.width().saturating_sub(2).min(76);
-        // By what is in the folder, so that typing does not make it jump.
+        // The height depends on the whole folder, so that typing does not make the window jump.
         let files = self.folder.as_ref().map_or(0, |f| f.items.len());
         let height = u16::try_from(files).unwrap_or(u16::MAX).clamp(6, 14) + 6;
         let height = height.min(painter.height());
@@ -39,7 +39,7 @@ impl Picker {
     }
 
     fn draw_rows(&self, inside: &mut Painter<'_>, room: usize) {
-        // When saving, the line above is a row too: the first.
+        // When saving, the name is the first row.
         let above = usize::from(self.saves());
         let rows = self.rows();
         let first = (self.chosen + 1).saturating_sub(room + above);
@@ -61,11 +61,12 @@ impl Picker {
         let (text, role) = match (&self.state, &self.error) {
             (PickerState::Asking(path), _) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                (format!("! {name} is there: replace it? y"), Role::Warn)
+                (format!("! {name} exists: replace it? y"), Role::Warn)
             }
-            (PickerState::Elsewhere, _) => {
-                ("› choose in the desktop's dialog".to_owned(), Role::Accent)
-            }
+            (PickerState::Elsewhere, _) => (
+                "› choose a file in the desktop's dialog".to_owned(),
+                Role::Accent,
+            ),
             (_, Some(error)) => return self.draw_error(inside, y, error, room),
             (_, None) if left_out > 0 => (format!("{left_out} more: type a name"), Role::Dim),
             _ => return,
@@ -73,7 +74,7 @@ impl Picker {
         inside.text(1, y, &format::fit(&text, room), role);
     }
 
-    /// Draws the whole error, over the last files if it needs their lines.
+    /// Draws the whole error, over the last files if needed.
     fn draw_error(&self, inside: &mut Painter<'_>, y: u16, error: &str, room: u16) {
         let lines = format::wrap(&format!("✗ {error}"), room);
         let top = (y + 1).saturating_sub(lines.len() as u16).max(2);
@@ -87,7 +88,7 @@ impl Picker {
     fn draw_keys(&self, inside: &mut Painter<'_>, y: u16) {
         let action = match (&self.state, self.saves()) {
             (PickerState::Elsewhere, _) => {
-                let keys = [("Esc", Role::Accent), (" end it", Role::Dim)];
+                let keys = [("Esc", Role::Accent), (" close it", Role::Dim)];
                 inside.pieces(1, y, &keys);
                 return;
             }

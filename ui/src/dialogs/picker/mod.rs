@@ -1,5 +1,5 @@
-//! A file chosen inside the terminal, which always works; where there is a desktop, its
-//! own dialog is an offer.
+//! A file picker inside the terminal, which always works. On a desktop, its own dialog is also
+//! offered.
 
 mod draw;
 
@@ -14,7 +14,7 @@ use crate::files::FilePick;
 use crate::files::{FileError, FolderItem, FolderListing};
 use crate::model::{Effect, Remembered};
 
-/// The purpose that a file is chosen for.
+/// The purpose of choosing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To read a setup.
@@ -27,7 +27,7 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Picker {
     purpose: Purpose,
-    /// As it was listed last.
+    /// The last listing.
     folder: Option<FolderListing>,
     /// A filter, a name, or a path.
     typed: String,
@@ -40,14 +40,14 @@ pub struct Picker {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PickerState {
     Choosing,
-    /// A file of this name is there; `y` replaces it.
+    /// A file of this name exists; `y` replaces it.
     Asking(PathBuf),
     /// The desktop's dialog is open.
     Elsewhere,
 }
 
 impl Picker {
-    /// A picker, and what it wants to begin with.
+    /// Creates a picker, and returns its first request.
     pub fn new(purpose: Purpose, name: &str, remembered: &Remembered) -> (Self, Effect) {
         let typed = match purpose {
             Purpose::Open => String::new(),
@@ -69,12 +69,12 @@ impl Picker {
         matches!(self.purpose, Purpose::Save(_))
     }
 
-    /// Hidden files are listed.
+    /// Returns whether hidden files are listed.
     pub fn shows_hidden(&self) -> bool {
         self.hidden
     }
 
-    /// Says what went wrong with the file that was chosen.
+    /// Shows an error of the chosen file.
     pub fn fail(&mut self, why: String) {
         self.state = PickerState::Choosing;
         self.error = Some(why);
@@ -130,7 +130,7 @@ impl Picker {
 
     fn ask_desktop(&mut self) -> DialogReply {
         let Some(folder) = self.folder.as_ref().filter(|f| f.desktop) else {
-            self.error = Some("there is no desktop whose dialog could be shown".into());
+            self.error = Some("no desktop to show a dialog".into());
             return DialogReply::Stay;
         };
         self.state = PickerState::Elsewhere;
@@ -158,7 +158,7 @@ impl Picker {
         })
     }
 
-    /// The files that match what is typed; when saving all of them until a row is chosen.
+    /// Returns the files that match the typed text; when saving, all files until a row is chosen.
     fn rows(&self) -> Vec<&FolderItem> {
         let Some(folder) = &self.folder else {
             return Vec::new();
@@ -170,7 +170,7 @@ impl Picker {
         folder.items.iter().filter(shown).filter(matches).collect()
     }
 
-    /// The row at the cursor: when saving the first row is the typed name itself.
+    /// Returns the row at the cursor. When saving, the first row is the typed name itself.
     fn row(&self) -> Option<&FolderItem> {
         let at = match self.saves() {
             true => self.chosen.checked_sub(1)?,
@@ -189,7 +189,7 @@ impl Picker {
         match self.typed.as_str() {
             "" => DialogReply::Stay,
             ".." => self.up(),
-            // What is there decides: a folder is entered, a file taken.
+            // The listing decides: a folder is entered, a file is chosen.
             path if path.starts_with('~') => DialogReply::Ask(Effect::Look(path.into())),
             path => DialogReply::Ask(Effect::Look(folder.join(path))),
         }
@@ -206,8 +206,8 @@ impl Picker {
         }
     }
 
-    /// Takes the listing of the path that was asked about. Returns the effect that reads or
-    /// writes the file, if that can be done at once.
+    /// Receives a requested listing. Returns the effect that reads or writes the file, if that is
+    /// possible at once.
     pub fn looked(&mut self, looked: Result<FolderListing, FileError>) -> Option<Effect> {
         let folder = match looked {
             Ok(folder) => folder,
@@ -221,7 +221,7 @@ impl Picker {
         self.folder = Some(folder);
         self.chosen = 0;
         let Some((name, there)) = about else {
-            // The name to save under stays, what led here does not.
+            // The name to save under stays; a typed path does not.
             if !first && (!self.saves() || self.typed.contains('/') || self.typed == "..") {
                 self.typed.clear();
             }
@@ -246,8 +246,7 @@ impl Picker {
         None
     }
 
-    /// The desktop's dialog has chosen, was left, or failed. It has asked itself whether
-    /// a file is to be replaced.
+    /// Receives the result of the desktop's dialog, which has already asked about replacing a file.
     pub fn picked(&mut self, picked: Result<Option<PathBuf>, FileError>) -> Option<Effect> {
         self.state = PickerState::Choosing;
         match picked {
@@ -263,7 +262,7 @@ impl Picker {
         None
     }
 
-    /// It stays open until the file is written: there may be something wrong with it.
+    /// The picker stays open until the file is written, since writing may fail.
     fn write(&mut self, path: PathBuf, replace: bool) -> DialogReply {
         self.state = PickerState::Choosing;
         let Purpose::Save(text) = &self.purpose else {
@@ -276,14 +275,14 @@ impl Picker {
         })
     }
 
-    /// The folder that is shown.
+    /// Returns the shown folder.
     pub fn folder(&self) -> Option<&PathBuf> {
         self.folder.as_ref().map(|f| &f.path)
     }
 }
 
 impl DialogBody for Picker {
-    /// Typing filters or names, `Enter` goes on, `Esc` leaves.
+    /// Typing filters or names, `Enter` continues, `Esc` leaves.
     fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
         self.error = None;
         match &self.state {
@@ -296,7 +295,7 @@ impl DialogBody for Picker {
         }
     }
 
-    /// Pasted text joins what is typed, while a file is chosen here.
+    /// Pastes text into the typed text, while a file is chosen here.
     fn on_paste(&mut self, line: &str) -> bool {
         self.error = None;
         self.chosen = 0;

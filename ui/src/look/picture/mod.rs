@@ -11,7 +11,7 @@ use ratatui::style::{Color, Modifier};
 
 use crate::text::format;
 
-/// The screen as text.
+/// Returns the screen as text.
 pub fn text(screen: &Buffer) -> String {
     let mut text = String::new();
     for row in rows(screen) {
@@ -22,13 +22,13 @@ pub fn text(screen: &Buffer) -> String {
     text
 }
 
-/// The rows of a screen; none of one without columns.
+/// Returns the rows of a screen, none if it has no columns.
 fn rows(screen: &Buffer) -> impl Iterator<Item = &[Cell]> {
     let width = usize::from(screen.area.width).max(1);
     screen.content.chunks_exact(width)
 }
 
-/// The signs of a row with their columns; what a wide one covers is left out.
+/// Returns the characters of a row with their columns, without cells covered by a wide one.
 fn signs(row: &[Cell]) -> impl Iterator<Item = (u16, &Cell)> {
     let mut next = 0;
     let placed = row.iter().enumerate().filter(move |(x, cell)| {
@@ -50,7 +50,7 @@ const MODIFIERS: [(Modifier, u8); 6] = [
     (Modifier::CROSSED_OUT, 9),
 ];
 
-/// The screen as text with colours; each line ends as plain as it began.
+/// Returns the screen as text with colours; each line ends with a reset.
 pub fn ansi(screen: &Buffer) -> String {
     let mut text = String::new();
     for row in rows(screen) {
@@ -96,7 +96,7 @@ fn colour(colour: Color, base: u8) -> String {
     }
 }
 
-/// The place among the 16.
+/// Returns the index among the 16 colours.
 fn place(colour: Color) -> Option<u8> {
     let order = [
         Color::Black,

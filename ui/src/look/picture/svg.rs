@@ -1,5 +1,5 @@
-//! The screen as a drawing: grounds, drawn signs, and runs of text with their places. Blocks,
-//! lines and Braille are drawn instead of set, so that they meet whatever the font is.
+//! The screen as a drawing: backgrounds, drawn signs, and runs of text with their places. Blocks,
+//! lines and Braille are drawn instead of set as text, so that they join with any font.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,19 +11,19 @@ use super::{rows, signs};
 use crate::look::{Rgb, Styles, looks};
 use crate::text::format;
 
-/// Room around the screen.
+/// The margin around the screen.
 const MARGIN: f64 = 12.0;
-/// From a row's top to the line that letters stand on.
+/// The distance from a row's top to its baseline.
 const BASE: f64 = 13.6;
 
-/// How a run looks.
+/// The look of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ink {
     front: Rgb,
     modifiers: Modifier,
 }
 
-/// The shapes drawn, grouped by colour so that the file stays small.
+/// The shapes, grouped by colour to keep the file small.
 #[derive(Default)]
 struct Drawing {
     grounds: BTreeMap<Rgb, String>,
@@ -31,7 +31,7 @@ struct Drawing {
     texts: String,
 }
 
-/// The screen as an SVG file, on the theme's ground.
+/// Returns the screen as an SVG file, on the theme's background.
 pub fn svg(screen: &Buffer, styles: &Styles) -> String {
     let mut drawing = Drawing::default();
     for (y, row) in rows(screen).enumerate() {
@@ -91,7 +91,7 @@ impl Drawing {
             let key = (ink.front, kind);
             return self.drawn.entry(key).or_default().push_str(&path);
         }
-        // What stands before and after counts for nothing.
+        // Leading and trailing blanks are left out.
         let blank = text.chars().take_while(|c| *c == ' ').count() as u16;
         let text = text.trim_matches(' ');
         let left = f64::from(x + blank) * CELL.0;
@@ -133,8 +133,8 @@ impl Drawing {
     }
 }
 
-/// Whether two signs belong to one run: a drawn one only to its like, and what is not
-/// ASCII stands alone, for it may come from a font of another width.
+/// Returns whether two characters belong to one run. Drawn signs join only their like. Non-ASCII
+/// characters stand alone, since their font may have another width.
 fn joins(first: &str, next: &str) -> bool {
     first == next || first.is_ascii() && next.is_ascii()
 }
@@ -177,13 +177,13 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// Width and height of a cell.
+/// The width and height of a cell.
 const CELL: (f64, f64) = (8.4, 18.0);
 
-/// How a sign is drawn.
+/// The way to draw a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum GlyphKind {
-    /// Filled areas, with so many percent of the colour.
+    /// Filled areas, with this percentage of the colour.
     Fill(u8),
     /// Thin lines.
     Line,
@@ -191,13 +191,13 @@ enum GlyphKind {
     Dots,
 }
 
-/// The path of a sign at column `x` and row `y`, `count` times side by side; none for
-/// signs that the font sets.
+/// Returns the path of a sign at column `x` and row `y`, repeated `count` times, or `None` for
+/// signs set by the font.
 fn glyph_path(sign: char, x: u16, y: u16, count: u16) -> Option<(GlyphKind, String)> {
     let at = (f64::from(x) * CELL.0, f64::from(y) * CELL.1);
     let wide = f64::from(count) * CELL.0;
     if let Some((kind, area)) = block(sign) {
-        // Parts of a cell's width do not join, so each is drawn.
+        // Parts of a cell's width do not join, so each is drawn separately.
         let joins = area.0 == 0.0 && area.2 == 1.0;
         let steps = if joins { 1 } else { count };
         let width = if joins { wide } else { CELL.0 * area.2 };
@@ -220,7 +220,7 @@ fn glyph_path(sign: char, x: u16, y: u16, count: u16) -> Option<(GlyphKind, Stri
     each.map(|path| (GlyphKind::Line, path))
 }
 
-/// The part of a cell that a block covers: left, top, width, height, in shares.
+/// Returns the part of a cell covered by a block: left, top, width and height, as shares.
 fn block(sign: char) -> Option<(GlyphKind, (f64, f64, f64, f64))> {
     let full = (0.0, 0.0, 1.0, 1.0);
     let code = sign as u32;
@@ -247,10 +247,10 @@ fn rectangle(x: f64, y: f64, width: f64, height: f64) -> String {
     format!("M{} {}h{w}v{h}h-{w}z", n(x), n(y))
 }
 
-/// The dots of a Braille sign, in two columns of four.
+/// Returns the dots of a Braille sign, in two columns of four.
 fn dots(sign: char, x: f64, y: f64) -> String {
     let bits = (sign as u32) & 0xff;
-    // Bits in the order of the columns: 1 2 3 7, 4 5 6 8.
+    // The bits in the order of the columns: 1 2 3 7, 4 5 6 8.
     let places = [
         (0, 0),
         (0, 1),
@@ -272,7 +272,7 @@ fn dots(sign: char, x: f64, y: f64) -> String {
     path
 }
 
-/// Lines of frames, through the middle of the cell.
+/// Returns the lines of frames, through the middle of the cell.
 fn line(sign: char, x: f64, y: f64) -> Option<String> {
     let (cx, cy) = (n(x + CELL.0 / 2.0), n(y + CELL.1 / 2.0));
     let (right, bottom) = (n(x + CELL.0), n(y + CELL.1));
@@ -292,7 +292,7 @@ fn line(sign: char, x: f64, y: f64) -> Option<String> {
     })
 }
 
-/// A number without what says nothing: `8.4`, `18`.
+/// Formats a number without trailing zeros: `8.4`, `18`.
 fn n(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -217,7 +217,7 @@ fn entry_detail(model: &Model) -> String {
         return String::new();
     };
     let slower = view.interfered.map(format::times);
-    let slower = slower.map_or(String::new(), |s| format!(" · {s} its profile's time"));
+    let slower = slower.map_or(String::new(), |s| format!(" · {s} the profiled time"));
     let restarts = match view.restarts {
         0 => String::new(),
         n => format!(" · {n} restarts"),
@@ -248,13 +248,10 @@ fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
         parts.push(view.kind.clone());
     }
     if view.lost {
-        parts.push("lost: its members are served elsewhere".to_owned());
+        parts.push("lost: other devices serve its members".to_owned());
     }
     if view.slowdown != 1.0 {
-        parts.push(format!(
-            "told to take {} as long",
-            format::times(view.slowdown)
-        ));
+        parts.push(format!("slowed down {}", format::times(view.slowdown)));
     }
     let doing = view.gpu.as_ref().filter(|_| !view.lost);
     parts.extend(doing.into_iter().flat_map(status::gpu_words));
@@ -358,7 +355,7 @@ fn marked(edit: &SetupEdit) -> Option<StyledLine> {
     let device = frame.device(mark.from.device)?;
     let word = if mark.moves { "move" } else { "copy" };
     let text = format!(
-        "› {word} {member} {} of {device}: go to a device, Enter puts it there",
+        "› {word} {member} {} of {device}: choose a device, then Enter",
         mark.size
     );
     Some(vec![(text, Role::Accent)])

@@ -30,7 +30,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let note = door.map_or(String::new(), note);
     let mut inside = headed(painter, Panel::Clients, &note, model);
     let Some(door) = door else {
-        inside.text(1, 0, "there is no door to the network here", Role::Dim);
+        inside.text(1, 0, "this session cannot listen to clients", Role::Dim);
         return;
     };
     if !door.is_open() {
@@ -102,14 +102,14 @@ fn note(door: &DoorView) -> String {
     let open = door.http_connections + door.grpc_connections;
     match door.is_open() {
         true => format!("{open} connected"),
-        false => "nobody is listened to".into(),
+        false => "not listening".into(),
     }
 }
 
 /// How to listen.
 fn shut(inside: &mut Painter<'_>, model: &Model) {
-    let x = inside.text(1, 0, "nobody is listened to   ", Role::Dim);
-    keys::draw(inside, x, 0, model, &[(&LISTEN, "listens")]);
+    let x = inside.text(1, 0, "not accepting connections   ", Role::Dim);
+    keys::draw(inside, x, 0, model, &[(&LISTEN, "starts listening")]);
 }
 
 fn connections(inside: &mut Painter<'_>, y: u16, door: &DoorView) {

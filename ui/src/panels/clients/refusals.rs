@@ -58,7 +58,7 @@ pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
     let widths = RefusalWidths::of(inside.width(), door);
     heads(inside, &widths, &window);
     if door.refusals.is_empty() {
-        inside.text(COUNT + GAP, 1, "nothing since it was opened", Role::Dim);
+        inside.text(COUNT + GAP, 1, "none since listening began", Role::Dim);
     }
     let most = usize::from(inside.height() - 1);
     for (refused, y) in door.refusals.iter().take(most).zip(1..) {
@@ -69,7 +69,7 @@ pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
 fn heads(inside: &mut Painter<'_>, widths: &RefusalWidths, window: &str) {
     let over = format!("in {window}");
     inside.text_right(COUNT, 0, &over, Role::Dim);
-    let bars = format::fit(&format!("refused, {window} to now"), widths.bars);
+    let bars = format::fit(&format!("refused, last {window}"), widths.bars);
     inside.text(COUNT + GAP, 0, &bars, Role::Dim);
     let reason = match widths.bars {
         0 => "refused, by reason",
@@ -77,7 +77,7 @@ fn heads(inside: &mut Painter<'_>, widths: &RefusalWidths, window: &str) {
     };
     inside.text(widths.reason, 0, reason, Role::Dim);
     if widths.total > 0 {
-        inside.text_right(inside.width(), 0, "since open", Role::Dim);
+        inside.text_right(inside.width(), 0, "since start", Role::Dim);
     }
 }
 

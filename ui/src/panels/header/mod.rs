@@ -188,7 +188,7 @@ fn waiting(shown: &Snapshot) -> Option<HeaderPiece> {
     let longest = Duration::from_micros(shown.latency.now.summary.max);
     (oldest > longest).then(|| {
         (
-            format!("oldest waits {}", format::duration(oldest)),
+            format!("oldest waiting {}", format::duration(oldest)),
             Role::Warn,
         )
     })
@@ -197,7 +197,7 @@ fn waiting(shown: &Snapshot) -> Option<HeaderPiece> {
 fn settings(model: &Model) -> Vec<HeaderPiece> {
     let shown = &model.snapshot;
     let load = match load_words(&shown.load) {
-        Some(load) if shown.load.resting => format!("load {load} rests while the search measures"),
+        Some(load) if shown.load.resting => format!("load {load} paused for the search"),
         Some(load) => format!("load {load}"),
         None => "no load".to_owned(),
     };

@@ -161,7 +161,7 @@ fn audience(model: &Model) -> Option<HeaderPiece> {
     };
     let watch = match audience.viewers {
         0 | 1 => String::new(),
-        n => format!("{n} watch · "),
+        n => format!("{n} viewers · "),
     };
     Some((format!("{here}{watch}{edits}"), Role::Accent))
 }
@@ -171,7 +171,7 @@ fn nobody_edits(model: &Model) -> String {
     let key = keys::label(model, &TAKE_EDITING);
     let may = model.snapshot.audience.attached && !model.read_only && !key.is_empty();
     match may {
-        true => format!("nobody edits, {key} to edit"),
-        false => "nobody edits".to_owned(),
+        true => format!("no editor, {key} edits"),
+        false => "no editor".to_owned(),
     }
 }

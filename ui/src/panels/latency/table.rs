@@ -148,7 +148,7 @@ fn draw_objective(
     let asked = format!("target ┆ {latency} ms · ");
     let x = inside.text(0, y, &asked, Role::Dim);
     let Some(missed) = view.now.missed.or(view.since.missed) else {
-        inside.text(x, y, "share missed not known yet", Role::Dim);
+        inside.text(x, y, "missed share not known yet", Role::Dim);
         return;
     };
     let met = missed <= 1.0 - target.share + 1e-9;

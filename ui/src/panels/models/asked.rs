@@ -93,7 +93,7 @@ impl<'a> AskedModel<'a> {
             )
         });
         let all: Vec<String> = callers.chain(others).collect();
-        let text = format!("asked by {}", all.join(", "));
+        let text = format!("called by {}", all.join(", "));
         let room = inside.width().saturating_sub(1);
         inside.text(1, y, &format::fit(&text, room), Role::Dim);
     }

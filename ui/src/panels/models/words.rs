@@ -60,8 +60,8 @@ impl ModelWords {
         }
         if let (true, Some(view)) = (self.has_keys, view) {
             let hints = match &view.unserved {
-                Some(_) => &[(&LOAD_MODEL, "load it")][..],
-                None => &[(&LOAD_MODEL, "load it again"), (&UNLOAD_MODEL, "unload it")],
+                Some(_) => &[(&LOAD_MODEL, "load")][..],
+                None => &[(&LOAD_MODEL, "reload"), (&UNLOAD_MODEL, "unload")],
             };
             let y = part.height().saturating_sub(1);
             keys::draw(part, 1, y, model, hints);
@@ -86,7 +86,7 @@ fn told(model: &Model, view: &CatalogueView, room: u16) -> Option<(String, Role,
             (format!("not served: {reason}"), role, true)
         }),
         (None, Some(failure)) => {
-            let text = format!("its newest files cannot be served: {failure}");
+            let text = format!("newest files cannot be served: {failure}");
             Some((text, Role::Warn, false))
         }
         (None, None) => {
@@ -123,12 +123,12 @@ fn of_variant(variant: &VariantView) -> String {
         .map(|(goal, count)| format!("{goal} {}", format::grouped(count)))
         .collect();
     let missed = match (goals.answered, missed.is_empty()) {
-        (0, _) => "no query yet".to_owned(),
-        (_, true) => "no goal missed".to_owned(),
+        (0, _) => "no queries yet".to_owned(),
+        (_, true) => "no goals missed".to_owned(),
         (_, false) => format!("missed: {}", missed.join(", ")),
     };
     format!(
-        "variant of {}: right on {} %{} · {running} · {missed}",
+        "variant of {}: accuracy {} %{} · {running} · {missed}",
         variant.task,
         percent(variant.accuracy),
         counted.unwrap_or_default(),

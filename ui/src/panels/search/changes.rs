@@ -208,7 +208,7 @@ pub(super) fn draw_steps(area: &mut Painter<'_>, search: &SearchView, model: &Mo
         true => format!(" · {}–{last} of {} · ↑ ↓", first + 1, steps.len()),
         false => String::new(),
     };
-    let head = format!("steps taken, after so many evaluations{hidden}");
+    let head = format!("steps taken, by evaluations{hidden}");
     let head = match format::width(&head) <= area.width() {
         true => head,
         false => format!("steps taken{hidden}"),
@@ -237,7 +237,7 @@ fn line(area: &mut Painter<'_>, y: u16, step: &Accepted, before: Option<&Accepte
         ],
     );
     let changes = match step.changes.as_slice() {
-        [] if step.run => "what was found, run".to_owned(),
+        [] if step.run => "run of the best found".to_owned(),
         [] => "start".to_owned(),
         [(cell, to)] => change(model, *cell, *to),
         [(cell, to), rest @ ..] => format!("{}, {} more", change(model, *cell, *to), rest.len()),

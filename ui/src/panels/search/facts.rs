@@ -170,8 +170,8 @@ fn goal_facts(search: &SearchView, next: Option<String>, model: &Model, wide: bo
 fn compared(search: &SearchView) -> Option<Fact> {
     let gain = search.progress.gain.as_ref()?;
     Some(match gain.is_better() {
-        true => ("on the start ", gain.to_string(), Role::Good),
-        false => ("start stays: ", gain.to_string(), Role::Warn),
+        true => ("over the start ", gain.to_string(), Role::Good),
+        false => ("start kept: ", gain.to_string(), Role::Warn),
     })
 }
 
@@ -184,15 +184,15 @@ fn bound(search: &SearchView, wide: bool) -> Option<Fact> {
     let bound = format::grouped(bound.max(0.0).round() as u64);
     if gap < -margin.unwrap_or(0.0) {
         let text = match wide {
-            true => format!("above the model's {bound}: its profiles do not hold"),
+            true => format!("above the model's bound of {bound}: profiles do not hold"),
             false => format!("above the model's {bound}"),
         };
         return Some(("", text, Role::Warn));
     }
     let gap = gap.max(0.0);
     let text = match wide {
-        true => format!("at most {gap:.0} % from the model's best ({bound})"),
-        false => format!("≤ {gap:.0} % from model's best"),
+        true => format!("at most {gap:.0} % below the model's bound ({bound})"),
+        false => format!("≤ {gap:.0} % below the bound"),
     };
     Some(("", text, Role::Text))
 }

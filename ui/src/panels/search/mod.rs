@@ -135,7 +135,7 @@ fn bound(area: &mut Painter<'_>, search: &SearchView, rows: u16, share: impl Fn(
     let y = ((1.0 - share) * f64::from(rows - 1)).round() as u16;
     let width = area.width().saturating_sub(AXIS);
     area.run(AXIS, y, width, "·", Role::Dim);
-    area.text_right(area.width(), y, " at most", Role::Dim);
+    area.text_right(area.width(), y, " bound", Role::Dim);
 }
 
 fn axis(area: &mut Painter<'_>, y: u16, most: usize) {

@@ -38,7 +38,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let note = note_with_hidden(Panel::Steps, what(model), hidden(0, below), painter.width());
     let mut inside = headed(painter, Panel::Steps, &note, model);
     if rows.is_empty() {
-        inside.text(1, 0, "nothing is served yet", Role::Dim);
+        inside.text(1, 0, "no served steps yet", Role::Dim);
         return;
     }
     let widths = Widths::of(&rows, inside.width());

@@ -65,7 +65,10 @@ fn note(model: &Model, view: &StreamsView, width: u16) -> String {
         model.timeline.whole_since().map(|since| {
             let gone = many(model.timeline.crowded_out());
             let kept = model.snapshot.now.saturating_sub(since);
-            format!("last {:.0} s kept, {gone} spans gone", kept.as_secs_f64())
+            format!(
+                "last {:.0} s kept, {gone} spans dropped",
+                kept.as_secs_f64()
+            )
         }),
         view.plan.folded.then(|| "[ ] other device".to_owned()),
     ];
@@ -214,7 +217,12 @@ fn draw_foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
         let x = inside.text(0, y, "rows with / ", Role::Dim);
         let x = inside.text(x, y, &model.streams.filter, Role::Strong);
         let x = inside.text(x, y, "▏", Role::Accent);
-        inside.text(x + 2, y, "Enter keeps them, Esc shows all rows", Role::Dim);
+        inside.text(
+            x + 2,
+            y,
+            "Enter keeps the filter, Esc shows all rows",
+            Role::Dim,
+        );
     }
 }
 

@@ -98,8 +98,8 @@ fn words(model: &Model, way: &RequestWay, request: u64) -> String {
                 axis::taken_words(most)
             );
         }
-        None => text += " · no wait is told",
+        None => text += " · waits not recorded",
     }
     // Batches tell the request of their first sample alone.
-    text + &format!(" · {} spans are known", way.spans)
+    text + &format!(" · {} known spans", way.spans)
 }

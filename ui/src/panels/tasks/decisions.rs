@@ -25,7 +25,7 @@ pub(super) fn loaded(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     let rows: Vec<TaskLine> = rows.collect();
     match rows.is_empty() {
         true => rows,
-        false => heading("loaded, in twentieths of a device")
+        false => heading("loaded (shares in 1/20 device)")
             .into_iter()
             .chain(rows)
             .collect(),
@@ -52,7 +52,7 @@ fn change(change: &ScalingChange, width: u16) -> Vec<TaskLine> {
     let at = (at, Role::Dim);
     match &change.outcome {
         Ok(_) if change.shares_alone => {
-            let how = ("shares of time alone  ".to_owned(), Role::Dim);
+            let how = ("shares only  ".to_owned(), Role::Dim);
             wrapped(vec![at, how], &change.what, Role::Text, width)
         }
         Ok(took) => {
@@ -60,7 +60,7 @@ fn change(change: &ScalingChange, width: u16) -> Vec<TaskLine> {
             wrapped(vec![at, (how, Role::Good)], &change.what, Role::Text, width)
         }
         Err(why) => {
-            let text = format!("not served: {why}: {}", change.what);
+            let text = format!("not possible: {why}: {}", change.what);
             wrapped(vec![at], &text, Role::Bad, width)
         }
     }

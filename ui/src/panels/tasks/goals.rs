@@ -33,11 +33,11 @@ fn unreachable(task: &TaskView, width: u16) -> Vec<TaskLine> {
     };
     let when = match view.seconds {
         0 => "in the last second".to_owned(),
-        1 => "a second ago".to_owned(),
+        1 => "1 s ago".to_owned(),
         seconds => format!("{seconds} s ago"),
     };
     let text = format!(
-        "{} refused {when}: no variant meets their goals; nearest to the last is {}",
+        "{} refused {when}: no variant meets their goals; nearest variant: {}",
         format::grouped(view.queries),
         view.nearest
     );
@@ -57,7 +57,7 @@ fn summary(task: &TaskView, width: u16) -> TaskLine {
     });
     let name = format::fit_name(&task.name, width / 3);
     if over == 0 {
-        let text = format!("  no query was answered in the last {seconds} s");
+        let text = format!("  no answered queries in the last {seconds} s");
         return vec![(name, Role::Strong), (text, Role::Dim)];
     }
     let part = met as f64 / over as f64;
@@ -102,7 +102,7 @@ fn column(second: &GoalSecond) -> (String, Role) {
 
 fn stream(view: &StreamView, width: u16) -> TaskLine {
     let text = format!(
-        "  {:<18} {:>8}/s  missed {}, means of about {} s",
+        "  {:<18} {:>8}/s  missed {} (mean of {} s)",
         view.goals,
         significant(view.rate),
         format::missed(view.missed),

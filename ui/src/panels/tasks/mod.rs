@@ -47,7 +47,7 @@ pub(crate) fn rows_in(model: &Model, columns: u16) -> usize {
 
 fn lines(model: &Model, width: u16) -> Vec<TaskLine> {
     let Some(scaling) = &model.snapshot.scaling else {
-        let text = "no tasks are served here: `divisi --task TASK` serves what was registered";
+        let text = "no tasks are served: start `divisi --task TASK`";
         return vec![vec![(text.to_owned(), Role::Dim)]];
     };
     let width = width.saturating_sub(2);
@@ -69,7 +69,7 @@ fn jobs(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
         return Vec::new();
     }
     let rows = scaling.jobs.iter().flat_map(|job| self::job(job, width));
-    heading("offline jobs").into_iter().chain(rows).collect()
+    heading("batch jobs").into_iter().chain(rows).collect()
 }
 
 /// Returns the line of a job, with its state below where that is too long.

@@ -25,7 +25,7 @@ pub(super) fn head(model: &Model, scaling: &ScalingView, width: u16) -> Vec<Task
         keys::label(model, &SCALING),
         keys::label(model, &COMPARE_POLICIES),
     );
-    let text = format!("{next} the next policy   {compare} compare all over the last minutes");
+    let text = format!("{next} next policy   {compare} compare all over the last minutes");
     lines.push(row(&text, Role::Dim, width));
     if let Some(held) = &scaling.held {
         lines.extend(wrapped(Vec::new(), held, Role::Warn, width));
@@ -39,14 +39,14 @@ pub(super) fn comparison(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
         return Vec::new();
     };
     let title = format!(
-        "simulated: {} queries of the {} before {:.1} s, by every policy",
+        "simulated: {} queries of the {} before {:.1} s, under every policy",
         format::grouped(comparison.queries),
         format::duration(comparison.over),
         comparison.at.as_secs_f64()
     );
     let mut lines: Vec<TaskLine> = heading(&title).into();
     if comparison.outcomes.is_empty() {
-        lines.push(row("  being played", Role::Dim, width));
+        lines.push(row("  simulating …", Role::Dim, width));
         return lines;
     }
     let heads = "  policy        missed  cost/M      accuracy  changes";

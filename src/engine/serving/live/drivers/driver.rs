@@ -28,73 +28,73 @@ use super::super::factory::{BuildError, PredictorFactory};
 use super::super::promise::{Panicked, RulePanicked};
 use super::super::request::{LiveBatch, LiveNext, LiveOwed, Payload};
 
-/// The networks that are served: members, and where their networks come from.
+/// The served members and the source of their networks.
 #[derive(Clone)]
 pub(crate) struct ServedNetworks {
     /// The members.
     pub ensemble: Arc<Ensemble>,
-    /// Opens devices and builds predictors for them.
+    /// Opens devices and builds predictors.
     pub factory: Arc<dyn PredictorFactory>,
 }
 
-/// How a device takes part in serving, and which faults it may have.
+/// The role of a device in serving, and its possible faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceCapabilities {
-    /// How it runs the batches of its workers.
+    /// The discipline by which it runs its workers' batches.
     pub discipline: Discipline,
-    /// It keeps copies of samples in memory of its own, and frees them as they leave.
+    /// Whether it keeps copies of samples in its own memory and frees them as they leave.
     pub keeps_samples: bool,
-    /// Its answers are computed by the members' networks.
+    /// Whether it computes answers with the members' networks.
     pub computes: bool,
-    /// It may stop working by itself while the host goes on.
+    /// Whether it may fail by itself while the host continues.
     pub may_fail: bool,
-    /// An operator may let it disappear or grow slow.
+    /// Whether an operator can make it disappear or slow it down.
     pub faults_on_demand: bool,
 }
 
 impl DeviceCapabilities {
-    /// Whether it may be gone while the host goes on, for whatever reason.
+    /// Returns whether the device may be lost for any reason while the host continues.
     pub fn may_be_lost(&self) -> bool {
         self.may_fail || self.faults_on_demand
     }
 }
 
-/// A fault that is provoked.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum DeviceFault {
-    /// The device is gone, with all it was doing.
+    /// The device is lost with all its work.
     Lost,
-    /// Its operations take so many times as long.
+    /// Its operations take longer by this factor.
     Slowed(f64),
 }
 
-/// The device cannot pretend that fault.
+/// The device cannot simulate this fault.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the device cannot simulate this fault")]
 pub(crate) struct NoSuchFault;
 
-/// Why a device is gone.
+/// The reason why a device was lost.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LossReason {
-    /// The driver of a GPU said so.
+    /// An error reported by the driver of a GPU.
     #[error(transparent)]
     Gpu(#[from] GpuError),
-    /// Another driver said so.
+    /// An error reported by another driver.
     #[error("{0}")]
     Other(String),
 }
 
-/// How a device got lost.
+/// The cause of a device's loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LossCause {
-    /// It stopped working by itself: whoever listens is told, and moves its workers.
+    /// The device failed by itself. The listener is notified and moves its workers.
     Failed(LossReason),
-    /// It was taken away by somebody who moves its workers; what there is to say of it.
+    /// A caller removed the device and moves its workers; holds the reason if there is one.
     TakenAway(Option<LossReason>),
 }
 
 impl LossCause {
-    /// Returns what there is to say of it.
+    /// Returns the reason, if there is one.
     pub(crate) fn reason(&self) -> Option<&LossReason> {
         match self {
             LossCause::Failed(reason) => Some(reason),
@@ -103,19 +103,19 @@ impl LossCause {
     }
 }
 
-/// Why a batch was not answered although its device is there.
+/// The reason why a batch was not answered although its device is available.
 #[derive(Debug, Error)]
 pub(crate) enum BatchError {
     #[error("failed: {0}")]
     Compute(ComputeError),
-    /// Its network panicked.
+    /// The network panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     #[error("its worker is missing")]
     NoWorker,
     #[error("its lane is missing")]
     NoLane,
-    /// Its lane could not be made; why.
+    /// The lane could not be created; holds the reason.
     #[error("{0}")]
     LaneNotMade(String),
 }
@@ -126,92 +126,94 @@ impl From<ComputeError> for BatchError {
     }
 }
 
-/// How a device is doing, as its own driver counts it.
+/// The state of a device as reported by its driver.
 #[derive(Clone, Debug)]
 pub struct DeviceVitals {
     /// Load, temperature, power.
     pub gauges: Gauges,
-    /// Memory in use, if the driver tells.
+    /// Memory in use, or `None` if the driver does not report it.
     pub memory: Option<Usage>,
 }
 
-/// Runs the batches of one device's workers, in threads of its own.
+/// Runs the batches of one device's workers in its own threads.
 pub(crate) trait DeviceDriver: Send + Sync {
-    /// How the device takes part. Asked once, before the core is made.
+    /// Returns the role of the device. Called once, before the core is created.
     fn capabilities(&self) -> DeviceCapabilities;
 
-    /// Starts to serve.
+    /// Starts serving.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// No thread could be started.
     fn start(self: Arc<Self>, host: &Arc<dyn DriverHost>) -> io::Result<()>;
 
-    /// Asks the host again soon: there may be something to do.
+    /// Makes the driver ask the host for work soon.
     fn wake(&self);
 
-    /// Builds a worker; it serves nobody until the core knows it. A panic while it is built
-    /// is an error like others.
+    /// Builds a worker. It gets no work until the core knows it. A panic while building counts as
+    /// an error.
     ///
     /// # Errors
-    /// The device cannot hold it, or is gone.
+    /// The device cannot hold the worker, or is lost.
     fn build(
         self: Arc<Self>,
         host: &Arc<dyn DriverHost>,
         spec: WorkerSpec,
     ) -> Result<(), BuildError>;
 
-    /// Removes a worker, if it is there. Its memory is free on return, unless it hangs.
+    /// Removes a worker if it exists. Its memory is free on return, unless the device hangs.
     fn remove(&self, worker: WorkerId);
 
-    /// Provokes a fault; one that takes the device away tells [`DriverHost::lost`].
+    /// Injects a fault. A fault that removes the device calls [`DriverHost::lost`].
     ///
     /// # Errors
-    /// The device has no such fault.
+    /// The device cannot simulate the fault.
     fn inject(
         self: Arc<Self>,
         host: &Arc<dyn DriverHost>,
         fault: DeviceFault,
     ) -> Result<(), NoSuchFault>;
 
-    /// Makes a lost device work again, with nobody on it.
+    /// Opens a lost device again, without workers.
     ///
     /// # Errors
-    /// It does not come back.
+    /// The device cannot be opened.
     fn reopen(&self) -> Result<(), BuildError> {
         Ok(())
     }
 
-    /// Returns why the device is gone, while it is and where its driver said so.
+    /// Returns the reason of the device's loss, or `None` if it is available or its driver reported
+    /// no reason.
     fn loss(&self) -> Option<LossReason> {
         None
     }
 
-    /// Returns how the device is doing. It asks the hardware: call it under no lock.
+    /// Returns the state of the device. Queries the hardware, so the caller must not hold a lock.
     fn vitals(&self) -> Option<DeviceVitals> {
         None
     }
 
-    /// Returns page-locked host memory of so many values, where the device has some to lend.
+    /// Returns page-locked host memory of `floats` values, or `None` if the device cannot provide
+    /// it.
     fn pinned(&self, floats: usize) -> Option<PinnedBlock> {
         let _ = floats;
         None
     }
 
-    /// Frees what it keeps for requests that are over ([`DriverHost::departed`]).
+    /// Frees the memory of finished requests ([`DriverHost::departed`]).
     fn sweep(&self, host: &dyn DriverHost) {
         let _ = host;
     }
 
-    /// Ends its threads, once the host is stopping. Threads that the device holds are waited
-    /// for no longer than `limit`. A second call does nothing.
+    /// Ends the threads after the host began to stop. Waits at most `limit` for threads that the
+    /// device blocks. A second call does nothing.
     fn stop(&self, limit: Duration);
 }
 
-/// Where the samples of a transfer lie, and their request; `None` where that is over.
+/// The slots of a transfer's samples and its request, or `None` if the request is over.
 pub(crate) type TransferPlace = Option<(Slice, Payload)>;
 
-/// A turn as a driver that keeps samples sees it, under the core's lock: places are
-/// given back and taken in the order in which the core decided.
+/// A turn of a driver that keeps samples. It is passed under the core's lock, so that memory is
+/// freed and taken in the order of the core's decisions.
 pub(crate) struct DriverTurn<'a> {
     next: &'a LiveNext,
     departed: &'a [PartKey],
@@ -219,7 +221,7 @@ pub(crate) struct DriverTurn<'a> {
 }
 
 impl<'a> DriverTurn<'a> {
-    /// A turn in which `departed` parts left and `next` is to be done.
+    /// Creates a turn in which the parts in `departed` left and `next` is the next work.
     pub(crate) fn new(
         core: &'a Core<Payload>,
         next: &'a LiveNext,
@@ -232,13 +234,13 @@ impl<'a> DriverTurn<'a> {
         }
     }
 
-    /// Parts that left since the last turn.
+    /// Returns the parts that left since the last turn.
     pub(crate) fn departed(&self) -> &[PartKey] {
         self.departed
     }
 
-    /// Parts to be copied ahead, each with its place in the pool and its request; none where that
-    /// is over.
+    /// Returns the parts to copy ahead, each with its slots in the pool and its request, or `None`
+    /// if the request is over.
     pub(crate) fn transfers(&self) -> Vec<(Transfer, TransferPlace)> {
         match self.next {
             Next::Copy(transfers) => transfers
@@ -250,72 +252,73 @@ impl<'a> DriverTurn<'a> {
     }
 }
 
-/// A batch that is out of execution, with the requests that are complete by it.
+/// A finished batch, with the requests that it completed.
 #[must_use = "the clients of these requests wait for an answer"]
 pub(crate) struct Completed {
     /// Requests to be answered.
     pub owed: LiveOwed,
-    /// When the batch was folded.
+    /// The time at which the batch was folded.
     pub at: Duration,
-    /// Its own device can go on with something else.
+    /// Whether its device has more work.
     pub goes_on: bool,
 }
 
-/// The engine as drivers see it.
+/// The engine from the drivers' perspective.
 pub(crate) trait DriverHost: Send + Sync {
     /// Returns the time since the engine's start.
     fn now(&self) -> Duration;
 
-    /// Returns when an instant was, counted from the engine's start.
+    /// Converts an instant to the time since the engine's start.
     fn time_of(&self, at: Instant) -> Duration;
 
-    /// Whether drivers should end.
+    /// Returns whether drivers have to end.
     fn is_stopping(&self) -> bool;
 
     /// Returns the policy in force.
     fn policy(&self) -> PolicyKind;
 
-    /// Reports an event. No lock may be held.
+    /// Reports an event. The caller must not hold a lock.
     fn emit(&self, event: EngineEvent);
 
-    /// Returns what a device with room does next, and wakes others if it leaves them
-    /// something.
+    /// Returns the next work for a ready device, and wakes other devices if it leaves work for
+    /// them.
     fn next(&self, device: DeviceIndex) -> LiveNext;
 
-    /// The same for a device that keeps samples: `place` runs under the core's lock, so it
-    /// must be quick and free no memory.
+    /// Does the same as [`DriverHost::next`] for a device that keeps samples. `place` runs under
+    /// the core's lock, so it must be quick and must not free memory.
     fn turn(&self, device: DeviceIndex, place: &mut dyn FnMut(&DriverTurn<'_>)) -> LiveNext;
 
-    /// Hands the parts that left since the last turn to `free`, under the core's lock, if
-    /// there are any.
+    /// Passes the parts that left since the last turn to `free` under the core's lock, if there are
+    /// any.
     fn departed(&self, device: DeviceIndex, free: &mut dyn FnMut(&[PartKey]));
 
-    /// A part was copied to a device's memory at `at`, or will not be.
+    /// Reports that a part was copied to a device's memory at `at`, or will not be copied.
     fn copied(&self, device: DeviceIndex, part: PartKey, at: Duration, span: Option<Span>);
 
-    /// A batch was run and is about to be folded. False where its device was lost before:
-    /// others run its samples, and its answers must be dropped.
+    /// Begins folding a batch. Returns `false` if its device was lost earlier: other devices run
+    /// its samples, and its answers must be dropped.
     fn begin_folding(&self, batch: &LiveBatch) -> bool;
 
-    /// Takes a batch that was folded by `at` out of execution.
+    /// Takes a batch that was folded at `at` out of execution.
     fn finish(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed;
 
-    /// The same for a device that runs batches side by side: wakes whoever can do more now,
-    /// and tells whether the device itself can.
+    /// Does the same as [`DriverHost::finish`] for a device that runs batches side by side. Wakes
+    /// devices with new work, and reports whether the device itself has any.
     fn finish_and_wake(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed;
 
-    /// Answers the requests that are complete by a batch, and notes what it did when.
+    /// Answers the requests that a batch completed, and records its times.
     fn answer(&self, batch: &LiveBatch, stamps: &Stamps, completed: Completed);
 
-    /// A batch was run and cannot be folded: its requests fail, unless they can do without it; its
-    /// worker is as good as before.
+    /// Reports that a batch cannot be folded. Fails its requests, unless they can do without it.
+    /// The worker stays.
     fn not_folded(&self, batch: &LiveBatch, why: &RulePanicked);
 
-    /// A batch was not run: its requests fail at once, unless they can do without it, then its worker
-    /// is built anew or retired. The caller holds no lock, and is no thread that the worker's end waits for.
+    /// Reports that a batch did not run. Fails its requests at once, unless they can do without it,
+    /// then rebuilds or retires its worker. The caller must not hold a lock, and must not be a
+    /// thread that the worker's end waits for.
     fn worker_failed(self: Arc<Self>, batch: &LiveBatch, why: &BatchError);
 
-    /// A device is gone: its batches go back to the queues, then `close` runs, then others
-    /// are woken and whoever listens is told.
+    /// Reports the loss of a device. Its batches return to the queues, `close` runs, then other
+    /// devices are woken and the listener is notified.
     fn lost(&self, device: DeviceIndex, cause: LossCause, close: &mut dyn FnMut());
 }

@@ -1,6 +1,5 @@
-//! Devices, each driven through one trait: [`DeviceDriver`] for whoever runs batches,
-//! [`DriverHost`] for the engine that it serves. A room for each kind of device; no other
-//! room knows how one is driven.
+//! The drivers of devices. [`DeviceDriver`] is the interface of drivers, and [`DriverHost`] that of
+//! the engine. Each kind of device has its own module, and no other module depends on it.
 
 mod driver;
 mod gpu;
@@ -35,18 +34,18 @@ use gpu::GpuSlot;
 use partition::PartitionDriver;
 use simulated::SimulatedDriver;
 
-/// Why a device cannot be driven.
+/// The reason why a device cannot be driven.
 #[derive(Debug, Error)]
 pub enum DriverError {
     /// The device cannot be used.
     #[error("`{device}` cannot be used: {reason}")]
     Device {
-        /// Its name.
+        /// The device's name.
         device: String,
-        /// Why not.
+        /// The reason.
         reason: Box<BuildError>,
     },
-    /// The system has no threads left.
+    /// No thread could be started.
     #[error("a thread could not be started: {0}")]
     Threads(ThreadPoolBuildError),
 }
@@ -57,10 +56,10 @@ impl From<ThreadPoolBuildError> for DriverError {
     }
 }
 
-/// Opens a driver for each device; the threads of partitions have a priority.
+/// Opens a driver for each device. The threads of partitions have the given priority.
 ///
 /// # Errors
-/// A device cannot be used: none is then.
+/// A device cannot be used. No driver is open then.
 pub(crate) fn open(
     networks: &ServedNetworks,
     devices: &Devices,
@@ -88,7 +87,7 @@ fn open_one(
             let threads = (&cores[..], priority);
             Arc::new(PartitionDriver::new(index, name, threads, networks)?)
         }
-        // One without memory is gone, as those that search say: nobody is placed there.
+        // A GPU without memory counts as lost, as in searches, so it gets no workers.
         DeviceKind::Gpu { .. } if !has_memory => Arc::new(AbsentDriver::new(index)),
         DeviceKind::Gpu { info } => {
             let slot = GpuSlot::open(index, name, info, networks);
@@ -106,14 +105,13 @@ fn open_one(
     })
 }
 
-/// Stands in for a GPU that has no memory to offer: nobody is placed there, so there is nothing
-/// to do.
+/// Represents a GPU without available memory. It gets no workers, so it has nothing to do.
 struct AbsentDriver {
     device: DeviceIndex,
 }
 
 impl AbsentDriver {
-    /// For `device`.
+    /// Creates the driver of `device`.
     fn new(device: DeviceIndex) -> Self {
         AbsentDriver { device }
     }

@@ -1,4 +1,4 @@
-//! A set of cores of this machine: one thread runs its workers' batches one at a time.
+//! A set of this machine's cores: one thread runs its workers' batches one at a time.
 
 use std::io;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) struct PartitionDriver {
     name: String,
     cores: Vec<usize>,
     priority: Option<ThreadPriority>,
-    /// Threads of a partition of several cores: a batch is split evenly over them.
+    /// The threads of a partition with several cores. A batch is split evenly over them.
     pool: Option<Arc<ThreadPool>>,
     networks: ServedNetworks,
     workers: SharedLeaf<KeyMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
@@ -42,10 +42,10 @@ pub(super) struct PartitionDriver {
 }
 
 impl PartitionDriver {
-    /// Drives cores as `device`, by threads of a priority.
+    /// Creates a driver of cores as `device`, with threads of the given priority.
     ///
     /// # Errors
-    /// The system has no threads left.
+    /// No thread could be started.
     pub(super) fn new(
         device: DeviceIndex,
         name: &str,
@@ -66,7 +66,7 @@ impl PartitionDriver {
 
     fn serve(&self, host: &Arc<dyn DriverHost>) {
         pin_current_thread(&self.cores);
-        // Where the system refuses, it is a thread like others.
+        // If the system refuses, the thread keeps its normal priority.
         self.priority.map(set_current_thread_priority);
         while !host.is_stopping() {
             match host.next(self.device) {
@@ -77,7 +77,7 @@ impl PartitionDriver {
         }
     }
 
-    /// Nothing is copied ahead where devices compute in host memory.
+    /// Skips copies ahead, because partitions compute in host memory.
     fn skip_copies(&self, host: &dyn DriverHost, transfers: &[Transfer]) {
         for transfer in transfers {
             host.copied(self.device, transfer.part, host.now(), None);
@@ -90,8 +90,8 @@ impl PartitionDriver {
         let Some(worker) = self.worker(batch.worker) else {
             return fail(BatchError::NoWorker);
         };
-        // A network that panics must not take the device with it. Its own state may be
-        // broken afterwards, so the worker is thrown away and built anew.
+        // A panic of a network must not stop the device. Its state may be broken, so the worker is
+        // dropped and rebuilt.
         match caught(|| worker.lock().run(batch)) {
             Ok(Ok(timing)) => match &timing.folded {
                 Ok(()) => finish(host.as_ref(), batch, start, &timing),
@@ -150,7 +150,7 @@ impl DeviceDriver for PartitionDriver {
 
     fn remove(&self, worker: WorkerId) {
         let gone = self.workers.write().remove(&worker);
-        // Its memory goes with its last batch.
+        // Its memory is freed after its last batch.
         drop(gone);
     }
 
@@ -162,7 +162,7 @@ impl DeviceDriver for PartitionDriver {
         Err(NoSuchFault)
     }
 
-    /// Waits as long as the batch in hand takes: a kernel in this process always ends.
+    /// Waits for the current batch without a limit, because a kernel in this process always ends.
     fn stop(&self, _limit: Duration) {
         self.thread.join();
     }
@@ -182,27 +182,27 @@ fn finish(host: &dyn DriverHost, batch: &LiveBatch, start: Instant, timing: &Tim
     host.answer(batch, &stamps, completed);
 }
 
-/// A predictor with the tensors at both ends of it.
+/// A predictor with the tensors at both ends.
 struct CpuWorker {
     predictor: Box<dyn Predictor>,
     input: Tensor,
     output: Tensor,
     inputs: usize,
     width: usize,
-    /// Its member says that it answers probabilities.
+    /// The declared kind of its member's outputs.
     outputs: OutputKind,
 }
 
-/// When a batch was copied in and computed.
+/// The times at which a batch was copied in and computed.
 struct Timing {
     copied: Instant,
     computed: Instant,
-    /// Whether its answers were folded.
+    /// The result of folding its answers.
     folded: Result<(), RulePanicked>,
 }
 
 impl CpuWorker {
-    /// A worker for batches of up to its size.
+    /// Creates a worker for batches of up to its size.
     fn new(
         predictor: Box<dyn Predictor>,
         spec: WorkerSpec,

@@ -1,7 +1,6 @@
-//! A simulated device in real time: the same executor that virtual time drives, whose
-//! events happen when their time has come.
+//! A simulated device in real time: the executor of virtual time, with events at their real times.
 //!
-//! It sleeps until something happens that others must know (`foresee`), not for every operation.
+//! It sleeps until the next event that affects others (`foresee`), not until every operation.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use super::driver::{
 };
 use super::thread::DriverThread;
 
-/// Drives a device that is not there.
+/// Drives a simulated device.
 pub(super) struct SimulatedDriver {
     device: DeviceIndex,
     name: String,
@@ -32,13 +31,13 @@ pub(super) struct SimulatedDriver {
     /// The width of each member's rows.
     widths: Vec<usize>,
     costs: Arc<Costs>,
-    /// Faults that its thread has not taken in yet.
+    /// Faults that its thread has not handled yet.
     faults: Leaf<Vec<DeviceFault>>,
     thread: DriverThread,
 }
 
 impl SimulatedDriver {
-    /// Drives `device` of `costs`; members' rows have `widths` values.
+    /// Creates a driver of `device` with `costs`. Members' rows have `widths` values.
     pub(super) fn new(
         device: DeviceIndex,
         name: &str,
@@ -76,7 +75,7 @@ impl SimulatedDriver {
         }
     }
 
-    /// Starts what there is room for, and returns when to look again if nothing happens.
+    /// Starts all work with room. Returns the time of the next check if nothing happens.
     fn feed(
         &self,
         host: &dyn DriverHost,
@@ -85,7 +84,7 @@ impl SimulatedDriver {
         loop {
             let now = host.now();
             if !self.faults.lock().is_empty() {
-                // It must not start anything that the fault would then take away.
+                // Starts nothing that the fault would then cancel.
                 return Some(now);
             }
             match host.next(self.device) {
@@ -110,8 +109,8 @@ impl SimulatedDriver {
         }
     }
 
-    /// Answers with the member's constant: what a simulated device answers means nothing,
-    /// but it takes the way that answers take.
+    /// Answers with the member's constant. The answers of a simulated device are meaningless, but
+    /// are handled like any others.
     fn answer(&self, host: &dyn DriverHost, batch: &LiveBatch, stamps: &Stamps) {
         if !host.begin_folding(batch) {
             return;
@@ -157,7 +156,7 @@ impl DeviceDriver for SimulatedDriver {
         self.thread.wake();
     }
 
-    /// It computes nothing, so a worker needs neither weights nor an arena.
+    /// Needs no weights and no arena, because it computes nothing.
     fn build(
         self: Arc<Self>,
         _host: &Arc<dyn DriverHost>,

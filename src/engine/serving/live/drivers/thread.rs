@@ -1,4 +1,4 @@
-//! Threads of drivers: how they sleep and are woken, and how their end is waited for.
+//! Threads of drivers: sleeping, waking and joining.
 
 use std::io;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::super::locks::Leaf;
 use super::driver::DriverHost;
 
-/// Wakes the thread of a driver that sleeps by it.
+/// Wakes the sleeping thread of a driver.
 #[derive(Debug, Default)]
 pub(super) struct ThreadWaker {
     thread: OnceLock<Thread>,
@@ -18,12 +18,12 @@ pub(super) struct ThreadWaker {
 }
 
 impl ThreadWaker {
-    /// The thread that is woken from now on; only the first one counts.
+    /// Sets the thread to wake. Only the first call counts.
     pub(super) fn attach(&self, thread: &Thread) {
         let _ = self.thread.set(thread.clone());
     }
 
-    /// Ends the thread's sleep, or its next one.
+    /// Ends the thread's current or next sleep.
     pub(super) fn wake(&self) {
         self.woken.store(true, Ordering::Release);
         if let Some(thread) = self.thread.get() {
@@ -31,7 +31,7 @@ impl ThreadWaker {
         }
     }
 
-    /// Sleeps until it is woken, until `until`, or until the host is stopping.
+    /// Sleeps until it is woken, until `until`, or until the host stops.
     pub(super) fn sleep(&self, host: &dyn DriverHost, until: Option<Duration>) {
         let woken = || self.woken.load(Ordering::Acquire);
         if !spin(woken) {
@@ -51,7 +51,7 @@ impl ThreadWaker {
     }
 }
 
-/// The one thread of a driver whose work always ends.
+/// The single thread of a driver whose work always ends.
 #[derive(Debug, Default)]
 pub(super) struct DriverThread {
     waker: ThreadWaker,
@@ -59,13 +59,13 @@ pub(super) struct DriverThread {
 }
 
 impl DriverThread {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// The system has none left.
+    /// No thread could be started.
     pub(super) fn start(&self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let handle = Builder::new().name(name.to_owned()).spawn(body)?;
-        // The door is still closed, so nobody wakes the thread before it is known.
+        // The door is still closed, so nothing wakes the thread before it is attached.
         self.waker.attach(handle.thread());
         *self.handle.lock() = Some(handle);
         Ok(())
@@ -81,69 +81,69 @@ impl DriverThread {
         self.waker.sleep(host, until);
     }
 
-    /// Waits for its end.
+    /// Waits for the thread's end.
     pub(super) fn join(&self) {
         let handle = self.handle.lock().take();
-        // It catches panics; there is nothing to do about others.
+        // The thread catches panics, and nothing could be done about others.
         drop(handle.map(JoinHandle::join));
     }
 }
 
-/// A thread whose end is waited for within bounds: what a device does not finish, nobody
-/// can take back from it.
+/// A thread whose end is awaited only for a limited time, because work on a hanging device cannot
+/// be cancelled.
 #[derive(Debug)]
 pub(super) struct BoundedThread {
     handle: JoinHandle<()>,
-    /// Nothing is ever sent: it is disconnected once the thread is over.
+    /// Disconnected when the thread has ended. Nothing is ever sent.
     over: Receiver<()>,
 }
 
 impl BoundedThread {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// The system has none left.
+    /// No thread could be started.
     pub(super) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let (alive, over) = channel();
         let handle = Builder::new().name(name).spawn(move || {
-            // Dropped last, after all that the body held.
+            // Dropped last, after everything else in the body.
             let _alive: Sender<()> = alive;
             body();
         })?;
         Ok(BoundedThread { handle, over })
     }
 
-    /// Returns the thread, to be woken.
+    /// Returns the thread, for waking it.
     pub(super) fn thread(&self) -> &Thread {
         self.handle.thread()
     }
 
-    /// Waits for the thread's end until `limit`, and returns it if it goes on.
+    /// Waits for the thread's end until `limit`. Returns the thread if it is still running.
     pub(super) fn join_until(self, limit: Instant) -> Option<Self> {
         let left = limit.saturating_duration_since(Instant::now());
         match self.over.recv_timeout(left) {
             Err(RecvTimeoutError::Timeout) => Some(self),
             _ => {
-                // Only the return of a body that is over is waited for.
+                // Returns at once, because the body has ended.
                 let _ = self.handle.join();
                 None
             }
         }
     }
 
-    /// Whether the thread goes on.
+    /// Returns whether the thread is running.
     pub(super) fn goes_on(&self) -> bool {
         self.over.recv_timeout(Duration::ZERO) == Err(RecvTimeoutError::Timeout)
     }
 }
 
-/// Longest time a thread spins before it sleeps.
+/// The longest time that a thread spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
 
 /// Spins for at most [`SPIN`] until `ready`.
 ///
-/// It does not yield: Linux would give the core to whoever waits for it for a whole slice, some
-/// milliseconds, however low their priority is.
+/// It does not yield: Linux would give the core to a waiting thread for a whole time slice of some
+/// milliseconds, however low its priority is.
 pub(crate) fn spin(ready: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     loop {

@@ -1,12 +1,11 @@
-//! Runs the lowering for GPUs step by step in host memory, without any GPU.
+//! Runs the lowering for GPUs step by step in host memory, without a GPU.
 //!
-//! Slow and simple, it specifies the results of a GPU's kernels for a plan, its arena and its
-//! weights as they are laid out, so that all of these are tested on machines without a GPU.
-//! Values are rounded to the plan's precision where a GPU stores them, and memory that was
-//! never written is NaN.
+//! Slow and simple, it specifies the results of a GPU's kernels for a plan, its arena and the
+//! layout of its weights, so that these can be tested on machines without a GPU. Values are rounded
+//! to the plan's precision where a GPU stores them, and memory that was never written is NaN.
 //!
-//! Only tests use it (`tests/runtime/compute.rs`, `tests/cuda`). It stays here, since elsewhere
-//! the plan, the layouts and all that they are made of would have to be public.
+//! Only tests use it (`tests/runtime/compute.rs`, `tests/cuda`). It stays in this crate because
+//! otherwise the plan, the layouts and all their parts would have to be public.
 
 mod tensors;
 mod windows;
@@ -259,7 +258,7 @@ impl Emulated {
         }
     }
 
-    /// Rounds a value as it is stored: not at all where it is `wide`.
+    /// Rounds a value for storage, unless it is `wide`.
     fn rounded(&self, value: f32, wide: bool) -> f32 {
         match self.plan.precision {
             _ if wide => value,

@@ -25,7 +25,7 @@ struct RowOperands<'a> {
 }
 
 impl RowOperands<'_> {
-    /// Returns the value of an operand so many values after the first of its row.
+    /// Returns the value of an operand `far` values after the first value of its row.
     fn read(&self, from: &TensorOperand, far: usize) -> f32 {
         let at = self.row * from.row + far;
         match from.source {
@@ -58,7 +58,7 @@ fn far(of: &Strided, index: &[usize]) -> usize {
     of.offset + steps.map(|(axis, i)| i * of.stride(axis)).sum::<usize>()
 }
 
-/// Returns how far a position lies along some strides.
+/// Returns the distance of a position along the given strides.
 fn along(strides: &[usize], index: &[usize]) -> usize {
     strides
         .iter()
@@ -111,7 +111,7 @@ impl Emulated {
     }
 }
 
-/// Returns what a step writes for one row.
+/// Returns the answer of a step for one row.
 fn made(operands: &RowOperands<'_>, work: &TensorWork) -> RowAnswer {
     match work {
         TensorWork::Map { function, from, to } => {
@@ -286,7 +286,7 @@ fn mapped(function: MapFunction, values: &[Vec<f32>], count: usize) -> Vec<f32> 
     answer.unwrap_or_else(|_| vec![f32::NAN; count])
 }
 
-/// The lesser, or the greater, of two values; NaN where one is.
+/// Returns the lesser or the greater of two values, or NaN if one is NaN.
 fn extreme(a: f32, b: f32, takes_second: bool) -> f32 {
     if takes_second || b.is_nan() { b } else { a }
 }

@@ -10,20 +10,20 @@ use super::super::tile::Tile;
 /// Rows of one task.
 pub(super) struct RowBlock<'a> {
     pub base: *const f32,
-    /// The same, or the first of the reduced numbers that are read.
+    /// The same address, or the first of the reduced numbers to read.
     pub values: *const u8,
     /// The zeros that replace a pixel outside of the image.
     pub zeros: *const u8,
     pub rows: Range<usize>,
     pub outputs: StepOutputs<'a>,
     pub residual: Option<InputPixels<'a>>,
-    /// The activation, if it is applied behind each tile.
+    /// The activation, if it is applied after each tile.
     pub pass: Option<RowActivation>,
 }
 
 impl RowBlock<'_> {
-    /// Applies the activation to what a tile wrote, and writes it as reduced numbers, if they are wanted;
-    /// `rows` are those of the block.
+    /// Applies the activation to the answers of a tile, and writes them as reduced numbers if
+    /// requested. `rows` are rows of the block.
     ///
     /// # Safety
     /// The tile wrote these rows, and nothing else uses what is written.
@@ -40,7 +40,7 @@ impl RowBlock<'_> {
             columns: (columns.vectors - 1) * lanes + columns.last,
         };
         let at = (self.rows.start + rows.start, columns.first);
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.outputs.activate(at, written, self.pass) }
     }
 }

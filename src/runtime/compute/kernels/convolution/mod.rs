@@ -37,21 +37,20 @@ pub(in crate::compute) struct Convolution {
     reduced: Option<ReducedView>,
     /// Channels of a group, if a vector of outputs reads several groups at once.
     narrow: Option<usize>,
-    /// Weights of one group; of all of them where groups are narrow.
+    /// Weights of one group, or of all groups if they are narrow.
     pub panels: Panels,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
 }
 
-/// The most values of a row of tokens that are multiplied at once: with them a panel of 64 columns
-/// takes 256 KiB.
+/// The most values of a row of tokens multiplied at once: a panel of 64 columns then takes 256 KiB.
 const PART: usize = 1024;
 
 /// Inputs of fewer channels are copied into padded lines.
 const FEW_CHANNELS: usize = 16;
 
 impl Convolution {
-    /// Plans a convolution; `entry` says that the input is channels-first.
+    /// Plans a convolution. `entry` is set if the input is channels-first.
     pub(crate) fn new(
         conv: Conv2d,
         input: TensorView,
@@ -100,8 +99,8 @@ impl Convolution {
         }
     }
 
-    /// Returns the bytes that stand for 0 outside of an image, if bytes are read, and the floats of
-    /// them.
+    /// Returns the bytes that represent 0 outside of an image, if bytes are read, and their number
+    /// of floats.
     pub(crate) fn border(&self) -> Option<(u8, usize)> {
         let numbers = self.reduced?.numbers;
         Some((numbers.zero_point(), self.zeros().div_ceil(numbers.group())))
@@ -139,7 +138,7 @@ impl Convolution {
         Split::at_most(self.reads.depth, most)
     }
 
-    /// Returns the floats of input that a further row brings into cache.
+    /// Returns the floats of input that one more row brings into cache.
     fn touched(&self) -> usize {
         self.reads.touched().div_ceil(self.parts().tasks())
     }
@@ -153,7 +152,7 @@ impl Convolution {
         self.matrices() * self.panels.floats()
     }
 
-    /// Whether weights are laid out as those of another convolution.
+    /// Returns whether weights are laid out as those of another convolution.
     pub(crate) fn packs_as(&self, other: &Convolution) -> bool {
         let of = |c: &Convolution| (c.conv, c.narrow, c.panels, c.entry);
         of(self) == of(other)
@@ -167,7 +166,7 @@ impl Convolution {
         }
     }
 
-    /// Whether the input is copied before it is read.
+    /// Returns whether the input is copied before it is read.
     fn is_prepared(&self) -> bool {
         self.read.place == ValuePlace::Shared
     }
@@ -220,7 +219,7 @@ impl Convolution {
     /// # Safety
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.is_prepared() && phase == 0 {
                 copy_lines(self.conv, self.entry, self.input, self.read, call, task);
@@ -255,8 +254,8 @@ impl Convolution {
             values,
             // Offsets of zeros wrap around to before the base.
             zeros: values.wrapping_add(zeros.wrapping_mul(bytes)),
-            // SAFETY: blocks of a phase share pixels only where their panels differ, and a
-            // tile writes its panel's columns alone.
+            // SAFETY: blocks of a phase share pixels only if their panels differ, and a tile writes
+            // only its panel's columns.
             outputs: unsafe { StepOutputs::of(call, rows.clone()) },
             // SAFETY: a step never reads the slot that it writes.
             residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
@@ -322,8 +321,8 @@ impl Convolution {
         }
     }
 
-    /// Returns the tile of `columns` from row `row` of the block on. Floats that are not kept go to
-    /// `buffer`, with so many a row.
+    /// Returns the tile of `columns`, beginning at row `row` of the block. Floats that are not kept
+    /// go to `buffer`, with its number of floats for each row.
     fn tile(
         &self,
         call: &Call<'_>,

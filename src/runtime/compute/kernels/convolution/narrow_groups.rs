@@ -1,4 +1,4 @@
-//! Convolutions of narrow groups: depthwise ones, and those whose vectors hold several groups.
+//! Convolutions of narrow groups: depthwise ones, and those with several groups in one vector.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::compute::reduced::ReducedNumbers;
 use crate::network::{Conv2d, Sides};
 
 impl Convolution {
-    /// Whether pixels are computed along lines, and share the inputs that they have in common.
+    /// Returns whether pixels are computed along lines and share common inputs.
     pub(super) fn runs_along_lines(&self) -> bool {
         self.narrow == Some(1) && depthwise::runs(self.conv)
     }
@@ -28,8 +28,8 @@ impl Convolution {
         }
     }
 
-    /// Returns where tiles write numbers of the form that they read, without floats, or `None` where
-    /// these come first, since sums may be a NaN that the form lacks.
+    /// Returns where tiles write numbers in the form that they read, or `None` if floats must be
+    /// written first, because sums may be NaN and the form lacks NaN.
     fn writes_straight<'a>(
         &self,
         call: &Call<'_>,
@@ -156,7 +156,8 @@ fn line_tiles(rows: &Range<usize>, line: usize, most: usize) -> impl Iterator<It
     })
 }
 
-/// Whether a convolution reads floats and reduced numbers alike: one of narrow groups.
+/// Returns whether a convolution reads either form, floats or reduced numbers: one of narrow
+/// groups.
 pub(in super::super) fn reads_any(conv: Conv2d, input: TensorView, shape: TileShape) -> bool {
     input.place != ValuePlace::Input && narrow_width(conv, input, shape).is_some()
 }

@@ -15,7 +15,7 @@ pub(in super::super) struct Reads {
     to: TensorView,
     pub taps: usize,
     pub depth: usize,
-    /// Whether a tap is a whole line of the kernel, not one pixel of it.
+    /// Whether a tap is a whole line of the kernel instead of one pixel.
     by_line: bool,
     /// Whether padding is part of the image that is read.
     padded: bool,
@@ -49,7 +49,7 @@ impl Reads {
         }
     }
 
-    /// Returns the floats of input that a further output pixel brings into cache.
+    /// Returns the floats of input that one more output pixel brings into cache.
     pub(in super::super) fn touched(&self) -> usize {
         let step = if self.conv.kernel.area() == 1 {
             1
@@ -82,7 +82,7 @@ impl Reads {
         }
     }
 
-    /// Whether an output pixel reads the input pixel of the same number alone.
+    /// Returns whether an output pixel reads only the input pixel of the same number.
     fn is_pixelwise(&self) -> bool {
         let same = |of: fn(&TensorView) -> usize| of(&self.from) == of(&self.to);
         let (kernel, stride) = (self.conv.kernel.area(), self.conv.stride);
@@ -143,8 +143,8 @@ impl Reads {
         offsets.extend((inside.end..columns.end).map(|_| zeros));
     }
 
-    /// Returns the first pixel of the input line under line `ky` of the kernel, or `None` if
-    /// that lies outside of the image.
+    /// Returns the first pixel of the input line under line `ky` of the kernel, or `None` if the
+    /// line lies outside of the image.
     fn line(&self, sample: usize, y: usize, ky: usize) -> Option<usize> {
         let padding = self.padding(self.conv.padding.height);
         let y = (y * self.conv.stride + ky * self.conv.dilation).checked_sub(padding)?;

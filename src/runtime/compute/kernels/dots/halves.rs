@@ -10,7 +10,7 @@ use crate::compute::family::Family;
 pub(in crate::compute) enum HalfKernel {
     /// AVX-512 with BF16: 32 products an instruction.
     Native,
-    /// Those of float32 of a family, on numbers that are widened as they are loaded.
+    /// The float32 products of a family, on numbers that are widened while they are loaded.
     Widened(Family),
 }
 
@@ -26,7 +26,7 @@ impl HalfKernel {
         }
     }
 
-    /// Whether brain floats are multiplied as they are.
+    /// Returns whether brain floats are multiplied natively.
     pub(crate) fn is_native(self) -> bool {
         self == HalfKernel::Native
     }
@@ -63,12 +63,12 @@ impl<V: Vector> DotVector for WidenedDot<V> {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         WidenedDot(unsafe { V::splat(0.0) })
     }
     #[inline(always)]
     unsafe fn weights(from: *const f32) -> Self::Group {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { V::load(from).halves() }
     }
     #[inline(always)]
@@ -81,7 +81,7 @@ impl<V: Vector> DotVector for WidenedDot<V> {
     }
     #[inline(always)]
     unsafe fn dot(self, values: Self::Group, weights: Self::Group) -> Self {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         WidenedDot(unsafe {
             let first = self.0.mul_add(values[0], weights[0]);
             first.mul_add(values[1], weights[1])

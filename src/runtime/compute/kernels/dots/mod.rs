@@ -1,7 +1,7 @@
 //! Products of numbers of fewer bits, several to a sum, once for each kind of instructions.
 //!
-//! Values and weights of one sum lie in groups of four bytes: four bytes, or two brain floats. A
-//! group of values meets a group of weights in each lane.
+//! Values and weights of one sum lie in groups of four bytes: four bytes, or two brain floats. Each
+//! lane multiplies a group of values with a group of weights.
 
 mod bytes;
 mod halves;
@@ -23,11 +23,11 @@ pub(super) use halves::native;
 pub(super) use product::multiply;
 pub(in crate::compute) use rates::{half_speed, is_worth_using};
 
-/// A vector of sums, one a lane.
+/// A vector of sums, one for each lane.
 ///
 /// # Safety
-/// All methods: the processor has the kernel's instructions, and pointers reach as much as is read:
-/// a group a lane, or one group.
+/// All methods: the processor has the kernel's instructions, and pointers cover the bytes read: a
+/// group for each lane, or one group.
 pub(super) trait DotVector: Copy {
     /// Bytes of a number.
     const BYTES: usize;
@@ -41,8 +41,8 @@ pub(super) trait DotVector: Copy {
     unsafe fn weights(from: *const f32) -> Self::Group;
     /// The same group of values in every lane.
     unsafe fn spread(from: *const u8) -> Self::Group;
-    /// `self` and, in each lane, the products of a group of values with a group of weights. Bytes
-    /// are values from 0 to what the kernel is exact for, and weights from -128 to 127.
+    /// Adds to `self`, in each lane, the products of a group of values with a group of weights.
+    /// Bytes are values from 0 to the kernel's largest exact value, and weights from -128 to 127.
     unsafe fn dot(self, values: Self::Group, weights: Self::Group) -> Self;
 }
 
@@ -51,8 +51,8 @@ pub(super) trait DotVector: Copy {
 /// # Safety
 /// As for [`DotVector`]; loads reach a number a lane.
 pub(super) trait WholeDot: DotVector {
-    /// The number that is subtracted from values before they are multiplied: sums lack so many times the sum of
-    /// their weights.
+    /// The number subtracted from values before they are multiplied. Sums lack this number times
+    /// the sum of their weights.
     const SHIFT: i32 = 0;
 
     /// A number a lane.

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// floats are multiplied at the speed of float32.
 const LEAST_SPEED: f64 = 1.2;
 
-/// Whether instructions for brain floats are worth using at `speed` times that of float32.
+/// Returns whether instructions for brain floats are worth using at `speed` times that of float32.
 pub(in crate::compute) fn is_worth_using(speed: f64) -> bool {
     speed >= LEAST_SPEED
 }
@@ -53,7 +53,7 @@ mod x86 {
     const STEPS: usize = 2000;
     const ROUNDS: usize = 32;
 
-    /// Whether the processor has the instruction.
+    /// Returns whether the processor has the instruction.
     pub(super) fn has_bf16() -> bool {
         is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -102,7 +102,7 @@ mod x86 {
         total(&sums)
     }
 
-    /// Returns sums of which a compiler cannot make one.
+    /// Returns sums that a compiler cannot merge into one.
     #[target_feature(enable = "avx512f")]
     fn different() -> [__m512; SUMS] {
         let mut number = 0.0;

@@ -1,13 +1,14 @@
 //! Convolutions and fully connected layers as products of bytes (int8).
 //!
 //! Weights are bytes from -127 to 127 with a scale for each output channel. Values are bytes from 0
-//! to 127, whose scale and zero point are found as they are read: by their range in a sample, or,
-//! where windows have one pixel, in a pixel or token. They are copied as bytes into scratch, with
-//! what surrounds an image. Sums are whole numbers, the same on every machine; what follows is
-//! float32. A sample with a value that is not finite has answers that are NaN.
+//! to 127. Their scale and zero point are found as they are read: by their range in a sample, or,
+//! if windows have one pixel, in a pixel or token. They are copied as bytes into scratch, with
+//! their padding. Sums are whole numbers, the same on every machine; later operations use float32.
+//! A sample with a value that is not finite has NaN answers.
 //!
-//! Where the network itself rounds values by the range of a sample, they come as bytes from 0 to 255
-//! with their scale and zero point in rows, and weights are the network's own bytes, of either sign.
+//! If the network itself rounds values by the range of a sample, they come as bytes from 0 to 255
+//! with their scale and zero point in rows, and weights are the network's own bytes, signed or
+//! unsigned.
 
 mod product;
 mod ranged;
@@ -33,8 +34,8 @@ use values::{LineRanges, QuantizeLines, QuantizeRows};
 pub(in crate::compute) struct Quantized {
     pub conv: Conv2d,
     input: TensorView,
-    /// The copy of the input, in bytes: the image with its padding around it, or the pixels that are
-    /// read, each with a scale of its own.
+    /// The copy of the input in bytes: the image with its padding, or the pixels that are read,
+    /// each with its own scale.
     copy: TensorView,
     output: TensorView,
     reads: Reads,
@@ -47,15 +48,15 @@ pub(in crate::compute) struct Quantized {
     ranged: bool,
 }
 
-/// Steps of fewer input channels stay in float32: first layers, where errors cost most.
+/// Steps of fewer input channels stay in float32: first layers, whose errors cost most.
 const LEAST_CHANNELS: usize = 16;
 
 /// The most products of a sum that 32 bits hold.
 const MOST_PRODUCTS: usize = 1 << 17;
 
 impl Quantized {
-    /// Plans a convolution, or returns `None` if it is computed in float32: it was not asked for, or
-    /// cannot be, or is not expected to be faster.
+    /// Plans a convolution, or returns `None` if it is computed in float32: int8 was not requested,
+    /// is not possible, or is not expected to be faster.
     pub(crate) fn new(
         conv: Conv2d,
         input: TensorView,
@@ -131,8 +132,8 @@ impl Quantized {
         }
     }
 
-    /// Whether it is expected to be faster than Winograd's algorithm in float32, where that is
-    /// faster than multiplying directly: with AVX2 or NEON alone it is not.
+    /// Returns whether it is expected to be faster than Winograd's algorithm in float32 in cases
+    /// where that is faster than multiplying directly. With only AVX2 or NEON it is not.
     pub(crate) fn outruns_winograd(&self) -> bool {
         !matches!(self.kernel, DotKernel::Avx2 | DotKernel::Neon)
     }
@@ -152,7 +153,7 @@ impl Quantized {
         }
     }
 
-    /// Whether weights are laid out as those of another convolution.
+    /// Returns whether weights are laid out as those of another convolution.
     pub(crate) fn packs_as(&self, other: &Quantized) -> bool {
         let of = |q: &Quantized| (q.conv, q.panels, q.ranged);
         of(self) == of(other)
@@ -166,13 +167,14 @@ impl Quantized {
         }
     }
 
-    /// Whether the sums of two products fit into 16 bits, if that makes a kernel exact that is faster.
+    /// Returns whether the sums of two products fit into 16 bits, if that makes a faster kernel
+    /// exact.
     pub(crate) fn fits_pairs(&self, packed: &[f32]) -> bool {
         let weights = &packed[..self.panels.floats()];
         self.ranged && self.kernel.fits_pairs(weights, ranged::MOST)
     }
 
-    /// Returns the floats of input that a further row brings into cache.
+    /// Returns the floats of input that one more row brings into cache.
     fn touched(&self) -> usize {
         self.reads.touched() / 4
     }
@@ -233,7 +235,7 @@ impl Quantized {
             true => phase + 1,
             false => phase,
         };
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match (phase, is_pixelwise(self.conv)) {
                 (0, _) => self.find_ranges(call, task),
@@ -317,7 +319,7 @@ impl Quantized {
 /// The least bytes that a task copies.
 const GRAIN: usize = 8 * 1024;
 
-/// Whether windows have one pixel and no padding: each has a scale of its own.
+/// Returns whether windows have one pixel and no padding; each then has its own scale.
 fn is_pixelwise(conv: Conv2d) -> bool {
     conv.kernel.area() == 1 && conv.padding.height + conv.padding.width == 0
 }

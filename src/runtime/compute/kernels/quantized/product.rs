@@ -23,7 +23,7 @@ struct ByteBlock<'a> {
     rows: Range<usize>,
     out: OutputPixels<'a>,
     residual: Option<InputPixels<'a>>,
-    /// The activation, if it is applied behind each tile.
+    /// The activation, if it is applied after each tile.
     pass: Option<RowActivation>,
 }
 
@@ -40,8 +40,8 @@ impl Quantized {
             kernel: self.kernel.of_pairs(call.weights.pairs_fit),
             values,
             affine,
-            // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
-            // writes its panel's columns alone.
+            // SAFETY: blocks of a phase share pixels only if their panels differ, and a tile writes
+            // only its panel's columns.
             out: unsafe { call.memory.part(self.output, rows.clone()) },
             // SAFETY: a step never reads the slot that it writes.
             residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
@@ -88,7 +88,7 @@ impl Quantized {
         let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
         let width = panel.vectors * shape.lanes;
         let shares = Prefetch::shares(self.panels.depth, width, tiles.len());
-        // What tiles have in common is worked out once: beside a small tile it would take long.
+        // The common values of tiles are computed once; compared to a small tile this takes long.
         let first = self.first_tile(call, block, index);
         for (rows, prefetch) in tiles.zip(shares) {
             let tile = first.further_on(rows.start, prefetch);

@@ -54,7 +54,7 @@ impl RangedBytes {
     /// As for [`PlannedStep::run`](super::super::step::PlannedStep::run).
     pub(crate) unsafe fn run(&self, call: &Call<'_>, phase: usize, task: usize) {
         let rows = self.rows(call.samples, call.threads).range(task);
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match phase {
                 0 => self.find_ranges(call, rows),
@@ -103,7 +103,7 @@ impl RangedBytes {
     }
 }
 
-/// Returns where the ranges of some rows lie in scratch.
+/// Returns the place of some rows' ranges in scratch.
 fn ranges(call: &Call<'_>, rows: Range<usize>) -> Range<usize> {
     let shared = call.memory.shared();
     assert!(
@@ -121,8 +121,8 @@ struct RangedScale {
 }
 
 impl RangedScale {
-    /// Returns the scale for values from `low` (at most 0) to `high` (at least 0). That of a range
-    /// that is not finite is NaN.
+    /// Returns the scale for values from `low` (at most 0) to `high` (at least 0), or NaN if the
+    /// range is not finite.
     fn of([low, high]: [f32; 2]) -> Self {
         let scale = (high - low) / MOST;
         if !scale.is_finite() {
@@ -167,8 +167,8 @@ impl Vectorised for RoundRows<'_> {
     }
 }
 
-/// Writes a row of bytes, and behind it the scale, the zero point, and the sum of the bytes less as many
-/// zero points.
+/// Writes a row of bytes, followed by the scale, the zero point, and the sum of the bytes minus the
+/// zero point of each.
 ///
 /// # Safety
 /// As for [`Vector`].

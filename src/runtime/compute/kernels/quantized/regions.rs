@@ -1,4 +1,4 @@
-//! Where bytes, their scales and ranges lie in scratch.
+//! The places of bytes, their scales and ranges in scratch.
 
 use std::ops::Range;
 

@@ -10,14 +10,13 @@ use super::super::vector::Vector;
 pub(super) struct DotTile {
     /// The address that offsets of rows count from, in bytes.
     pub values: *const u8,
-    /// Scales and zero points of values. Those of each row are found by a number behind its
-    /// offsets.
+    /// Scales and zero points of values. A number after the offsets selects those of each row.
     pub affine: *const [f32; 2],
     /// A scale for each column, and the sum of its weights.
     pub scales: *const f32,
     pub sums: *const i32,
-    /// The number that is taken away from the weights of each column, or null if all are 0. The sum of each
-    /// row's values less their zero points lies behind its scale then.
+    /// The number subtracted from the weights of each column, or null if all are 0. If not null,
+    /// the sum of each row's values minus their zero points follows its scale.
     pub shifts: *const i32,
     /// Weights, bias, residual and output. A float of its panel is four weights of a column, and its
     /// depth counts these; its base is not used.
@@ -25,14 +24,14 @@ pub(super) struct DotTile {
 }
 
 impl DotTile {
-    /// Returns the tile that begins `rows` rows further on.
+    /// Returns the tile that begins `rows` rows later.
     #[inline(always)]
     pub(super) fn further_on(&self, rows: usize, prefetch: Prefetch) -> Self {
         let end = &self.end;
         DotTile {
             end: Tile {
                 rows: end.rows.wrapping_add(rows),
-                // Null where there is none, whose stride is 0.
+                // Null without a residual, whose stride is then 0.
                 residual: end.residual.wrapping_add(rows * end.residual_stride),
                 out: end.out.wrapping_add(rows * end.out_stride),
                 prefetch,
@@ -47,8 +46,9 @@ impl DotTile {
 ///
 /// # Safety
 /// The processor has the kernel's instructions. For all rows of each tap, `4 · depth` bytes can be
-/// read at `values` plus their offset; each row has a number of a scale, behind which a sum lies if there
-/// are shifts; scales, sums and shifts have a vector's worth for each vector. All else is as for [`TileFn`](super::super::tile::TileFn).
+/// read at `values` plus their offset; each row has the number of a scale, followed by a sum if
+/// there are shifts; scales, sums and shifts have a vector's worth for each vector. All else is as
+/// for [`TileFn`](super::super::tile::TileFn).
 pub(super) type DotTileFn = unsafe fn(&DotTile);
 
 /// Returns the function for `rows × vectors`, each at least 1 and within the bounds of
@@ -73,7 +73,7 @@ pub(super) fn dot_fn(kernel: DotKernel, vectors: usize, rows: usize) -> DotTileF
 
 fn plain(vectors: usize, rows: usize) -> DotTileFn {
     unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
-        // SAFETY: as `DotTileFn` says.
+        // SAFETY: guaranteed by `DotTileFn`.
         unsafe { run::<PlainDot, M, N>(tile) }
     }
     tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
@@ -87,7 +87,7 @@ mod x86 {
     pub(super) fn vnni(vectors: usize, rows: usize) -> DotTileFn {
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
         unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
-            // SAFETY: as `DotTileFn` says.
+            // SAFETY: guaranteed by `DotTileFn`.
             unsafe { run::<VnniDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -100,7 +100,7 @@ mod x86 {
     pub(super) fn avx_vnni(vectors: usize, rows: usize) -> DotTileFn {
         #[target_feature(enable = "avx2,fma,avxvnni")]
         unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
-            // SAFETY: as `DotTileFn` says.
+            // SAFETY: guaranteed by `DotTileFn`.
             unsafe { run::<AvxVnniDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
@@ -109,7 +109,7 @@ mod x86 {
     pub(super) fn avx2(vectors: usize, rows: usize) -> DotTileFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
-            // SAFETY: as `DotTileFn` says.
+            // SAFETY: guaranteed by `DotTileFn`.
             unsafe { run::<Avx2Dot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
@@ -118,7 +118,7 @@ mod x86 {
     pub(super) fn avx2_wide(vectors: usize, rows: usize) -> DotTileFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
-            // SAFETY: as `DotTileFn` says.
+            // SAFETY: guaranteed by `DotTileFn`.
             unsafe { run::<Avx2WideDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
@@ -133,7 +133,7 @@ mod arm {
     pub(super) fn neon_dot(vectors: usize, rows: usize) -> DotTileFn {
         #[target_feature(enable = "neon,dotprod")]
         unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
-            // SAFETY: as `DotTileFn` says.
+            // SAFETY: guaranteed by `DotTileFn`.
             unsafe { run::<NeonDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -146,7 +146,7 @@ mod arm {
     pub(super) fn neon(vectors: usize, rows: usize) -> DotTileFn {
         #[target_feature(enable = "neon")]
         unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
-            // SAFETY: as `DotTileFn` says.
+            // SAFETY: guaranteed by `DotTileFn`.
             unsafe { run::<NeonWideDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -160,7 +160,7 @@ mod arm {
 #[inline(always)]
 unsafe fn run<D: WholeDot, const M: usize, const N: usize>(tile: &DotTile) {
     let end = &tile.end;
-    // SAFETY: as `DotTileFn` says.
+    // SAFETY: guaranteed by `DotTileFn`.
     unsafe {
         if end.prefetch.step > 0 {
             prefetch_rows::<D::Float, M, N>(end.out, end.out_stride);
@@ -182,8 +182,8 @@ unsafe fn scaled<D: WholeDot, const M: usize, const N: usize>(
 ) -> [[D::Float; N]; M] {
     let end = &tile.end;
     let lanes = D::Float::LANES;
-    // SAFETY: a vector's worth of scales, sums and (where there is one) bias for each vector, and a
-    // scale for each row.
+    // SAFETY: a vector's worth of scales, sums and (if present) bias for each vector, and a scale
+    // for each row.
     unsafe {
         let mut floats = [[D::Float::splat(0.0); N]; M];
         let numbers = end.rows.add(end.taps * end.rows_stride);
@@ -208,7 +208,7 @@ unsafe fn scaled<D: WholeDot, const M: usize, const N: usize>(
             let weights = D::load(tile.sums.add(n * lanes));
             for m in 0..M {
                 let (by, zero_point) = rows[m];
-                // Behind a ReLU there is none.
+                // After a ReLU the zero point is 0.
                 let mut sum = match shifted {
                     true => sums[m][n].less(zero_point, weights),
                     false => sums[m][n],

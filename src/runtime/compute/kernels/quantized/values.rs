@@ -15,14 +15,15 @@ pub(super) struct ByteScale {
 }
 
 impl ByteScale {
-    /// Returns the scale for values from `low` (at most 0) to `high` (at least 0). That of a range
-    /// that is not finite is NaN.
+    /// Returns the scale for values from `low` (at most 0) to `high` (at least 0), or NaN if the
+    /// range is not finite.
     fn of([low, high]: [f32; 2]) -> Self {
         let scale = byte_step([low, high]);
         let inverse = 1.0 / scale;
         if !scale.is_finite() || !inverse.is_finite() {
             return ByteScale {
-                // Of zeros, or of values beside which 1 is infinite: they become 0.
+                // The scale is 0 for zeros, and for values so small that their inverse is infinite:
+                // they become 0.
                 scale: if scale.is_finite() { 0.0 } else { f32::NAN },
                 inverse: 0.0,
                 zero_point: 0.0,
@@ -67,7 +68,7 @@ fn quantize(values: &[f32], affine: ByteScale, bytes: &mut [u8]) {
 struct RunningRange<V> {
     low: V,
     high: V,
-    /// Zeros, or NaN where a value is not finite.
+    /// Zeros, or NaN if a value is not finite.
     strays: V,
 }
 
@@ -76,7 +77,7 @@ impl<V: Vector> RunningRange<V> {
     /// As for [`Vector`].
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         let zero = unsafe { V::splat(0.0) };
         RunningRange {
             low: zero,
@@ -108,7 +109,7 @@ impl<V: Vector> RunningRange<V> {
     /// As for [`Vector`].
     #[inline(always)]
     unsafe fn take(&mut self, values: V) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.low = values.lower(self.low);
             self.high = values.higher(self.high);
@@ -122,7 +123,7 @@ impl<V: Vector> RunningRange<V> {
     /// As for [`Vector`].
     #[inline(always)]
     unsafe fn ends(self) -> [f32; 2] {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.strays.is_finite() {
                 true => [self.low.lowest(), self.high.highest()],
@@ -132,7 +133,7 @@ impl<V: Vector> RunningRange<V> {
     }
 }
 
-/// Makes each pixel that is read a row of bytes, with a scale of its own.
+/// Turns each pixel that is read into a row of bytes with its own scale.
 pub(super) struct QuantizeRows<'a> {
     pub stride: usize,
     pub from: InputPixels<'a>,
@@ -212,7 +213,7 @@ impl Vectorised for LineRanges<'_> {
     }
 }
 
-/// Returns the values of a line that follow each other: all where its pixels do.
+/// Returns the contiguous values of a line: all of them if its pixels are contiguous.
 fn run_values(view: TensorView) -> usize {
     match view.pitch == view.channels {
         true => view.width * view.channels,
@@ -229,7 +230,7 @@ fn runs(from: InputPixels<'_>, line: usize, each: usize) -> impl Iterator<Item =
     (0..runs).map(move |run| &from.data[first + run * view.pitch..][..each])
 }
 
-/// Returns the range of lines, with 0; NaN if that of one is.
+/// Returns the range of lines, including 0; NaN if the range of one line is.
 pub(super) fn joined(lines: &[[f32; 2]]) -> [f32; 2] {
     let join = |a: [f32; 2], b: &[f32; 2]| match b[0].is_nan() {
         true => *b,
@@ -242,7 +243,7 @@ pub(super) fn joined(lines: &[[f32; 2]]) -> [f32; 2] {
     lines.iter().fold([0.0; 2], join)
 }
 
-/// Copies lines of images as bytes, with what surrounds the images.
+/// Copies lines of images as bytes, with their padding.
 pub(super) struct QuantizeLines<'a> {
     pub conv: Conv2d,
     pub from: InputPixels<'a>,

@@ -1,4 +1,4 @@
-//! Weights as bytes, laid out for products: four of a column at a time, in the place of a float.
+//! Weights as bytes, laid out for products: four of a column at a time, in the space of a float.
 
 use super::super::panels::{Filters, Panels};
 use super::values::rounded;
@@ -37,8 +37,8 @@ pub(super) fn ranged_floats(panels: Panels) -> usize {
     floats(panels) + panels.padded_columns()
 }
 
-/// Lays weights out as [`pack`] does, those that are bytes times a scale as these bytes; `packed` has
-/// [`ranged_floats`] zeros.
+/// Lays weights out like [`pack`]; weights that are bytes times a scale are stored as these bytes.
+/// `packed` has [`ranged_floats`] zeros.
 pub(super) fn pack_ranged(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
     let (lines, columns) = packed.split_at_mut(panels.floats());
     let (scales, whole) = columns.split_at_mut(panels.padded_columns());
@@ -57,7 +57,7 @@ pub(super) fn pack_ranged(filters: Filters<'_>, panels: Panels, packed: &mut [f3
     });
 }
 
-/// Returns the shifts of columns from `first` on, or null if a panel has none.
+/// Returns the shifts of columns, beginning with column `first`, or null if a panel has none.
 pub(super) fn shifts(panels: Panels, packed: &[f32], first: usize) -> *const i32 {
     let shifts = packed.get(floats(panels) + first..).unwrap_or_default();
     let shifts: &[i32] = bytemuck::cast_slice(shifts);
@@ -74,8 +74,8 @@ pub(in super::super) fn columns(panels: Panels, packed: &[f32]) -> (&[f32], &[i3
     (scales, bytemuck::cast_slice(sums))
 }
 
-/// Makes the scales those of products with values by `numbers`, and the sums what a sum of products
-/// begins with, so that zero points are taken away; `shift` is taken from values already.
+/// Turns the scales into those of products with values in `numbers`, and the sums into the initial
+/// sums of products, which take away zero points. `shift` is already subtracted from values.
 pub(in super::super) fn combine(
     numbers: ByteNumbers,
     shift: i32,
@@ -93,11 +93,11 @@ pub(in super::super) fn combine(
     }
 }
 
-/// Returns a weight as a byte: the nearest, half to even; 0 where there is no scale.
+/// Returns a weight as a byte: the nearest, half to even; 0 without a scale.
 pub(in super::super) fn byte(weight: f32, scale: f32) -> i8 {
     match scale == 0.0 || scale.is_nan() {
         true => 0,
-        // At most 127, since the largest is 127 times the scale but for rounding.
+        // At most 127, because the largest weight is 127 times the scale, up to rounding.
         false => rounded(weight / scale) as i8,
     }
 }

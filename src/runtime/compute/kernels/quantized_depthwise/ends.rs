@@ -21,8 +21,8 @@ pub(super) struct BlockEnds {
 }
 
 impl BlockEnds {
-    /// Returns the ends of sums that become bytes, or floats if none are `written`. `bias` begins with
-    /// the first of the block's `channels`, or is empty.
+    /// Returns the ends of sums, which become bytes if `written` is set, otherwise floats. `bias`
+    /// begins with the first of the block's `channels`, or is empty.
     pub(super) fn new(
         (blocks, sums): (WeightBlocks, BlockSums<'_>),
         (bias, channels): (&[f32], usize),
@@ -54,7 +54,8 @@ impl BlockEnds {
         ends
     }
 
-    /// Bounds bytes as an activation bounds the numbers that they stand for: rounding keeps their order.
+    /// Limits bytes as an activation limits the numbers they represent. This works because rounding
+    /// keeps their order.
     fn bound(&mut self, numbers: ByteNumbers, activation: Option<Activation>) {
         let byte = |value: f32| {
             let whole = (value / numbers.scale).round_ties_even() + numbers.zero_point;

@@ -31,7 +31,7 @@ pub(super) unsafe fn dot(sums: __m512i, values: __m512i, weights: __m512i) -> __
     _mm512_dpbusd_epi32(sums, values, weights)
 }
 
-/// Returns what the `at`-th vector of sums stands for.
+/// Returns the floats of the `at`-th vector of sums.
 #[inline(always)]
 pub(super) unsafe fn float(ends: &BlockEnds, at: usize, sums: __m512i) -> __m512 {
     let of = |each: &[f32; VECTOR]| _mm512_load_ps(each.as_ptr().add(16 * at));
@@ -43,7 +43,7 @@ pub(super) unsafe fn float(ends: &BlockEnds, at: usize, sums: __m512i) -> __m512
 pub(super) unsafe fn reduced(ends: &BlockEnds, sums: [__m512i; 4]) -> __m512i {
     let mut whole = sums;
     for (at, sums) in whole.iter_mut().enumerate() {
-        // What is beyond 32 bits would become the least number.
+        // Numbers beyond 32 bits would become the least number.
         let number = float(ends, at, *sums);
         *sums = _mm512_cvtps_epi32(_mm512_min_ps(number, _mm512_set1_ps(65535.0)));
     }

@@ -1,8 +1,8 @@
 //! Depthwise convolutions of bytes by weights of bytes, summed in whole numbers.
 //!
-//! A vector holds the same pixel's bytes of many channels. Those of four lines of the image are
-//! interleaved, so that an instruction multiplies a column of the kernel; neighbouring outputs of a line
-//! share what was interleaved.
+//! A vector holds the same pixel's bytes of many channels. The bytes of four lines of the image are
+//! interleaved, so that an instruction multiplies a column of the kernel. Neighbouring outputs of a
+//! line share the interleaved bytes.
 
 mod ends;
 #[cfg(target_arch = "x86_64")]
@@ -53,7 +53,7 @@ pub(in crate::compute) struct QuantizedDepthwise {
     correction: Option<Arc<[f32]>>,
 }
 
-/// Whether a convolution of bytes is one that [`QuantizedDepthwise`] computes.
+/// Returns whether [`QuantizedDepthwise`] can compute a convolution of bytes.
 pub(super) fn suits(conv: Conv2d, input: TensorView, family: Family) -> bool {
     let whole = |count: usize| count.is_multiple_of(GROUP);
     DotKernel::of(family) == DotKernel::Vnni
@@ -98,7 +98,8 @@ impl QuantizedDepthwise {
         self.blocks().floats()
     }
 
-    /// Whether weights are laid out as those of another one, and biases are corrected alike.
+    /// Returns whether weights have the layout of another convolution's, with equally corrected
+    /// biases.
     pub(crate) fn packs_as(&self, other: &QuantizedDepthwise) -> bool {
         let of = |d: &QuantizedDepthwise| (d.conv, d.input.numbers);
         of(self) == of(other) && self.correction == other.correction
@@ -114,8 +115,8 @@ impl QuantizedDepthwise {
         (self.input.numbers.zero_point(), VECTOR / 4)
     }
 
-    /// Returns the bytes of the lines that a line of the output is apart from the next, with pixels of so
-    /// many channels.
+    /// Returns the bytes between the input lines of neighbouring output lines, for pixels of
+    /// `channels` channels.
     fn line_bytes(&self, channels: usize) -> usize {
         self.conv.stride * self.input.view.width * channels
     }
@@ -166,7 +167,7 @@ impl QuantizedDepthwise {
         for first in lines.clone().step_by(some) {
             let lines = first..lines.end.min(first + some);
             for block in 0..self.blocks().count() {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 unsafe { work.block(block, lines.clone()) };
             }
         }
@@ -180,14 +181,14 @@ struct LineWork<'a> {
     values: *const u8,
     border: *const u8,
     outputs: StepOutputs<'a>,
-    /// The activation, if it is applied behind each line.
+    /// The activation, if it is applied after each line.
     pass: Option<RowActivation>,
     /// A line's floats of one block.
     buffer: *mut f32,
 }
 
 impl LineWork<'_> {
-    /// Returns the bytes that are written straight away, or `None` where floats come first.
+    /// Returns the bytes to write directly, or `None` if floats must be written first.
     fn written(&self) -> Option<ByteNumbers> {
         let is_direct = self.pass.is_none() && self.outputs.is_reduced_alone();
         let ReducedNumbers::Bytes(numbers) = self.outputs.reduced()?.of.numbers else {
@@ -240,8 +241,8 @@ impl LineWork<'_> {
                 rows: width,
                 columns: channels,
             };
-            // SAFETY: the lines lie in the image, whose slot has these channels; tasks write disjoint
-            // lines of slots that have them, too.
+            // SAFETY: the lines lie in the image, whose slot has these channels; tasks write
+            // disjoint lines of slots that also have them.
             unsafe {
                 run(&line);
                 if direct.is_none() {
@@ -251,8 +252,8 @@ impl LineWork<'_> {
         }
     }
 
-    /// Returns the lines of the image under each line of the kernel, from channel `first` on, and the
-    /// bytes from one pixel to the next; the border where a line lies outside of the image.
+    /// Returns the image lines under each line of the kernel, beginning with channel `first`, and
+    /// the bytes from one pixel to the next. Lines outside of the image are the border.
     fn rows(&self, line: usize, first: usize) -> [(*const u8, usize); MOST_LINES] {
         let (conv, view) = (self.step.conv, self.step.input.view);
         let (sample, y) = (

@@ -10,22 +10,24 @@ use crate::network::Conv2d;
     allow(dead_code, reason = "kernels of x86-64 alone read them")
 )]
 pub(super) struct ReducedLine<'a> {
-    /// The lines of the image under each line of the kernel, and the bytes from one pixel to the next:
-    /// 0 of the border, which lies outside of the image.
+    /// The lines of the image under each line of the kernel, and the bytes from one pixel to the
+    /// next: 0 for the border, which lies outside of the image.
     pub rows: [(*const u8, usize); MOST_LINES],
     /// The vector of numbers that replaces a pixel outside of the image.
     pub border: *const u8,
     /// Pixels of a line of the image.
     pub width: usize,
     pub conv: Conv2d,
-    /// Of each group of lines of the kernel and each column, a vector of weights for each of sums.
+    /// For each group of lines of the kernel and each column, a vector of weights for each vector
+    /// of sums.
     pub weights: *const f32,
     pub ends: &'a BlockEnds,
     /// Channels of the block, whole groups.
     pub channels: usize,
     /// Pixels of the line.
     pub columns: usize,
-    /// Where numbers go, or null where floats are written, and the bytes from one pixel to the next.
+    /// The destination of numbers, or null if floats are written, and the bytes from one pixel to
+    /// the next.
     pub out: *mut u8,
     pub out_pitch: usize,
     pub floats: *mut f32,
@@ -35,19 +37,19 @@ pub(super) struct ReducedLine<'a> {
 /// A line's function.
 ///
 /// # Safety
-/// The processor has the instructions that [`suits`](super::suits) asks for; rows have `width` pixels of
-/// `channels` numbers, out or floats have `columns` pixels of `channels` numbers, and nothing else uses
-/// these meanwhile.
+/// The processor has the instructions required by [`suits`](super::suits); rows have `width` pixels
+/// of `channels` numbers, out or floats have `columns` pixels of `channels` numbers, and nothing
+/// else uses these meanwhile.
 pub(super) type ReducedLineFn = unsafe fn(&ReducedLine<'_>);
 
-/// Returns the function for a convolution that [`suits`](super::suits), for lines of so many columns and
-/// blocks of so many channels.
+/// Returns the function for a convolution that [`suits`](super::suits), for lines of `columns`
+/// columns and blocks of `channels` channels.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn line_fn(conv: Conv2d, columns: usize, channels: usize) -> ReducedLineFn {
     x86::line_fn(conv, columns, channels)
 }
 
-/// Returns a function that does nothing: no convolution [`suits`](super::suits).
+/// Returns a function that does nothing, because no convolution [`suits`](super::suits).
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn line_fn(_: Conv2d, _: usize, _: usize) -> ReducedLineFn {
     unsafe fn nothing(_: &ReducedLine<'_>) {}
@@ -70,7 +72,7 @@ mod x86 {
     use super::{ReducedLine, ReducedLineFn};
     use crate::network::Conv2d;
 
-    /// Vectors that are computed at a time where lines have as many.
+    /// Vectors that are computed together if lines have enough.
     const SEVERAL: usize = 4;
 
     /// Vectors of sums of a block.
@@ -103,7 +105,7 @@ mod x86 {
         }
     }
 
-    /// Returns the function for half a block of channels, of which a vector holds two pixels.
+    /// Returns the function for half a block of channels; a vector then holds two pixels.
     fn paired_fn(conv: Conv2d) -> ReducedLineFn {
         match conv.kernel.width {
             3 => several_fn::<3, 1, false, 2>(),
@@ -156,7 +158,7 @@ mod x86 {
         }
     }
 
-    /// Computes `M` vectors from pixel `x` of the line on; `INSIDE` says that all that they read lies
+    /// Computes `M` vectors, beginning at pixel `x` of the line. `INSIDE` is set if all inputs lie
     /// between the first and the last column of the image.
     #[inline(always)]
     unsafe fn pixels<
@@ -188,7 +190,7 @@ mod x86 {
                 let values = lanes::interleaved(read);
                 let weights = anew(weights);
                 for (m, sums) in sums.iter_mut().enumerate() {
-                    // No column of the kernel where vector `m` lies behind the input.
+                    // Not a column of the kernel if vector `m` lies after the input.
                     let column = AT.wrapping_sub(m * S * P);
                     if column < K {
                         for at in 0..SUMS {
@@ -208,8 +210,8 @@ mod x86 {
         }
     }
 
-    /// Returns an address that is not known to be that of values which were loaded before: those would be
-    /// kept, and take the registers of sums.
+    /// Returns the address in a way that hides its origin from the compiler. Otherwise the compiler
+    /// would keep the values loaded before, in registers that the sums need.
     #[inline(always)]
     unsafe fn anew(at: *const f32) -> *const f32 {
         let mut address = at.addr();
@@ -223,7 +225,8 @@ mod x86 {
         (1 << line.channels) - 1
     }
 
-    /// Returns the numbers of a line at a column, and of the next one where a vector holds two pixels.
+    /// Returns the numbers of a line at a column, and of the next column if a vector holds two
+    /// pixels.
     #[inline(always)]
     unsafe fn load<const WHOLE: bool, const P: usize, const INSIDE: bool>(
         line: &ReducedLine<'_>,

@@ -14,7 +14,7 @@ pub(super) struct WeightBlocks {
     numbers: ByteNumbers,
 }
 
-/// The scales of a block's sums, and what these begin with, in the order of sums.
+/// The scales and the initial values of a block's sums, in the order of sums.
 #[derive(Clone, Copy)]
 pub(super) struct BlockSums<'a> {
     pub scales: &'a [f32],
@@ -37,7 +37,7 @@ impl WeightBlocks {
         self.conv.channels.div_ceil(VECTOR)
     }
 
-    /// Returns the floats of a block's weights, each of which holds those of a group of lines.
+    /// Returns the floats of a block's weights. Each float holds the weights of a group of lines.
     fn each(self) -> usize {
         let kernel = self.conv.kernel;
         kernel.height.div_ceil(GROUP) * kernel.width * VECTOR
@@ -53,7 +53,7 @@ impl WeightBlocks {
         self.count() * self.all()
     }
 
-    /// Returns the weights of a block, and what its sums need.
+    /// Returns the weights of a block, and the scales and initial values of its sums.
     pub(super) fn block(self, block: usize, packed: &[f32]) -> (*const f32, BlockSums<'_>) {
         let (weights, sums) = packed[block * self.all()..][..self.all()].split_at(self.each());
         let (scales, starts) = sums.split_at(sums.len() / 2);
@@ -61,7 +61,7 @@ impl WeightBlocks {
         (weights.as_ptr(), BlockSums { scales, starts })
     }
 
-    /// Returns the places of a channel of a block of `channels`: two where a vector holds two pixels.
+    /// Returns the places of a channel of a block of `channels`: two if a vector holds two pixels.
     pub(super) fn places(self, channel: usize, channels: usize) -> impl Iterator<Item = usize> {
         let second = (channels <= VECTOR / 2).then_some(channel + VECTOR / 2);
         std::iter::once(channel).chain(second).map(place)

@@ -22,7 +22,7 @@ impl Vectorised for BytesOfRows {
         let columns = self.from.columns;
         // Divided, not multiplied by the inverse, as a rounding in float32 does.
         let form = StepForm::of(self.form);
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         let (mut seen, scale) = unsafe { (NanSeen::<V>::new(), V::splat(self.form.scale())) };
         for row in 0..self.from.rows {
             let from = self.from.start.wrapping_add(row * self.from.stride);
@@ -44,12 +44,12 @@ impl Vectorised for BytesOfRows {
                 }
             }
         }
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { seen.any() }
     }
 }
 
-/// Whether a NaN was among values that become bytes.
+/// Whether values that become bytes included a NaN.
 struct NanSeen<V> {
     /// Zeros, or NaN.
     zeros: V,
@@ -60,7 +60,7 @@ impl<V: Vector> NanSeen<V> {
     /// As for [`Vector`].
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         NanSeen {
             zeros: unsafe { V::splat(0.0) },
         }
@@ -70,7 +70,7 @@ impl<V: Vector> NanSeen<V> {
     /// As for [`Vector`].
     #[inline(always)]
     unsafe fn look(&mut self, values: V) {
-        // SAFETY: handed on. Infinities saturate as all numbers beyond a range do.
+        // SAFETY: guaranteed by the caller. Infinities saturate like all numbers beyond the range.
         unsafe {
             let bounded = values.at_most(f32::MAX).at_least(f32::MIN);
             self.zeros = self.zeros.mul_add(bounded, V::splat(0.0));
@@ -81,7 +81,7 @@ impl<V: Vector> NanSeen<V> {
     /// As for [`Vector`].
     #[inline(always)]
     unsafe fn any(self) -> bool {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { !self.zeros.is_finite() }
     }
 }

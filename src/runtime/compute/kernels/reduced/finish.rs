@@ -13,7 +13,7 @@ pub(super) unsafe fn finish<D: ReducedSums, const M: usize, const N: usize>(
     tile: &ReducedTile,
     sums: [[D; N]; M],
 ) {
-    // SAFETY: residuals and outs, where they are not null, have `M` rows of the columns written.
+    // SAFETY: non-null residuals and outs have `M` rows of the columns written.
     unsafe {
         let mut columns = [D::column(tile, 0); N];
         for (n, column) in columns.iter_mut().enumerate().skip(1) {
@@ -38,7 +38,7 @@ unsafe fn finish_row<D: ReducedSums, const N: usize>(
     mut values: [D::Float; N],
 ) {
     let end = &tile.end;
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if let Some(rounding) = tile.rounding {
             for value in &mut values {
@@ -82,8 +82,8 @@ unsafe fn finish_row<D: ReducedSums, const N: usize>(
     }
 }
 
-/// The end of a tile of bytes that reads and writes nothing but bytes: sums become steps of the numbers
-/// that they are rounded to, without floats between.
+/// The end of a tile that reads and writes only bytes: sums become steps of the rounded numbers
+/// directly, without floats.
 #[inline(always)]
 pub(super) unsafe fn finish_bytes<D: ReducedSums, const M: usize, const N: usize>(
     tile: &ReducedTile,
@@ -115,7 +115,7 @@ unsafe fn finish_row_of_bytes<V: Vector, const N: usize>(
     mut values: [V; N],
 ) {
     let written = tile.written;
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if let Some(rounding) = tile.rounding {
             let steps = V::splat(rounding.scale() * written.steps());
@@ -144,7 +144,7 @@ unsafe fn finish_row_of_bytes<V: Vector, const N: usize>(
     }
 }
 
-/// Adds a row of numbers of a form; rows lie at an address with so many from one to the next.
+/// Adds a row of numbers of a form; rows lie at an address with a stride.
 #[inline(always)]
 unsafe fn add<V: Vector, F: ReducedForm, const N: usize>(
     values: &mut [V; N],
@@ -165,7 +165,7 @@ unsafe fn add<V: Vector, F: ReducedForm, const N: usize>(
     }
 }
 
-/// Writes a row of numbers of a form; rows go to an address with so many from one to the next.
+/// Writes a row of numbers of a form; rows go to an address with a stride.
 #[inline(always)]
 unsafe fn write<V: Vector, F: ReducedForm, const N: usize>(
     values: [V; N],

@@ -14,7 +14,7 @@ pub(in super::super) trait ReducedForm: Copy {
     /// Whether NaN is one of these numbers.
     const HAS_NAN: bool;
 
-    /// Returns the form of numbers, those of `bytes` if they are bytes.
+    /// Returns the form of numbers; for bytes, the form is `bytes`.
     fn with(bytes: ByteForm) -> Self;
     unsafe fn load<V: Vector>(self, from: *const u8) -> V;
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8);
@@ -22,7 +22,7 @@ pub(in super::super) trait ReducedForm: Copy {
     /// The first `n < LANES` numbers; any in the other lanes.
     #[inline(always)]
     unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
-        // SAFETY: `n` numbers exist, and those of all lanes fit.
+        // SAFETY: `n` numbers exist, and all lanes fit.
         unsafe { self.load(copied(from, n * Self::BYTES).as_ptr()) }
     }
 
@@ -38,15 +38,14 @@ pub(in super::super) trait ReducedForm: Copy {
     }
 }
 
-/// Returns the first bytes at an address, and zeros behind them. Tiles stay short where that is no
-/// part of them.
+/// Returns the first bytes at an address, followed by zeros. A separate function keeps tiles short.
 ///
 /// # Safety
-/// The bytes exist, and are no more than [`MOST_BYTES`].
+/// The bytes exist, and are at most [`MOST_BYTES`].
 #[inline(never)]
 unsafe fn copied(from: *const u8, bytes: usize) -> [u8; MOST_BYTES] {
     let mut numbers = [0; MOST_BYTES];
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(from, numbers.as_mut_ptr(), bytes) };
     numbers
 }
@@ -57,7 +56,7 @@ unsafe fn copied(from: *const u8, bytes: usize) -> [u8; MOST_BYTES] {
 /// The bytes exist on both sides.
 #[inline(never)]
 unsafe fn copy(numbers: &[u8; MOST_BYTES], to: *mut u8, bytes: usize) {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(numbers.as_ptr(), to, bytes) };
 }
 
@@ -78,22 +77,22 @@ impl ReducedForm for FloatForm {
     }
     #[inline(always)]
     unsafe fn load<V: Vector>(self, from: *const u8) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { V::load(from.cast()) }
     }
     #[inline(always)]
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { values.store(to.cast()) }
     }
     #[inline(always)]
     unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { V::load_part(from.cast(), n) }
     }
     #[inline(always)]
     unsafe fn store_part<V: Vector>(self, values: V, to: *mut u8, n: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { values.store_part(to.cast(), n) }
     }
 }
@@ -112,27 +111,27 @@ impl ReducedForm for HalfForm {
     }
     #[inline(always)]
     unsafe fn load<V: Vector>(self, from: *const u8) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { V::load_bf16(from.cast()) }
     }
     #[inline(always)]
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { values.store_bf16(to.cast()) }
     }
     #[inline(always)]
     unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { V::load_bf16_part(from.cast(), n) }
     }
     #[inline(always)]
     unsafe fn store_part<V: Vector>(self, values: V, to: *mut u8, n: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { values.store_bf16_part(to.cast(), n) }
     }
 }
 
-/// ByteForm, with what they need to become floats and to be made of floats.
+/// Bytes, with the constants of their conversion from and to floats.
 #[derive(Clone, Copy)]
 pub(in super::super) struct ByteForm {
     scale: f32,
@@ -142,7 +141,7 @@ pub(in super::super) struct ByteForm {
 }
 
 impl ByteForm {
-    /// Returns the form of these numbers; that of none stands for zeros.
+    /// Returns the form of these numbers. The form of `None` represents zeros.
     pub(in super::super) fn of(numbers: Option<ReducedNumbers>) -> Self {
         match numbers {
             Some(ReducedNumbers::Bytes(numbers)) => ByteForm {
@@ -162,7 +161,7 @@ impl ByteForm {
 }
 
 impl ByteForm {
-    /// Returns the number that one step stands for.
+    /// Returns the size of one step.
     #[inline(always)]
     pub(super) fn scale(self) -> f32 {
         self.scale
@@ -174,27 +173,27 @@ impl ByteForm {
         self.inverse
     }
 
-    /// Rounds steps to those that bytes stand for, half to even.
+    /// Rounds steps to those that bytes represent, half to even.
     ///
     /// # Safety
     /// As for [`ReducedForm`].
     #[inline(always)]
     pub(super) unsafe fn nearest<V: Vector>(self, steps: V) -> V {
         let least = -self.zero_point as f32;
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let bounded = steps.at_least(least).at_most(least + self.most as f32);
             bounded.nearest()
         }
     }
 
-    /// Rounds values to those that bytes stand for, half to even.
+    /// Rounds values to those that bytes represent, half to even.
     ///
     /// # Safety
     /// As for [`ReducedForm`].
     #[inline(always)]
     pub(super) unsafe fn round<V: Vector>(self, values: V) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let steps = values.mul(V::splat(self.inverse));
             self.nearest(steps).mul(V::splat(self.scale))
@@ -211,7 +210,7 @@ impl ByteForm {
     }
 }
 
-/// Steps of numbers that bytes stand for, which need no scale.
+/// Steps of numbers that bytes represent, which need no scale.
 #[derive(Clone, Copy)]
 pub(super) struct StepForm(ByteForm);
 
@@ -233,12 +232,12 @@ impl ReducedForm for StepForm {
     }
     #[inline(always)]
     unsafe fn load<V: Vector>(self, from: *const u8) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { V::load_bytes(from).sub(V::splat(self.0.zero_point as f32)) }
     }
     #[inline(always)]
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { values.store_bytes(self.0.zero_point, self.0.most, to) }
     }
 }
@@ -253,7 +252,7 @@ impl ReducedForm for ByteForm {
     }
     #[inline(always)]
     unsafe fn load<V: Vector>(self, from: *const u8) -> V {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let whole = V::load_bytes(from).sub(V::splat(self.zero_point as f32));
             whole.mul(V::splat(self.scale))
@@ -261,7 +260,7 @@ impl ReducedForm for ByteForm {
     }
     #[inline(always)]
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let steps = values.mul(V::splat(self.inverse));
             steps.store_bytes(self.zero_point, self.most, to);

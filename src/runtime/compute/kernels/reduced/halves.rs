@@ -1,4 +1,4 @@
-//! Rows of floats as brain floats, behind an activation, in one pass.
+//! Rows of floats as brain floats, after an activation, in one pass.
 
 use super::super::accuracy::HalfAccuracy;
 use super::super::activations::{ActivatedRows, TileRows, activate};
@@ -34,12 +34,12 @@ impl<F: ReducedForm> ActivatedRows for HalfRows<F> {
 
     #[inline(always)]
     unsafe fn store<V: Vector>(self, answers: V, row: usize, column: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.form.store(answers, self.at(row, column)) }
     }
     #[inline(always)]
     unsafe fn store_part<V: Vector>(self, answers: V, row: usize, column: usize, n: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.form.store_part(answers, self.at(row, column), n) }
     }
 }
@@ -55,13 +55,14 @@ pub(super) struct HalvesOfRows {
 }
 
 impl HalvesOfRows {
-    /// Writes them.
+    /// Writes the numbers.
     ///
     /// # Safety
-    /// The processor has the instructions of `family`, the rows exist on both sides, and nothing else uses
-    /// what is written.
+    /// The processor has the instructions of `family`, the rows exist on both sides, and nothing
+    /// else uses what is written.
     pub(super) unsafe fn write(self, family: Family) {
-        // SAFETY: handed on; what multiplies brain floats also rounds to them.
+        // SAFETY: guaranteed by the caller; processors that multiply brain floats also round to
+        // them.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if HalfKernel::of(family).is_native() {
@@ -76,7 +77,7 @@ impl HalvesOfRows {
     #[inline(always)]
     unsafe fn of_form<V: Vector, F: ReducedForm>(self, form: F) {
         let (to, stride) = (self.to, self.stride);
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { activate::<V, _>(self.activation, self.from, HalfRows { form, to, stride }) }
     }
 }
@@ -86,7 +87,7 @@ impl Vectorised for HalvesOfRows {
 
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.of_form::<V, _>(HalfForm) }
     }
 }
@@ -96,6 +97,6 @@ impl Vectorised for HalvesOfRows {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn native(rows: HalvesOfRows) {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { rows.of_form::<Avx512, _>(NativeHalfForm) }
 }

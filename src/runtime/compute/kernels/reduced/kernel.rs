@@ -26,8 +26,8 @@ impl ReducedKernel {
         }
     }
 
-    /// Whether a faster kernel than this one, which [`ReducedKernel::of_pairs`] returns, is exact for
-    /// packed weights and such numbers.
+    /// Returns whether a faster kernel than this one ([`ReducedKernel::of_pairs`]) is exact for
+    /// packed weights and these numbers.
     pub(crate) fn fits_pairs(self, weights: &[f32], numbers: ReducedNumbers) -> bool {
         match (self, numbers) {
             (ReducedKernel::Bytes(kernel), ReducedNumbers::Bytes(numbers)) => {
@@ -37,8 +37,8 @@ impl ReducedKernel {
         }
     }
 
-    /// Returns the fastest kernel for weights laid out for this one; `fit` says whether
-    /// [`ReducedKernel::fits_pairs`] is true of them.
+    /// Returns the fastest kernel for weights laid out for this one. `fit` is the result of
+    /// [`ReducedKernel::fits_pairs`] for them.
     pub(crate) fn of_pairs(self, fit: bool) -> Self {
         match self {
             ReducedKernel::Bytes(kernel) => ReducedKernel::Bytes(kernel.of_pairs(fit)),
@@ -54,7 +54,7 @@ impl ReducedKernel {
         }
     }
 
-    /// Returns what the kernel subtracts from values before it multiplies them.
+    /// Returns the number that the kernel subtracts from values before it multiplies them.
     pub(crate) fn shift(self) -> i32 {
         match self {
             ReducedKernel::Halves(_) => 0,
@@ -62,10 +62,10 @@ impl ReducedKernel {
         }
     }
 
-    /// Returns how many times as fast as the direct algorithm in float32 Winograd's algorithm has to be
-    /// expected to be in order to be taken instead. Multiplying brain floats is 1.9 times as fast on a
-    /// Zen 5 core, and what it writes is read by others; with AVX2 alone, and where brain floats are
-    /// widened, Winograd's algorithm in float32 is taken wherever it is the faster one.
+    /// Returns the speed, relative to the direct algorithm in float32, above which Winograd's
+    /// algorithm replaces this kernel. Multiplying brain floats is 1.9 times as fast on a Zen 5
+    /// core, and readers use their answers. With only AVX2, and if brain floats are widened,
+    /// Winograd's algorithm in float32 is used whenever it is faster.
     pub(crate) fn speed(self) -> f64 {
         match self {
             ReducedKernel::Halves(kernel) if kernel.is_native() => 1.9,

@@ -1,8 +1,8 @@
-//! Products whose values and weights are reduced numbers, read where they lie: brain floats, or bytes
-//! by scales that are known beforehand.
+//! Products of values and weights in reduced numbers, read in place: brain floats, or bytes by
+//! scales known in advance.
 //!
-//! Sums are float32, or whole numbers of 32 bits; bias, activation and, where a reader needs them,
-//! answers are float32. An answer that further such products read is rounded once, as it is written.
+//! Sums are float32, or whole numbers of 32 bits. Bias, activation and, if a reader needs them,
+//! answers are float32. An answer read by further such products is rounded once, as it is written.
 
 mod byte_rows;
 mod finish;
@@ -62,7 +62,7 @@ pub(in crate::compute) struct ReducedProduct {
     kernel: ReducedKernel,
     /// Numbers that are added to the bias of each output channel, before a norm is folded into it.
     correction: Option<Arc<[f32]>>,
-    /// Whether constants are added behind the rounding.
+    /// Whether constants are added after the rounding.
     shifts: bool,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
@@ -79,8 +79,8 @@ impl ReducedProduct {
         Self::reading(conv, (input, None), output, family)
     }
 
-    /// Plans a convolution that [`suits_prepared`] over floats; `entry` says that their channels come
-    /// first.
+    /// Plans a convolution that [`suits_prepared`] over floats. `entry` is set if their channels
+    /// come first.
     pub(crate) fn prepared(
         conv: Conv2d,
         (input, numbers, entry): (TensorView, ReducedNumbers, bool),
@@ -122,12 +122,12 @@ impl ReducedProduct {
         ReducedProduct { correction, ..self }
     }
 
-    /// Returns the same with constants that are added behind the rounding, or without.
+    /// Returns the same product with constants added after the rounding, or without.
     pub(crate) fn shifted(self, shifts: bool) -> Self {
         ReducedProduct { shifts, ..self }
     }
 
-    /// Lays these out; `packed` is that of [`ReducedProduct::pack`].
+    /// Lays out the constants added after a rounding; `packed` is that of [`ReducedProduct::pack`].
     pub(crate) fn pack_shift(&self, values: &[f32], packed: &mut [f32]) {
         let first = self.weight_floats() - self.shift_floats();
         let channels = packed[first..].iter_mut().take(self.conv.channels);
@@ -171,7 +171,7 @@ impl ReducedProduct {
         weights + self.shift_floats()
     }
 
-    /// Whether weights are laid out as those of another product, and biases are corrected alike.
+    /// Returns whether weights have the layout of another product's, with equally corrected biases.
     pub(crate) fn packs_as(&self, other: &ReducedProduct) -> bool {
         let of = |p: &ReducedProduct| (p.conv, p.panels, p.input.numbers, p.shifts);
         of(self) == of(other) && self.correction == other.correction
@@ -188,21 +188,22 @@ impl ReducedProduct {
         }
     }
 
-    /// Whether the sums of two products fit into 16 bits, if that makes a kernel exact that is faster.
+    /// Returns whether the sums of two products fit into 16 bits, if that makes a faster kernel
+    /// exact.
     pub(crate) fn fits_pairs(&self, packed: &[f32]) -> bool {
         let weights = &packed[..self.panels.floats()];
         self.kernel.fits_pairs(weights, self.input.numbers)
     }
 
-    /// Returns the bits of 0, and how many floats of them replace a tap outside of the image, or `None`
-    /// if no tap lies outside.
+    /// Returns the bits of 0, and the number of floats that replace a tap outside of the image, or
+    /// `None` if no tap lies outside.
     pub(crate) fn border(&self) -> Option<(u8, usize)> {
         let floats = self.reads.depth / self.input.numbers.group();
         let border = (self.input.numbers.zero_point(), floats);
         self.prepared.is_none().then_some(border)
     }
 
-    /// Returns the floats of input that a further row brings into cache.
+    /// Returns the floats of input that one more row brings into cache.
     fn touched(&self) -> usize {
         self.reads.touched() / self.input.numbers.group()
     }
@@ -237,7 +238,7 @@ impl ReducedProduct {
     /// # Safety
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.prepared.filter(|_| phase == 0) {
                 Some(image) => image.run(call, task),
@@ -257,8 +258,8 @@ impl ReducedProduct {
         let block = ReducedBlock {
             kernel: self.kernel.of_pairs(call.weights.pairs_fit),
             values,
-            // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
-            // writes its panel's columns alone.
+            // SAFETY: blocks of a phase share pixels only if their panels differ, and a tile writes
+            // only its panel's columns.
             outputs: unsafe { StepOutputs::of(call, rows.clone()) },
             residual: Residual::of(call),
             may_make_nan: self.may_make_nan(call),
@@ -313,8 +314,8 @@ impl ReducedProduct {
         }
     }
 
-    /// Whether answers that become bytes may be NaN: sums of bytes never are, what is added to them may
-    /// be.
+    /// Returns whether answers that become bytes may be NaN. Sums of bytes never are; added values
+    /// may be.
     fn may_make_nan(&self, call: &Call<'_>) -> bool {
         let weights = call.weights;
         let packed = weights.packed.values();

@@ -20,7 +20,7 @@ pub(super) struct ReducedBlock<'a> {
     pub residual: Residual<'a>,
     /// Whether answers that become bytes may be NaN.
     pub may_make_nan: bool,
-    /// The activation, if it is applied behind each tile.
+    /// The activation, if it is applied after each tile.
     pub pass: Option<RowActivation>,
 }
 
@@ -32,27 +32,28 @@ pub(super) struct ReducedTile {
     /// First of the rows to add as reduced numbers, or null.
     pub residual: *const u8,
     pub residual_stride: usize,
-    /// Where reduced numbers go, or null.
+    /// The destination of reduced numbers, or null.
     pub out: *mut u8,
     pub out_stride: usize,
-    /// Of bytes, the scale of each column's sums, and what these begin with.
+    /// For bytes: the scale of each column's sums, and the initial values of the sums.
     pub scales: *const f32,
     pub starts: *const i32,
-    /// Of bytes, the numbers that answers are rounded to before anything is added, if they are, those
-    /// that are added, and those that are written.
+    /// For bytes: the numbers to which answers are rounded before the sum, if they are; those that
+    /// are added; and those that are written.
     pub rounding: Option<ByteForm>,
-    /// Constants of columns that are added behind that, or null.
+    /// Constants of columns, added after the rounding, or null.
     pub shift: *const f32,
     pub added: ByteForm,
     pub written: ByteForm,
-    /// Weights, bias, and the floats that are added and written, each null if there are none. A float
-    /// of its panel is a group of weights of a column, and its depth counts these; its base is not
+    /// Weights, bias, and the floats to add and to write, each null if there are none. A float of
+    /// its panel is a group of weights of a column, and its depth counts groups; its base is not
     /// used.
     pub end: Tile,
 }
 
 impl ReducedTile {
-    /// Whether it adds and writes bytes alone, and its activation does not depend on their scale.
+    /// Returns whether it adds and writes only bytes, and its activation does not depend on their
+    /// scale.
     #[inline(always)]
     pub(super) fn is_of_bytes_alone(&self) -> bool {
         let end = &self.end;

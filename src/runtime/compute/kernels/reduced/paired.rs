@@ -25,11 +25,11 @@ struct PairedPixels<'a> {
     count: usize,
 }
 
-/// Pairs the image's pixels, all of one sample, with that sample's row. An activation is not applied.
+/// Pairs the image's pixels, all of one sample, with that sample's row. Applies no activation.
 ///
 /// # Safety
-/// Values are brain floats on both sides, with as many channels as the row; nothing writes the image, and
-/// nothing else uses the pixels written.
+/// Values are brain floats on both sides, with the same number of channels as the row; nothing
+/// writes the image, and nothing else uses the pixels written.
 pub(in super::super) unsafe fn pair(
     call: &Call<'_>,
     pairing: Pairing,
@@ -44,7 +44,8 @@ pub(in super::super) unsafe fn pair(
         first: pixels.start,
         count: pixels.len(),
     };
-    // SAFETY: the call's family is available; what multiplies brain floats also rounds to them.
+    // SAFETY: the call's family is available; processors that multiply brain floats also round to
+    // them.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if HalfKernel::of(call.family).is_native() {
@@ -59,7 +60,7 @@ impl Vectorised for PairedPixels<'_> {
 
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.of_form::<V, _>(HalfForm) }
     }
 }
@@ -99,6 +100,6 @@ impl PairedPixels<'_> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn native(pixels: PairedPixels<'_>) {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { pixels.of_form::<Avx512, _>(NativeHalfForm) }
 }

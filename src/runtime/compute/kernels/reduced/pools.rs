@@ -1,4 +1,4 @@
-//! Pools of reduced numbers, read where they lie.
+//! Pools of reduced numbers, read in place.
 
 use std::ops::Range;
 
@@ -12,8 +12,7 @@ use crate::compute::buffers::ReducedView;
 use crate::compute::reduced::ReducedNumbers;
 use crate::network::Pool;
 
-/// Maxima over windows. Rounding keeps the order of numbers, so that the maxima are those of what was
-/// rounded.
+/// Maxima over windows. Rounding keeps the order of numbers, so the maxima are the rounded maxima.
 struct MaxPool<'a> {
     pool: Pool,
     from: ReducedPixels<'a>,
@@ -38,7 +37,7 @@ impl Vectorised for MaxPool<'_> {
     }
 }
 
-/// Returns a number that is higher where a brain float is; that of NaN is the highest.
+/// Returns a number with the order of brain floats. NaN is the highest.
 #[inline(always)]
 fn order(bits: u16) -> i16 {
     let size = (bits & 0x7fff).cast_signed();
@@ -84,7 +83,7 @@ impl MaxPool<'_> {
                 let mut best = [least; CHANNELS];
                 for tap in window.taps() {
                     let at = self.from.ptr(tap, first).cast_const().cast();
-                    // SAFETY: the pixel has so many channels, which nothing writes meanwhile.
+                    // SAFETY: the pixel has `count` channels, and nothing writes them meanwhile.
                     let values: &[T] = unsafe { std::slice::from_raw_parts(at, count) };
                     for (best, &value) in best.iter_mut().zip(values) {
                         *best = (*best).max(key(value));
@@ -104,8 +103,8 @@ impl MaxPool<'_> {
 /// Writes the maxima over the windows of a pool.
 ///
 /// # Safety
-/// The step reads and writes the same reduced numbers, and nothing else uses those of the pixels
-/// written.
+/// The step reads and writes the same reduced numbers, and nothing else uses the numbers of the
+/// pixels written.
 pub(in super::super) unsafe fn max_pool(call: &Call<'_>, pool: Pool, pixels: Range<usize>) {
     let operands = &call.step.reduced;
     let input = operands.inputs.first().copied().flatten();
@@ -154,7 +153,7 @@ impl GlobalPool<'_, '_> {
             for first in (0..row.len()).step_by(V::LANES) {
                 let lanes = V::LANES.min(row.len() - first);
                 let to = row[first..].as_mut_ptr();
-                // SAFETY: handed on; the pixels and the row have these channels.
+                // SAFETY: guaranteed by the caller; the pixels and the row have these channels.
                 unsafe {
                     let mut sum = V::splat(0.0);
                     for pixel in sample * count..(sample + 1) * count {

@@ -82,7 +82,7 @@ impl PreparedImage {
         }
     }
 
-    /// Writes one line of the copy; `numbers` is scratch for those of a line of the image.
+    /// Writes one line of the copy. `numbers` is scratch for a line of the image.
     fn line(
         &self,
         call: &Call<'_>,
@@ -152,7 +152,7 @@ impl PreparedImage {
         has_nan
     }
 
-    /// Writes a line of numbers with its padding, or the padding alone; `zero` stands for 0.
+    /// Writes a line of numbers with its padding, or only the padding. `zero` represents 0.
     fn place<T: ChannelNumbers>(&self, numbers: &[f32], to: &mut [f32], (inside, zero): (bool, T)) {
         let (width, channels) = (self.from.width, self.from.channels);
         let pitch = self.to.view.pitch;
@@ -229,7 +229,7 @@ fn filled_up<T: Copy, const C: usize, const P: usize>(from: &[T], pixels: &mut [
     }
 }
 
-/// Returns channels with those that fill up the last group.
+/// Returns the number of channels, including the padding of the last group.
 fn filled(channels: usize, numbers: ReducedNumbers) -> usize {
     channels.next_multiple_of(numbers.group())
 }
@@ -237,7 +237,8 @@ fn filled(channels: usize, numbers: ReducedNumbers) -> usize {
 /// Inputs of fewer channels are copied.
 const FEW_CHANNELS: usize = 16;
 
-/// Whether a convolution over an image is expected to gain by a copy in groups of numbers.
+/// Returns whether a convolution over an image is expected to gain from a copy in groups of
+/// numbers.
 pub(in super::super) fn suits_prepared(
     conv: Conv2d,
     input: TensorView,

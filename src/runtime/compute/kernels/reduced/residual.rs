@@ -14,7 +14,7 @@ pub(super) enum Residual<'a> {
 }
 
 impl<'a> Residual<'a> {
-    /// Returns the values that a step adds: floats where they are kept.
+    /// Returns the values that a step adds: floats if they are kept.
     pub(super) fn of(call: &Call<'a>) -> Self {
         let step = call.step;
         match (step.residual, step.reduced.residual) {
@@ -27,7 +27,7 @@ impl<'a> Residual<'a> {
         }
     }
 
-    /// Returns the reduced numbers, or `None` where there are none.
+    /// Returns the reduced numbers, or `None` for floats or no residual.
     pub(super) fn numbers(&self) -> Option<ReducedNumbers> {
         match self {
             Residual::Reduced(from) => Some(from.of.numbers),

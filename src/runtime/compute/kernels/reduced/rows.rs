@@ -1,4 +1,4 @@
-//! Rows of floats as reduced numbers, and where a step's tiles write.
+//! Rows of floats as reduced numbers, and the destinations of a step's tiles.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,13 +27,13 @@ struct ReduceRows {
 }
 
 impl ReduceRows {
-    /// Writes them, and returns whether there is a NaN that they cannot be.
+    /// Writes the numbers. Returns whether a NaN occurred that they cannot represent.
     ///
     /// # Safety
-    /// The processor has the instructions of `family`, both sides have these rows, and nothing else uses
-    /// what is written.
+    /// The processor has the instructions of `family`, both sides have these rows, and nothing else
+    /// uses what is written.
     unsafe fn write(self, family: Family) -> bool {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.numbers {
                 ReducedNumbers::Bf16 => {
@@ -57,7 +57,7 @@ impl ReduceRows {
         }
     }
 
-    /// Writes them as brain floats behind an activation.
+    /// Writes the rows as brain floats after an activation.
     ///
     /// # Safety
     /// As for [`ReduceRows::write`].
@@ -69,7 +69,7 @@ impl ReduceRows {
             to,
             stride,
         };
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { rows.write(family) }
     }
 }
@@ -98,11 +98,11 @@ pub(in super::super) unsafe fn reduce_run(
         stride: 0,
         numbers,
     };
-    // SAFETY: handed on; both sides have these numbers, and floats are read alone.
+    // SAFETY: guaranteed by the caller; both sides have these numbers, and floats are only read.
     unsafe { work.write(family) }
 }
 
-/// Where the tiles of a step write: floats, reduced numbers, or both.
+/// The destinations of a step's tiles: floats, reduced numbers, or both.
 pub(in super::super) struct StepOutputs<'a> {
     family: Family,
     /// Pixels of a sample, and whether each sample's answer is NaN.
@@ -116,18 +116,18 @@ pub(in super::super) struct StepOutputs<'a> {
 pub(in super::super) const MOST_TILE: usize = 384;
 
 impl<'a> StepOutputs<'a> {
-    /// Returns where the tiles of a task write, which computes `pixels`.
+    /// Returns the destinations of the task that computes `pixels`.
     ///
     /// # Safety
-    /// Nothing else reads or writes what the tiles write meanwhile.
+    /// Nothing else reads or writes the tiles' destinations meanwhile.
     pub(in super::super) unsafe fn of(call: &Call<'a>, pixels: Range<usize>) -> Self {
         let step = call.step;
         let reduced = step.reduced.output.map(|view| call.memory.reduced(view));
         if let (Some(out), Some(last)) = (reduced, pixels.clone().last()) {
-            // This panics if the pixel lies outside of its slot.
+            // Panics if the pixel lies outside of its slot.
             out.ptr(last, 0);
         }
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         let floats = || unsafe { call.memory.part(step.output, pixels) };
         StepOutputs {
             family: call.family,
@@ -138,18 +138,19 @@ impl<'a> StepOutputs<'a> {
         }
     }
 
-    /// Whether a tile leaves its floats nowhere.
+    /// Returns whether a tile's floats are not kept.
     pub(in super::super) fn is_reduced_alone(&self) -> bool {
         self.floats.is_none()
     }
 
-    /// Returns where reduced numbers go, if they do.
+    /// Returns the destination of reduced numbers, or `None` if none are written.
     pub(in super::super) fn reduced(&self) -> Option<ReducedPixels<'a>> {
         self.reduced
     }
 
-    /// Returns where a tile writes its floats from channel `first` of pixel `pixel` on, and the floats
-    /// from one row to the next: in `buffer`, with rows of `columns`, if they are not kept.
+    /// Returns where a tile writes its floats, beginning at channel `first` of pixel `pixel`, and
+    /// the floats from one row to the next. Floats that are not kept go to `buffer`, with rows of
+    /// `columns`.
     pub(in super::super) fn floats(
         &self,
         (pixel, first): (usize, usize),
@@ -161,8 +162,8 @@ impl<'a> StepOutputs<'a> {
         }
     }
 
-    /// Writes floats that a tile wrote as reduced numbers, if they are wanted, from channel `first` of
-    /// pixel `pixel` on.
+    /// Writes a tile's floats as reduced numbers if requested, beginning at channel `first` of
+    /// pixel `pixel`.
     ///
     /// # Safety
     /// The tile wrote these rows, and nothing else uses what is written.
@@ -189,7 +190,8 @@ impl<'a> StepOutputs<'a> {
         })
     }
 
-    /// As [`StepOutputs::reduce`], behind an activation. Floats that are not kept may stay as they were.
+    /// As [`StepOutputs::reduce`], after an activation. Floats that are not kept may stay
+    /// unchanged.
     ///
     /// # Safety
     /// As for [`StepOutputs::reduce`].
@@ -202,7 +204,7 @@ impl<'a> StepOutputs<'a> {
         let halves = self
             .work(at, from)
             .filter(|work| self.is_reduced_alone() && work.numbers == ReducedNumbers::Bf16);
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let (Some(pass), Some(halves)) = (pass, halves) {
                 return halves.behind(self.family, Some(pass.activation()));
@@ -214,8 +216,8 @@ impl<'a> StepOutputs<'a> {
         }
     }
 
-    /// Notes the samples among the rows from that of pixel `first` on that have a NaN: bytes have none,
-    /// and their answers are to be NaN.
+    /// Marks the samples with a NaN among the rows from pixel `first` on. Bytes have no NaN, but
+    /// the answers of these samples must be NaN.
     ///
     /// # Safety
     /// As for [`StepOutputs::reduce`].
@@ -229,7 +231,7 @@ impl<'a> StepOutputs<'a> {
             };
             let bytes = rows.stride * rows.numbers.bytes();
             let to = rows.to.wrapping_add(row * bytes);
-            // SAFETY: handed on: the row is written once more.
+            // SAFETY: guaranteed by the caller; this writes the row once more.
             let has_nan = unsafe { ReduceRows { from, to, ..rows }.write(self.family) };
             let sample = (first + row) / self.each.max(1);
             if let Some(missed) = self.misses.get(sample).filter(|_| has_nan) {
@@ -245,7 +247,7 @@ impl<'a> StepOutputs<'a> {
 /// The pixels' floats were written, and nothing else uses their reduced numbers.
 pub(in super::super) unsafe fn reduce_pixels(call: &Call<'_>, pixels: Range<usize>) {
     let output = call.step.output;
-    // SAFETY: handed on; nobody writes the floats meanwhile.
+    // SAFETY: guaranteed by the caller; nothing writes the floats meanwhile.
     unsafe {
         let outputs = StepOutputs::of(call, pixels.clone());
         let Some(floats) = outputs.floats.as_ref().filter(|_| !pixels.is_empty()) else {
@@ -286,7 +288,7 @@ pub(in super::super) unsafe fn join(call: &Call<'_>, pixels: Range<usize>) {
     }
 }
 
-/// Reads reduced numbers as rows of floats, one behind the other.
+/// Reads reduced numbers as contiguous rows of floats.
 struct ExpandRows<'a> {
     from: ReducedPixels<'a>,
     pixels: Range<usize>,
@@ -317,7 +319,7 @@ impl ExpandRows<'_> {
         for (pixel, row) in self.pixels.zip(self.to.chunks_exact_mut(channels.max(1))) {
             let (from, to) = (self.from.ptr(pixel, 0), row.as_mut_ptr());
             let mut at = 0;
-            // SAFETY: handed on; the row has as many floats.
+            // SAFETY: guaranteed by the caller; the row has the same number of floats.
             unsafe {
                 while at + V::LANES <= channels {
                     form.load::<V>(from.add(at * F::BYTES)).store(to.add(at));
@@ -333,7 +335,7 @@ impl ExpandRows<'_> {
     }
 }
 
-/// Writes the floats that reduced numbers of pixels stand for, one pixel behind the other.
+/// Writes the floats represented by reduced numbers of pixels, one pixel after the other.
 ///
 /// # Safety
 /// Nothing writes these numbers meanwhile.

@@ -9,7 +9,7 @@ const LEAST_CHANNELS: usize = 16;
 /// The most products of a sum of bytes that 32 bits hold.
 const MOST_PRODUCTS: usize = 1 << 16;
 
-/// Whether a convolution over an input that lies anywhere can be a product of groups of numbers.
+/// Returns whether a convolution over an input in any place can be a product of groups of numbers.
 pub(in super::super) fn suits(conv: Conv2d, input: TensorView, group: usize) -> bool {
     let whole = |count: usize| count.is_multiple_of(group);
     conv.groups == 1

@@ -1,4 +1,4 @@
-//! Sums of products of reduced numbers: what they begin with, and what they stand for.
+//! Sums of products of reduced numbers: their initial values, and the numbers they represent.
 
 use super::super::dots::{DotVector, FloatDot, PlainDot, WholeDot, WidenedDot};
 use super::super::vector::Vector;
@@ -19,11 +19,11 @@ pub(super) trait ReducedSums: DotVector {
 
     /// The sums before any product.
     unsafe fn begin(tile: &ReducedTile, column: usize) -> Self;
-    /// Those of the columns from `column` on.
+    /// Returns the numbers of the vector of columns from `column` on.
     unsafe fn column(tile: &ReducedTile, column: usize) -> Self::Column;
-    /// The same for numbers that count steps, `steps` to 1.
+    /// The same for numbers that count steps; `steps` of them are 1.
     unsafe fn in_steps(column: Self::Column, steps: f32) -> Self::Column;
-    /// The numbers that the sums stand for, with their bias.
+    /// Returns the numbers that the sums represent, with their bias.
     unsafe fn end(self, column: Self::Column) -> Self::Float;
 }
 
@@ -51,7 +51,7 @@ macro_rules! of_floats {
 
             #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 Self::of(unsafe { bias(tile, column) })
             }
             #[inline(always)]
@@ -60,15 +60,15 @@ macro_rules! of_floats {
             unsafe fn in_steps((): (), _: f32) {}
             #[inline(always)]
             unsafe fn end(self, (): ()) -> Self::Float {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.float() }
             }
         }
     };
 }
 
-/// Implements [`ReducedSums`] for whole sums, which begin with what the zero point of values takes
-/// away.
+/// Implements [`ReducedSums`] for whole sums, whose initial values compensate the zero point of
+/// values.
 macro_rules! of_bytes {
     ($ty:ty) => {
         impl ReducedSums for $ty {
@@ -77,12 +77,12 @@ macro_rules! of_bytes {
 
             #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 unsafe { Self::load(tile.starts.add(column)) }
             }
             #[inline(always)]
             unsafe fn column(tile: &ReducedTile, column: usize) -> [Self::Float; 2] {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let scale = Self::Float::load(tile.scales.add(column));
                     [scale, bias::<Self::Float>(tile, column)]
@@ -90,7 +90,7 @@ macro_rules! of_bytes {
             }
             #[inline(always)]
             unsafe fn in_steps(column: [Self::Float; 2], steps: f32) -> [Self::Float; 2] {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let steps = Self::Float::splat(steps);
                     [column[0].mul(steps), column[1].mul(steps)]
@@ -98,7 +98,7 @@ macro_rules! of_bytes {
             }
             #[inline(always)]
             unsafe fn end(self, [scale, bias]: [Self::Float; 2]) -> Self::Float {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 unsafe { bias.mul_add(self.float(), scale) }
             }
         }

@@ -14,9 +14,9 @@ use crate::compute::family::Family;
 /// A tile's function for one kernel and size.
 ///
 /// # Safety
-/// The processor has the kernel's instructions. For all rows of each tap, `depth` groups can be read
-/// at `values` plus their offset; residual and out, where they are not null, have as many rows of the
-/// columns written. All else is as for [`TileFn`](super::super::tile::TileFn).
+/// The processor has the kernel's instructions. For all rows of each tap, `depth` groups can be
+/// read at `values` plus their offset; non-null residual and out have enough rows of the columns
+/// written. All else is as for [`TileFn`](super::super::tile::TileFn).
 pub(super) type ReducedTileFn = unsafe fn(&ReducedTile);
 
 /// Returns the function for `rows × vectors`, each at least 1 and within the bounds of
@@ -63,7 +63,7 @@ mod x86 {
     pub(super) fn native(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<Bf16Dot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -76,7 +76,7 @@ mod x86 {
     pub(super) fn avx512(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "avx512f")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<WidenedDot<Avx512>, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -89,7 +89,7 @@ mod x86 {
     pub(super) fn avx2(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<WidenedDot<Avx2>, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
@@ -98,7 +98,7 @@ mod x86 {
     pub(super) fn vnni(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<VnniDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -111,7 +111,7 @@ mod x86 {
     pub(super) fn avx_vnni(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "avx2,fma,avxvnni")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<AvxVnniDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
@@ -120,7 +120,7 @@ mod x86 {
     pub(super) fn avx2_bytes(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<Avx2Dot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
@@ -129,7 +129,7 @@ mod x86 {
     pub(super) fn avx2_wide(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<Avx2WideDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
@@ -146,7 +146,7 @@ mod arm {
     pub(super) fn neon(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "neon")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<WidenedDot<Neon>, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -159,7 +159,7 @@ mod arm {
     pub(super) fn neon_dot(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "neon,dotprod")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<NeonDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -172,7 +172,7 @@ mod arm {
     pub(super) fn neon_bytes(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "neon")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-            // SAFETY: as `ReducedTileFn` says.
+            // SAFETY: guaranteed by `ReducedTileFn`.
             unsafe { run::<NeonWideDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows);
@@ -185,7 +185,7 @@ mod arm {
 
 #[inline(always)]
 unsafe fn run<D: ReducedSums, const M: usize, const N: usize>(tile: &ReducedTile) {
-    // SAFETY: as `ReducedTileFn` says.
+    // SAFETY: guaranteed by `ReducedTileFn`.
     unsafe {
         let mut sums = [[D::zero(); N]; M];
         for n in 0..N {

@@ -1,4 +1,4 @@
-//! Weights as brain floats, laid out for products: two of a column in the place of a float.
+//! Weights as brain floats, laid out for products: two of a column in the space of a float.
 
 use half::bf16;
 

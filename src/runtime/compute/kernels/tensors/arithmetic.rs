@@ -1,7 +1,7 @@
-//! The functions themselves, on runs of values: `steps` floats lie from one operand to the next,
-//! 0 where one value stands for all.
+//! The functions themselves, on runs of values. `steps` is the number of floats from one operand to
+//! the next, 0 if one value is used for all.
 //!
-//! Extremes keep NaN, as ONNX Runtime does.
+//! Minimum and maximum keep NaN, as in ONNX Runtime.
 
 use super::super::elementwise::Lanes;
 use super::super::functions::erf;
@@ -40,7 +40,7 @@ fn pairs([a, b]: [&[f32]; 2], steps: [usize; 2], out: &mut [f32], f: impl Fn(f32
     }
 }
 
-/// Returns 1 for what is true.
+/// Returns 1 for `true` and 0 for `false`.
 #[inline(always)]
 fn bit(truth: bool) -> f32 {
     if truth { 1.0 } else { 0.0 }
@@ -90,7 +90,7 @@ pub(super) fn binary(kind: Binary, from: [&[f32]; 2], steps: [usize; 2], out: &m
     }
 }
 
-/// Returns a function of the bits of two whole numbers, which is NaN where one is NaN.
+/// Returns a function of the bits of two whole numbers that is NaN if one of them is NaN.
 #[inline(always)]
 fn bits(f: impl Fn(i64, i64) -> i64) -> impl Fn(f32, f32) -> f32 {
     move |a, b| match a.is_nan() || b.is_nan() {
@@ -126,7 +126,7 @@ fn each(a: &[f32], step: usize, out: &mut [f32], f: impl Fn(f32) -> f32) {
 #[inline(always)]
 unsafe fn errors<V: Vector>(values: &mut [f32]) {
     for lanes in Lanes::of::<V>(values.len()) {
-        // SAFETY: handed on; the row has these lanes.
+        // SAFETY: guaranteed by the caller; the row has these lanes.
         unsafe { lanes.store(erf(lanes.load::<V>(values)), values) };
     }
 }
@@ -143,13 +143,13 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
         Unary::Reciprocal => each(a, step, out, |a| 1.0 / a),
         Unary::Exp => {
             each(a, step, out, |a| a);
-            // SAFETY: handed on.
+            // SAFETY: guaranteed by the caller.
             unsafe { exponentials::<V>(out, 0.0) };
         }
         Unary::Log => each(a, step, out, f32::ln),
         Unary::Erf => {
             each(a, step, out, |a| a);
-            // SAFETY: handed on.
+            // SAFETY: guaranteed by the caller.
             unsafe { errors::<V>(out) };
         }
         Unary::Sin => each(a, step, out, f32::sin),
@@ -168,7 +168,7 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
     }
 }
 
-/// Writes the second value where the first is not 0, else the third.
+/// Writes the second value if the first is not 0, else the third.
 #[inline(always)]
 pub(super) fn choose([which, a, b]: [&[f32]; 3], steps: [usize; 3], out: &mut [f32]) {
     if steps == [1; 3] {

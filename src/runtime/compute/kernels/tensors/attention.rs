@@ -17,7 +17,7 @@ pub(in crate::compute) struct Attention {
     pub(super) key: Strided,
     pub(super) value: Strided,
     pub(super) output: Strided,
-    /// Of the four, a head a run.
+    /// The walk over all four, with one head as a run.
     pub(super) heads: Walk<4>,
     pub(super) masks: Vec<PlacedMask>,
     pub(super) guard: ShareGuard,
@@ -104,7 +104,7 @@ impl Attention {
         Self::axis(&self.key, 0).0
     }
 
-    /// Returns the panels of `keys` keys, and those of their values.
+    /// Returns the panels of `keys` keys, and the panels of their values.
     pub(super) fn panels(&self, keys: usize) -> [Panels; 2] {
         let (depth, _) = Self::axis(&self.query, 0);
         let (features, _) = Self::axis(&self.value, 0);

@@ -21,7 +21,7 @@ pub(super) struct HeadRows<'a> {
     key: StridedMatrix<'a>,
     value: StridedMatrix<'a>,
     out: OutputFloats<'a>,
-    /// The float of the answer where the head's first query begins.
+    /// The float of the answer at which the head's first query begins.
     to: usize,
     masks: Vec<StridedMatrix<'a>>,
     scale: f32,
@@ -51,13 +51,13 @@ impl<'a> HeadRows<'a> {
         let [packed, values, scores, rows] = places;
         let [q, k, v, to] = of.heads.at(head).at;
         let matrix = |input: usize, at: usize, strided: &Strided| StridedMatrix {
-            // SAFETY: handed on.
+            // SAFETY: guaranteed by the caller.
             data: unsafe { &Source::Input(input).floats(call)[at..] },
             line: Attention::axis(strided, 1).1,
             column: Attention::axis(strided, 0).1,
         };
         let masks = of.masks.iter().map(|mask| StridedMatrix {
-            // SAFETY: handed on.
+            // SAFETY: guaranteed by the caller.
             data: unsafe { &mask.source.floats(call)[mask.heads.at(head).at[0]..] },
             line: mask.query,
             column: mask.key,
@@ -165,7 +165,7 @@ impl<'a> HeadRows<'a> {
         }
     }
 
-    /// Turns scores into shares of the rows so far.
+    /// Turns scores into shares of the rows processed so far.
     ///
     /// # Safety
     /// The scores are computed; the family is available.
@@ -188,7 +188,7 @@ impl<'a> HeadRows<'a> {
             row,
             features,
         };
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { vector::dispatch(call.family, work) }
     }
 
@@ -237,8 +237,8 @@ impl<'a> HeadRows<'a> {
                     activation: None,
                 };
                 let run = tile_fn(call.family, panel.vectors, rows.len());
-                // SAFETY: the rows of scores and of the answer are this task's; a tile reads
-                // what it adds to before it writes.
+                // SAFETY: the rows of scores and of the answer are this task's; a tile reads the
+                // values it adds to before it writes.
                 unsafe { run(&tile) };
             }
         }
@@ -253,10 +253,10 @@ impl<'a> HeadRows<'a> {
         for query in queries {
             let sum = self.sums[query - self.first];
             let share = 1.0 / sum;
-            // SAFETY: handed on.
+            // SAFETY: guaranteed by the caller.
             let values = unsafe { self.out.run(self.to + query * row, features) };
             match self.of.guard {
-                // Values times shares of 0, of which the sum is 0.
+                // The values were multiplied by shares of 0, so their sum is 0.
                 ShareGuard::Masked if sum == 0.0 => {}
                 ShareGuard::AnyNan if !share.is_finite() => values.fill(0.0),
                 _ => values.iter_mut().for_each(|v| *v *= share),
@@ -270,10 +270,10 @@ struct Shares<'a> {
     scores: *mut f32,
     stride: usize,
     keys: usize,
-    /// The largest score of each query so far, and the sum of exponentials around it.
+    /// The largest score of each query so far, and the sum of exponentials relative to it.
     most: &'a mut [f32],
     sums: &'a mut [f32],
-    /// Answers so far; none before the first block of keys.
+    /// The answers so far; `None` before the first block of keys.
     out: Option<OutputFloats<'a>>,
     to: usize,
     row: usize,
@@ -286,12 +286,13 @@ impl Vectorised for Shares<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         for (at, (most, total)) in self.most.iter_mut().zip(self.sums).enumerate() {
-            // SAFETY: so many rows of scores were computed.
+            // SAFETY: this number of rows of scores was computed.
             let scores = unsafe {
                 std::slice::from_raw_parts_mut(self.scores.add(at * self.stride), self.keys)
             };
             let best = largest(scores).max(*most);
-            // Where all is masked so far, differences are taken from 0, so that no share is NaN.
+            // If all scores are masked so far, differences are relative to 0, so that no share is
+            // NaN.
             let around = if best == f32::NEG_INFINITY { 0.0 } else { best };
             // SAFETY: the family's instructions are enabled here.
             unsafe { exponentials::<V>(scores, around) };

@@ -104,7 +104,7 @@ impl Lookup {
             let (sample, row) = (row / of_sample, row % of_sample);
             let (before, at) = (row / self.listed, row % self.listed);
             let to = sample * self.samples[2] + row * self.after;
-            // SAFETY: handed on.
+            // SAFETY: guaranteed by the caller.
             let to = unsafe { out.run(to, self.after) };
             match self.position(indices[sample * self.samples[1] + at]) {
                 Some(position) => {
@@ -120,7 +120,7 @@ impl Lookup {
         }
     }
 
-    /// Returns the position that an index says, or `None` if there is none.
+    /// Returns the position of an index, or `None` if it is out of range.
     fn position(&self, index: f32) -> Option<usize> {
         let count = self.count as f32;
         let index = if index < 0.0 { index + count } else { index };

@@ -65,7 +65,7 @@ impl TensorMethod {
         }
     }
 
-    /// Returns the kernel of a step, or `None` if there is none.
+    /// Returns the kernel of a step, or `None` if it has none.
     pub(super) fn new(
         fused: &FusedStep,
         inputs: &[TensorView],
@@ -91,7 +91,7 @@ impl TensorMethod {
         }
     }
 
-    /// Tasks of each phase; 0 where there is no such phase.
+    /// Returns the tasks of each phase; 0 for phases that do not exist.
     pub(super) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
         let tasks = match self {
             TensorMethod::Moves(m) => return m.phases(samples, threads),
@@ -116,7 +116,7 @@ impl TensorMethod {
     /// # Safety
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     pub(super) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self {
                 TensorMethod::Moves(m) => m.run(call, phase, task),
@@ -131,7 +131,7 @@ impl TensorMethod {
     }
 }
 
-/// Returns the kernel of an operation by itself.
+/// Returns the kernel of a single operation.
 fn plain(
     op: TensorOp,
     operands: &PlacedOperands<'_>,

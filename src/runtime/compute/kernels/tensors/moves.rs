@@ -8,7 +8,7 @@ use super::walk::Walk;
 use crate::compute::tensors::Strided;
 use crate::network::{Border, Dims, Shape, TensorOp};
 
-/// Copies from tensors into a tensor, and what is written there first.
+/// Copies from tensors into a tensor, and the values written there first.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct Moves {
     moves: Vec<TensorCopy>,
@@ -20,10 +20,10 @@ pub(in crate::compute) struct Moves {
 #[derive(Clone, Debug)]
 struct TensorCopy {
     source: Source,
-    /// Of the source and the answer.
+    /// The walk over the source and the answer.
     walk: Walk<2>,
-    /// Size and strides of an axis along which the source has neighbours, where the answer has
-    /// them along another; it is walked in blocks.
+    /// Size and strides of an axis along which the source is contiguous, if the answer is
+    /// contiguous along another axis. It is walked in blocks.
     across: Option<(usize, [usize; 2])>,
 }
 
@@ -43,7 +43,8 @@ impl Moves {
         let whole = Strided::whole(output);
         let mut fill = None;
         let moves = match op {
-            // Where the values lie was found with the steps; backwards there are no strides.
+            // The places of the values were found together with the steps; strides cannot be
+            // negative.
             TensorOp::Slice { step, .. } if step < 0 => return None,
             TensorOp::Transpose { .. } | TensorOp::Slice { .. } => {
                 let from = Some(inputs[0]).filter(|from| from.dims == output)?;
@@ -269,12 +270,12 @@ impl CopyPass<'_> {
         let from = &self.from[from..];
         if steps[1] != 1 {
             for i in 0..len {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.out.set(to + i * steps[1], from[i * steps[0]]) };
             }
             return;
         }
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         let out = unsafe { self.out.run(to, len) };
         match steps[0] {
             1 => out.copy_from_slice(&from[..len]),
@@ -297,7 +298,7 @@ impl CopyPass<'_> {
         for first in (0..len).step_by(BLOCK) {
             let columns = BLOCK.min(len - first);
             for r in 0..rows {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 let out = unsafe { self.out.run(to + r * row + first, columns) };
                 let values = self.from[from + r + first * steps[0]..].iter();
                 for (o, v) in out.iter_mut().zip(values.step_by(steps[0])) {

@@ -1,11 +1,11 @@
-//! The operands of kernels on tensors: where they come from and where they lie.
+//! The operands of kernels on tensors: their sources and places.
 
 use super::super::memory::OutputFloats;
 use super::super::task::Call;
 use crate::compute::buffers::TensorView;
 use crate::compute::tensors::Strided;
 
-/// Where an operand comes from.
+/// The source of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// An input of the step.
@@ -24,7 +24,7 @@ impl Source {
             Source::Parameters => call.weights.packed.values(),
             Source::Input(at) => {
                 let view = call.step.inputs[at];
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 let all = unsafe { call.memory.source(view) };
                 &all.data[view.first..]
             }
@@ -37,15 +37,15 @@ pub(super) fn output<'a>(call: &Call<'a>) -> OutputFloats<'a> {
     call.memory.output(call.step.output)
 }
 
-/// The operands of a step: where they lie in the slots of their values.
+/// The operands of a step and their places in the slots of their values.
 pub(super) struct PlacedOperands<'a> {
     pub inputs: &'a [TensorView],
     pub output: TensorView,
 }
 
 impl PlacedOperands<'_> {
-    /// Returns where an operand lies in the slot of input `at`, and the floats from one sample to
-    /// the next; `None` if that is not by even distances.
+    /// Returns the place of an operand in the slot of input `at`, and the floats from one sample to
+    /// the next, or `None` if the distances are not even.
     pub(super) fn input(&self, at: usize, of: Strided) -> Option<(Strided, usize)> {
         let view = self.inputs.get(at)?;
         let of = of.pitched(view.channels.max(1), view.pitch)?;

@@ -14,7 +14,7 @@ use crate::network::{Binary, Dims, TensorOp, Unary};
 pub(in crate::compute) struct Pairs {
     function: Function,
     sources: [Source; 3],
-    /// Of the operands and the answer; operands that the function has not are the first one.
+    /// The walk over the operands and the answer; missing operands repeat the first one.
     walk: Walk<4>,
 }
 
@@ -22,7 +22,7 @@ pub(in crate::compute) struct Pairs {
 enum Function {
     One(Unary),
     Two(Binary),
-    /// The second operand where the first is not 0, else the third.
+    /// The second operand if the first is not 0, else the third.
     Choice,
 }
 

@@ -1,5 +1,5 @@
-//! Products of matrices of activations. The right one is packed into panels as it is needed, the
-//! left one is read where it lies; either may be transposed or one of several heads.
+//! Products of matrices of activations. The right matrix is packed into panels as needed, the left
+//! one is read in place. Each may be transposed or one of several heads.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(in crate::compute) struct ActivationProduct {
     left: Strided,
     right: Strided,
     output: Strided,
-    /// Of all three, a matrix a run.
+    /// The walk over all three, with one matrix as a run.
     matrices: Walk<3>,
     panels: Panels,
 }
@@ -78,7 +78,7 @@ impl ActivationProduct {
         })
     }
 
-    /// Returns the stride of the last axis but `back`.
+    /// Returns the stride of the axis `back` axes before the last one.
     fn stride(of: &Strided, back: usize) -> usize {
         of.stride(of.rank() - 1 - back)
     }
@@ -87,7 +87,7 @@ impl ActivationProduct {
         self.left.dims[self.left.rank() - 2]
     }
 
-    /// Whether the left rows are read where they lie.
+    /// Returns whether the left rows are read in place.
     fn is_read_in_place(&self) -> bool {
         self.left.is_run(self.left.rank() - 1)
     }
@@ -175,7 +175,7 @@ impl ActivationProduct {
             to: to + rows.start * Self::stride(&self.output, 1),
         };
         for panel in panels {
-            // SAFETY: handed on; the offsets are those of the rows.
+            // SAFETY: guaranteed by the caller; the offsets are those of the rows.
             unsafe { self.panel(call, &block, panel) };
         }
     }
@@ -239,11 +239,11 @@ struct ProductRows<'a> {
     right: StridedMatrix<'a>,
     rows: usize,
     out: OutputFloats<'a>,
-    /// The float of the answer where the first row begins.
+    /// The float of the answer at which the first row begins.
     to: usize,
 }
 
-/// Copies rows whose values are no neighbours.
+/// Copies rows whose values are not contiguous.
 fn copy_rows(from: StridedMatrix<'_>, depth: usize, to: &mut [f32]) {
     for (row, to) in to.chunks_exact_mut(depth.max(1)).enumerate() {
         let values = from.data[row * from.line..].iter();

@@ -12,18 +12,19 @@ use super::walk::Walk;
 use crate::compute::tensors::Strided;
 use crate::network::{Dims, Reduction};
 
-/// A reduction with the walks over what stays and what does not.
+/// A reduction with the walks over the kept and the reduced axes.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct Reduce {
     kind: Reduction,
-    /// Of the input and the answer: whole runs where the last axis stays, else single values.
+    /// The walk over the input and the answer: whole runs if the last axis is kept, else single
+    /// values.
     kept: Walk<2>,
-    /// Of the input, from a position of `kept` on: single values where the last axis stays, else
-    /// runs.
+    /// The walk over the input, relative to a position of `kept`: single values if the last axis is
+    /// kept, else runs.
     reduced: Walk<1>,
     /// Values that become one.
     count: usize,
-    /// Whether the last axis stays, so that rows are added to rows.
+    /// Whether the last axis is kept, so that rows are added to rows.
     by_rows: bool,
 }
 
@@ -43,7 +44,7 @@ impl Reduce {
         let by_rows = !single && last.is_some_and(|axis| !axes.contains(&axis));
         let count = axes.iter().map(|&axis| input.dims[axis]).product();
         let (from, from_samples) = operands.input(0, input)?;
-        // Both walks see all axes; those of the other one have the size 1.
+        // Both walks see all axes; the axes of the other one have size 1.
         let only = |inside: bool| {
             let mut others = (0..input.rank()).filter(|axis| axes.contains(axis) != inside);
             others.try_fold(from, |of, axis| of.sliced(axis, 0, 1, 1))
@@ -101,7 +102,7 @@ impl Vectorised for ReducePass<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         use Reduction as R;
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.of.kind {
                 R::Sum | R::Mean => self.fold(0.0, |sum, v| sum + v, |a, b| a + b),
@@ -129,13 +130,13 @@ impl ReducePass<'_> {
         for _ in self.runs.clone() {
             let [from, to] = at.at;
             if self.of.by_rows {
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 let row = unsafe { self.out.run(to, kept.len) };
                 self.rows(from, start, &f, row);
                 row.iter_mut().for_each(|v| *v = self.finished(*v));
             } else {
                 let value = self.all(from, start, &f, &join);
-                // SAFETY: handed on.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.out.set(to, self.finished(value)) };
             }
             at.advance();
@@ -224,7 +225,7 @@ impl ReducePass<'_> {
                     best = (position, v);
                 }
             }
-            // SAFETY: handed on.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.out.set(at.at[1], best.0 as f32) };
             at.advance();
         }

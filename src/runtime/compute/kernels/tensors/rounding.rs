@@ -16,7 +16,7 @@ const LEAST_F16: f32 = 6.103_515_6e-5;
 /// The largest number of half precision.
 const MOST_F16: f32 = 65_504.0;
 
-/// Its neighbours are as far apart as those of half precision below [`LEAST_F16`].
+/// Numbers from here on have the spacing of half-precision numbers below [`LEAST_F16`].
 const SUBNORMAL_F16: f32 = 0.5;
 
 /// Returns a number without its last `behind` bits, rounded to the nearest, ties to even. A carry out
@@ -59,7 +59,7 @@ mod tests {
 
     use super::{to_bf16, to_f16};
 
-    /// Numbers of every size, and those around the ties of both formats.
+    /// Returns numbers of every size, and numbers around the ties of both formats.
     fn numbers() -> impl Iterator<Item = f32> {
         let every = (0..=u32::MAX).step_by(9973).map(f32::from_bits);
         let ties = (0..=u16::MAX).flat_map(|bits| {

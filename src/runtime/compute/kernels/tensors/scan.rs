@@ -1,5 +1,5 @@
-//! Sums and products of all values up to each one along an axis, one value after the other, so that what
-//! comes later touches nothing before it, and memory and time grow with the values alone.
+//! Running sums and products along an axis, one value after the other. So later values do not
+//! affect earlier ones, and memory and time grow only with the number of values.
 
 use super::super::task::{Call, Split};
 use super::operands::{PlacedOperands, Source, output};
@@ -13,8 +13,8 @@ pub(in crate::compute) struct Scan {
     kind: ScanKind,
     exclusive: bool,
     reverse: bool,
-    /// Of the input and the answer: the first value of each line. A run is that of many lines side by
-    /// side, so that values are read in their order.
+    /// The walk over the input and the answer: the first value of each line. A run covers many
+    /// neighbouring lines, so that values are read in their order.
     lines: Walk<2>,
     /// Values of a line, and the floats from one to the next.
     count: usize,
@@ -120,7 +120,7 @@ impl Scan {
                 for (at, all) in all.iter_mut().enumerate() {
                     let next = f(*all, values[at * line]);
                     let answer = if self.exclusive { *all } else { next };
-                    // SAFETY: handed on.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { out.set(answers + at * line_to, answer) };
                     *all = next;
                 }

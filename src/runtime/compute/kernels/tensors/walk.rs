@@ -1,10 +1,9 @@
 //! Walks over several tensors of the same dimensions at once, one run along the last axis after
-//! the other.
+//! another.
 
 use crate::compute::tensors::Strided;
 
-/// The most floats of a run that further axes are merged into, so that there are runs for all
-/// threads.
+/// The most floats of a run that absorbs more axes, so that there are runs for all threads.
 const LONGEST: usize = 4096;
 
 /// A walk over `N` tensors, which may be repeated or transposed.
@@ -58,8 +57,8 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    /// Takes the axis out along which tensor `n` has neighbours, if it is no shorter than `least`
-    /// and the run has none: its size and its strides.
+    /// Removes and returns the axis along which tensor `n` is contiguous, if it has at least
+    /// `least` values and the run is not contiguous: its size and its strides.
     pub(super) fn take_run(&mut self, n: usize, least: usize) -> Option<(usize, [usize; N])> {
         let is_run = |axis: &(usize, [usize; N])| axis.1[n] == 1 && axis.0 >= least;
         let found = self.axes.iter().position(is_run)?;

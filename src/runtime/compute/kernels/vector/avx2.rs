@@ -133,7 +133,7 @@ impl Vector for Avx2 {
     }
     #[inline(always)]
     unsafe fn times_two_to(self, n: Self) -> Self {
-        // In two steps, since one factor alone could leave the range of normal numbers.
+        // In two steps, because one factor alone could leave the range of normal numbers.
         let n = _mm256_cvtps_epi32(n.0);
         let half = _mm256_srai_epi32::<1>(n);
         let rest = _mm256_sub_epi32(n, half);
@@ -197,7 +197,7 @@ impl Vector for Avx2 {
     }
     #[inline(always)]
     unsafe fn store_bytes(self, zero_point: i32, most: i32, to: *mut u8) {
-        // What is beyond 32 bits would become the least number.
+        // Numbers beyond 32 bits would become the least number.
         let bounded = _mm256_min_ps(self.0, _mm256_set1_ps(255.0));
         let whole = _mm256_add_epi32(_mm256_cvtps_epi32(bounded), _mm256_set1_epi32(zero_point));
         let whole = _mm256_min_epi32(whole, _mm256_set1_epi32(most));

@@ -20,7 +20,7 @@ pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
     work.run::<Avx512>()
 }
 
-/// Returns `n` brain floats: pairs of them by a mask, and what is left.
+/// Returns `n` brain floats: pairs by a mask, and the rest.
 #[inline(always)]
 unsafe fn halves_of(from: *const u16, n: usize) -> __m256i {
     let pairs = _mm512_maskz_loadu_epi32(first(n / 2), from.cast());

@@ -1,7 +1,7 @@
 //! A vector of floats, once for each family of kernels.
 //!
-//! Kernels are written once, over [`Vector`], and compiled for each family inside of a
-//! function that turns the family's instructions on ([`dispatch`]).
+//! Kernels are written once, over [`Vector`], and compiled for each family inside a function that
+//! enables the family's instructions ([`dispatch`]).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -32,8 +32,8 @@ const MOST_LANES: usize = 16;
 pub(in crate::compute) trait Vector: Copy {
     /// Floats in a vector.
     const LANES: usize;
-    /// Vectors side by side in a product's tile, and rows: as many as the registers hold, with
-    /// `TILE_ROWS[n]` rows for a tile of `n` vectors.
+    /// The vectors and rows of a product's tile that the registers hold: `TILE_ROWS[n]` rows for a
+    /// tile of `n` vectors.
     const TILE_VECTORS: usize;
     const TILE_ROWS: [usize; 5];
 
@@ -48,17 +48,18 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
     unsafe fn div(self, other: Self) -> Self;
-    /// `1 / self`, with a relative error of at most 2⁻¹⁴; 0 or more exact where the answer is below 2⁻¹²⁶.
+    /// Returns `1 / self`, with a relative error of at most 2⁻¹⁴; 0 or more exact if the answer is
+    /// below 2⁻¹²⁶.
     #[inline(always)]
     unsafe fn approximate_reciprocal(self) -> Self {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::splat(1.0).div(self) }
     }
     /// `self + a · b`.
     unsafe fn mul_add(self, a: Self, b: Self) -> Self;
-    /// The lower of each lane, that of `other` where either is NaN.
+    /// Returns the lower of each lane, or that of `other` if either is NaN.
     unsafe fn lower(self, other: Self) -> Self;
-    /// The higher of each lane, that of `other` where either is NaN.
+    /// Returns the higher of each lane, or that of `other` if either is NaN.
     unsafe fn higher(self, other: Self) -> Self;
     /// The lowest of all lanes, which are not NaN.
     unsafe fn lowest(self) -> f32;
@@ -70,13 +71,13 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn at_most(self, most: f32) -> Self;
     /// `max(self, least)` that keeps NaN.
     unsafe fn at_least(self, least: f32) -> Self;
-    /// `then` where `self < bound`, else (and where either is NaN) `otherwise`.
+    /// Returns `then` in lanes with `self < bound`, else (and if either is NaN) `otherwise`.
     unsafe fn where_below(self, bound: f32, then: Self, otherwise: Self) -> Self;
     /// `self · 2ⁿ` for whole numbers n from -250 to 250; underflow is gradual.
     unsafe fn times_two_to(self, n: Self) -> Self;
     /// The nearest whole numbers, half to even, of numbers within ±2²².
     unsafe fn nearest(self) -> Self;
-    /// Whether every lane is finite.
+    /// Returns whether every lane is finite.
     unsafe fn is_finite(self) -> bool;
     /// Copies lane `i` of each run of `width` lanes (4 or 8, at most `LANES`) to all lanes of
     /// the run.
@@ -89,7 +90,7 @@ pub(in crate::compute) trait Vector: Copy {
     #[inline(always)]
     unsafe fn load_bf16_part(from: *const u16, n: usize) -> Self {
         let mut halves = [0; MOST_LANES];
-        // SAFETY: `n` numbers exist, and those of all lanes fit.
+        // SAFETY: `n` numbers exist, and all lanes fit.
         unsafe {
             std::ptr::copy_nonoverlapping(from, halves.as_mut_ptr(), n);
             Self::load_bf16(halves.as_ptr())
@@ -112,8 +113,8 @@ pub(in crate::compute) trait Vector: Copy {
     /// The nearest whole numbers, half to even, each with `zero_point` added, as bytes from 0 to `most`;
     /// one of these two of NaN. The zero point is one of them.
     unsafe fn store_bytes(self, zero_point: i32, most: i32, to: *mut u8);
-    /// Brings the line of memory at an address into the first-level cache, where there is an
-    /// instruction for it. Any address will do: nothing is read.
+    /// Brings the line of memory at an address into the first-level cache, if there is an
+    /// instruction for it. Any address is allowed: nothing is read.
     #[inline(always)]
     unsafe fn prefetch_l1(_at: *const f32) {}
     /// Brings the line of memory at an address into the second-level cache, as
@@ -122,8 +123,8 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn prefetch_l2(_at: *const f32) {}
 }
 
-/// Code over vectors of any family. `run` must be `#[inline(always)]`, since a family's
-/// instructions may be used only where [`dispatch`] has enabled them.
+/// Code over vectors of any family. `run` must be `#[inline(always)]`, because a family's
+/// instructions may only be used in code that [`dispatch`] has enabled them for.
 pub(in crate::compute) trait Vectorised {
     /// The result.
     type Output;
@@ -138,7 +139,7 @@ pub(in crate::compute) trait Vectorised {
 /// # Safety
 /// `family.is_available()`, and the conditions of `work` hold.
 pub(in crate::compute) unsafe fn dispatch<W: Vectorised>(family: Family, work: W) -> W::Output {
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match family {
             #[cfg(target_arch = "x86_64")]

@@ -110,7 +110,7 @@ impl Vector for Neon {
     }
     #[inline(always)]
     unsafe fn times_two_to(self, n: Self) -> Self {
-        // In two steps, since one factor alone could leave the range of normal numbers.
+        // In two steps, because one factor alone could leave the range of normal numbers.
         let n = vcvtq_s32_f32(n.0);
         let half = vshrq_n_s32::<1>(n);
         let rest = vsubq_s32(n, half);

@@ -110,7 +110,7 @@ impl Vector for Plain {
     }
     #[inline(always)]
     unsafe fn times_two_to(self, n: Self) -> Self {
-        // In two steps, since one factor alone could leave the range of normal numbers.
+        // In two steps, because one factor alone could leave the range of normal numbers.
         self.with(n, |value, n| {
             let half = n as i32 >> 1;
             value * power(half) * power(n as i32 - half)

@@ -1,11 +1,10 @@
-//! One side of a Winograd tile, the transforms along a line; and the weights, every filter
-//! transformed, a matrix for each point.
+//! One side of a Winograd tile: the transforms along a line, and the weights, with every filter
+//! transformed, as a matrix for each point.
 //!
-//! Cook and Toom's algorithm for `outputs` values of a filter of `taps` multiplies as
-//! many times as it has points, 0, ±1, ±2, ±½ and infinity, as many of them as there are
-//! (Lavin and Gray, "Fast algorithms for convolutional neural networks", arXiv
-//! 1509.09308, section 4; Barabasz et al., arXiv 1803.10986, for the points). Points that
-//! come as ±p share all but the last step.
+//! Cook and Toom's algorithm for `outputs` values of a filter of `taps` needs one multiplication
+//! for each point: as many as necessary of 0, ±1, ±2, ±½ and infinity (Lavin and Gray, "Fast
+//! algorithms for convolutional neural networks", arXiv 1509.09308, section 4; Barabasz et al.,
+//! arXiv 1803.10986, for the points). Points in pairs ±p share all but the last step.
 
 use super::super::panels::{Filters, Panels};
 use super::super::vector::Vector;
@@ -28,9 +27,10 @@ const PAIRS: [f64; 3] = [1.0, 2.0, 0.5];
 impl TileAxis {
     /// Iterates over the transforms for a filter of `taps`; one tap needs none.
     ///
-    /// Rounding grows with points and taps. These keep a convolution within 1e-5 of its
-    /// largest answer, 8 points for 5 taps on both sides would not (1e-4). Where channels are nearly
-    /// alike and cancel, points are larger than answers, and 6 points for 5 taps within 5e-5.
+    /// Rounding errors grow with points and taps. These transforms keep a convolution within 1e-5
+    /// of its largest answer; 8 points for 5 taps on both sides would not (1e-4). If channels are
+    /// nearly alike and cancel, points are larger than answers, and 6 points for 5 taps stay within
+    /// 5e-5.
     pub(super) fn all(taps: usize) -> impl Iterator<Item = TileAxis> {
         let points: &[usize] = match taps {
             1 => &[1],
@@ -51,8 +51,8 @@ impl TileAxis {
         side.div_ceil(self.outputs)
     }
 
-    /// Returns the filter's transform: a row of `taps` factors for each point. With the points
-    /// p_i, row i is `p_i^j / Π(p_i - p_k)`, that of infinity the last tap.
+    /// Returns the filter's transform: a row of `taps` factors for each point. For points p_i, row
+    /// i is `p_i^j / Π(p_i - p_k)`; the row of infinity is the last tap.
     fn filter(self) -> Vec<Vec<f64>> {
         if self.points == 1 {
             return vec![vec![1.0]];
@@ -84,7 +84,7 @@ impl TileAxis {
 #[inline(always)]
 pub(super) unsafe fn forward<V: Vector, const N: usize>(d: [V; N]) -> [V; N] {
     let mut p = d;
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if N == 4 {
             p[0] = d[2].sub(d[0]);
@@ -111,14 +111,14 @@ pub(super) unsafe fn forward<V: Vector, const N: usize>(d: [V; N]) -> [V; N] {
 /// `a + c · b`.
 #[inline(always)]
 unsafe fn weigh<V: Vector>(a: V, b: V, c: f32) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { a.mul_add(b, V::splat(c)) }
 }
 
 /// Returns the two points ±p from the sums over even and odd places.
 #[inline(always)]
 unsafe fn pair<V: Vector>(even: V, odd: V, p: f32) -> (V, V) {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if p == 1.0 {
             (even.add(odd), even.sub(odd))
@@ -131,21 +131,21 @@ unsafe fn pair<V: Vector>(even: V, odd: V, p: f32) -> (V, V) {
 /// `4a - 5b + c`, which has the roots ±1 and ±2.
 #[inline(always)]
 unsafe fn end6<V: Vector>(a: V, b: V, c: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { weigh(weigh(c, b, -5.0), a, 4.0) }
 }
 
 /// `-a + 5.25b - 5.25c + d`, which has the roots ±1, ±2 and ±½.
 #[inline(always)]
 unsafe fn end8<V: Vector>(a: V, b: V, c: V, d: V) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { weigh(d.sub(a), c.sub(b), -5.25) }
 }
 
 /// `a · x0 + b · x1 + x2`.
 #[inline(always)]
 unsafe fn inner8<V: Vector>(x: [V; 3], b: f32, a: f32) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if a == 1.0 {
             weigh(x[2].add(x[0]), x[1], b)
@@ -166,7 +166,7 @@ pub(super) unsafe fn back<V: Vector, const N: usize, const M: usize>(p: [V; N]) 
     if N == 1 {
         return out;
     }
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for (j, value) in out.iter_mut().enumerate() {
             let mut sum = term(p[1], p[2], j);
@@ -189,7 +189,7 @@ pub(super) unsafe fn back<V: Vector, const N: usize, const M: usize>(p: [V; N]) 
 /// Returns the contribution of a pair ±p to output `j`, without the factor `|p|^j`.
 #[inline(always)]
 unsafe fn term<V: Vector>(plus: V, minus: V, j: usize) -> V {
-    // SAFETY: handed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if j.is_multiple_of(2) {
             plus.add(minus)

@@ -13,16 +13,16 @@ use super::axis::{MAX_POINTS, back};
 use super::grid::{Points, Spot, TileGrid};
 use super::special::{MAX_LANES, Repair, Signs, TileOutputs};
 
-/// Transforms products back into tiles `tiles` of the output, and finishes those.
+/// Transforms products back into tiles `tiles` of the output, and finishes the tiles.
 pub(super) struct Backward<'a> {
     pub grid: &'a TileGrid,
     pub tiles: Range<usize>,
     pub points: Points,
-    /// A whole vector for each vector of channels; empty if there is no bias.
+    /// A whole vector for each vector of channels; empty without a bias.
     pub bias: &'a [f32],
     pub residual: Option<InputPixels<'a>>,
     pub activation: Option<Activation>,
-    /// The activation, if it is applied behind each tile.
+    /// The activation, if it is applied after each tile.
     pub pass: Option<RowActivation>,
     pub view: TensorView,
     pub out: OutputPixels<'a>,
@@ -39,7 +39,7 @@ impl Vectorised for Backward<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let [rows, columns] = self.grid.sides;
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match (
                 [rows.points, rows.outputs],
@@ -107,7 +107,7 @@ impl Backward<'_> {
                 rows: pixels,
                 columns: self.view.channels,
             };
-            // SAFETY: the tile wrote all channels of these pixels, and no other does.
+            // SAFETY: the tile wrote all channels of these pixels, and no other tile does.
             unsafe { pass.rows(written) }
         }
     }
@@ -121,7 +121,7 @@ impl Backward<'_> {
         channel: usize,
         repair: Option<&Repair<'_>>,
     ) {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = V::splat(0.0);
             let mut lines = [[zero; C]; P];

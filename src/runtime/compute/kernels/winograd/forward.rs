@@ -9,7 +9,7 @@ use super::grid::{Points, Spot, TileGrid};
 use super::special::{Special, tamed_view};
 use crate::compute::family::Family;
 
-/// Transforms tiles `tiles` of the input; the first goes to the first of `points`.
+/// Transforms tiles `tiles` of the input. The first one goes to the first of `points`.
 pub(super) struct Forward<'a> {
     pub grid: &'a TileGrid,
     pub tiles: Range<usize>,
@@ -25,7 +25,7 @@ impl Vectorised for Forward<'_> {
 
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.grid.sides.map(|side| side.points) {
                 [4, 4] => self.tiles::<V, 4, 4>(),
@@ -69,13 +69,13 @@ impl Forward<'_> {
             let pixel = self.grid.first_pixel(view, spot);
             let from = data.wrapping_offset(pixel * view.pitch as isize + view.first as isize);
             let to = self.points.start.wrapping_add(at * self.points.tile);
-            // SAFETY: nothing is asked for.
+            // SAFETY: nothing is required.
             let mut squares = unsafe { V::splat(0.0) };
             for channel in (0..view.channels).step_by(V::LANES) {
                 let lanes = V::LANES.min(view.channels - channel);
                 let (from, to) = (from.wrapping_add(channel), to.wrapping_add(channel));
-                // SAFETY: what is read lies inside of the image, and each point has a line
-                // of all channels for each tile.
+                // SAFETY: reads stay inside the image, and each point has a line of all channels
+                // for each tile.
                 unsafe {
                     squares = if whole && lanes == V::LANES {
                         self.vector::<V, R, C, true>(from, to, inside, lanes, squares)
@@ -121,8 +121,8 @@ impl Forward<'_> {
             factors: &raw mut factor,
             family: self.family,
         };
-        // SAFETY: the family is the one that runs; the points are the tile's. Tamed values
-        // are finite and small, so this does not come here again.
+        // SAFETY: this family runs; the points are the tile's. Tamed values are finite and small,
+        // so this does not recurse again.
         unsafe { dispatch(self.family, work) };
         special.factor()
     }
@@ -134,7 +134,8 @@ impl Forward<'_> {
         }
     }
 
-    /// One vector of channels of one tile; returns `squares` with those of its points.
+    /// Transforms one vector of channels of one tile. Returns `squares` plus the squares of its
+    /// points.
     #[inline(always)]
     unsafe fn vector<V: Vector, const R: usize, const C: usize, const WHOLE: bool>(
         &self,
@@ -146,7 +147,7 @@ impl Forward<'_> {
     ) -> V {
         let view = self.input.view;
         let line = view.width * view.pitch;
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = V::splat(0.0);
             let mut lines = [[zero; C]; R];

@@ -68,15 +68,15 @@ impl TileGrid {
         }
     }
 
-    /// Returns which of a tile's points along a side (0 for height, 1 for width) lie inside
-    /// the image, as the first and the one behind the last; the tile's first output is at `at`.
+    /// Returns which points of a tile along a side (0 for height, 1 for width) lie inside the
+    /// image, as the first and the end; the tile's first output is at `at`.
     pub(super) fn inside(&self, side: usize, at: usize) -> [usize; 2] {
         let (padding, points) = (self.padding[side], self.sides[side].points);
         let end = (self.input[side] + padding).saturating_sub(at).min(points);
         [padding.saturating_sub(at).min(end), end]
     }
 
-    /// Returns the grid of one tile in an image of its own, without padding.
+    /// Returns the grid of one tile as a separate image, without padding.
     pub(super) fn alone(self) -> TileGrid {
         TileGrid {
             padding: [0; 2],

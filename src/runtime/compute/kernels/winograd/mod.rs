@@ -1,9 +1,9 @@
 //! Convolutions of stride 1 by Winograd's algorithm: fewer multiplications.
 //!
-//! Tiles of the input are transformed to points; for each point, the tiles times the
-//! transformed weights is a product of matrices; points are transformed back. Where there
-//! are many tiles, a task takes a run of them through all three, so that they stay in its
-//! core's cache; where there are few, all threads do each of the three together.
+//! Tiles of the input are transformed to points. For each point, the tiles times the transformed
+//! weights is a product of matrices. Points are then transformed back. With many tiles, a task
+//! takes a run of them through all three stages, so that they stay in its core's cache. With few
+//! tiles, all threads share each stage.
 
 mod axis;
 mod backward;
@@ -68,7 +68,7 @@ impl Winograd {
         })
     }
 
-    /// Whether the algorithm is expected to be more than `times` as fast as the direct one.
+    /// Returns whether the algorithm is expected to be more than `times` as fast as the direct one.
     pub(crate) fn is_faster(
         conv: Conv2d,
         (input, output): (TensorView, TensorView),
@@ -117,8 +117,8 @@ impl Winograd {
         (BLOCK_FLOATS / each.max(1)).max(LEAST_TILES)
     }
 
-    /// Returns the blocks of tiles that go through all three stages by themselves, or `None` if
-    /// threads are faster together.
+    /// Returns the blocks of tiles that each pass through all three stages on one thread, or `None`
+    /// if threads are faster together.
     fn blocks(&self, samples: usize, threads: usize) -> Option<Split> {
         let tiles = self.tiles(samples);
         let blocks = Split::at_most(tiles, self.most().min(tiles.div_ceil(threads)));
@@ -162,8 +162,8 @@ impl Winograd {
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         let all = 0..self.grid.points() * self.panels.count();
-        // SAFETY: handed on; blocks have scratch of their own, and tasks that work together
-        // transform disjoint tiles or multiply into disjoint columns.
+        // SAFETY: guaranteed by the caller; blocks have their own scratch, and tasks that work
+        // together transform disjoint tiles or multiply into disjoint columns.
         unsafe {
             if let Some(blocks) = self.blocks(call.samples, call.threads) {
                 let range = call.memory.own(call.thread);
@@ -205,7 +205,7 @@ struct TileBlock<'a> {
 
 impl<'a> TileBlock<'a> {
     fn new(of: &'a Winograd, tiles: Range<usize>) -> Self {
-        // A line more, so that one tile's points do not all fall on the same cache sets.
+        // One more line, so that one tile's points do not all map to the same cache sets.
         let stride = |depth: usize| (tiles.len() * depth).next_multiple_of(LINE) + LINE;
         TileBlock {
             strides: of.depths().map(stride),
@@ -214,7 +214,7 @@ impl<'a> TileBlock<'a> {
         }
     }
 
-    /// Returns the floats of all points and of a factor for each tile behind them.
+    /// Returns the floats of all points, and of a factor for each tile after them.
     fn floats(&self) -> usize {
         self.point_floats() + self.tiles.len().next_multiple_of(LINE)
     }
@@ -253,7 +253,7 @@ impl<'a> TileBlock<'a> {
             input: unsafe { call.memory.source(self.of.input) },
             family: call.family,
         };
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { dispatch(call.family, work) };
     }
 
@@ -325,7 +325,7 @@ impl<'a> TileBlock<'a> {
             input: unsafe { call.memory.source(of.input) },
             signs: of.signs(call.weights.packed.values()),
         };
-        // SAFETY: handed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { dispatch(call.family, work) };
     }
 }

@@ -1,10 +1,10 @@
 //! Tiles with values that are not finite, or so large that a transform could overflow.
 //!
-//! The transforms mix all values of a tile, so that one infinity would make all of its
-//! outputs NaN. Such a tile is detected while it is transformed: the sum of its points' squares
-//! is not finite. It is then transformed again without those values, scaled by a power of two,
-//! and the outputs that depend on them are corrected afterwards: a NaN makes them NaN, and
-//! infinities are summed by the signs of their weights.
+//! The transforms mix all values of a tile, so one infinity would make all of its outputs NaN. The
+//! transform detects such a tile: the sum of its points' squares is not finite. It is then
+//! transformed again without those values, scaled by a power of two, and the affected outputs are
+//! corrected afterwards: a NaN makes them NaN, and infinities are summed by the signs of their
+//! weights.
 
 use crate::compute::buffers::{TensorView, ValuePlace};
 
@@ -62,7 +62,7 @@ impl Special {
         let most = channels.iter().map(absolute).fold(0, u32::max);
         let finite = match most {
             ..INFINITY => most,
-            // Nothing of the pixel is computed with any more.
+            // The pixel is not used any further.
             _ if most > INFINITY => {
                 self.nan |= 1 << at;
                 return;
@@ -91,7 +91,7 @@ impl Special {
         (y..y + self.taps[0]).fold(0, |mask, row| mask | line << (row * self.columns))
     }
 
-    /// Whether every output is NaN.
+    /// Returns whether every output is NaN.
     pub(super) fn is_hopeless(&self, grid: &TileGrid) -> bool {
         let [rows, columns] = grid.sides.map(|side| side.outputs);
         let mut all = (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x)));
@@ -227,7 +227,7 @@ impl<'a> Repair<'a> {
 struct InfinitySum {
     up: u32,
     down: u32,
-    /// Whether an infinity was multiplied with a weight of zero.
+    /// Whether an infinity was multiplied by a weight of zero.
     zero: u32,
 }
 
@@ -242,7 +242,7 @@ impl InfinitySum {
         self.zero | (self.up & self.down)
     }
 
-    /// Adds the sum to values, the first of which is bit `first`.
+    /// Adds the sum to values. The first value is bit `first`.
     fn add_to(self, values: &mut [f32], first: usize) {
         for (lane, value) in values.iter_mut().enumerate() {
             let is = |bits: u32| bits >> (first + lane) & 1 != 0;
@@ -269,7 +269,7 @@ pub(super) struct Signs<'a> {
 }
 
 impl Signs<'_> {
-    /// Returns the number of words for so many inputs, taps and outputs.
+    /// Returns the number of words for the given inputs, taps and outputs.
     pub(super) fn count(inputs: usize, taps: usize, outputs: usize) -> usize {
         inputs * taps * outputs.div_ceil(WORD) * 2
     }

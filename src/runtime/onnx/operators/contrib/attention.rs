@@ -56,7 +56,7 @@ pub(super) fn attention<'a>(
     attended(network, node, &parts, &bias)
 }
 
-/// Attention over heads; the keys and the values are answered, too.
+/// Attention over heads; also answers the keys and the values.
 pub(super) fn multi_head<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -103,7 +103,7 @@ pub(super) fn multi_head<'a>(
     Ok([Some(made), keys, values].into_iter().flatten().collect())
 }
 
-/// Returns what keeps queries from later keys, where the node asks for it.
+/// Returns the mask that hides later keys from queries, if the node requests it.
 fn causal(q: &Activation, k: &Activation, node: Node<'_>) -> Result<Option<Value>, Refusal> {
     if node.integer("unidirectional") != Some(1) {
         return Ok(None);
@@ -111,7 +111,7 @@ fn causal(q: &Activation, k: &Activation, node: Node<'_>) -> Result<Option<Value
     let (&[_, _, tokens, _], &[_, _, all, _]) = (q.dims(), k.dims()) else {
         return unsupported("its heads have another rank");
     };
-    // The mask is no larger than the scores, which may be too many.
+    // The mask has the size of the scores, which may be too many.
     let scores = Shape::tensor(Dims::new(&[tokens, all])?);
     if !scores.is_reasonable() {
         return unsupported(format!(
@@ -127,8 +127,8 @@ fn causal(q: &Activation, k: &Activation, node: Node<'_>) -> Result<Option<Value
     Ok(Some(mask.into()))
 }
 
-/// Returns what a mask of keys adds to the scores: 1 and 0 for each key, or how many there are
-/// in each sample.
+/// Returns the addend of the scores for a mask of keys. The mask holds 1 or 0 for each key, or the
+/// number of keys of each sample.
 fn masked<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -1,5 +1,5 @@
-//! Operators of the domain `com.microsoft`, which ONNX Runtime's optimiser writes in place of
-//! several nodes: each as the operations that it stands for.
+//! Operators of the domain `com.microsoft`, which ONNX Runtime's optimiser writes instead of
+//! several nodes. Each becomes its separate operations.
 
 mod attention;
 mod norms;
@@ -12,7 +12,7 @@ use crate::onnx::fold::permuted;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 
-/// Returns what adds an operator of one answer.
+/// Returns the handler of an operator with one answer.
 pub(super) fn handler(operator: &str) -> Option<Handler> {
     Some(match operator {
         "FusedConv" => fused_conv,
@@ -33,7 +33,7 @@ pub(super) fn handler(operator: &str) -> Option<Handler> {
     })
 }
 
-/// Returns what adds an operator of several answers.
+/// Returns the handler of an operator with several answers.
 pub(super) fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
     Some(match operator {
         "SkipLayerNormalization" | "SkipSimplifiedLayerNormalization" => norms::skip,
@@ -92,7 +92,7 @@ fn fused_gemm<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inp
     fused_function(network, node, made)
 }
 
-/// A product of matrices of which one may be turned, times a number.
+/// A product of matrices times a number; each matrix may be transposed.
 fn fused_matmul<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -117,7 +117,7 @@ fn fused_matmul<'a>(
         Some(turned(inputs.value(1)?, "transB")),
     ];
     let alpha = node.float("alpha").unwrap_or(1.0);
-    // What follows may become part of a product alone.
+    // Later operations can only be merged into a product without a factor.
     let made = match alpha == 1.0 {
         true => dense::matmul(network, node, &Inputs(&operands))?,
         false => dense::scaled_matmul(network, node, &Inputs(&operands), alpha)?,

@@ -38,7 +38,7 @@ pub(super) fn skip<'a>(
     Ok(vec![made.clone(), made.clone(), made, sum])
 }
 
-/// Stands for an addend that is left out.
+/// Represents an omitted addend.
 const ZERO: Value = Value::Unknown;
 
 /// Returns the norm over the last axis.

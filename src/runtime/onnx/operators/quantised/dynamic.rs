@@ -1,8 +1,8 @@
 //! Integers by the range of each sample, and products of integers.
 //!
-//! Where products with constant weights alone read them, all scaled back to numbers, the integers are
-//! never made: the value is held as the numbers that they stand for, and the graph says that it rounds
-//! those of another value.
+//! If the only readers are products with constant weights, all scaled back to numbers, the integers
+//! are never computed. The value is then held as the numbers that the integers represent, and the
+//! graph marks it as the rounding of another value.
 
 use super::numbers::bounded;
 use super::{for_lines, scaled};
@@ -17,7 +17,7 @@ use crate::onnx::partial::{PartialNetwork, Refusal};
 /// The least and the largest byte.
 const BYTES: (f32, f32) = (0.0, 255.0);
 
-/// Integers from 0 to 255 that stand for numbers, with the scale and the zero that suit these.
+/// Integers from 0 to 255 that represent numbers, with their scale and zero point.
 struct RangedIntegers {
     integers: Activation,
     scale: Activation,
@@ -83,7 +83,7 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
-    /// Returns the numbers that the integers of `x` stand for.
+    /// Returns the numbers that the integers of `x` represent.
     fn rounded(&mut self, node: Node<'a>, x: &Activation, of: &RangedIntegers) -> Added {
         let centred = self.pair(node, Binary::Sub, &of.integers, &of.zero)?;
         let made = self.pair(node, Binary::Mul, &centred, &of.scale)?;
@@ -122,7 +122,7 @@ pub(in crate::onnx::operators) fn product<'a>(
     Ok(made.typed(NumberType::Integers))
 }
 
-/// Returns input `at` less its zero, of which there may be one for each line, as floats.
+/// Returns input `at` minus its zero point as floats. Each line may have its own zero point.
 fn centred<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -1,7 +1,7 @@
-//! Values that stand for numbers by a scale and a zero point, and are computed as these numbers.
+//! Quantised values, computed as the numbers that they represent.
 //!
-//! Where all who read a quantised value take it back to numbers by its own scale and zero point, the
-//! integers are never made: the value is held as the numbers that they stand for.
+//! If all readers of a quantised value convert it back to numbers by its own scale and zero point,
+//! the integers are never computed. The value is held as the numbers that they represent.
 
 use crate::network::{Activation as Function, NodeId, Op, TensorOp};
 use crate::onnx::activation::{Activation, Value};
@@ -9,18 +9,18 @@ use crate::onnx::node::Node;
 use crate::onnx::operators::inputs::Added;
 use crate::onnx::partial::PartialNetwork;
 
-/// A scale and a zero point: an integer stands for `(integer − zero) · scale`.
+/// A scale and a zero point: an integer represents `(integer − zero) · scale`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Quantisation {
     scale: f32,
     zero: f32,
 }
 
-/// The most values that are looked at to find who reads one.
+/// The most values to examine in the search for a value's readers.
 const MOST_FOLLOWED: usize = 64;
 
-/// Where a node reads integers: the first input that does, and how many further on the next one is. The
-/// scale and the zero point are the two inputs behind it.
+/// Returns the first input of a node that holds integers, and the distance to the next one. The
+/// scale and the zero point are the two inputs after it.
 fn reads_integers(node: Node<'_>) -> Option<(usize, usize)> {
     Some(match node.operator().or(node.contrib())? {
         "DequantizeLinear" => (0, usize::MAX),
@@ -37,10 +37,10 @@ fn reads_integers(node: Node<'_>) -> Option<(usize, usize)> {
     })
 }
 
-/// The most operations that are looked at between a value and where it was rounded.
+/// The most operations to examine between a value and its rounding.
 const MOST_MOVES: usize = 16;
 
-/// Whether an operation answers values of its inputs alone.
+/// Returns whether an operation answers only values of its inputs.
 fn answers_values_of_its_inputs(op: Op) -> bool {
     match op {
         Op::MaxPool(_) | Op::Concat | Op::Flatten | Op::ChannelShuffle { .. } => true,
@@ -50,7 +50,7 @@ fn answers_values_of_its_inputs(op: Op) -> bool {
     }
 }
 
-/// Whether a node answers some of the values of its first input, in any order.
+/// Returns whether a node answers some of the values of its first input, in any order.
 fn passes_on(node: Node<'_>) -> bool {
     matches!(
         node.operator(),
@@ -71,8 +71,8 @@ fn passes_on(node: Node<'_>) -> bool {
 }
 
 impl<'a> PartialNetwork<'a> {
-    /// Returns the scale in input `at` of a node and the zero point behind it, or `None` if they are not
-    /// one constant each.
+    /// Returns the scale in input `at` of a node and the zero point after it, or `None` unless each
+    /// is a single constant.
     fn quantisation(&self, node: Node<'a>, at: usize) -> Option<Quantisation> {
         let number = |n: usize| match self.value(node.inputs().get(n)?) {
             Ok(Value::Constant(constant)) => constant.as_scalar(),
@@ -85,8 +85,8 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
-    /// Returns the values that hold what the value `name` does, or `None` if somebody reads one of them
-    /// otherwise than by `by`.
+    /// Returns the values with the same content as the value `name`, or `None` if a node reads one
+    /// of them in another way than by `by`.
     fn held_by(&self, name: &'a str, by: Quantisation) -> Option<Vec<&'a str>> {
         let mut held = vec![name];
         let mut next = 0;
@@ -105,8 +105,8 @@ impl<'a> PartialNetwork<'a> {
         Some(held)
     }
 
-    /// Returns the answers of a node that passes the value `name` on, or `None` if it reads it
-    /// otherwise, too.
+    /// Returns the answers of a node that passes on the value `name`, or `None` if it also reads
+    /// the value in another way.
     fn passed_on(&self, reader: Node<'a>, name: &str) -> Option<impl Iterator<Item = &'a str>> {
         let (first, others) = reader.inputs().split_first()?;
         let is_only = first == name && !others.iter().any(|other| other == name);
@@ -114,7 +114,8 @@ impl<'a> PartialNetwork<'a> {
         is_only.then(|| answers.filter(|answer| !answer.is_empty()))
     }
 
-    /// Whether a node takes the value `name` back to numbers by `by` wherever it reads it.
+    /// Returns whether a node converts the value `name` back to numbers by `by` at all inputs that
+    /// read it.
     fn reads_by(&self, reader: Node<'a>, name: &str, by: Quantisation) -> bool {
         let Some((first, step)) = reads_integers(reader) else {
             return false;
@@ -127,8 +128,8 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
-    /// Whether a function that rounds leaves a value as it is, since that is rounded so, and at most
-    /// moved since.
+    /// Returns whether a rounding function leaves a value unchanged, because the value was already
+    /// rounded by it and at most moved since.
     fn is_rounded_by(&self, value: NodeId, function: Op, moves: &mut usize) -> bool {
         let Some((maker, left)) = self.maker(value).zip(moves.checked_sub(1)) else {
             return false;
@@ -140,14 +141,14 @@ impl<'a> PartialNetwork<'a> {
                 && inputs.all(|&input| self.is_rounded_by(input, function, moves))
     }
 
-    /// Whether input `at` of a node is held as the numbers that its integers stand for.
+    /// Returns whether input `at` of a node is held as the numbers that its integers represent.
     pub(super) fn is_held_as_numbers(&self, node: Node<'a>, at: usize) -> bool {
         let name = node.inputs().get(at);
         name.is_some_and(|name| self.numbers_held.contains(name.as_str()))
     }
 
-    /// Adds the answer of a node that quantises `x` by the scale in input `at` and the zero point behind
-    /// it, as numbers; `None` where somebody wants its integers.
+    /// Adds the answer of a node that quantises `x` by the scale in input `at` and the zero point
+    /// after it, as numbers. Returns `None` if a node reads its integers.
     pub(super) fn held_as_numbers(
         &mut self,
         node: Node<'a>,

@@ -1,5 +1,5 @@
-//! Operators whose inputs and answers are integers that stand for numbers: `QLinear…` of ONNX and of
-//! ONNX Runtime, as the operators of numbers that they stand for.
+//! Operators whose inputs and answers are integers that represent numbers (`QLinear…` of ONNX and
+//! of ONNX Runtime), as operators on these numbers.
 
 use super::for_lines;
 use super::numbers::{check_scales, numbers, quantised};
@@ -24,7 +24,7 @@ fn all_numbers<'a>(
         .collect()
 }
 
-/// Adds an operator of one input, whose answer's scale and zero point follow those of the input.
+/// Adds an operator with one input. Its answer's scale and zero point follow the input's.
 fn of_one<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -196,7 +196,7 @@ pub(in crate::onnx::operators) fn product<'a>(
     quantised(network, node, inputs, (&made, 6))
 }
 
-/// A product of matrices and a bias. Without a scale of its own the answer is numbers.
+/// A product of matrices and a bias. If the answer has no scale, it is a number.
 pub(in crate::onnx::operators) fn gemm<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

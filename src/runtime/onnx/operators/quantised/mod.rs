@@ -1,4 +1,4 @@
-//! Integers that stand for numbers: `(integer − zero) · scale`.
+//! Integers that represent numbers: `(integer − zero) · scale`.
 
 mod dynamic;
 mod held;
@@ -90,7 +90,7 @@ pub(super) fn convolution<'a>(
     Ok(made.typed(NumberType::Integers))
 }
 
-/// Returns scales or zeros, where there is one for each row under the rank of a matrix.
+/// Returns scales or zeros. If there is one for each row, they get the rank of a matrix.
 fn for_lines<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -1,4 +1,4 @@
-//! Integers and the numbers that they stand for, from one to the other.
+//! Conversions between integers and the numbers they represent.
 
 use crate::network::{Binary, Unary};
 use crate::onnx::activation::{Activation, NumberType, Value};
@@ -33,7 +33,7 @@ fn along(value: &Value, node: Node<'_>, rank: usize) -> Result<Value, Refusal> {
     Ok(Constant { dims, values }.into())
 }
 
-/// Checks the scales in input `n`, by which numbers are divided, or multiplied, where they are constant.
+/// Checks the scales in input `n`, which divide or multiply numbers, if they are constant.
 pub(super) fn check_scales(
     inputs: &Inputs<'_>,
     n: usize,
@@ -45,8 +45,8 @@ pub(super) fn check_scales(
     }
 }
 
-/// Returns the numbers that the integers of input `at` stand for, by the scale and the zero point
-/// behind it.
+/// Returns the numbers that the integers of input `at` represent, by the scale and the zero point
+/// after it.
 pub(super) fn numbers<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -109,7 +109,7 @@ pub(in crate::onnx::operators) fn quantise<'a>(
     quantised(network, node, inputs, (&x, 1))
 }
 
-/// Returns numbers as integers, by the scale in input `at` and the zero point behind it.
+/// Returns numbers as integers, by the scale in input `at` and the zero point after it.
 pub(super) fn quantised<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -162,8 +162,8 @@ impl PartialNetwork<'_> {
         }
     }
 
-    /// Returns the element type of the bytes that an operator of ONNX Runtime's reads: its answer has the
-    /// same where its zero point is left out. `None` if it reads none.
+    /// Returns the element type of the bytes that an operator of ONNX Runtime reads, or `None` if
+    /// it reads no bytes. Its answer has the same type if its zero point is left out.
     fn bytes_read(&self, node: Node<'_>) -> Option<i32> {
         node.contrib()?;
         let types = node

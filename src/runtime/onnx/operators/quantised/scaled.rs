@@ -12,15 +12,15 @@ use crate::onnx::partial::PartialNetwork;
 use crate::onnx::scaled::ScaledProduct;
 use crate::onnx::tensor::{Constant, Values};
 
-/// The most readers of one value that are looked at.
+/// The most readers of one value to examine.
 const MOST_READERS: usize = 64;
 
 /// The largest difference of two bytes.
 const MOST_APART: f32 = 255.0;
 
 impl<'a> PartialNetwork<'a> {
-    /// Makes the nodes behind the integers that a node makes of `x` part of products, if products with
-    /// constant weights alone read these, and scale them back.
+    /// Turns a node's integers of `x` and the nodes after them into products of numbers. This needs
+    /// that only products with constant weights read the integers, and that all of them scale back.
     pub(super) fn take_scaled_products(&mut self, node: Node<'a>, x: &Activation) -> bool {
         let found = self.scaled_products(node).filter(|_| !x.dims().is_empty());
         let Some(found) = found else {
@@ -33,8 +33,8 @@ impl<'a> PartialNetwork<'a> {
         true
     }
 
-    /// Returns all readers of a node's integers by the names of their answers, or `None` if one is no
-    /// such product.
+    /// Returns all readers of a node's integers by the names of their answers, or `None` if a
+    /// reader is not such a product.
     fn scaled_products(&self, node: Node<'a>) -> Option<Vec<(&'a str, ScaledProduct<'a>)>> {
         let [integers, scale, _] = node.outputs() else {
             return None;
@@ -131,8 +131,8 @@ fn other<'a>(node: Node<'a>, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Returns `(integer − zero) · scale` of a matrix of bytes, whose zeros and scales are one each or one
-/// for each column; `None` where bytes do not stand for these exactly enough to be found again.
+/// Returns `(integer − zero) · scale` of a matrix of bytes. Zeros and scales are single numbers or
+/// one for each column. Returns `None` if the bytes cannot be recovered exactly from the results.
 fn numbers(matrix: &Constant, zeros: Option<&Constant>, scales: &Constant) -> Option<Constant> {
     let &[_, columns] = matrix.dims.as_slice() else {
         return None;
@@ -171,12 +171,12 @@ pub(super) fn layer_of(inputs: &Inputs<'_>) -> Option<Dense> {
     Dense::new(&matrix, false, 1.0)
 }
 
-/// Whether multiples of a scale are numbers that it can be found from.
+/// Returns whether a scale can be recovered from its multiples.
 fn is_usual(scale: f32) -> bool {
     scale.is_normal() && scale.recip().is_normal() && (2.0 * MOST_APART * scale).is_finite()
 }
 
-/// Whether whole numbers and their zeros are bytes of one kind, with a sign or without.
+/// Returns whether whole numbers and their zeros are bytes of one kind, signed or unsigned.
 fn are_bytes(values: &[f32], zeros: &[f32]) -> bool {
     let all = |range: RangeInclusive<f32>| values.iter().chain(zeros).all(|v| range.contains(v));
     all(-128.0..=127.0) || all(0.0..=255.0)

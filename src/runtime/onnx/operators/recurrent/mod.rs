@@ -10,10 +10,10 @@ use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::{Constant, Values};
 
-/// The most steps of a sequence, in all directions: each is operations of its own.
+/// The most steps of a sequence, in all directions; each step has its own operations.
 const MOST_STEPS: usize = 512;
 
-/// A layer with what its node says.
+/// A layer with the settings of its node.
 struct RecurrentLayer<'n, 'a> {
     network: &'n mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -51,7 +51,7 @@ struct LayerDirection {
     backwards: bool,
 }
 
-/// The state between steps; nothing stands for zeros.
+/// The state between steps; `None` represents zeros.
 #[derive(Clone, Default)]
 struct RecurrentState {
     hidden: Option<Activation>,
@@ -242,8 +242,8 @@ impl<'a> RecurrentLayer<'_, 'a> {
         Ok(RecurrentState { hidden, cell })
     }
 
-    /// Returns what each step adds to the gates by its input, with all biases that lie outside
-    /// of a reset gate.
+    /// Returns the input's contribution to the gates in each step, with all biases outside of a
+    /// reset gate.
     fn gates_of_inputs(&mut self, inputs: &Inputs<'_>, x: &Activation, n: usize) -> Added {
         let weights = part(inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?, n)?;
         let &[width, features] = &weights.dims[..] else {
@@ -273,7 +273,7 @@ impl<'a> RecurrentLayer<'_, 'a> {
         dense.add(self.network, self.node, x)
     }
 
-    /// Whether a GRU's reset gate scales the product with the state, not the state.
+    /// Returns whether a GRU's reset gate scales the product with the state instead of the state.
     fn is_reset_first(&self) -> bool {
         self.kind == RecurrentKind::Gru && self.node.integer("linear_before_reset") == Some(1)
     }

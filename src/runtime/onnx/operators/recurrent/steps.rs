@@ -130,7 +130,7 @@ impl RecurrentLayer<'_, '_> {
         let mut cell = self.pair(Binary::Mul, &input, &new)?;
         if let Some(before) = &state.cell {
             let forget = match self.node.integer("input_forget") {
-                // What is not taken from the input is kept.
+                // The cell keeps the share that the input does not replace.
                 Some(1) => self.network.by(self.node, Binary::Sub, &input, 1.0, true)?,
                 _ => {
                     let forget = self.gate(&all, 2, 1)?;
@@ -153,7 +153,7 @@ impl RecurrentLayer<'_, '_> {
         })
     }
 
-    /// Adds what a gate sees of the cell.
+    /// Adds the peephole of a gate to the cell.
     fn seen(
         &mut self,
         gate: &Activation,

@@ -1,9 +1,9 @@
-//! One lane of a program with what it needs at both ends: memory on the GPU for samples
-//! that are not there yet, page-locked memory for its answers. Also the same without an
-//! engine around it, and how much of the time lanes that overlap computed.
+//! One lane of a program with its memory at both ends: GPU memory for samples that are not there
+//! yet, and page-locked memory for its answers. Also a lane without an engine, and the computing
+//! time of overlapping lanes.
 //!
-//! Answers return on the lane's own stream. On a stream for all lanes, those of a batch
-//! that is done would wait behind those of one that is not; the copy engine is the same.
+//! Answers return on the lane's own stream. On a common stream, the answers of a finished batch
+//! would wait behind those of a running one; the copy engine is the same.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use divisi_runtime::compute::ComputeError;
 use divisi_runtime::compute::gpu::{LaneProgram, Program};
 use divisi_runtime::device::gpu::{DeviceSlice, Event, Gpu, HostSlice, PinnedBlock};
 
-/// Places in the lane's stream: before and after computing, and once the answers are in
+/// Positions in the lane's stream: before and after computing, and after the answers' arrival in
 /// host memory.
 #[derive(Debug)]
 pub(super) struct LaneMarks {
@@ -22,7 +22,7 @@ pub(super) struct LaneMarks {
     pub returned: Arc<dyn Event>,
 }
 
-/// A lane and the memory at both ends of it.
+/// A lane with the memory at both ends.
 pub(super) struct LaneBuffers {
     gpu: Arc<dyn Gpu>,
     lane: Box<dyn LaneProgram>,
@@ -36,10 +36,10 @@ pub(super) struct LaneBuffers {
 const FLOAT: usize = size_of::<f32>();
 
 impl LaneBuffers {
-    /// A lane for batches of up to `rows`.
+    /// Creates a lane for batches of up to `rows`.
     ///
     /// # Errors
-    /// The GPU, or the host's memory that can be locked, cannot hold it.
+    /// The GPU or the lockable host memory is too small.
     pub(super) fn new(
         gpu: &Arc<dyn Gpu>,
         program: &dyn Program,
@@ -58,16 +58,16 @@ impl LaneBuffers {
         })
     }
 
-    /// Values of a sample.
+    /// Returns the values of a sample.
     pub(super) fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Queues the copy of whole samples from `from` to row `row` of the lane's own memory,
-    /// which is taken when it is first needed. Returns where they will lie.
+    /// Queues the copy of whole samples from `from` to row `row` of the lane's own memory, which is
+    /// allocated on first use. Returns their destination.
     ///
     /// # Errors
-    /// There is no room, or the driver refuses.
+    /// There is no room, or the driver fails.
     pub(super) fn copy_in(
         &mut self,
         from: &HostSlice,
@@ -93,11 +93,11 @@ impl LaneBuffers {
         Ok(to)
     }
 
-    /// Queues a batch of `rows` rows over `samples`, and the way back of the first
-    /// `answered` answers.
+    /// Queues a batch of `rows` rows over `samples`, and the copy of its first `answered` answers
+    /// to the host.
     ///
     /// # Errors
-    /// The batch is larger than the lane, or the driver refuses.
+    /// The batch is larger than the lane, or the driver fails.
     pub(super) fn launch(
         &mut self,
         rows: usize,
@@ -121,29 +121,29 @@ impl LaneBuffers {
         })
     }
 
-    /// Waits for all that was queued.
+    /// Waits for all queued work.
     ///
     /// # Errors
-    /// Something of it failed.
+    /// Some of the work failed.
     pub(super) fn settle(&self) -> Result<(), ComputeError> {
         Ok(self.lane.stream().synchronize()?)
     }
 
-    /// The first `answered` answers of the batch that was waited for.
+    /// Returns the first `answered` answers of the last batch.
     pub(super) fn answers(&self, answered: usize) -> &[f32] {
         &self.answers.values()[..answered * self.outputs]
     }
 }
 
-/// A lane without an engine around it, to be measured: samples in, computed, answers out,
-/// one after another, as policies do that copy nothing ahead.
+/// A lane without an engine, for measuring. It copies samples in, computes and copies answers out
+/// in sequence, like policies that do not copy ahead.
 pub struct GpuRunner {
     stage: LaneBuffers,
     samples: PinnedBlock,
 }
 
 impl GpuRunner {
-    /// A lane for batches of up to `rows` samples of `inputs` values.
+    /// Creates a lane for batches of up to `rows` samples of `inputs` values.
     ///
     /// # Errors
     /// The GPU cannot hold it.
@@ -160,15 +160,15 @@ impl GpuRunner {
         })
     }
 
-    /// The samples that batches are of, to be written.
+    /// Returns the samples of the batches, for writing.
     pub fn samples(&mut self) -> &mut [f32] {
         self.samples.values_mut()
     }
 
-    /// Runs a batch of the first `rows` samples. Returns how long it took, copies included.
+    /// Runs a batch of the first `rows` samples. Returns its time, including copies.
     ///
     /// # Errors
-    /// The batch is larger than the lane, or the driver refuses.
+    /// The batch is larger than the lane, or the driver fails.
     pub fn run(&mut self, rows: usize) -> Result<Duration, ComputeError> {
         let start = Instant::now();
         let from = self.samples.slice(0, rows * self.stage.inputs());
@@ -178,27 +178,27 @@ impl GpuRunner {
         Ok(start.elapsed())
     }
 
-    /// The answers to the first `rows` samples of the latest batch.
+    /// Returns the answers to the first `rows` samples of the latest batch.
     pub fn answers(&self, rows: usize) -> &[f32] {
         self.stage.answers(rows)
     }
 }
 
-/// Intervals that are told apart; older ones count as covered.
+/// The most separate intervals kept. Older gaps count as covered.
 const MOST: usize = 64;
 
-/// How much of the time a GPU computed: the union of the intervals told so far.
+/// The time in which a GPU computed: the union of the added intervals.
 #[derive(Debug, Default)]
 pub(super) struct BusyIntervals {
-    /// Disjoint, in order.
+    /// Disjoint intervals, in order.
     times: VecDeque<(Duration, Duration)>,
-    /// Everything before it counts as covered.
+    /// Earlier times count as covered.
     closed: Duration,
 }
 
 impl BusyIntervals {
-    /// Adds the time from `from` to `to`. Returns how much of it was not covered before, so
-    /// that what batches are given adds up to the union of their times.
+    /// Adds the interval `from` to `to`. Returns the part that was not covered yet, so that the
+    /// returned times of all batches add up to the union.
     pub(super) fn add(&mut self, from: Duration, to: Duration) -> Duration {
         let from = from.max(self.closed);
         if to <= from {

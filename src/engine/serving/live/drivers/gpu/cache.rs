@@ -1,5 +1,4 @@
-//! Samples in a GPU's memory: the bytes of the parts that the scheduler's pool says are
-//! there.
+//! The samples in a GPU's memory: the bytes of the parts in the scheduler's pool.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,58 +6,57 @@ use std::sync::Arc;
 use crate::serving::batch::{PartKey, Transfer};
 use divisi_runtime::device::gpu::{DeviceSlice, Event};
 
-/// A part on its way there.
+/// A part being copied.
 pub(super) struct PartCopy {
-    /// Which part, and for whom.
+    /// The part and its destination.
     pub transfer: Transfer,
-    /// Before the copy.
+    /// Recorded before the copy.
     pub begun: Arc<dyn Event>,
-    /// After it.
+    /// Recorded after the copy.
     pub done: Arc<dyn Event>,
-    /// Kept until it is there, whatever becomes of the request.
+    /// Kept until the copy ends, even if the request ends first.
     pub memory: DeviceSlice,
 }
 
-/// Memory by part. A part without memory is known to the scheduler but was not copied:
-/// lanes copy its samples for themselves.
+/// Memory by part. A part without memory is in the scheduler's pool but was not copied; lanes copy
+/// its samples themselves.
 #[derive(Debug, Default)]
 pub(super) struct SampleCache {
     parts: HashMap<PartKey, Option<DeviceSlice>>,
 }
 
 impl SampleCache {
-    /// A part is about to be copied.
+    /// Records that a part is about to be copied.
     pub(super) fn expect(&mut self, part: PartKey) {
         self.parts.insert(part, None);
     }
 
-    /// A part was copied to `memory`. Nobody needs it where the part left meanwhile.
+    /// Records that a part was copied to `memory`. Drops it if the part has left.
     pub(super) fn fill(&mut self, part: PartKey, memory: DeviceSlice) {
         if let Some(place) = self.parts.get_mut(&part) {
             *place = Some(memory);
         }
     }
 
-    /// The copy of a part failed.
+    /// Records that the copy of a part failed.
     pub(super) fn spoil(&mut self, part: PartKey) {
         if let Some(place) = self.parts.get_mut(&part) {
             *place = None;
         }
     }
 
-    /// Returns where a part lies, if it was copied.
+    /// Returns the memory of a part, or `None` if it was not copied.
     pub(super) fn find(&self, part: &PartKey) -> Option<&DeviceSlice> {
         self.parts.get(part)?.as_ref()
     }
 
-    /// Removes parts that left, and returns their memory, to be dropped where no lock is
-    /// held.
+    /// Removes parts that left. Returns their memory, to be dropped without a lock.
     pub(super) fn let_go(&mut self, departed: &[PartKey]) -> Vec<DeviceSlice> {
         let gone = departed.iter().filter_map(|part| self.parts.remove(part));
         gone.flatten().collect()
     }
 
-    /// The same for all parts.
+    /// Removes all parts. Returns their memory, to be dropped without a lock.
     pub(super) fn clear(&mut self) -> Vec<DeviceSlice> {
         let all = std::mem::take(&mut self.parts);
         all.into_values().flatten().collect()

@@ -1,4 +1,4 @@
-//! A GPU that is there: open, with its workers, its samples and its copies.
+//! An open GPU with its workers, samples and copies.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,20 +21,20 @@ use super::buffers::BusyIntervals;
 use super::cache::{PartCopy, SampleCache};
 use super::worker::GpuWorker;
 
-/// A GPU that is there.
+/// An open GPU.
 pub(super) struct GpuContext {
     pub gpu: Arc<dyn Gpu>,
-    /// Samples travel on it ahead of their batches.
+    /// The stream that copies samples ahead of their batches.
     pub copy_in: Arc<dyn Stream>,
     pub samples: Ranked<GpuSamplesRank, SampleCache>,
     pub busy: Leaf<BusyIntervals>,
-    /// Notes what was copied ahead; started by the first copy.
+    /// Records finished copies. Started by the first copy.
     pub copier: Ranked<GpuCopierRank, Option<(Sender<PartCopy>, BoundedThread)>>,
-    /// Lanes are made one at a time: each may measure what suits it.
+    /// Held while a lane is created. Only one at a time, because each may measure its kernels.
     pub making: Ranked<GpuMakingRank, ()>,
-    /// One thread at a time starts what comes next.
+    /// Held by the one thread that starts the next work.
     pub driving: Ranked<GpuDrivingRank, ()>,
-    /// Samples were copied by lanes for want of memory, and somebody was told.
+    /// Whether lanes had to copy samples because of a lack of memory, and this was reported.
     cramped: AtomicBool,
     workers: Ranked<GpuWorkersRank, HashMap<WorkerId, Arc<GpuWorker>>>,
     failed: Leaf<Vec<(LiveBatch, BatchError)>>,
@@ -43,10 +43,10 @@ pub(super) struct GpuContext {
 }
 
 impl GpuContext {
-    /// Opens the GPU that `info` names, with nobody on it.
+    /// Opens the GPU of `info`, without workers.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The GPU cannot be used.
     pub(super) fn open(info: &GpuInfo, networks: &ServedNetworks) -> Result<Self, BuildError> {
         let gpu = networks.factory.gpu(info)?;
         let copy_in = gpu.stream().map_err(ComputeError::from)?;
@@ -66,12 +66,12 @@ impl GpuContext {
         })
     }
 
-    /// Returns a worker while it is there.
+    /// Returns a worker, or `None` if it is not on the GPU.
     pub(super) fn worker(&self, id: WorkerId) -> Option<Arc<GpuWorker>> {
         self.workers.lock().get(&id).cloned()
     }
 
-    /// Keeps a worker that was built; false where the GPU was lost meanwhile.
+    /// Adds a built worker. Returns `false` if the GPU was lost in the meantime.
     pub(super) fn keep(&self, worker: GpuWorker) -> bool {
         let mut workers = self.workers.lock();
         if self.is_lost() {
@@ -86,42 +86,42 @@ impl GpuContext {
         self.workers.lock().remove(&id)
     }
 
-    /// Leaves a batch that was not answered to the dispatcher.
+    /// Leaves a failed batch to the dispatcher.
     pub(super) fn add_failed(&self, batch: LiveBatch, why: BatchError) {
         self.failed.lock().push((batch, why));
     }
 
-    /// Takes the batches that were not answered, each with the reason.
+    /// Takes the failed batches, each with the reason.
     pub(super) fn take_failed(&self) -> Vec<(LiveBatch, BatchError)> {
         std::mem::take(&mut *self.failed.lock())
     }
 
-    /// Leaves a batch to the dispatcher to start.
+    /// Leaves the start of a batch to the dispatcher.
     pub(super) fn postpone(&self, batch: LiveBatch) {
         self.postponed.lock().push(batch);
     }
 
-    /// Takes the batches that the dispatcher starts.
+    /// Takes the batches for the dispatcher to start.
     pub(super) fn take_postponed(&self) -> Vec<LiveBatch> {
         std::mem::take(&mut *self.postponed.lock())
     }
 
-    /// Whether it stopped working.
+    /// Returns whether the GPU is lost.
     pub(super) fn is_lost(&self) -> bool {
         self.lost.get().is_some()
     }
 
-    /// Marks it as lost; false where that was known.
+    /// Marks the GPU as lost. Returns `false` if it already was.
     pub(super) fn lose(&self, reason: GpuError) -> bool {
         self.lost.set(reason).is_ok()
     }
 
-    /// Whether this is the first time that samples find no room.
+    /// Returns whether samples found no room for the first time.
     pub(super) fn becomes_cramped(&self) -> bool {
         !self.cramped.swap(true, Ordering::Relaxed)
     }
 
-    /// Takes everybody off it, and returns the threads that end now.
+    /// Removes all workers, and returns the threads that are ending.
     pub(super) fn clear(&self) -> Vec<BoundedThread> {
         let workers = std::mem::take(&mut *self.workers.lock());
         let mut threads: Vec<_> = workers.values().flat_map(|w| w.disband()).collect();

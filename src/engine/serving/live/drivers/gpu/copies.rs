@@ -1,5 +1,5 @@
-//! Samples travel to a GPU's memory before a lane takes them: queued on one stream by the
-//! dispatcher, noted by a thread as they arrive.
+//! Copies samples to a GPU's memory before a lane needs them. The dispatcher queues the copies on
+//! one stream, and a thread records their ends.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,10 +17,9 @@ use super::cache::PartCopy;
 use super::serving::ServingGpu;
 
 impl ServingGpu {
-    /// Starts to copy a part. Where there is no room for it, lanes copy its samples for
-    /// themselves.
+    /// Starts the copy of a part. Without memory for it, lanes copy its samples themselves.
     pub(super) fn copy_ahead(&self, transfer: Transfer, place: TransferPlace) {
-        // Its request is over already: nobody needs it.
+        // Its request is already over.
         let Some((slice, request)) = place else {
             return;
         };
@@ -84,7 +83,7 @@ impl ServingGpu {
         }
     }
 
-    /// A part is there.
+    /// Records the end of a copy.
     fn note(&self, copy: PartCopy) {
         let now = Instant::now();
         let when = |event: &Arc<dyn Event>| {
@@ -100,7 +99,7 @@ impl ServingGpu {
         self.slot.waker.wake();
     }
 
-    /// A part is not copied: whoever runs its samples does that.
+    /// Gives up the copy of a part. The lanes that run its samples copy them.
     fn do_without(&self, transfer: &Transfer, reason: &GpuError) {
         if self.context.becomes_cramped() {
             self.host.emit(EngineEvent::MemoryShort {

@@ -1,6 +1,6 @@
-//! A GPU's dispatcher: starts batches in their lanes and copies ahead, as the core says.
-//! A lane that has become free does the same at once, rather than wake the dispatcher; what
-//! waits for threads to end is left to the dispatcher.
+//! A GPU's dispatcher: starts batches in their lanes and copies ahead, as decided by the core. A
+//! free lane does the same at once instead of waking the dispatcher, and leaves it only work that
+//! waits for the end of threads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) fn serve(slot: &Arc<GpuSlot>, host: &Arc<dyn DriverHost>) {
     }
 }
 
-/// Who starts batches.
+/// The thread that starts batches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallingThread {
     Dispatcher,
@@ -38,7 +38,7 @@ enum CallingThread {
 impl ServingGpu {
     fn take_turn(&self) -> Option<Duration> {
         for (batch, why) in self.context.take_failed() {
-            // Batches of a GPU that is lost went back to the queues.
+            // The batches of a lost GPU have returned to the queues.
             if !self.context.is_lost() {
                 Arc::clone(&self.host).worker_failed(&batch, &why);
             }
@@ -50,20 +50,20 @@ impl ServingGpu {
         self.drive(CallingThread::Dispatcher)
     }
 
-    /// Does what comes after a batch, in the thread of its lane; leaves it to the dispatcher
-    /// where that is at it already.
+    /// Starts the next work after a batch, in the lane's thread. Leaves it to the dispatcher if
+    /// that is already active.
     pub(super) fn go_on(&self) {
         let until = match self.context.driving.try_lock() {
             Some(_alone) => self.drive(CallingThread::Lane),
             None => Some(Duration::ZERO),
         };
         if until.is_some() {
-            // Somebody must look at the time.
+            // The dispatcher must set a timer.
             self.slot.waker.wake();
         }
     }
 
-    /// Starts what there is room for, and returns when to look again if nothing happens.
+    /// Starts all work with room. Returns the time of the next check if nothing happens.
     fn drive(&self, caller: CallingThread) -> Option<Duration> {
         loop {
             let (next, transfers) = self.ask();
@@ -79,9 +79,8 @@ impl ServingGpu {
         }
     }
 
-    /// Returns what the core says, and where the samples to be copied lie. Places in the
-    /// cache are taken and given back under the core's lock, in the order in which it
-    /// decided.
+    /// Returns the core's decision and the slots of samples to copy. Places in the cache are taken
+    /// and freed under the core's lock, in the order of its decisions.
     fn ask(&self) -> (LiveNext, Vec<(Transfer, TransferPlace)>) {
         let (mut freed, mut transfers) = (Vec::new(), Vec::new());
         let next = self.host.turn(self.slot.device, &mut |turn| {
@@ -92,7 +91,7 @@ impl ServingGpu {
                 samples.expect(transfer.part);
             }
         });
-        // Outside of all locks.
+        // Dropped without any lock.
         drop(freed);
         (next, transfers)
     }
@@ -101,7 +100,7 @@ impl ServingGpu {
         let given = match self.context.worker(batch.worker) {
             None => Err((batch, BatchError::NoWorker)),
             Some(worker) if caller == CallingThread::Lane && !worker.suits(&batch) => {
-                // Old lanes must end first, and this may be one of them.
+                // Old lanes must end first, and this thread may be one of them.
                 self.context.postpone(batch);
                 return self.slot.waker.wake();
             }

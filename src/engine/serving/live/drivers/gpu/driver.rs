@@ -1,4 +1,4 @@
-//! A GPU behind the trait that all devices are driven by.
+//! The [`DeviceDriver`] of a GPU.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::serving::{ServingGpu, loss_in_build};
 use super::slot::GpuSlot;
 
 impl GpuSlot {
-    /// The GPU with the host that it serves, while it is there.
+    /// Returns the GPU with its host, or `None` if it is lost.
     fn serving(self: &Arc<Self>, host: &Arc<dyn DriverHost>) -> Option<ServingGpu> {
         Some(ServingGpu {
             context: self.context()?,
@@ -44,7 +44,7 @@ impl DeviceDriver for GpuSlot {
     fn start(self: Arc<Self>, host: &Arc<dyn DriverHost>) -> io::Result<()> {
         let (slot, host) = (Arc::clone(&self), Arc::clone(host));
         let thread = BoundedThread::start(self.name.clone(), move || serve(&slot, &host))?;
-        // The door is still closed, so nobody wakes the thread before it is known.
+        // The door is still closed, so nothing wakes the thread before it is attached.
         self.waker.attach(thread.thread());
         self.watch_over(vec![thread]);
         Ok(())
@@ -120,7 +120,7 @@ impl DeviceDriver for GpuSlot {
         host.departed(self.device, &mut |departed| {
             freed = context.samples.lock().let_go(departed);
         });
-        // Outside of the core's lock.
+        // Dropped without the core's lock.
         drop(freed);
     }
 

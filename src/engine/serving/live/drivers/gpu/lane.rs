@@ -1,5 +1,4 @@
-//! A lane's thread: runs the batches that the dispatcher hands it, one after another, and
-//! folds their answers.
+//! A lane's thread: runs the dispatched batches one after another, and folds their answers.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -16,26 +15,26 @@ use super::super::super::request::{BatchOutput, LiveBatch, RequestData};
 use super::buffers::{LaneBuffers, LaneMarks};
 use super::serving::{ServingGpu, loss_in};
 
-/// A lane as its thread has it.
+/// A lane in its own thread.
 pub(super) struct GpuLane {
     pub gpu: ServingGpu,
     pub buffers: LaneBuffers,
     /// Values of an answer.
     pub width: usize,
-    /// Its member says that it answers probabilities.
+    /// The declared kind of its member's outputs.
     pub outputs: OutputKind,
 }
 
-/// Samples of a batch: in the GPU's pool, or in the host's, as an input of a number.
+/// Samples of a batch: in the GPU's pool, in the host's pool, or gathered as an input.
 enum BatchPiece {
     There(DeviceSlice),
-    /// Results of steps: the range's number in the batch.
+    /// Gathered results of steps: the range's number in the batch.
     Gathered(usize),
     Here(usize, Slice, usize),
 }
 
 impl GpuLane {
-    /// Runs what comes until nobody can send any more.
+    /// Runs batches until the inbox is closed.
     pub(super) fn work(&mut self, inbox: &Receiver<LiveBatch>) {
         for batch in inbox {
             self.serve(batch);
@@ -62,8 +61,8 @@ impl GpuLane {
             Ok(marks)
         });
         if waited.is_err() {
-            // What was queued may still read the samples. Libraries do not say that the
-            // GPU is lost, its stream does.
+            // Queued work may still read the samples. Libraries do not report a lost GPU, but its
+            // stream does.
             match self.buffers.settle() {
                 Err(error) if loss_in(&error).is_some() => return Err(error),
                 _ => {}
@@ -72,7 +71,8 @@ impl GpuLane {
         waited
     }
 
-    /// Where the batch's samples lie on the GPU, in order: one slice a contiguous run.
+    /// Returns the locations of the batch's samples on the GPU, in order: one slice per contiguous
+    /// run.
     fn gather(&mut self, batch: &LiveBatch) -> Result<Vec<DeviceSlice>, ComputeError> {
         let mut slices: Vec<DeviceSlice> = Vec::new();
         let mut staged = 0;
@@ -131,7 +131,7 @@ impl GpuLane {
     fn finish(&self, batch: &LiveBatch, started: Instant, marks: &LaneMarks) {
         let host = self.gpu.host.as_ref();
         if !host.begin_folding(batch) {
-            // The GPU was given up meanwhile: others run these samples.
+            // The GPU was given up in the meantime, and other devices run these samples.
             return;
         }
         let output = BatchOutput {
@@ -145,13 +145,13 @@ impl GpuLane {
         let stamps = self.stamps(started, marks);
         let completed = host.finish_and_wake(batch, &stamps, host.now());
         if completed.goes_on {
-            // Before anybody is answered: the GPU must not wait for that.
+            // Before answering, so that the GPU does not wait for it.
             self.gpu.go_on();
         }
         host.answer(batch, &stamps, completed);
     }
 
-    /// When the batch did what, on the host's clock.
+    /// Returns the times of the batch on the host's clock.
     fn stamps(&self, started: Instant, marks: &LaneMarks) -> Stamps {
         let now = Instant::now();
         let at = |instant: Instant| self.gpu.host.time_of(instant.min(now));
@@ -171,19 +171,19 @@ impl GpuLane {
 
     fn fail(&self, batch: LiveBatch, error: ComputeError) {
         match loss_in(&error) {
-            // Its batches go back to the queues, this one among them.
+            // All its batches, including this one, return to the queues.
             Some(lost) => self.gpu.lose(lost),
             None => self.gpu.fail(batch, error.into()),
         }
     }
 }
 
-/// Whether the samples of both lie in one pool.
+/// Returns whether the samples of both are in one pool.
 fn is_same_pool(one: &Placed<Arc<RequestData>>, other: &Placed<Arc<RequestData>>) -> bool {
     Arc::ptr_eq(&one.payload.served, &other.payload.served)
 }
 
-/// The part that a placed range belongs to.
+/// Returns the part of a placed range.
 fn part_of(placed: &Placed<Arc<RequestData>>) -> PartKey {
     PartKey {
         request: placed.range.request,
@@ -196,7 +196,7 @@ fn follows(last: &Slice, next: &Slice) -> bool {
     last.extent == next.extent && last.slot + last.len == next.slot
 }
 
-/// Appends `slice`, to the last one where it goes on behind it.
+/// Appends `slice`, or extends the last slice if they are contiguous.
 fn append(slices: &mut Vec<DeviceSlice>, slice: DeviceSlice) {
     match slices.last_mut() {
         Some(last)

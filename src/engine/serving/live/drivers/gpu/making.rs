@@ -1,4 +1,5 @@
-//! Workers on a GPU and their lanes, made: at first all at once, later as the policy asks.
+//! The creation of workers on a GPU and of their lanes: all lanes at first, later as required by
+//! the policy.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,7 +23,7 @@ impl ServingGpu {
     /// Builds a worker with the lanes of the current policy, and waits until they are ready.
     ///
     /// # Errors
-    /// The GPU cannot hold one of them; none is left then.
+    /// The GPU cannot hold one of the lanes. None is left then.
     pub(super) fn make_worker(&self, spec: WorkerSpec) -> Result<GpuWorker, BuildError> {
         let factory = &self.slot.networks.factory;
         let program = factory.program(spec.network(), &self.context.gpu)?;
@@ -45,7 +46,7 @@ impl ServingGpu {
         Ok(())
     }
 
-    /// Starts a lane; it tells once it is ready, or why it is not.
+    /// Starts a lane. The receiver gets its readiness or the error.
     fn start_lane(
         &self,
         worker: &GpuWorker,
@@ -72,11 +73,11 @@ impl ServingGpu {
         Ok(ready)
     }
 
-    /// Hands a batch to its lane. Where the policy has changed, the worker's lanes are made
-    /// anew first: those of the old one are idle then.
+    /// Passes a batch to its lane. After a change of the policy it first creates new lanes; the old
+    /// ones are idle then.
     ///
     /// # Errors
-    /// There is no lane for it; the batch, with the reason.
+    /// There is no lane for the batch. Returns the batch with the reason.
     #[allow(clippy::result_large_err, reason = "a batch is moved, not copied")]
     pub(super) fn hand_over(
         &self,
@@ -95,14 +96,14 @@ impl ServingGpu {
         }
         await_end(worker.disband());
         for rows in sizes_with(batch) {
-            // Whether it got ready its first batch will tell.
+            // Its first batch will show whether it is ready.
             drop(self.start_lane(worker, rows)?);
         }
         Ok(())
     }
 }
 
-/// Lanes that are idle end at once.
+/// Waits for idle lanes, which end at once.
 fn await_end(threads: Vec<BoundedThread>) {
     let limit = Instant::now() + Duration::from_secs(1);
     for thread in threads {
@@ -110,7 +111,7 @@ fn await_end(threads: Vec<BoundedThread>) {
     }
 }
 
-/// The things that a lane's thread starts from.
+/// The inputs of a lane's thread.
 struct LaneStart {
     gpu: ServingGpu,
     program: Arc<dyn Program>,
@@ -123,7 +124,7 @@ impl LaneStart {
         let gpu = self.gpu.clone();
         match caught(|| self.lane()).map_err(BuildError::from).flatten() {
             Ok(mut lane) => {
-                // Nobody listens where it is made on demand.
+                // The receiver is dropped if the lane is created on demand.
                 let _ = tell.send(Ok(()));
                 lane.work(batches);
             }

@@ -1,4 +1,4 @@
-//! An open GPU together with the host that it serves: what its threads work with.
+//! An open GPU together with its host, for its threads.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::super::driver::{BatchError, DriverHost, LossCause};
 use super::context::GpuContext;
 use super::slot::GpuSlot;
 
-/// See the module's text.
+/// An open GPU together with its host.
 #[derive(Clone)]
 pub(super) struct ServingGpu {
     pub slot: Arc<GpuSlot>,
@@ -21,7 +21,7 @@ pub(super) struct ServingGpu {
 }
 
 impl ServingGpu {
-    /// It stopped working. Known already, nothing happens.
+    /// Handles a failure of the GPU. Does nothing if it is already lost.
     pub(super) fn lose(&self, reason: &GpuError) {
         if self.host.is_stopping() || !self.context.lose(reason.clone()) {
             return;
@@ -29,7 +29,7 @@ impl ServingGpu {
         self.close_as(LossCause::Failed(reason.clone().into()), reason);
     }
 
-    /// Takes it away from those that use it, although it works.
+    /// Removes the working GPU from its users.
     pub(super) fn take_away(&self) {
         let reason = GpuError::Lost("it was taken away".into());
         if self.context.lose(reason.clone()) {
@@ -42,17 +42,17 @@ impl ServingGpu {
         self.host.lost(self.slot.device, cause, close);
     }
 
-    /// A batch was not answered; the dispatcher says what becomes of its worker.
+    /// Hands a failed batch to the dispatcher, which decides the fate of its worker.
     pub(super) fn fail(&self, batch: LiveBatch, why: BatchError) {
         self.context.add_failed(batch, why);
         self.slot.waker.wake();
     }
 
-    /// Returns samples of a request's pool where a copy engine can read them: where they lie,
-    /// or copied once more where the pool's memory could not be locked.
+    /// Returns samples of a request's pool in memory that a copy engine can read: in place, or
+    /// copied if the pool's memory could not be page-locked.
     ///
     /// # Errors
-    /// No memory could be locked for the copy either.
+    /// No memory could be page-locked for the copy either.
     pub(super) fn host_slice(
         &self,
         request: &RequestData,
@@ -71,10 +71,11 @@ impl ServingGpu {
 }
 
 impl ServingGpu {
-    /// Returns results of a request's steps, as a plane has them, where a copy engine can read them.
+    /// Returns results of a request's steps, gathered for a plane, in memory that a copy engine can
+    /// read.
     ///
     /// # Errors
-    /// No memory could be locked for them.
+    /// No memory could be page-locked.
     pub(super) fn gathered(
         &self,
         request: &RequestData,
@@ -89,7 +90,7 @@ impl ServingGpu {
     }
 }
 
-/// Returns why a GPU is lost, if that is what `error` says.
+/// Returns the reason of a GPU's loss if `error` contains one.
 pub(super) fn loss_in(error: &ComputeError) -> Option<&GpuError> {
     match error {
         ComputeError::Gpu(reason) if reason.is_lost() => Some(reason),
@@ -97,7 +98,7 @@ pub(super) fn loss_in(error: &ComputeError) -> Option<&GpuError> {
     }
 }
 
-/// The same of a worker that could not be built.
+/// Returns the reason of a GPU's loss if the error of a worker's build contains one.
 pub(super) fn loss_in_build(error: &BuildError) -> Option<&GpuError> {
     match error {
         BuildError::Compute(error) => loss_in(error),

@@ -1,4 +1,4 @@
-//! A GPU's slot among the devices, whether the GPU is there or not.
+//! A GPU's slot among the devices, with or without the GPU.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,13 +13,12 @@ use super::super::driver::ServedNetworks;
 use super::super::thread::{BoundedThread, ThreadWaker};
 use super::context::GpuContext;
 
-/// Waited at most for the lanes of a worker that leaves: they are idle, or their batch was
-/// given up.
+/// The longest wait for the lanes of a leaving worker. They are idle, or their batch was given up.
 const LEAVING: Duration = Duration::from_secs(1);
 
-/// A GPU's place among the devices, whether it is there or not.
+/// A GPU's slot among the devices, with or without the GPU.
 pub(in super::super) struct GpuSlot {
-    /// Its number among the devices.
+    /// The number of the device.
     pub(super) device: DeviceIndex,
     pub(super) name: String,
     pub(super) info: Arc<GpuInfo>,
@@ -27,7 +26,7 @@ pub(in super::super) struct GpuSlot {
     /// Wakes the dispatcher.
     pub(super) waker: ThreadWaker,
     state: SharedLeaf<SlotState>,
-    /// Threads that end once the GPU lets them.
+    /// Threads that are ending, as soon as the GPU releases them.
     threads: Leaf<Vec<BoundedThread>>,
 }
 
@@ -38,10 +37,10 @@ enum SlotState {
 }
 
 impl GpuSlot {
-    /// Opens the GPU that `info` names as `device`.
+    /// Opens the GPU of `info` as `device`.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The GPU cannot be used.
     pub(crate) fn open(
         device: DeviceIndex,
         name: &str,
@@ -60,7 +59,7 @@ impl GpuSlot {
         })
     }
 
-    /// Returns the GPU while it is there.
+    /// Returns the GPU, or `None` if it is lost.
     pub(super) fn context(&self) -> Option<Arc<GpuContext>> {
         match &*self.state.read() {
             SlotState::Open(context) => Some(Arc::clone(context)),
@@ -68,7 +67,7 @@ impl GpuSlot {
         }
     }
 
-    /// Returns why it is not there.
+    /// Returns the reason of the loss, or `None`.
     pub(super) fn reason(&self) -> Option<GpuError> {
         match &*self.state.read() {
             SlotState::Lost(reason) => Some(reason.clone()),
@@ -76,7 +75,7 @@ impl GpuSlot {
         }
     }
 
-    /// Takes everybody off a GPU that stopped working.
+    /// Removes all workers from a lost GPU.
     pub(super) fn close(&self, context: &Arc<GpuContext>, reason: &GpuError) {
         {
             let mut state = self.state.write();
@@ -87,20 +86,20 @@ impl GpuSlot {
         self.watch_over(context.clear());
     }
 
-    /// Opens it again, with nobody on it.
+    /// Opens the GPU again, without workers.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The GPU cannot be used.
     pub(super) fn open_again(&self) -> Result<(), BuildError> {
         let context = GpuContext::open(&self.info, &self.networks)?;
         let open = SlotState::Open(Arc::new(context));
         let before = std::mem::replace(&mut *self.state.write(), open);
-        // Outside of the lock: it may be a GPU that nobody else holds.
+        // Dropped without the lock, because this may be the last reference to a GPU.
         drop(before);
         Ok(())
     }
 
-    /// Removes a worker; its memory is free on return, unless it hangs.
+    /// Removes a worker. Its memory is free on return, unless the GPU hangs.
     pub(super) fn forget(&self, id: WorkerId) {
         let Some(context) = self.context() else {
             return;
@@ -110,11 +109,11 @@ impl GpuSlot {
         }
     }
 
-    /// Takes everybody off it for good, and waits for them for at most `limit`.
+    /// Removes all workers permanently, and waits at most `limit` for them.
     pub(super) fn leave(&self, limit: Duration) {
         let context = self.vacate();
         if let Some(context) = &context {
-            // Nobody is built there any more.
+            // No more workers are built there.
             context.lose(GpuError::Other("the system was stopped".into()));
         }
         let mut threads = std::mem::take(&mut *self.threads.lock());
@@ -122,7 +121,7 @@ impl GpuSlot {
         self.await_all(threads, limit);
     }
 
-    /// Takes the GPU out of its slot for good, if it is there.
+    /// Takes the GPU out of its slot permanently, or returns `None` if it is lost.
     fn vacate(&self) -> Option<Arc<GpuContext>> {
         let mut state = self.state.write();
         let SlotState::Open(context) = &*state else {
@@ -133,14 +132,14 @@ impl GpuSlot {
         Some(context)
     }
 
-    /// Waits for threads that are about to end, and keeps those that do not.
+    /// Waits for ending threads, and keeps those that do not end in time.
     fn await_all(&self, threads: Vec<BoundedThread>, time: Duration) {
         let limit = Instant::now() + time;
         let hang = threads.into_iter().filter_map(|t| t.join_until(limit));
         self.watch_over(hang.collect());
     }
 
-    /// Keeps threads until they are over.
+    /// Keeps threads until they end.
     pub(super) fn watch_over(&self, more: Vec<BoundedThread>) {
         let mut threads = self.threads.lock();
         threads.retain(BoundedThread::goes_on);

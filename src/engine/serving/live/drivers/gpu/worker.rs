@@ -1,4 +1,4 @@
-//! A worker on a GPU: its lanes, each a thread, over one copy of the weights.
+//! A worker on a GPU: its lanes, each with a thread, over one copy of the weights.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -14,27 +14,27 @@ use super::super::super::request::LiveBatch;
 use super::super::driver::BatchError;
 use super::super::thread::BoundedThread;
 
-/// See the module's text.
+/// A worker on a GPU with its lanes.
 pub(super) struct GpuWorker {
-    /// Its place in the matrix.
+    /// The cell of the worker.
     pub spec: WorkerSpec,
-    /// The network that its lanes run.
+    /// The network of its lanes.
     pub program: Arc<dyn Program>,
     lanes: Ranked<GpuLanesRank, Vec<LaneHandle>>,
 }
 
-/// One lane as others see it.
+/// A handle to one lane.
 pub(super) struct LaneHandle {
-    /// Rows of its batches at most.
+    /// The most rows of its batches.
     pub size: usize,
-    /// Batches on their way to it.
+    /// The sender of batches to the lane.
     pub inbox: Sender<LiveBatch>,
-    /// Ends once the inbox is gone.
+    /// The thread, which ends after the inbox is dropped.
     pub thread: BoundedThread,
 }
 
 impl GpuWorker {
-    /// A worker without lanes.
+    /// Creates a worker without lanes.
     pub(super) fn new(spec: WorkerSpec, program: Arc<dyn Program>) -> Self {
         GpuWorker {
             spec,
@@ -43,21 +43,21 @@ impl GpuWorker {
         }
     }
 
-    /// Adds a lane behind the others.
+    /// Adds a lane after the others.
     pub(super) fn add(&self, lane: LaneHandle) {
         self.lanes.lock().push(lane);
     }
 
-    /// Whether its lanes are those that a batch was formed for.
+    /// Returns whether the lanes match those that a batch was formed for.
     pub(super) fn suits(&self, batch: &LiveBatch) -> bool {
         let lanes = self.lanes.lock();
         lanes.iter().map(|lane| lane.size).eq(sizes_with(batch))
     }
 
-    /// Hands a batch to its lane.
+    /// Passes a batch to its lane.
     ///
     /// # Errors
-    /// There is no lane for it; the batch, with the reason.
+    /// There is no lane for the batch. Returns the batch with the reason.
     #[allow(clippy::result_large_err, reason = "a batch is moved, not copied")]
     pub(super) fn hand_over(&self, batch: LiveBatch) -> Result<(), (LiveBatch, BatchError)> {
         let lanes = self.lanes.lock();
@@ -68,15 +68,15 @@ impl GpuWorker {
         sent.map_err(|batch| (batch, BatchError::NoLane))
     }
 
-    /// Lets every lane end once it has done what it was given, and returns their threads.
+    /// Ends every lane after its last batch, and returns their threads.
     pub(super) fn disband(&self) -> Vec<BoundedThread> {
         let lanes = std::mem::take(&mut *self.lanes.lock());
         lanes.into_iter().map(|lane| lane.thread).collect()
     }
 }
 
-/// Lanes of the worker that a batch was formed for: those that split its batch size,
-/// unless this one takes all of it.
+/// Returns the lanes of the worker that a batch was formed for: those that split its batch size,
+/// unless the batch uses all of it.
 pub(super) fn sizes_with(batch: &LiveBatch) -> Vec<usize> {
     let whole = batch.lane.size == batch.size.get();
     let policy = match whole {

@@ -81,7 +81,7 @@ unsafe fn dot(sums: int32x4_t, values: int8x16_t, weights: int8x16_t) -> int32x4
     sums
 }
 
-/// Adds four products a lane, of which two and two are added in 16 bits.
+/// Adds four products to each lane; each two are first added in 16 bits.
 #[inline(always)]
 unsafe fn widening_dot(sums: int32x4_t, values: int8x16_t, weights: int8x16_t) -> int32x4_t {
     let low = vmull_s8(vget_low_s8(values), vget_low_s8(weights));

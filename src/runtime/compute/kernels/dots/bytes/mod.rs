@@ -20,7 +20,7 @@ pub(in crate::compute) enum DotKernel {
     /// AVX-VNNI: 32 products an instruction.
     AvxVnni,
     /// AVX2: products of bytes are added in pairs of 16 bits, and these in pairs of 32. Exact for
-    /// values up to 127, and for larger ones where weights are small enough.
+    /// values up to 127, and for larger ones if weights are small enough.
     Avx2,
     /// AVX2: bytes are widened to 16 bits. Exact for all.
     Avx2Wide,
@@ -54,14 +54,14 @@ impl DotKernel {
         }
     }
 
-    /// Whether a faster kernel than this one, which [`DotKernel::of_pairs`] returns, is exact for packed
+    /// Returns whether a faster kernel than this one ([`DotKernel::of_pairs`]) is exact for packed
     /// weights and values up to `most`.
     pub(crate) fn fits_pairs(self, weights: &[f32], most: f32) -> bool {
         self == DotKernel::Avx2Wide && pairs_fit(bytemuck::cast_slice(weights), most as i32)
     }
 
-    /// Returns the fastest kernel for weights laid out for this one; `fit` says whether
-    /// [`DotKernel::fits_pairs`] is true of them.
+    /// Returns the fastest kernel for weights laid out for this one. `fit` is the result of
+    /// [`DotKernel::fits_pairs`] for them.
     pub(crate) fn of_pairs(self, fit: bool) -> Self {
         match self {
             DotKernel::Avx2Wide if fit => DotKernel::Avx2,
@@ -69,23 +69,23 @@ impl DotKernel {
         }
     }
 
-    /// Returns the shape of tiles: sums take the registers that those of floats take.
+    /// Returns the shape of tiles: sums use the same registers as sums of floats.
     pub(crate) fn shape(self) -> TileShape {
         match self {
             DotKernel::Vnni => TileShape::of(Family::Avx512),
             DotKernel::AvxVnni => TileShape::of(Family::Avx2Vnni),
-            // Pairs of products and a vector of ones take registers, too.
+            // Pairs of products and a vector of ones also take registers.
             DotKernel::Avx2 => TileShape::of(Family::Avx2).with_rows(2, 5),
             // Each group of values and of weights takes two.
             DotKernel::Avx2Wide => TileShape::of(Family::Avx2).with_rows(2, 4),
             DotKernel::NeonDot => TileShape::of(Family::NeonDot),
-            // Products and their pairs take registers, too.
+            // Products and their pairs also take registers.
             DotKernel::Neon => TileShape::of(Family::Neon).with_rows(4, 5),
             DotKernel::Plain => TileShape::of(Family::Plain),
         }
     }
 
-    /// Returns what is subtracted from values before they are multiplied ([`WholeDot::SHIFT`]).
+    /// Returns the number subtracted from values before they are multiplied ([`WholeDot::SHIFT`]).
     pub(crate) fn shift(self) -> i32 {
         match self {
             #[cfg(target_arch = "aarch64")]
@@ -95,7 +95,7 @@ impl DotKernel {
     }
 }
 
-/// Whether the processor has the instructions of [`DotKernel::Vnni`].
+/// Returns whether the processor has the instructions of [`DotKernel::Vnni`].
 #[cfg(target_arch = "x86_64")]
 fn has_vnni() -> bool {
     is_x86_feature_detected!("avx512f")

@@ -1,14 +1,14 @@
 //! Sums of two products of bytes, which `maddubs` of AVX2 adds in 16 bits and saturates beyond.
 
-/// Whether the sums of two products fit into 16 bits with a sign, whatever two values from 0 to `most`
-/// are multiplied by each pair of weights: the first two of four that lie together, and the last two.
+/// Returns whether the sums of two products fit into signed 16 bits for all values from 0 to
+/// `most`. The pairs are the first two and the last two of each four neighbouring weights.
 pub(super) fn pairs_fit(weights: &[i8], most: i32) -> bool {
     let (pairs, rest) = weights.as_chunks::<2>();
     rest.is_empty() && pairs.iter().all(|&pair| pair_fits(pair, most))
 }
 
-/// Whether a sum is within 16 bits at its largest, where values are `most` at positive weights and 0 at
-/// others, and at its least.
+/// Returns whether a pair's sum stays within 16 bits at its largest, with `most` at positive
+/// weights and 0 at others, and at its least.
 fn pair_fits(pair: [i8; 2], most: i32) -> bool {
     let [a, b] = pair.map(i32::from);
     let (positive, negative) = (a.max(0) + b.max(0), a.min(0) + b.min(0));
@@ -29,7 +29,7 @@ mod tests {
             ([-64, -65], 255, false),
             ([2, 127], 255, false),
             ([-128, -1], 255, false),
-            // Of two signs, each is at its end alone.
+            // With two signs, only one weight counts at each end.
             ([127, -128], 255, true),
             ([127, 127], 127, true),
             ([-128, -128], 127, true),

@@ -125,7 +125,7 @@ dot!(Avx2Dot, (sums, values, weights) => {
 #[derive(Clone, Copy)]
 pub(in super::super::super) struct Avx2WideDot(__m256i);
 
-/// Returns the numbers at even places and those at odd ones, of 16 bits each.
+/// Returns the numbers at even and at odd positions, with 16 bits each.
 #[inline(always)]
 unsafe fn widened(bytes: __m256i) -> [__m256i; 2] {
     let even = _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(bytes));
