@@ -154,9 +154,9 @@ codes! {
     ChangePanicked = "change_panicked", Internal;
     /// Nothing is on probation.
     NoProbation = "no_probation", FailedPrecondition;
-    /// Nothing ran before.
+    /// There is no previous setup.
     NoUndo = "no_undo", FailedPrecondition;
-    /// Nothing was undone.
+    /// There is no change to redo.
     NoRedo = "no_redo", FailedPrecondition;
     /// The terms of a probation are invalid.
     TermsInvalid = "terms_invalid", InvalidArgument;
@@ -212,7 +212,7 @@ codes! {
     ReadOnly = "read_only", PermissionDenied;
     /// Another console is editing.
     AnotherEdits = "another_edits", PermissionDenied;
-    /// Nobody else watches.
+    /// No other console is connected.
     NobodyElse = "nobody_else", FailedPrecondition;
     /// A session cannot be left running.
     NotLeftRunning = "not_left_running", Unimplemented;

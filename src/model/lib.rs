@@ -1,11 +1,11 @@
-//! The values that Divisi serves by: ensembles, samples, pipelines, matrices.
+//! The data types of Divisi: ensembles, samples, pipelines, matrices.
 //!
 //! An [`ensemble`] is read from a manifest: its members, their networks and weights, samples, and
-//! the rule that combines answers. A [`pipeline`] is a graph of models, whose [`dataflow`] is the
-//! order of its steps; a [`catalogue`] holds all models that one engine serves. [`allocation`] is
-//! the matrix of devices and members with the memory that it takes, [`profile`] the time of each
-//! member on each device. [`metrics`] and [`trace`] hold measured latencies and runs, [`codes`]
-//! the stable names of errors. Nothing here serves a request.
+//! the rule that combines answers. A [`pipeline`] is a graph of models, and [`dataflow`] determines
+//! the order of its steps. A [`catalogue`] holds all models that one engine serves. [`allocation`]
+//! is the matrix of devices and members with its memory, and [`profile`] the time of each member on
+//! each device. [`metrics`] and [`trace`] hold measured latencies and runs, and [`codes`] the
+//! stable names of errors. This crate does not serve requests.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

@@ -1,5 +1,5 @@
-//! Numbers and times that are checked wherever they come from: typed, read from a file or
-//! received over a socket. A value outside of its range cannot be made.
+//! Numbers and times that are checked regardless of their source: typed, read from a file or
+//! received over a socket. A value out of range cannot be constructed.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use thiserror::Error;
 
 use divisi_runtime::words;
 
-/// A value that is outside of its range.
+/// A value out of range.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected {range}, found {found}")]
 pub struct OutOfRange {
-    /// The range in words, with its unit.
+    /// The range as text, with its unit.
     pub range: String,
-    /// The value, as it is shown.
+    /// The value as shown.
     pub found: String,
 }
 
-/// A field whose value is outside of its range.
+/// A field with a value out of range.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{field}: {why}")]
 pub struct FieldOutOfRange {
@@ -51,8 +51,8 @@ impl Shown for Duration {
     }
 }
 
-/// Declares a type for the values from `least` to `most`. Deserialising one checks it as
-/// `new` does. `range` is how a message shows the two, for instance `"{} to {} times"`.
+/// Declares a type for the values from `least` to `most`. Deserialising a value checks it as `new`
+/// does. `range` is the format of the two limits in messages, for instance `"{} to {} times"`.
 #[macro_export]
 macro_rules! ranged {
     ($(#[$doc:meta])* $name:ident($inner:ty) = $least:expr, $most:expr, $range:literal) => {
@@ -61,15 +61,15 @@ macro_rules! ranged {
         pub struct $name($inner);
 
         impl $name {
-            /// The least value allowed.
+            /// The smallest allowed value.
             pub const LEAST: Self = $name($least);
-            /// The greatest value allowed.
+            /// The largest allowed value.
             pub const MOST: Self = $name($most);
 
-            /// Takes a value that is in the range.
+            /// Creates a value in the range.
             ///
             /// # Errors
-            /// The value is outside.
+            /// The value is out of range.
             pub fn new(value: $inner) -> Result<Self, $crate::ranged::OutOfRange> {
                 use $crate::ranged::Shown;
                 let (least, most): ($inner, $inner) = ($least, $most);
@@ -83,8 +83,7 @@ macro_rules! ranged {
                 })
             }
 
-            /// Returns the value of the range that is nearest to `value`, or the least for
-            /// NaN.
+            /// Returns the value of the range nearest to `value`, or the smallest value for NaN.
             pub fn nearest(value: $inner) -> Self {
                 match value {
                     above if above > $most => Self::MOST,
@@ -114,8 +113,8 @@ macro_rules! ranged {
     };
 }
 
-/// Implements serde's traits for a type that derives them with `#[serde(remote = "Self")]`,
-/// so that its method `check` is called whenever one is deserialised.
+/// Implements serde's traits for a type that derives them with `#[serde(remote = "Self")]`, so that
+/// its method `check` runs on every deserialised value.
 #[macro_export]
 macro_rules! checked_when_read {
     ($name:ident) => {
@@ -140,7 +139,7 @@ pub use {checked_when_read, ranged};
 /// Checks that a field's value is from `least` to `most`.
 ///
 /// # Errors
-/// The value is outside.
+/// The value is out of range.
 pub fn within<T: PartialOrd + Shown>(
     field: &'static str,
     value: T,

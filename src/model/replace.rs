@@ -1,4 +1,4 @@
-//! Replaces files as a whole.
+//! Replaces files atomically.
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// The new contents of a file, on the disk beside the old ones. Dropped, they are removed.
+/// The new contents of a file, stored on the disk next to the old file. Dropping it removes them.
 #[derive(Debug)]
 pub struct PreparedFile {
     path: PathBuf,
@@ -15,13 +15,13 @@ pub struct PreparedFile {
 }
 
 impl PreparedFile {
-    /// Writes `bytes` beside the file at `path`, which stays as it is.
+    /// Writes `bytes` next to the file at `path`, which stays unchanged.
     ///
     /// # Errors
     /// The disk is full, or the folder is missing or not writable.
     pub fn new(path: &Path, bytes: &[u8]) -> io::Result<Self> {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        // As any new file: readable by those whom the user's mask allows.
+        // As for any new file, the user's umask decides who can read it.
         let mut contents = tempfile::Builder::new()
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder.unwrap_or(Path::new(".")))?;
@@ -33,10 +33,10 @@ impl PreparedFile {
         })
     }
 
-    /// Puts the contents in the file's place.
+    /// Replaces the file with the contents.
     ///
     /// # Errors
-    /// The file cannot be replaced: a folder lies there, or may not be changed any more.
+    /// The file cannot be replaced: there is a folder at its path, or it is not writable.
     pub fn put(self) -> io::Result<()> {
         let put = self.contents.persist(&self.path);
         put.map(drop).map_err(|failed| failed.error)
@@ -48,8 +48,8 @@ impl PreparedFile {
     }
 }
 
-/// Writes `bytes` to the file at `path`. The old file stays until the new one is on the
-/// disk, so that no reader finds half of it and a full disk costs nothing.
+/// Writes `bytes` to the file at `path`. The old file stays until the new file is on the disk, so
+/// that readers never find an incomplete file and a full disk loses nothing.
 ///
 /// # Errors
 /// The disk is full, or the folder is missing or not writable.

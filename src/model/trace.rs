@@ -1,5 +1,5 @@
-//! Spans: the times that each worker spent on each step, in a bounded ring, and as a Chrome trace,
-//! which Perfetto, Chrome and Speedscope read.
+//! Spans: the times of each worker's steps, in a bounded ring, and as a Chrome trace, which
+//! Perfetto, Chrome and Speedscope read.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_runtime::lock::Leaf;
 
-/// The step of a batch that a span is about.
+/// The kind of step in a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SpanKind {
     /// The wait of the batch's oldest sample in the queue.
@@ -40,7 +40,7 @@ impl SpanKind {
     }
 }
 
-/// One step of one batch. Times count from the engine's start.
+/// One step of one batch. Times are measured from the engine's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// The device.
@@ -59,30 +59,30 @@ pub struct Span {
     pub end: Duration,
     /// The number of samples in the batch.
     pub samples: usize,
-    /// The number of the batch since the engine's start; `None` for a copy ahead.
+    /// The number of the batch since the engine's start, or `None` for a copy ahead.
     pub batch: Option<u64>,
     /// The number, since the engine's start, of the request of its first sample.
     pub request: u64,
-    /// The number of requests that it has samples of.
+    /// The number of requests with samples in it.
     pub requests: u32,
-    /// The step that its first sample is run for; `None` for a copy ahead.
+    /// The pipeline step of its first sample, or `None` for a copy ahead.
     pub of_step: Option<StepPlace>,
 }
 
-/// The place of a step among all that are served.
+/// The place of a step among all served steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepPlace {
     /// The entry of the catalogue.
     pub entry: u16,
-    /// The number of the step in the order of work.
+    /// The number of the step in execution order.
     pub step: u16,
 }
 
-/// A bounded ring of spans, written by one device's thread and emptied by a reader. It
-/// keeps the newest spans and counts those that were not read in time.
+/// A bounded ring of spans, written by one device's thread and emptied by a reader. It keeps the
+/// newest spans and counts the spans that were lost before they were read.
 ///
-/// The lock is held for one push or one swap, so that neither side waits for the other's
-/// work. A console that reads slowly loses old spans and is told how many.
+/// The lock is held for one push or one swap, so neither side waits for the other's work. A console
+/// that reads slowly loses old spans and gets the number of lost spans.
 #[derive(Debug)]
 pub struct SpanRing {
     inner: Leaf<RingState>,
@@ -107,7 +107,7 @@ impl SpanRing {
         }
     }
 
-    /// Adds spans, in place of the oldest if the ring is full.
+    /// Adds spans. Replaces the oldest spans if the ring is full.
     pub fn push(&self, spans: &[Span]) {
         let mut inner = self.inner.lock();
         for &span in spans {
@@ -135,7 +135,7 @@ impl SpanRing {
     }
 }
 
-/// The names of the devices and members that spans number.
+/// The names of the devices and members for the numbers in spans.
 #[derive(Clone, Debug, Default)]
 pub struct TraceNames<'a> {
     /// The devices' names.
@@ -144,14 +144,14 @@ pub struct TraceNames<'a> {
     pub members: Vec<&'a str>,
 }
 
-/// The most lanes of one member on a device, each a thread of the trace.
+/// The maximum number of lanes of one member on a device. Each lane is a thread of the trace.
 const LANES: usize = 64;
 
-/// Returns the trace in the JSON object format, times in microseconds since the engine's
+/// Returns the trace in the JSON object format, with times in microseconds since the engine's
 /// start.
 ///
-/// A process is a device and a thread a lane. Waiting and copies ahead overlap each
-/// other, which slices of a thread must not: they are asynchronous events.
+/// Each device is a process and each lane is a thread. Waits and copies ahead overlap each other,
+/// which slices of a thread must not, so they are asynchronous events.
 pub fn chrome(spans: impl IntoIterator<Item = Span>, names: &TraceNames<'_>) -> Vec<u8> {
     let mut file = TraceWriter::new();
     let mut lanes = BTreeSet::new();
@@ -190,7 +190,7 @@ impl TraceWriter {
             self.bytes.push(b',');
         }
         self.bytes.push(b'\n');
-        // Writing plain values to memory does not fail; an event is whole or not there.
+        // Writing plain values to memory cannot fail. An event is written completely or not at all.
         if serde_json::to_writer(&mut self.bytes, event).is_err() {
             self.bytes.truncate(before);
         }
@@ -202,7 +202,7 @@ impl TraceWriter {
     }
 }
 
-/// One event of the trace; fields that its kind does not have are left out.
+/// One event of the trace, without the fields that its kind does not have.
 #[derive(Serialize)]
 struct TraceEvent<'a> {
     ph: &'static str,
@@ -318,7 +318,7 @@ fn called(what: &'static str, pid: usize, tid: usize, name: String) -> TraceEven
     }
 }
 
-/// Returns the number of a lane's thread, from 1: viewers give thread 0 another meaning.
+/// Returns the number of a lane's thread, from 1, because viewers give thread 0 another meaning.
 fn thread(member: MemberIndex, lane: usize) -> usize {
     member.get() * LANES + lane.min(LANES - 1) + 1
 }

@@ -1,51 +1,51 @@
-//! The folders of the user in which the program keeps files. Each is found here and nowhere
-//! else; none of them has to exist.
+//! The user's folders for the program's files. Only this module finds them. A folder need not
+//! exist.
 //!
 //! | files | on Linux |
 //! |---|---|
 //! | configuration | `$XDG_CONFIG_HOME/divisi`, else `~/.config/divisi` |
-//! | tasks that were registered | `$XDG_DATA_HOME/divisi`, else `~/.local/share/divisi` |
+//! | registered tasks | `$XDG_DATA_HOME/divisi`, else `~/.local/share/divisi` |
 //! | results of searches and profiles | `$XDG_CACHE_HOME/divisi`, else `~/.cache/divisi` |
 //! | logs and reports of panics | `$XDG_STATE_HOME/divisi`, else `~/.local/state/divisi` |
 //! | sockets of servers | `$XDG_RUNTIME_DIR/divisi`, else `divisi-UID` among temporary files |
 //!
-//! A variable that is no absolute path is as good as none. Other systems have folders of their
-//! own for the first three.
+//! A variable without an absolute path is ignored. Other systems have their own folders for the
+//! first three.
 
 use std::env;
 use std::path::PathBuf;
 
 use directories::{BaseDirs, ProjectDirs};
 
-/// The name of the program's folder in those of the system.
+/// The name of the program's folder in the system's folders.
 const NAME: &str = "divisi";
 
 fn of_program() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", NAME)
 }
 
-/// Returns the path that `variable` holds, or `None` if that is not an absolute one.
+/// Returns the path in `variable`, or `None` if it is not an absolute path.
 fn set(variable: &str) -> Option<PathBuf> {
     let path = env::var_os(variable).map(PathBuf::from);
     path.filter(|path| path.is_absolute())
 }
 
-/// Returns the user's home, or `None` if there is none.
+/// Returns the user's home, or `None` if there is no home.
 pub fn home() -> Option<PathBuf> {
     BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
 }
 
-/// Returns the folder of configuration, or `None` if there is no home.
+/// Returns the configuration folder, or `None` if there is no home.
 pub fn config() -> Option<PathBuf> {
     of_program().map(|dirs| dirs.config_dir().to_owned())
 }
 
-/// Returns the folder of what is kept for the user, or `None` if there is no home.
+/// Returns the folder of the user's data, or `None` if there is no home.
 pub fn data() -> Option<PathBuf> {
     of_program().map(|dirs| dirs.data_dir().to_owned())
 }
 
-/// Returns the folder of what can be worked out again, or `None` if there is no home.
+/// Returns the folder of files that can be computed again, or `None` if there is no home.
 pub fn cache() -> Option<PathBuf> {
     of_program().map(|dirs| dirs.cache_dir().to_owned())
 }
@@ -56,8 +56,7 @@ pub fn state() -> Option<PathBuf> {
     Some(states.join(NAME))
 }
 
-/// Returns the folder in which the user's programs have their sockets, or `None` if
-/// there is none.
+/// Returns the folder of the sockets of the user's programs, or `None` if there is none.
 pub fn runtime() -> Option<PathBuf> {
     set("XDG_RUNTIME_DIR")
 }

@@ -29,7 +29,7 @@ impl ModelRows {
         }
     }
 
-    /// Returns the most rows of a batch, or `None` if the model sets no bound.
+    /// Returns the maximum number of rows of a batch, or `None` if the model sets no bound.
     pub fn most(self) -> Option<usize> {
         match self {
             ModelRows::Absent => Some(1),

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     writeln!(table, "];")?;
-    let folder = env::var_os("OUT_DIR").ok_or("no folder for what is made")?;
+    let folder = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
     fs::write(Path::new(&folder).join("schema.rs"), table)?;
     Ok(())
 }

@@ -28,7 +28,7 @@ pub enum RepositoryError {
     TooMany {
         /// The folder.
         path: PathBuf,
-        /// The most models.
+        /// The maximum number of models.
         most: usize,
     },
 }

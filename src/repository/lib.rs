@@ -2,9 +2,9 @@
 //!
 //! A repository is a folder with one folder for each model: its `config.pbtxt`, and a folder with
 //! the model's file for each version. [`Repository::load`] returns ensembles that an engine can
-//! serve, the fields that are not honoured, and the reason for each model that cannot be loaded.
-//! [`convert`] writes repositories as Divisi's manifests and the other way round. All files are
-//! checked before they are used, and lie inside the repository.
+//! serve, the settings that are not applied as written, and the reason for each model that cannot
+//! be loaded. [`convert`] converts repositories to Divisi's manifests and manifests to
+//! repositories. All files are checked before use and must lie inside the repository.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

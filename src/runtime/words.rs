@@ -99,7 +99,7 @@ fn wanted<'a>(expected: &'a str, found: &str) -> &'a str {
     }
 }
 
-/// Returns the value that was found, without the name of its type.
+/// Returns the found value without the name of its type.
 fn seen(found: &str) -> String {
     let quoted = found.split_once('`').and_then(|(kind, rest)| {
         let (value, _) = rest.rsplit_once('`')?;

@@ -80,7 +80,7 @@ pub enum ServeError {
     /// The polling pause is too short.
     #[error("--poll-every: expected {least:?} or more, found {found:?}")]
     PollsTooOften {
-        /// The least pause.
+        /// The minimum pause.
         least: Duration,
         /// The pause.
         found: Duration,

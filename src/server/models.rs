@@ -37,7 +37,7 @@ pub struct ModelSelection {
     /// The served models of a repository. `None` serves all, and clients load and unload models
     /// later.
     pub control: Option<ModelControl>,
-    /// The precision of all members, in place of those of the manifests.
+    /// The precision of all members, instead of the manifests' precisions.
     pub precision: Option<MemberPrecision>,
     /// The devices.
     pub devices: DeviceChoice,

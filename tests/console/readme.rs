@@ -1,4 +1,5 @@
-//! The steps of the README, run as they stand there, one after another in an empty folder.
+//! The commands of the README and of the tutorials, run as they stand there, one after another, each
+//! document in an empty folder.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
@@ -9,15 +10,27 @@ use std::process::{Command, Stdio};
 
 use crate::folder::Folder;
 
-/// Returns the blocks of commands below `heading`.
-fn blocks(heading: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let text = fs::read_to_string(path).expect("the README");
-    let (_, steps) = text.split_once(heading).expect("the heading");
-    let (steps, _) = steps.split_once("\n## ").expect("a heading behind it");
-    let blocks = steps.split("\n```sh\n").skip(1);
-    let blocks = blocks.map(|block| block.split("\n```").next().expect("its end"));
-    blocks.map(str::to_owned).collect()
+/// The line before a block that no test runs, with the reason.
+const NOT_RUN: &str = "<!-- not run: ";
+
+/// Returns the blocks of commands of a document that a test can run.
+fn blocks(document: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(document);
+    let text = fs::read_to_string(path).expect("the document");
+    let mut parts = text.split("\n```sh\n");
+    let mut before = parts.next().expect("a beginning");
+    let mut blocks = Vec::new();
+    for part in parts {
+        let (block, after) = part.split_once("\n```").expect("its end");
+        let line = before.trim_end().lines().last().unwrap_or_default();
+        if !line.starts_with(NOT_RUN) {
+            blocks.push(block.to_owned());
+        }
+        before = after;
+    }
+    blocks
 }
 
 /// Returns a port that nobody uses.
@@ -26,19 +39,13 @@ fn free_port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-/// Returns the steps with an address that other tests do not use. Both servers have the same one.
+/// Returns the steps with an address that other tests do not use. All servers have the same one.
 fn with_address(steps: &str) -> String {
     let address = format!("127.0.0.1:{}", free_port());
-    let others = "--grpc off --metrics off";
+    let serve = format!("divisi serve --grpc off --metrics off --http {address} ");
     steps
-        .replace(
-            "divisi serve --task",
-            &format!("divisi serve {others} --task"),
-        )
-        .replace(
-            "divisi serve digits",
-            &format!("divisi serve {others} --http {address} digits"),
-        )
+        .replace("divisi serve ", &serve)
+        .replace("divisi health", &format!("divisi health --http {address}"))
         .replace("127.0.0.1:8000", &address)
 }
 
@@ -77,36 +84,49 @@ fn run(steps: &str) -> String {
     text
 }
 
-/// Whether a block can run in a test: it builds nothing, and needs nobody at a terminal.
-fn runs_alone(block: &str) -> bool {
-    !block.contains("cargo") && !block.contains("divisi attach")
+/// Whether a block searches over simulated devices, which takes minutes without optimisation.
+fn searches(block: &str) -> bool {
+    block.contains("divisi allocate imn4") || block.contains("divisi plan")
+}
+
+/// Runs the blocks of a document that do not search.
+#[track_caller]
+fn run_document(document: &str) -> String {
+    let mut steps = blocks(document);
+    steps.retain(|block| !searches(block));
+    assert!(!steps.is_empty(), "{document}: no blocks");
+    run(&with_address(&steps.join("\n")))
 }
 
 #[test]
-fn the_steps_with_files_and_servers_run_in_order() {
-    let mut steps = blocks("## Six things to do");
-    // These two need no file and no server, and take minutes without optimisation.
-    let long = |block: &String| block.contains("divisi allocate") || block.contains("divisi plan");
-    steps.retain(|block| runs_alone(block) && !long(block));
-    let printed = run(&with_address(&steps.join("\n")));
-    for said in [
-        "digits on 597 samples",
-        "answered 1 samples",
-        "\n0,0,0.9",
-        "requests/s",
-    ] {
-        assert!(printed.contains(said), "{said}: {printed}");
+fn the_readme_runs_in_order() {
+    let printed = run_document("README.md");
+    for expected in ["digits on 597 samples", "average-logits", "requests/s"] {
+        assert!(printed.contains(expected), "{expected}: {printed}");
     }
-    assert_eq!(printed.matches("stopped `digits`").count(), 2, "{printed}");
+    assert_eq!(printed.matches("stopped `").count(), 3, "{printed}");
+}
+
+#[test]
+fn the_first_ten_minutes_run_in_order() {
+    run_document("docs/tutorials/first-ten-minutes.md");
+}
+
+#[test]
+fn ones_own_models_run_in_order() {
+    let printed = run_document("docs/tutorials/your-own-models.md");
+    assert!(printed.contains("mine on 597 samples"), "{printed}");
+}
+
+#[test]
+fn a_task_by_goals_runs_in_order() {
+    run_document("docs/tutorials/a-task-by-goals.md");
 }
 
 #[test]
 #[ignore = "minutes: cargo test -p divisi --test console -- --ignored readme"]
 fn all_steps_run_in_order() {
-    let mut steps = blocks("## Six things to do");
-    steps.retain(|block| runs_alone(block));
-    let printed = run(&with_address(&steps.join("\n")));
-    for said in ["1.68 ×", "meets the goal"] {
-        assert!(printed.contains(said), "{said}: {printed}");
+    for document in ["README.md", "docs/tutorials/your-own-models.md"] {
+        run(&with_address(&blocks(document).join("\n")));
     }
 }

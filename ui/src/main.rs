@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// Requests of megabytes come and go: the system's allocator would map and unmap memory for each.
+/// Requests of megabytes are allocated and freed often, and the system's allocator would map and
+/// unmap memory for each.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -97,7 +97,7 @@ impl Difference {
         self
     }
 
-    /// Whether nothing changes.
+    /// Returns whether nothing changes.
     pub fn is_empty(&self) -> bool {
         self.changed().next().is_none()
     }

@@ -64,9 +64,9 @@ pub struct ConfiguredBatching {
 pub enum VersionPolicy {
     /// This number of versions, the highest ones.
     Latest(u32),
-    /// All.
+    /// All versions.
     All,
-    /// These.
+    /// These versions.
     Specific(Vec<u64>),
 }
 

@@ -60,7 +60,7 @@ pub enum RowJoin {
     /// Rows that exist in a minimum number of the steps that ended within a time from the request's
     /// arrival. Until then the quorum waits for all steps.
     Quorum {
-        /// How many.
+        /// The minimum number of steps.
         least: usize,
         /// The time.
         wait: Duration,
@@ -87,7 +87,7 @@ pub enum DataflowError {
     /// There are more steps than step numbers.
     #[error("a pipeline has at most {most} steps, found {found}")]
     Many {
-        /// The most.
+        /// The maximum.
         most: usize,
         /// The number of steps.
         found: usize,

@@ -42,12 +42,12 @@ impl RowSet {
         matches!(&self.0, Rows::Runs(runs) if runs.is_empty())
     }
 
-    /// Whether it holds all rows.
+    /// Returns whether it holds all rows.
     pub fn is_all(&self) -> bool {
         self.0 == Rows::All
     }
 
-    /// Whether it holds a row.
+    /// Returns whether it holds a row.
     pub fn contains(&self, row: usize) -> bool {
         match &self.0 {
             Rows::All => true,

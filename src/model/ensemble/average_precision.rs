@@ -76,7 +76,7 @@ impl BoxTally {
         (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
     }
 
-    /// Returns the boxes of each class, those with the highest scores first.
+    /// Returns the boxes of each class in descending score order.
     fn classes(&self) -> BTreeMap<u32, ClassBoxes> {
         let mut classes: BTreeMap<u32, ClassBoxes> = BTreeMap::new();
         for sample in &self.samples {

@@ -110,7 +110,7 @@ impl PositionCounts {
         }
     }
 
-    /// Reduces the weight of all counts so far by a factor.
+    /// Multiplies the weight of all counts by a factor.
     pub(super) fn fade(&mut self, factor: f64) {
         self.counted *= factor;
         self.right *= factor;

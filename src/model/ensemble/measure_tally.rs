@@ -224,7 +224,7 @@ impl MeasureTally {
         *exact += f64::from(u8::from(all));
     }
 
-    /// Reduces the weight of all samples so far by a factor.
+    /// Multiplies the weight of all samples by a factor.
     pub fn fade(&mut self, factor: f64) {
         self.weight *= factor;
         match &mut self.sums {

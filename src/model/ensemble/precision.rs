@@ -1,4 +1,4 @@
-//! The numbers that a member's network is computed in.
+//! The precision of a member's network.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +11,16 @@ use divisi_runtime::compute::{CpuKernels, CpuPrecision, Family};
 use divisi_runtime::device::gpu::GpuInfo;
 use divisi_runtime::device::{Computation, DeviceKind, Devices, MemberIndex};
 
-/// The numbers that a member is computed in, by the kind of device. A device that does not
-/// multiply the numbers that were asked for takes more exact ones, never others.
+/// The precision of a member, for each kind of device. A device without native support uses a more
+/// exact precision, never a less exact one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MemberPrecision {
-    /// Those of processors.
+    /// The precision on processors.
     pub cores: CpuPrecision,
-    /// Those of GPUs, or `None` for the ensemble's.
+    /// The precision on GPUs, or `None` for the ensemble's.
     pub gpus: Option<Precision>,
-    /// It was asked for as `auto`: each device takes the numbers that it multiplies natively.
+    /// Whether it was requested as `auto`: each device uses the precision that it multiplies
+    /// natively.
     pub is_auto: bool,
 }
 
@@ -33,7 +34,7 @@ impl MemberPrecision {
         gpus.chain([CpuPrecision::Int8.name(), Self::AUTO])
     }
 
-    /// Returns the numbers that the devices of this machine multiply natively.
+    /// Returns the precision that the devices of this machine multiply natively.
     pub fn auto() -> Self {
         MemberPrecision {
             cores: CpuPrecision::native(),
@@ -42,7 +43,7 @@ impl MemberPrecision {
         }
     }
 
-    /// Returns the kernels that processors compute by.
+    /// Returns the kernels of processors.
     pub fn kernels(self) -> CpuKernels {
         CpuKernels {
             family: Family::best(),
@@ -50,12 +51,13 @@ impl MemberPrecision {
         }
     }
 
-    /// Returns the numbers of GPUs; `of_all` are those of members that nothing is said of.
+    /// Returns the precision on GPUs. `of_all` is the default for members without their own.
     pub fn on_gpus(self, of_all: Precision) -> Precision {
         self.gpus.unwrap_or(of_all)
     }
 
-    /// Returns the numbers of one GPU; `of_all` as for [`MemberPrecision::on_gpus`].
+    /// Returns the precision on one GPU. `of_all` is the default, as for
+    /// [`MemberPrecision::on_gpus`].
     pub fn on_gpu(self, gpu: &GpuInfo, of_all: Precision) -> Precision {
         match self.is_auto {
             true => Precision::native(gpu),
@@ -63,7 +65,7 @@ impl MemberPrecision {
         }
     }
 
-    /// Whether a device computes in the same numbers by both.
+    /// Returns whether a device computes in the same precision for both.
     pub fn is_same_on(self, other: Self, device: &DeviceKind, of_all: Precision) -> bool {
         match device.computation() {
             Computation::Kernels(_) => self.cores == other.cores,
@@ -72,8 +74,8 @@ impl MemberPrecision {
         }
     }
 
-    /// Returns the name of the numbers of one device, or `None` where nothing is computed; `of_all` as
-    /// for [`MemberPrecision::on_gpus`].
+    /// Returns the name of the precision on one device, or `None` if the device computes nothing.
+    /// `of_all` is the default, as for [`MemberPrecision::on_gpus`].
     pub fn on_device(self, device: &DeviceKind, of_all: Precision) -> Option<&'static str> {
         match device.computation() {
             Computation::Kernels(_) => Some(self.cores.name()),
@@ -82,16 +84,16 @@ impl MemberPrecision {
         }
     }
 
-    /// Whether both say the same where there are GPUs or none: without any, their numbers differ in
-    /// nothing. `auto` is a wish of its own.
+    /// Returns whether both are equivalent with or without GPUs. Without GPUs, GPU precisions do
+    /// not matter. `auto` is only equivalent to `auto`.
     pub fn is_alike(self, other: Self, with_gpus: bool) -> bool {
         let same_cores = self.cores == other.cores;
         let is_auto = self.is_auto || other.is_auto;
         self == other || (same_cores && !is_auto && !with_gpus)
     }
 
-    /// Returns the same as it is computed on this machine, where GPUs compute in `of_all` if
-    /// nothing else is said: two that are computed alike are then equal.
+    /// Returns the precision as this machine computes it, with `of_all` as the default on GPUs.
+    /// Equivalent values are then equal.
     #[must_use]
     pub fn resolved(self, of_all: Precision) -> Self {
         match self.is_auto {
@@ -103,7 +105,7 @@ impl MemberPrecision {
         }
     }
 
-    /// Returns the same with the GPUs' numbers of `other` where it says nothing of GPUs.
+    /// Returns the precision with the GPU precision of `other` if it has none.
     #[must_use]
     pub fn or_gpus_of(self, other: Self) -> Self {
         match self.is_auto {
@@ -115,8 +117,8 @@ impl MemberPrecision {
         }
     }
 
-    /// Returns the same as it is asked for in place of `running`: GPUs keep their numbers where it
-    /// says nothing of them, and `auto` is what it became.
+    /// Returns the precision as it replaces `running`: GPUs without a requested precision keep
+    /// their present one, and `auto` keeps a running `auto` unchanged.
     #[must_use]
     pub fn in_place_of(self, running: Self) -> Self {
         match self.is_auto && running.is_auto {
@@ -125,8 +127,8 @@ impl MemberPrecision {
         }
     }
 
-    /// Returns the name by which it is asked for; of `auto` also what this became on each kind of
-    /// these devices: `auto (bf16)`, or `auto (bf16 on cuda:0, f32 on cpu:0)`.
+    /// Returns its requested name. For `auto`, includes its precision on each kind of these
+    /// devices: `auto (bf16)`, or `auto (bf16 on cuda:0, f32 on cpu:0)`.
     pub fn on_devices(self, devices: &Devices, of_all: Precision) -> String {
         if !self.is_auto {
             return self.to_string();
@@ -152,7 +154,7 @@ impl MemberPrecision {
         format!("{} ({words})", Self::AUTO)
     }
 
-    /// Returns the name that follows by turns: of those that differ on the devices that there are.
+    /// Returns the next name in turn, among the names that differ on the present devices.
     #[must_use]
     pub fn next(self, with_gpus: bool) -> Self {
         let on_gpus_alone = |name: &str| name.parse::<CpuPrecision>().is_err();
@@ -168,7 +170,7 @@ impl MemberPrecision {
         names[next].parse().unwrap_or(self)
     }
 
-    /// Returns both in words, at such length that they differ where they do.
+    /// Returns both as text, long enough to show their difference.
     pub fn told_apart(self, other: Self) -> (String, String) {
         let short = (self.to_string(), other.to_string());
         match short.0 == short.1 {
@@ -177,14 +179,14 @@ impl MemberPrecision {
         }
     }
 
-    /// Returns the same, or `None` where it says no more than that GPUs compute in `of_all`.
+    /// Returns the precision, or `None` if it only sets the GPU default `of_all`.
     pub fn beyond(self, of_all: Precision) -> Option<Self> {
         let usual = self.cores == CpuPrecision::F32 && self.on_gpus(of_all) == of_all;
         (!usual || self.is_auto).then_some(self)
     }
 
-    /// Returns the text by which it is asked for in files: a name, or two where processors and
-    /// GPUs compute in numbers that have none in common, as `int8/bf16`.
+    /// Returns its text in files: one name, or two names such as `int8/bf16` if processors and GPUs
+    /// have no common one.
     pub fn written(self) -> String {
         if self.is_auto {
             return Self::AUTO.to_owned();
@@ -198,12 +200,12 @@ impl MemberPrecision {
 }
 
 impl fmt::Display for MemberPrecision {
-    /// Writes the name by which it is asked for, or `f32` where nothing was; of `auto` also what
-    /// this became on processors.
+    /// Writes its requested name, or `f32` if nothing was requested. For `auto`, adds the precision
+    /// on processors.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.cores, self.gpus) {
             (cores, _) if self.is_auto => write!(f, "{} ({cores})", Self::AUTO),
-            // The name alone would say it of processors too.
+            // The name alone would also apply to processors.
             (cores @ CpuPrecision::F32, Some(gpus @ Precision::Bf16)) => {
                 write!(f, "{cores}/{gpus}")
             }
@@ -245,7 +247,7 @@ impl FromStr for MemberPrecision {
     }
 }
 
-/// A member that is computed in some numbers: which network a worker runs.
+/// A member with a precision, which determines the network that a worker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ComputedMember {
     /// The member.
@@ -254,7 +256,7 @@ pub struct ComputedMember {
     pub precision: MemberPrecision,
 }
 
-/// A text names no [`MemberPrecision`].
+/// A text that does not name a [`MemberPrecision`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected f32, tf32, bf16, f16, int8 or auto, or two such as int8/bf16, found `{found}`")]
 pub struct MemberPrecisionError {

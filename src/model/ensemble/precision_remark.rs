@@ -1,4 +1,4 @@
-//! Remarks on members whose devices do not multiply the numbers that were asked for.
+//! Remarks on members whose devices do not natively support the requested precision.
 
 use std::fmt;
 
@@ -8,27 +8,26 @@ use divisi_runtime::device::{Computation, Device, Devices};
 
 use super::MemberPrecision;
 
-/// A precision that was asked for, and what devices compute in instead.
+/// A requested precision, and the precision that devices use instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrecisionRemark {
-    /// The kernels of this processor have no instructions for the numbers.
+    /// The kernels of this processor have no instructions for the precision.
     NotNative(CpuKernels),
-    /// Processors have no kernels for these numbers of GPUs: they compute in float32.
+    /// Processors have no kernels for this GPU precision and compute in float32.
     GpusAlone(Precision),
-    /// GPUs have no kernels for bytes: they compute in other numbers.
+    /// GPUs have no int8 kernels and compute in another precision.
     CoresAlone {
-        /// The numbers of processors.
+        /// The precision of processors.
         asked: CpuPrecision,
-        /// Those that GPUs compute in.
+        /// The precision of GPUs.
         on_gpus: Precision,
     },
-    /// A simulated device takes the times and the memory of its profile in every precision.
+    /// A simulated device uses its profile's times and memory in every precision.
     Simulated(MemberPrecision),
 }
 
 impl PrecisionRemark {
-    /// Returns the remarks on the precisions of members, each once; GPUs compute in `of_all` where
-    /// nothing else is said.
+    /// Returns the remarks on the precisions of members, each once. GPUs use `of_all` by default.
     pub fn all(
         precisions: impl IntoIterator<Item = MemberPrecision>,
         devices: &Devices,
@@ -45,7 +44,7 @@ impl PrecisionRemark {
         all
     }
 
-    /// Returns the remark on processors, where they do not multiply the numbers of a precision.
+    /// Returns the remark on processors if they do not multiply a precision natively.
     pub fn on_cores(precision: MemberPrecision) -> Option<Self> {
         let kernels = precision.kernels();
         match (kernels.precision, precision.gpus) {
@@ -58,7 +57,7 @@ impl PrecisionRemark {
         }
     }
 
-    /// Returns the remark on GPUs, where they do not multiply the numbers of a precision.
+    /// Returns the remark on GPUs if they do not multiply a precision natively.
     pub fn on_gpus(precision: MemberPrecision, of_all: Precision) -> Option<Self> {
         let is_bytes = precision.cores == CpuPrecision::Int8;
         is_bytes.then(|| PrecisionRemark::CoresAlone {
@@ -69,8 +68,8 @@ impl PrecisionRemark {
 }
 
 impl MemberPrecision {
-    /// Returns where these devices compute in other numbers than those that were asked for, and how
-    /// processors multiply numbers that they have no instructions for.
+    /// Returns remarks on devices that compute in another precision than requested, and on
+    /// processors that multiply without native instructions.
     pub fn remarks(self, devices: &Devices, of_all: Precision) -> Vec<PrecisionRemark> {
         let any = |is: fn(&Computation<'_>) -> bool| {
             let found = |device: &Device| is(&device.kind.computation());

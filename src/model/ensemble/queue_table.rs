@@ -1,4 +1,4 @@
-//! The table `queue` of a manifest.
+//! The manifest table `queue`.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -17,9 +17,9 @@ use super::queueing::{QueuePolicy, QueueTimeout, Queueing, TimeoutAction};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QueueTable {
-    /// How many priorities there are.
+    /// The number of priorities.
     levels: Option<u64>,
-    /// The priority of requests that name none.
+    /// The priority of requests without one.
     default: Option<u64>,
     most: Option<u32>,
     timeout_ms: Option<f64>,
@@ -30,17 +30,17 @@ pub(super) struct QueueTable {
     level: BTreeMap<String, LevelTable>,
 }
 
-/// The bounds of one priority; fields that it lacks are those of the queue.
+/// The bounds of one priority. Missing fields come from the queue.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LevelTable {
-    /// The most requests that wait; 0 for any number.
+    /// The maximum number of waiting requests; 0 for no limit.
     most: Option<u32>,
-    /// How long they wait; 0 for any time.
+    /// The maximum wait; 0 for no limit.
     timeout_ms: Option<f64>,
-    /// The fate of those that waited longer.
+    /// The action for requests that wait longer.
     on_timeout: Option<TimeoutAction>,
-    /// Whether requests may name a shorter time.
+    /// Whether requests may set a shorter wait.
     shorter: Option<bool>,
 }
 
@@ -50,7 +50,7 @@ const LONGEST_MS: f64 = 86_400_000.0;
 /// Reads the table.
 ///
 /// # Errors
-/// A number is outside of its range, or a level is none.
+/// A number is out of range, or a level does not exist.
 pub(super) fn queueing(
     source: &ManifestSource<'_>,
     table: Option<&Spanned<QueueTable>>,

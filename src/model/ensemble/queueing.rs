@@ -1,8 +1,9 @@
-//! How requests wait for their turn: by priority, at most so many, and for at most so long.
+//! The queue settings of an ensemble: priorities, the maximum number of waiting requests and their
+//! maximum wait.
 //!
-//! Levels are numbered from 1, the most urgent. Of two requests the one of the more urgent level
-//! goes first, of one level the one that arrived first. Where ensembles of several such values share
-//! members, urgency counts from their default level, which is that of an ensemble without any.
+//! Levels are numbered from 1, the most urgent. Requests run in order of urgency, and within a
+//! level in order of arrival. If ensembles with different settings share members, urgency is
+//! relative to their default levels. An ensemble without settings has only the default level.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU16, NonZeroU32};
@@ -14,40 +15,40 @@ use thiserror::Error;
 /// The priorities of an ensemble, each with its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queueing {
-    /// Of each level, the most urgent first.
+    /// The policy of each level, the most urgent first.
     levels: Vec<QueuePolicy>,
     /// The position of the default level.
     default: usize,
 }
 
-/// The bounds of requests that wait in one level.
+/// The bounds of waiting requests of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePolicy {
-    /// How long they may wait; `None` for any time.
+    /// The maximum wait, or `None` for no limit.
     pub timeout: Option<QueueTimeout>,
-    /// The most that may wait; `None` for any number.
+    /// The maximum number of waiting requests, or `None` for no limit.
     pub most: Option<NonZeroU32>,
 }
 
-/// How long requests may wait until their first batch begins.
+/// The maximum wait of requests until their first batch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueTimeout {
     /// The time.
     pub after: Duration,
-    /// The fate of those that waited longer.
+    /// The action for requests that wait longer.
     pub action: TimeoutAction,
-    /// Whether a request may name a shorter time.
+    /// Whether a request may set a shorter wait.
     pub may_be_shorter: bool,
 }
 
-/// The fate of a request that waited too long.
+/// The action for a request that waited too long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutAction {
-    /// It fails.
+    /// The request fails.
     #[default]
     Reject,
-    /// It goes behind all others of its level and of more urgent ones.
+    /// The request moves behind all other requests of its level and of more urgent levels.
     Delay,
 }
 
@@ -55,24 +56,24 @@ pub enum TimeoutAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLevel(usize);
 
-/// Levels that cannot be.
+/// Invalid levels.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum QueueingError {
-    /// There are none, or too many.
+    /// The number of levels is 0 or too large.
     #[error("expected 1 to {most} levels, found {0}", most = Queueing::MOST_LEVELS)]
     Levels(u64),
-    /// The default is none of them.
+    /// The default level does not exist.
     #[error("expected a default level from 1 to {levels}, found {found}")]
     Default {
-        /// How many levels there are.
+        /// The number of levels.
         levels: u16,
         /// The default.
         found: u64,
     },
-    /// A policy is of none of them.
+    /// A policy's level does not exist.
     #[error("expected policies for levels 1 to {levels}, found one for level {found}")]
     Policy {
-        /// How many levels there are.
+        /// The number of levels.
         levels: u16,
         /// The level.
         found: u64,
@@ -80,10 +81,10 @@ pub enum QueueingError {
 }
 
 impl Queueing {
-    /// The most levels.
+    /// The maximum number of levels.
     pub const MOST_LEVELS: u16 = 512;
 
-    /// Creates the value of one level.
+    /// Creates settings with one level.
     pub fn of(policy: QueuePolicy) -> Self {
         Queueing {
             levels: vec![policy],
@@ -91,10 +92,12 @@ impl Queueing {
         }
     }
 
-    /// Creates the value of so many levels. Those that have no policy of their own have `usual`.
+    /// Creates settings with this number of levels. Levels without a policy of their own use
+    /// `usual`.
     ///
     /// # Errors
-    /// There are none or too many levels, or the default or a policy is of none of them.
+    /// The number of levels is 0 or too large, or the default level or a policy's level does not
+    /// exist.
     pub fn new(
         levels: u64,
         default: u64,
@@ -127,8 +130,8 @@ impl Queueing {
         })
     }
 
-    /// Returns the level of a request with a priority: the default for 0 and for one that there is
-    /// not, as Triton has it.
+    /// Returns the level of a request with a priority. As in Triton, 0 and unknown priorities mean
+    /// the default.
     pub fn level_of(&self, priority: u64) -> QueueLevel {
         let at = usize::try_from(priority).unwrap_or(usize::MAX);
         let known = at.checked_sub(1).filter(|at| *at < self.levels.len());
@@ -140,7 +143,7 @@ impl Queueing {
         (0..self.levels.len()).map(QueueLevel)
     }
 
-    /// Returns the level of requests that name none.
+    /// Returns the level of requests without a priority.
     pub fn default_level(&self) -> QueueLevel {
         QueueLevel(self.default)
     }
@@ -150,13 +153,13 @@ impl Queueing {
         self.levels[level.0]
     }
 
-    /// Returns how much less urgent a level is than the default: below 0 for a more urgent one.
+    /// Returns the distance of a level from the default level, below 0 for a more urgent level.
     pub fn urgency(&self, level: QueueLevel) -> i16 {
         // Both are below `MOST_LEVELS`.
         level.0 as i16 - self.default as i16
     }
 
-    /// Whether a request with a priority may say how long it waits.
+    /// Returns whether a request with a priority may set its maximum wait.
     pub fn may_be_shorter(&self, priority: u64) -> bool {
         let timeout = self.policy(self.level_of(priority)).timeout;
         timeout.is_some_and(|timeout| timeout.may_be_shorter)
@@ -164,7 +167,7 @@ impl Queueing {
 }
 
 impl QueueLevel {
-    /// Returns its number, from 1 on.
+    /// Returns its number, from 1.
     pub fn number(self) -> usize {
         self.0 + 1
     }
@@ -176,7 +179,7 @@ impl QueueLevel {
 }
 
 impl QueueTimeout {
-    /// Returns how long a request may wait that asks for `asked`.
+    /// Returns the maximum wait of a request that requested `asked`.
     pub fn within(&self, asked: Option<Duration>) -> Duration {
         let shorter = asked.filter(|asked| self.may_be_shorter && *asked < self.after);
         shorter.unwrap_or(self.after)

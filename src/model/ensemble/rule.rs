@@ -1,5 +1,5 @@
-//! Combination rules: incremental, in any order, each in one place; and the weights and
-//! temperatures that members' probabilities are taken at.
+//! Combination rules, which fold members' rows incrementally and in any order, and the weights and
+//! temperatures of members.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::answer_floats::AnswerFloats;
 
 /// A rule that folds members' rows into an ensemble's answer, in any order.
 ///
-/// The state of one sample is [`CombinationRule::state_width`] floats, zero at first. Members
-/// return probabilities for an ensemble of classes (or what their manifest says), and rows
-/// as their networks return them for values and labels. An answer is a row of as many
-/// numbers: scores of classes, values, or probabilities of labels.
+/// The state of one sample is [`CombinationRule::state_width`] floats, initially zero. For an
+/// ensemble of classes, members return probabilities (or the outputs that their manifest declares).
+/// For values and labels, they return their networks' rows. An answer is a row of scores of
+/// classes, values or probabilities of labels.
 pub trait CombinationRule: Send + Sync {
     /// Returns the number of floats of state for each sample.
     fn state_width(&self) -> usize;
@@ -22,18 +22,18 @@ pub trait CombinationRule: Send + Sync {
     /// Folds `rows` (`[n, width]`, of `member`) into `state` (`[n, state_width]`).
     fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]);
 
-    /// Returns the answers (`[n, width]`) to samples from their state (`[n, state_width]`),
-    /// into which every member was folded.
+    /// Returns the answers (`[n, width]`) to samples from their state (`[n, state_width]`), after
+    /// all members were folded.
     fn finish(&self, state: AnswerFloats, width: usize) -> AnswerFloats;
 
-    /// Whether a member votes. Rows of a member that does not must not be folded.
+    /// Returns whether a member votes. Rows of a member that does not vote must not be folded.
     fn counts(&self, _member: MemberIndex) -> bool {
         true
     }
 }
 
-/// Returns the class with the highest score, the lowest of equals, or `None` if any score
-/// is NaN or infinite.
+/// Returns the class with the highest score (the lowest class of equal scores), or `None` if a
+/// score is NaN or infinite.
 pub fn label_of(scores: &[f32]) -> Option<usize> {
     let mut best = 0;
     for (class, score) in scores.iter().enumerate() {
@@ -47,16 +47,16 @@ pub fn label_of(scores: &[f32]) -> Option<usize> {
     (!scores.is_empty()).then_some(best)
 }
 
-/// The mean or weighted mean of probabilities, over the members that vote.
+/// The mean or weighted mean of probabilities over the voting members.
 pub struct Average {
     classes: usize,
-    /// The share of each member; `None` for a member that does not vote.
+    /// The share of each member, or `None` for a member that does not vote.
     shares: Vec<Option<f32>>,
 }
 
 impl Average {
-    /// Creates the rule for the members whose entry in `voting` is true. Their weights are
-    /// normalised to a sum of one.
+    /// Creates the rule for the members whose entry in `voting` is true. Normalises their weights
+    /// to a sum of one.
     pub fn of(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
         Average {
             classes,
@@ -65,7 +65,7 @@ impl Average {
     }
 }
 
-/// Returns the share of each member that votes: its weight over the sum of theirs.
+/// Returns the share of each voting member: its weight divided by the sum of the weights.
 pub(super) fn shares(weights: &[VoteWeight], voting: &[bool]) -> Vec<Option<f32>> {
     let cast = weights
         .iter()
@@ -100,11 +100,11 @@ impl CombinationRule for Average {
     }
 }
 
-/// One vote a member, for its likeliest class.
+/// One vote per member, for its most likely class.
 ///
-/// A score is the share of votes. Of classes with equally many votes the one with the
-/// largest summed probability wins, then the lowest. The winner's score is then the next
-/// float above, so that no other score is as high. No score is above 1.
+/// A score is the share of votes. Of classes with equally many votes, the class with the largest
+/// summed probability wins, then the lowest class. The winner's score is then the next float above,
+/// so that no other score is as high. No score is above 1.
 pub struct MajorityVote {
     classes: usize,
     voting: Vec<bool>,
@@ -153,7 +153,7 @@ impl CombinationRule for MajorityVote {
             scores.extend(votes.iter().map(|v| v / voters));
             let winner = winner(votes, sums);
             if is_tied(votes, winner) {
-                // Two share the most votes, so this is half at most.
+                // Two classes share the most votes, so this is at most a half.
                 scores[first + winner] = scores[first + winner].next_up();
             }
         }
@@ -176,7 +176,7 @@ fn winner(votes: &[f32], sums: &[f32]) -> usize {
     best
 }
 
-/// Whether another class has as many votes as the winner.
+/// Returns whether another class has as many votes as the winner.
 fn is_tied(votes: &[f32], winner: usize) -> bool {
     let others = votes
         .iter()
@@ -185,14 +185,14 @@ fn is_tied(votes: &[f32], winner: usize) -> bool {
     others.into_iter().any(|(_, v)| *v >= votes[winner])
 }
 
-/// The softmax of the mean of the members' logits, over the members that vote.
+/// The softmax of the mean logit of the voting members.
 ///
-/// A network's logits follow from its probabilities but for a constant, which a softmax
-/// ignores. The result is the normalised geometric mean of the probabilities. Float32
-/// bounds it: a class less likely than 1.2e-38 counts as that likely.
+/// A network's logits follow from its probabilities up to a constant, which a softmax ignores. The
+/// result is the normalised geometric mean of the probabilities. Float32 limits it: a class less
+/// likely than 1.2e-38 counts as that likely.
 pub struct AverageLogits {
     classes: usize,
-    /// The factor of each member's logarithms; `None` for a member that does not vote.
+    /// The factor of each member's logarithms, or `None` for a member that does not vote.
     shares: Vec<Option<f32>>,
 }
 
@@ -211,8 +211,8 @@ impl AverageLogits {
 }
 
 impl CombinationRule for AverageLogits {
-    /// A sum and its rounding error: logarithms reach 87, so that with a sum alone the
-    /// answer would depend on the order of folding.
+    /// A sum and its rounding error. Logarithms reach 87, so with a plain sum the answer would
+    /// depend on the order of folding.
     fn state_width(&self) -> usize {
         2 * self.classes
     }
@@ -256,13 +256,13 @@ pub(super) fn add(sum: &mut f32, lost: &mut f32, value: f32) {
     *sum = new;
 }
 
-/// Returns the natural logarithm of a probability, finite for 0 too: a softmax in float32
-/// returns 0 for classes that are only very unlikely.
+/// Returns the natural logarithm of a probability, finite also for 0. A softmax in float32 returns
+/// 0 for classes that are only very unlikely.
 pub(super) fn log(p: f32) -> f32 {
     p.max(f32::MIN_POSITIVE).ln()
 }
 
-/// A rule over members' probabilities at temperatures of their own.
+/// A rule over members' probabilities at their own temperatures.
 pub(super) struct Tempered {
     pub(super) classes: usize,
     pub(super) temperatures: Vec<Temperature>,
@@ -296,15 +296,15 @@ impl CombinationRule for Tempered {
 ranged! {
     /// A member's weight in `weighted-average`.
     ///
-    /// No weight is 0: in files and dialogs a 0 stands for a member that does not vote,
-    /// under any rule ([`VoteWeight::written`]). Within these bounds the sum of an
-    /// ensemble's weights is finite and above 0, and no share of it vanishes in float32.
+    /// A weight is never 0. In files and dialogs, 0 stands for a member that does not vote, under
+    /// any rule ([`VoteWeight::written`]). Within these bounds the sum of an ensemble's weights is
+    /// finite and above 0, and no share vanishes in float32.
     VoteWeight(f64) = 1e-6, 1e6, "a number from {} to {}"
 }
 
 impl VoteWeight {
-    /// Takes a number as people write it. Returns `None` for 0, a member that does not
-    /// vote.
+    /// Creates a weight from a number as users write it. Returns `None` for 0, a member that does
+    /// not vote.
     ///
     /// # Errors
     /// The number is neither a weight nor 0.
@@ -333,10 +333,11 @@ impl fmt::Display for VoteWeight {
 }
 
 ranged! {
-    /// The number that a member's logits are divided by before they become probabilities.
+    /// The divisor of a member's logits before they become probabilities.
     ///
-    /// Above 1 its probabilities are evened out, below 1 sharpened; its likeliest class
-    /// stays the same. Calibration finds it (Guo et al., arXiv 1706.04599).
+    /// A temperature above 1 evens out the probabilities, one below 1 sharpens them. The most
+    /// likely class does not change. Calibration finds the temperature (Guo et al., arXiv
+    /// 1706.04599).
     Temperature(f64) = 0.01, 100.0, "a temperature from {} to {}"
 }
 
@@ -344,15 +345,15 @@ impl Temperature {
     /// Probabilities as the network returns them.
     pub const ONE: Temperature = Temperature(1.0);
 
-    /// Whether it changes nothing.
+    /// Returns whether it changes nothing.
     pub fn is_one(self) -> bool {
         self == Self::ONE
     }
 
-    /// Replaces rows of probabilities by those at this temperature:
-    /// `softmax(logits / T)`, which is `p^(1/T)` over its sum.
+    /// Replaces rows of probabilities by the probabilities at this temperature: `softmax(logits /
+    /// T)`, which is `p^(1/T)` divided by its sum.
     ///
-    /// Probabilities below the least normal float32 count as that.
+    /// Probabilities below the smallest normal float32 count as that value.
     pub fn apply(self, rows: &mut [f32], classes: usize) {
         let power = (1.0 / self.0) as f32;
         for row in rows.chunks_exact_mut(classes.max(1)) {

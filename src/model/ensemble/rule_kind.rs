@@ -1,4 +1,4 @@
-//! The combination rules that manifests name, which answers each suits, and how it is built.
+//! The combination rules of manifests, the answers that each supports, and their construction.
 
 use std::sync::Arc;
 
@@ -24,21 +24,21 @@ pub enum RuleKind {
     /// The mean of the probabilities or values.
     #[default]
     Average,
-    /// Their mean, weighted by the members' vote weights.
+    /// The mean weighted by the members' vote weights.
     WeightedAverage,
-    /// One vote a member, for its likeliest class, or for or against each label.
+    /// One vote per member, for its most likely class, or for or against each label.
     MajorityVote,
-    /// The softmax or, for labels, the sigmoid of the mean of the logits.
+    /// The softmax of the mean logit or, for labels, its sigmoid.
     AverageLogits,
     /// The median of each value.
     Median,
-    /// Of the boxes of all members those that none with a higher score overlaps.
+    /// The boxes of all members that no box with a higher score overlaps.
     Nms,
-    /// Overlapping boxes of all members as one, weighted by the members' vote weights.
+    /// Overlapping boxes of all members fused into one, weighted by the members' vote weights.
     WeightedBoxesFusion,
 }
 
-/// The weight, vote and temperature of each member, of which there are equally many.
+/// The weight, vote and temperature of each member. All lists have the same length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberParts<'a> {
     pub(super) weights: &'a [VoteWeight],
@@ -72,7 +72,7 @@ impl RuleKind {
     /// Every rule for boxes.
     pub const OF_BOXES: [RuleKind; 2] = [RuleKind::WeightedBoxesFusion, RuleKind::Nms];
 
-    /// Returns the rules that suit answers of a kind, the usual one first.
+    /// Returns the rules for a kind of answers, the usual one first.
     pub fn suited(answers: AnswerKind) -> &'static [RuleKind] {
         match answers {
             AnswerKind::Classes { .. } => &RuleKind::OF_CLASSES,
@@ -83,7 +83,7 @@ impl RuleKind {
         }
     }
 
-    /// Returns the rule that combines answers of a kind if none is named.
+    /// Returns the default rule for a kind of answers.
     pub fn usual(answers: AnswerKind) -> Self {
         RuleKind::suited(answers)
             .first()
@@ -104,7 +104,7 @@ impl RuleKind {
         }
     }
 
-    /// Whether the members' weights count under it.
+    /// Returns whether it uses the members' weights.
     pub fn uses_weights(self) -> bool {
         matches!(
             self,
@@ -112,13 +112,12 @@ impl RuleKind {
         )
     }
 
-    /// Whether it can combine class scores that are no probabilities.
+    /// Returns whether it can combine class scores that are not probabilities.
     pub fn takes_values(self) -> bool {
         self != RuleKind::AverageLogits
     }
 
-    /// Builds the rule for class scores of members with these vote weights, all of which
-    /// vote.
+    /// Builds the rule for class scores of members with these vote weights. All members vote.
     pub fn build(
         self,
         classes: usize,
@@ -129,8 +128,8 @@ impl RuleKind {
         self.build_for(classes, &weights, &voting)
     }
 
-    /// Builds the rule for class scores of members with these vote weights. Those vote whose
-    /// entry in `voting` is true.
+    /// Builds the rule for class scores of members with these vote weights. The members whose entry
+    /// in `voting` is true vote.
     pub fn build_for(
         self,
         classes: usize,
@@ -176,8 +175,8 @@ impl RuleKind {
         })
     }
 
-    /// Builds the rule for answers of a kind. A rule that does not suit them is built as
-    /// [`RuleKind::Average`]; `Combination::check_outputs` refuses it before.
+    /// Builds the rule for a kind of answers. An unsupported rule is built as
+    /// [`RuleKind::Average`], but `Combination::check_outputs` refuses it earlier.
     pub(super) fn build_from(
         self,
         answers: AnswerKind,
@@ -223,7 +222,7 @@ impl RuleKind {
         }
     }
 
-    /// A single class at each position is as a label.
+    /// A single class at each position works like a label.
     fn of_positions(
         self,
         positions: PositionRows,
@@ -278,7 +277,7 @@ impl RuleKind {
         }
     }
 
-    /// Returns the weights that count under the rule.
+    /// Returns the weights that the rule uses.
     fn weights(self, members: MemberParts<'_>) -> Vec<VoteWeight> {
         match self {
             RuleKind::WeightedAverage => members.weights.to_vec(),

@@ -1,5 +1,5 @@
-//! The values of samples in pieces of memory, as a network brings a large request: float32 in
-//! little-endian bytes, one piece after another.
+//! The values of samples in several pieces of memory, as a large network request arrives: float32
+//! in little-endian bytes.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::sample_values::SampleValues;
 
-/// Memory of anybody's that does not change.
+/// Immutable memory with any owner.
 pub type SharedMemory = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// The bytes of a value.
+/// The number of bytes of a value.
 const SIZE: usize = size_of::<f32>();
 
-/// A piece of memory that has whole values.
+/// A piece of memory with complete values.
 #[derive(Clone)]
 pub struct SamplePiece {
     memory: SharedMemory,
@@ -23,8 +23,8 @@ pub struct SamplePiece {
 }
 
 impl SamplePiece {
-    /// Returns the values of all memories, one after another. A value that begins in one and ends in
-    /// another is copied. Bytes at the end that are no whole value are left out.
+    /// Returns the values of all memories, concatenated. A value that spans two memories is copied.
+    /// An incomplete value at the end is dropped.
     pub fn of(memories: impl IntoIterator<Item = SharedMemory>) -> Arc<[SamplePiece]> {
         let mut cut = PieceCutter::default();
         memories.into_iter().for_each(|memory| cut.take(memory));
@@ -49,11 +49,11 @@ impl fmt::Debug for SamplePiece {
     }
 }
 
-/// Cuts memories into pieces of whole values.
+/// Cuts memories into pieces of complete values.
 #[derive(Default)]
 struct PieceCutter {
     pieces: Vec<SamplePiece>,
-    /// The first bytes of a value that is not whole.
+    /// The first bytes of an incomplete value.
     begun: Vec<u8>,
 }
 
@@ -61,7 +61,7 @@ impl PieceCutter {
     fn take(&mut self, memory: SharedMemory) {
         let bytes = (*memory).as_ref();
         let length = bytes.len();
-        // A value that is whole takes nothing more.
+        // A complete value takes no more bytes.
         let missing = (SIZE - self.begun.len()) % SIZE;
         let from = missing.min(length);
         self.begun.extend_from_slice(&bytes[..from]);
@@ -105,12 +105,12 @@ impl<'a> PiecedValues<'a> {
         }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of values.
     pub(super) fn len(self) -> usize {
         self.to - self.from
     }
 
-    /// Returns some of them, or `None` if there are not as many.
+    /// Returns a range of values, or `None` if the range is out of bounds.
     pub(super) fn get(self, range: Range<usize>) -> Option<Self> {
         let fits = range.start <= range.end && range.end <= self.len();
         fits.then(|| PiecedValues {

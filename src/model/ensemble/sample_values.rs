@@ -1,22 +1,22 @@
-//! The values of samples where they lie: as numbers, or as the bytes that a network brought.
+//! The values of samples in their original memory: as numbers, or as bytes from the network.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::sample_pieces::{PiecedValues, SamplePiece};
 
-/// How many values are looked at before it is decided whether all of them are finite: few enough
-/// to stop early, enough for the compiler to look at many at once.
+/// The number of values checked for being finite at a time: small enough to stop early, large
+/// enough for vector instructions.
 const LOOKED_AT: usize = 1024;
 
-/// The values of samples, row after row, where their owner has them.
+/// The values of samples, row by row, in their owner's memory.
 #[derive(Clone, Copy, Debug)]
 pub enum SampleValues<'a> {
     /// Numbers.
     Floats(&'a [f32]),
     /// Float32 in little-endian bytes, at any address.
     Bytes(&'a [[u8; 4]]),
-    /// Either, in several pieces.
+    /// Numbers or bytes in several pieces.
     Pieces(PiecedValues<'a>),
 }
 
@@ -27,7 +27,8 @@ impl<'a> From<&'a [f32]> for SampleValues<'a> {
 }
 
 impl<'a> SampleValues<'a> {
-    /// Takes little-endian bytes: as numbers where they lie as the machine has them.
+    /// Takes little-endian bytes. If the machine's layout matches, they are used as numbers in
+    /// place.
     pub fn of_bytes(bytes: &'a [u8]) -> Self {
         if cfg!(target_endian = "little")
             && let Ok(values) = bytemuck::try_cast_slice(bytes)
@@ -45,7 +46,7 @@ impl<'a> SampleValues<'a> {
         }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of values.
     pub fn len(self) -> usize {
         match self {
             SampleValues::Floats(values) => values.len(),
@@ -54,12 +55,12 @@ impl<'a> SampleValues<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no values.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Returns some of them, or `None` if there are not as many.
+    /// Returns a range of values, or `None` if the range is out of bounds.
     pub fn get(self, range: Range<usize>) -> Option<Self> {
         Some(match self {
             SampleValues::Floats(values) => SampleValues::Floats(values.get(range)?),
@@ -68,7 +69,7 @@ impl<'a> SampleValues<'a> {
         })
     }
 
-    /// Divides them before value `at`; the second part is empty if there are fewer.
+    /// Splits them before value `at`. The second part is empty if there are fewer values.
     pub fn split_at(self, at: usize) -> (Self, Self) {
         let length = self.len();
         let at = at.min(length);
@@ -76,7 +77,7 @@ impl<'a> SampleValues<'a> {
         (part(0..at), part(at..length))
     }
 
-    /// Returns the numbers, copied if they are bytes or in pieces.
+    /// Returns the numbers. Copies them if they are bytes or in pieces.
     pub fn floats(self) -> Cow<'a, [f32]> {
         match self {
             SampleValues::Floats(values) => values.into(),
@@ -89,8 +90,8 @@ impl<'a> SampleValues<'a> {
         }
     }
 
-    /// Returns the position of the first value that is NaN or infinite, or `None` if there is
-    /// none.
+    /// Returns the position of the first value that is NaN or infinite, or `None` if all values are
+    /// finite.
     pub fn first_not_finite(self) -> Option<usize> {
         match self {
             SampleValues::Floats(values) => first_not_finite(values, |v| *v),
@@ -106,7 +107,7 @@ impl<'a> SampleValues<'a> {
         }
     }
 
-    /// Writes what `map` makes of each value, as far as `to` has room.
+    /// Writes the result of `map` for each value, up to the length of `to`.
     #[inline]
     pub(super) fn map_to(self, to: &mut [f32], map: impl Fn(f32) -> f32) {
         let SampleValues::Pieces(values) = self else {
@@ -120,7 +121,7 @@ impl<'a> SampleValues<'a> {
         }
     }
 
-    /// Writes what `map` makes of each value that lies in one piece, likewise.
+    /// Writes the result of `map` for each value of one piece, up to the length of `to`.
     #[inline]
     fn map_run(self, to: &mut [f32], map: impl Fn(f32) -> f32) {
         match self {
@@ -139,7 +140,7 @@ impl<'a> SampleValues<'a> {
 
 fn first_not_finite<T>(values: &[T], float: impl Fn(&T) -> f32) -> Option<usize> {
     for (run, values) in values.chunks(LOOKED_AT).enumerate() {
-        // No early end, so that this becomes vectors.
+        // No early exit, so that the compiler vectorises this.
         let finite = values
             .iter()
             .fold(true, |all, v| all & float(v).is_finite());

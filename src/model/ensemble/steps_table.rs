@@ -1,4 +1,4 @@
-//! The tables `steps` and `outputs` of a manifest that is a pipeline.
+//! The tables `steps` and `outputs` of a pipeline's manifest.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use toml::Spanned;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepTable {
-    /// Its name; the model's or the kind's where there is none.
+    /// Its name. Defaults to the model's or the kind's name.
     pub name: Option<String>,
     /// The member that runs it.
     pub model: Option<Spanned<String>>,
-    /// The kind of step of the host, in place of a model.
+    /// The kind of host step, instead of a model.
     pub host: Option<Spanned<String>>,
     pub inputs: Option<TensorNames>,
     pub outputs: Option<TensorNames>,
-    /// The condition under which a row goes this way.
+    /// The condition for running the step on a row.
     pub when: Option<Spanned<String>>,
     pub quorum: Option<Spanned<i64>>,
     pub wait_ms: Option<Spanned<f64>>,
@@ -30,7 +30,7 @@ pub(super) struct StepTable {
     pub size: Option<Spanned<Vec<i64>>>,
 }
 
-/// Names of tensors: by a model's own names, or in order.
+/// Names of tensors, keyed by a model's own names or in order.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
@@ -46,7 +46,7 @@ pub(super) enum TensorNames {
 pub(super) struct WrittenField {
     /// Its name.
     pub name: &'static str,
-    /// Where its value stands.
+    /// The offset of its value.
     pub at: usize,
 }
 
@@ -73,7 +73,7 @@ impl OneOrMore {
 }
 
 impl StepTable {
-    /// Returns the fields of steps of the host that are set.
+    /// Returns the host step fields that are set.
     pub(super) fn own_fields(&self) -> Vec<WrittenField> {
         let set = [
             ("quorum", place(self.quorum.as_ref())),

@@ -1,23 +1,23 @@
-//! The names of tokens' classes that mark spans, in the scheme IOB2: `B-PER` begins a person,
-//! `I-PER` goes on with it, and `O` is outside of all.
+//! The class names of tokens that mark spans, in the scheme IOB2: `B-PER` begins a person, `I-PER`
+//! continues the person, and `O` is outside of all spans.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How the names of tokens' classes mark spans.
+/// The scheme by which class names of tokens mark spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TagScheme {
-    /// They mark none.
+    /// They mark no spans.
     #[default]
     Plain,
-    /// One class, `O`, stands for nothing.
+    /// One class, `O`, is outside of all spans.
     Outside {
         /// Its number.
         class: u32,
     },
-    /// They are those of IOB2.
+    /// The names follow IOB2.
     Spans,
 }
 
@@ -25,7 +25,7 @@ pub enum TagScheme {
 const OUTSIDE: &str = "O";
 
 impl TagScheme {
-    /// Returns the scheme of classes of these names. It is IOB2 if all but `O` begin with `B-`
+    /// Returns the scheme of classes with these names: IOB2 if all names except `O` begin with `B-`
     /// or `I-`, and some with `B-`.
     pub fn of(names: Option<&[String]>) -> Self {
         let names = names.unwrap_or_default();
@@ -61,7 +61,7 @@ impl<'a> Tag<&'a str> {
     }
 }
 
-/// A run of tokens: the kind of what they name, the first token and the one after the last.
+/// A run of tokens: the kind of span, the first token and the token after the last.
 pub(super) type TokenSpan = (usize, usize, usize);
 
 /// The tags of all classes.
@@ -69,7 +69,7 @@ pub(super) type TokenSpan = (usize, usize, usize);
 pub(super) struct TokenTags(Vec<Option<Tag<usize>>>);
 
 impl TokenTags {
-    /// Returns the tags of classes of these names; those that are none are outside.
+    /// Returns the tags of classes with these names. Names without a tag are outside.
     pub(super) fn of(names: &[String]) -> Self {
         let mut kinds = HashMap::new();
         let tag = |name: &String| {
@@ -84,8 +84,8 @@ impl TokenTags {
         TokenTags(names.iter().map(tag).collect())
     }
 
-    /// Returns the spans of a sequence of classes, as seqeval finds them in its default mode
-    /// (and CoNLL's script `conlleval`): `I-` begins a span where none of its kind goes on.
+    /// Returns the spans of a sequence of classes, as seqeval in its default mode and CoNLL's
+    /// script `conlleval` do: `I-` begins a span if it does not continue a span of its kind.
     pub(super) fn spans(&self, classes: &[u32]) -> Vec<TokenSpan> {
         let mut spans = Vec::new();
         let mut open: Option<(usize, usize)> = None;

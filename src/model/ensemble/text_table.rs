@@ -1,4 +1,4 @@
-//! The table of a manifest that says how texts become samples.
+//! The manifest table for the conversion of texts to samples.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -9,11 +9,11 @@ use toml::Spanned;
 pub(super) struct TextTable {
     /// The file of the tokenizer.
     pub tokenizer: Spanned<String>,
-    /// The number of tokens that texts are cut or padded to.
+    /// The number of tokens to which texts are cut or padded.
     pub length: Spanned<i64>,
-    /// The id behind the end of a text that is padded; that of the tokenizer if it is not written.
+    /// The padding id. Defaults to the tokenizer's.
     pub padding_id: Option<Spanned<i64>>,
-    /// The names of the tensors that hold the tokens' ids, the mask, types and positions.
+    /// The names of the tensors for the tokens' ids, the mask, types and positions.
     pub ids: Option<String>,
     pub mask: Option<String>,
     pub types: Option<String>,

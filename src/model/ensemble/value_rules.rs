@@ -7,19 +7,19 @@ use divisi_runtime::device::MemberIndex;
 use super::answer_floats::AnswerFloats;
 use super::rule::{CombinationRule, VoteWeight, add, shares};
 
-/// The mean or weighted mean of values, over the members that vote.
+/// The mean or weighted mean of values over the voting members.
 ///
-/// Values may cancel, so a sum and its rounding error are kept: with a sum alone the answer
-/// would depend on the order of folding.
+/// Values may cancel, so a sum and its rounding error are kept. With a plain sum the answer would
+/// depend on the order of folding.
 pub struct ValueMean {
     width: usize,
-    /// The share of each member; `None` for a member that does not vote.
+    /// The share of each member, or `None` for a member that does not vote.
     shares: Vec<Option<f32>>,
 }
 
 impl ValueMean {
-    /// Creates the rule for rows of `width` values of the members whose entry in `voting` is
-    /// true. Their weights are normalised to a sum of one.
+    /// Creates the rule for rows of `width` values of the members whose entry in `voting` is true.
+    /// Normalises their weights to a sum of one.
     pub fn of(width: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
         ValueMean {
             width,
@@ -60,13 +60,13 @@ impl CombinationRule for ValueMean {
     }
 }
 
-/// The median of the members that vote, of each value by itself. Of an even number of
-/// members it is the mean of the middle two.
+/// The median over the voting members, for each value separately. For an even number of members it
+/// is the mean of the middle two.
 ///
-/// One member that is far off does not move it.
+/// A single outlier does not move it.
 pub struct Median {
     width: usize,
-    /// The place of each member among those that vote.
+    /// The position of each member among the voting members.
     places: Vec<Option<usize>>,
     voters: usize,
 }
@@ -89,7 +89,7 @@ impl Median {
 }
 
 impl CombinationRule for Median {
-    /// The values of every voter.
+    /// The values of every voting member.
     fn state_width(&self) -> usize {
         self.voters * self.width
     }
@@ -114,19 +114,19 @@ impl CombinationRule for Median {
     }
 }
 
-/// Returns the median of values, which it sorts.
+/// Returns the median of values. Sorts the values.
 fn middle(values: &mut [f32]) -> f32 {
     values.sort_unstable_by(f32::total_cmp);
     let half = values.len() / 2;
     match values.len() % 2 {
         1 => values[half],
-        // Halved first: a sum of two might overflow.
+        // Halved first, because the sum of two values might overflow.
         _ => 0.5 * values[half - 1] + 0.5 * values[half],
     }
 }
 
-/// A rule whose answers are scaled to unit length. An answer of length 0 has no direction
-/// and stays as it is.
+/// A rule whose answers are scaled to unit length. An answer of length 0 has no direction and stays
+/// unchanged.
 pub(super) struct UnitLength(pub(super) Arc<dyn CombinationRule>);
 
 impl CombinationRule for UnitLength {

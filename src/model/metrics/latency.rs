@@ -1,11 +1,11 @@
-//! Histograms of latencies on a logarithmic axis: to three digits for the whole time since the
-//! start, and coarse ones that are cheap to record and to keep many of.
+//! Histograms of latencies on a logarithmic axis: precise ones with three digits for the whole time
+//! since the start, and coarse ones that need little time and memory.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A distribution of latencies, to three digits, up to an hour.
+/// A distribution of latencies with three digits, up to an hour.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
     histogram: ScaledHistogram<10>,
@@ -44,8 +44,8 @@ impl LatencySummary {
         }
     }
 
-    /// Whether there are enough requests for the latency below which a share `q` of them
-    /// lies: at least one is expected above it (p99 asks for 100, p99.9 for 1 000).
+    /// Returns whether there are enough requests for the quantile `q`: at least one is expected
+    /// above it (100 for p99, 1 000 for p99.9).
     pub fn is_enough_for(&self, q: f64) -> bool {
         self.count as f64 * (1.0 - q) >= 1.0 - 1e-9
     }
@@ -62,7 +62,7 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// All figures of a distribution, from one pass over it.
+/// All figures of a distribution, computed in one pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyWhole {
     /// The percentiles.
@@ -89,8 +89,7 @@ impl Latency {
         self.whole(1, None).summary
     }
 
-    /// Returns bars on a logarithmic axis, `per_octave` for each doubling, without the
-    /// empty ones.
+    /// Returns bars on a logarithmic axis, `per_octave` per doubling, without the empty ones.
     pub fn buckets(&self, per_octave: u32) -> Vec<Bucket> {
         self.whole(per_octave, None).buckets
     }
@@ -144,7 +143,7 @@ impl BarBuilder {
         }
     }
 
-    /// Adds a value; values come in ascending order.
+    /// Adds a value. Values must be in ascending order.
     fn add(&mut self, micros: u64, count: u64) {
         if let Some(bar) = self.bars.last_mut().filter(|bar| micros <= bar.micros) {
             bar.count += count;
@@ -162,10 +161,10 @@ impl BarBuilder {
     }
 }
 
-/// The longest latency that is told from longer ones: an hour.
+/// The maximum latency, an hour. Longer latencies are not distinguished.
 const MOST_MICROS: u64 = 3_600_000_000;
 
-/// Counters of latencies in microseconds on a logarithmic axis, `2^BITS` for each doubling.
+/// Counters of latencies in microseconds on a logarithmic axis, `2^BITS` per doubling.
 ///
 /// Values below `2^BITS` have a counter each. The memory grows with the longest latency.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -175,11 +174,12 @@ pub struct ScaledHistogram<const BITS: u32> {
     max: u64,
 }
 
-/// A coarse histogram: 16 counters for each doubling, percentiles right to about 4 %.
+/// A coarse histogram: 16 counters per doubling, with percentiles accurate to about 4 %.
 pub type LogHistogram = ScaledHistogram<4>;
 
 impl<const BITS: u32> ScaledHistogram<BITS> {
-    /// Counters for each doubling; the last significant bits of a value choose among them.
+    /// The number of counters per doubling. The last significant bits of a value select one of
+    /// them.
     const PER_OCTAVE: u64 = 1 << BITS;
 
     /// Records a latency `weight` times.
@@ -209,7 +209,7 @@ impl<const BITS: u32> ScaledHistogram<BITS> {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets all latencies and keeps the memory.
+    /// Removes all latencies, but keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         (self.total, self.max) = (0, 0);
@@ -220,14 +220,13 @@ impl<const BITS: u32> ScaledHistogram<BITS> {
         self.total
     }
 
-    /// Iterates over the counters that are not zero: the longest latency of each, and the
-    /// count.
+    /// Iterates over the non-zero counters: the longest latency of each, and its count.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let counters = self.counts.iter().enumerate().filter(|(_, c)| **c > 0);
         counters.map(|(index, count)| (Self::edges(index).1, *count))
     }
 
-    /// Returns the latencies recorded since it was `earlier`.
+    /// Returns the latencies recorded since the histogram was `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let before = earlier.counts.iter().copied().chain(std::iter::repeat(0));
@@ -247,7 +246,7 @@ impl<const BITS: u32> ScaledHistogram<BITS> {
         LatencySummary::of(self.total, quantiles, self.max)
     }
 
-    /// Returns the latencies below which the shares `q`, ascending, lie. Latencies within a
+    /// Returns the latencies at the quantiles `q`, which must be ascending. Latencies within a
     /// counter count as evenly spread. Returns zeros if nothing was recorded.
     pub fn quantiles<const N: usize>(&self, q: [f64; N]) -> [u64; N] {
         let mut found = [0; N];
@@ -266,8 +265,8 @@ impl<const BITS: u32> ScaledHistogram<BITS> {
         found
     }
 
-    /// Returns the least edge of a counter that is not below `micros`: longer latencies are
-    /// told from those up to it.
+    /// Returns the smallest counter edge that is not below `micros`. The histogram distinguishes
+    /// latencies up to it from longer ones.
     pub fn edge(micros: u64) -> u64 {
         Self::edges(Self::index(micros.clamp(1, MOST_MICROS))).1
     }
@@ -286,15 +285,15 @@ impl<const BITS: u32> ScaledHistogram<BITS> {
         }
         let at = Self::index(micros.clamp(1, MOST_MICROS));
         let above: u64 = self.counts.iter().skip(at + 1).sum();
-        // Latencies of the counter that it lies in count as evenly spread.
+        // Latencies of the counter with the limit count as evenly spread.
         let (from, to) = Self::edges(at);
         let rest = (to.saturating_sub(micros)) as f64 / (to - from).max(1) as f64;
         let here = self.counts.get(at).copied().unwrap_or(0) as f64;
         Some((above as f64 + here * rest.clamp(0.0, 1.0)) / self.total as f64)
     }
 
-    /// Returns bars on a logarithmic axis, `per_octave` for each doubling (at most as many
-    /// as there are counters), without the empty ones.
+    /// Returns bars on a logarithmic axis, `per_octave` per doubling (at most as many as counters),
+    /// without the empty ones.
     pub fn buckets(&self, per_octave: u32) -> Vec<Bucket> {
         let per_octave = u64::from(per_octave).clamp(1, Self::PER_OCTAVE);
         let merged = (Self::PER_OCTAVE / per_octave) as usize;
@@ -307,7 +306,7 @@ impl<const BITS: u32> ScaledHistogram<BITS> {
         bars.filter(|bar| bar.count > 0).collect()
     }
 
-    /// Returns the counter of a value.
+    /// Returns the counter for a value.
     fn index(micros: u64) -> usize {
         if micros < Self::PER_OCTAVE {
             return micros as usize;

@@ -1,11 +1,11 @@
 //! Rates over time, latency distributions and statistics.
 //!
-//! [`LatencyTally`] holds a histogram for each of the last ten seconds, and one for the past: what
-//! screens call *now* is those ten seconds, or what passed since a reload where that is less. [`Latency`],
-//! to three digits, is the ensemble's alone. Each worker and each member has a
-//! [`LogHistogram`], 16 counters for each doubling, which is cheap to record. A [`Reading`] holds
-//! all that was ever counted and never decreases; the difference of two tells what happened between
-//! them, which is how history and probation measure.
+//! [`LatencyTally`] holds a histogram for each of the last ten seconds, and one for the time
+//! before. On screens, *now* means these ten seconds, or the time since a reload if that is
+//! shorter. [`Latency`], with three digits, is only used for the ensemble. Each worker and each
+//! member has a [`LogHistogram`] with 16 counters per doubling, which is cheap to record. A
+//! [`Reading`] holds all counters since the start and never decreases. The difference of two
+//! readings describes the time between them; history and probation measure this way.
 
 mod latency;
 mod rate;
@@ -19,17 +19,16 @@ use serde::{Deserialize, Serialize};
 pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole, LogHistogram, ScaledHistogram};
 pub use rate::{Growth, RateRing, Reading};
 
-/// The time that *now* means for latencies: those of answers within it, or since the last
-/// reload or clearing if that is later.
+/// The time that *now* means for latencies. A later reload or clearing shortens it.
 pub const WINDOW: Duration = Duration::from_secs(SLOTS as u64);
 
-/// The number of slots, one a second; the one that is still filling is among them.
+/// The number of slots, one per second, including the slot of the present second.
 const SLOTS: usize = 10;
 
-/// The number of bars for each doubling.
+/// The number of bars per doubling.
 const BARS_PER_OCTAVE: u32 = 4;
 
-/// The figures of a distribution of latencies, as screens show them.
+/// The figures of a distribution of latencies for screens.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// The percentiles.
@@ -38,34 +37,34 @@ pub struct Distribution {
     pub buckets: Vec<Bucket>,
     /// The parts of the mean latency, in microseconds.
     pub split: SplitMeans,
-    /// The share that took longer than the target, if one is set.
+    /// The share of latencies above the target, if a target is set.
     pub missed: Option<f64>,
 }
 
-/// Recent latencies, and those of a longer time.
+/// Recent latencies, and latencies over a longer time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyView {
-    /// Those of the last [`WINDOW`].
+    /// The latencies of the last [`WINDOW`].
     pub now: Distribution,
-    /// Those since the last reload or clearing, or the start.
+    /// The latencies since the last reload or clearing, or since the start.
     pub since: Distribution,
 }
 
 /// Counts latencies second by second. It has no clock.
 ///
-/// Within the window each second has a distribution of its own, which is added to that of
-/// all the time before once the second leaves the window.
+/// Each second of the window has its own distribution. It is added to the distribution of the past
+/// when the second leaves the window.
 #[derive(Clone, Debug, Default)]
 pub struct LatencyTally {
-    /// Distributions by their second, modulo the number of slots.
+    /// Distributions by second, modulo the number of slots.
     slots: [LatencySlot; SLOTS],
-    /// The second that is filling.
+    /// The present second.
     second: u64,
     /// The latencies that left the window.
     past: LatencySlot,
 }
 
-/// Latencies of one second.
+/// The latencies of one second.
 #[derive(Clone, Debug, Default)]
 pub struct LatencySlot {
     histogram: LogHistogram,
@@ -78,7 +77,7 @@ impl LatencySlot {
         self.histogram.record(micros, times);
     }
 
-    /// Records the parts of as many latencies.
+    /// Records the parts of `times` latencies.
     pub fn record_split(&mut self, split: LatencySplit, times: u64) {
         match times {
             1 => self.split.record(split),
@@ -142,11 +141,11 @@ impl LatencyTally {
     }
 }
 
-/// The parts of one latency, or their sums over many. They add up to the whole.
+/// The parts of one latency, or their sums over many latencies. The parts add up to the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencySplit {
-    /// From the time it was due until its samples were in the queues: the door, resizing and
-    /// scaling, writing to the pool, and the delay of an open load that sent it late.
+    /// The time from the due time of the request until its samples were queued: the door, resizing
+    /// and scaling, writing to the pool, and the lateness of an open load.
     pub admission: Duration,
     /// The wait for a lane.
     pub queueing: Duration,
@@ -179,14 +178,14 @@ impl AddAssign for LatencySplit {
     }
 }
 
-/// Sums of parts over requests, from which means follow.
+/// Sums of parts over requests, for computing means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SplitTally {
     sum: LatencySplit,
     count: u64,
 }
 
-/// The mean microseconds of a request in each part of its latency.
+/// The mean microseconds per request in each part of the latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SplitMeans {
     /// As [`LatencySplit::admission`].
@@ -230,7 +229,7 @@ impl SplitTally {
         self.count += other.count;
     }
 
-    /// Returns the means over all requests, zeros if there are none.
+    /// Returns the means over all requests, or zeros without requests.
     pub fn means(&self) -> SplitMeans {
         let mean = |sum: Duration| sum.as_secs_f64() * 1e6 / self.count.max(1) as f64;
         SplitMeans {

@@ -1,19 +1,19 @@
-//! Counts: amounts and queue lengths over the last moments, and readings of all counters,
-//! whose difference says what happened between two moments.
+//! Counts: recent amounts and queue lengths, and readings of all counters, whose difference
+//! describes the time between two moments.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::latency::LogHistogram;
 
-/// Amounts in buckets of equal width, for a bounded time back. It has no clock.
+/// Amounts in buckets of equal width, for a limited time. It has no clock.
 #[derive(Clone, Debug)]
 pub struct RateRing {
     width: Duration,
     bound: usize,
     /// The number of the newest bucket, counted from time zero.
     newest: u64,
-    /// When the newest bucket ends.
+    /// The end of the newest bucket.
     end: Duration,
     buckets: VecDeque<f64>,
     total: f64,
@@ -32,7 +32,7 @@ impl RateRing {
         }
     }
 
-    /// Adds `amount` at `now`; an amount from the past counts in the newest bucket.
+    /// Adds `amount` at `now`. An amount from the past counts in the newest bucket.
     pub fn add(&mut self, now: Duration, amount: f64) {
         self.advance(now);
         self.total += amount;
@@ -50,7 +50,7 @@ impl RateRing {
     pub fn rate(&mut self, now: Duration, window: Duration) -> f64 {
         self.advance(now);
         let most = (window.as_secs_f64() / self.width.as_secs_f64()).ceil() as usize;
-        // The newest bucket is still filling; it would pull the rate down.
+        // The newest bucket is incomplete and would lower the rate.
         let whole = self.buckets.iter().rev().skip(1).take(most.max(1));
         let (count, sum) = whole.fold((0usize, 0.0), |(n, s), v| (n + 1, s + v));
         if count == 0 {
@@ -72,7 +72,7 @@ impl RateRing {
     }
 
     fn advance(&mut self, now: Duration) {
-        // Divisions in 128 bits are not for every amount.
+        // Avoids a division in 128 bits for every amount.
         if now < self.end {
             return;
         }
@@ -90,13 +90,13 @@ impl RateRing {
     }
 }
 
-/// The lengths of queues at a few recent moments. It has no clock.
+/// The lengths of queues at several recent moments. It has no clock.
 #[derive(Clone, Debug, Default)]
 pub struct Growth {
     seen: VecDeque<(Duration, Vec<usize>)>,
 }
 
-/// The least time between two moments.
+/// The minimum time between two moments.
 const APART: Duration = Duration::from_millis(500);
 /// The time for which a moment is kept.
 const KEPT: Duration = Duration::from_secs(5);
@@ -113,8 +113,8 @@ impl Growth {
         }
     }
 
-    /// Returns the samples a second by which a queue grew: the slope of the line that fits
-    /// best, or 0 while there are fewer than three moments.
+    /// Returns the growth of a queue in samples per second: the slope of the best-fitting line, or
+    /// 0 for fewer than three moments.
     pub fn of(&self, queue: usize) -> f64 {
         let points = || {
             let seen = self.seen.iter();
@@ -146,13 +146,13 @@ pub struct Reading {
     pub samples: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// Requests that were refused.
+    /// Refused requests.
     pub refused: u64,
-    /// The time in which anything was answered.
+    /// The time in which requests were answered.
     pub active: Duration,
-    /// Samples whose label was known.
+    /// Samples with a known label.
     pub labelled: u64,
-    /// Those of them whose answer was the label.
+    /// Samples whose answer was their label.
     pub right: u64,
     /// Latencies of requests, from submission to answer.
     pub latency: LogHistogram,
@@ -175,7 +175,7 @@ impl Reading {
         }
     }
 
-    /// Returns the samples a second of the time in which anything was answered.
+    /// Returns the samples per second over the time in which requests were answered.
     pub fn samples_per_s(&self) -> f64 {
         let active = self.active.min(self.at);
         match active.is_zero() {
@@ -184,8 +184,7 @@ impl Reading {
         }
     }
 
-    /// Returns the share of right answers among samples with labels, or `None` if there are
-    /// none.
+    /// Returns the share of right answers among labelled samples, or `None` without such samples.
     pub fn accuracy(&self) -> Option<f64> {
         (self.labelled > 0).then(|| self.right as f64 / self.labelled as f64)
     }

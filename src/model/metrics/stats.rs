@@ -1,5 +1,5 @@
-//! Statistics: median, spread and confidence intervals of a few figures, and exact bounds on shares
-//! that were counted, by the binomial distribution.
+//! Statistics: median, spread and confidence intervals of a few figures, and exact binomial bounds
+//! on counted shares.
 
 /// 97.5 % quantiles of Student's t for 1, 2, … degrees of freedom.
 const T: [f64; 30] = [
@@ -8,7 +8,8 @@ const T: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Returns the median: the middle value, or the mean of the two in the middle; 0 of none.
+/// Returns the median: the middle value, or the mean of the two middle values. Returns 0 without
+/// values.
 pub fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -19,8 +20,8 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Returns the median of the largest values of so many runs of values, one after another; 0 of none. What
-/// is large for a moment only is in one of them.
+/// Splits the values into `runs` consecutive runs, and returns the median of the runs' largest
+/// values. Returns 0 without values. A short peak affects only one run.
 pub fn usual_largest(values: &[f64], runs: usize) -> f64 {
     let length = values.len().div_ceil(runs.max(1)).max(1);
     let largest = |run: &[f64]| run.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -33,14 +34,15 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Returns the value below which a share `q` of them lies (the nearest rank); 0 of none.
+/// Returns the quantile `q` by nearest rank. Returns 0 without values.
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     let sorted = sorted(values);
     let at = (sorted.len().saturating_sub(1) as f64 * q).round() as usize;
     sorted.get(at).copied().unwrap_or(0.0)
 }
 
-/// Returns the relative standard deviation (of a sample: n − 1); 0 of fewer than two.
+/// Returns the relative standard deviation (of a sample: n − 1). Returns 0 for fewer than two
+/// values.
 pub fn rsd(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -51,14 +53,14 @@ pub fn rsd(values: &[f64]) -> f64 {
     (squares / (n - 1.0)).sqrt() / mean
 }
 
-/// Returns the half-width of a 95 % interval, in standard errors, of a mean of `figures`
-/// values. It is infinite for one, since that says nothing about its error.
+/// Returns the half-width of the 95 % interval of a mean of `figures` values, in standard errors.
+/// It is infinite for one value, which has no error estimate.
 pub fn t95(figures: usize) -> f64 {
     match figures {
         0 | 1 => f64::INFINITY,
         n => match T.get(n - 2) {
             Some(t) => *t,
-            // Within 0.1 % beyond 30 degrees of freedom.
+            // Accurate to 0.1 % beyond 30 degrees of freedom.
             None => 1.96 + 2.4 / (n - 1) as f64,
         },
     }
@@ -101,8 +103,8 @@ pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
     }
 }
 
-/// Returns Clopper and Pearson's upper bound on a share of which `k` of `n` were hit: the
-/// share exceeds it with probability `risk`. It is 1 if nothing was counted.
+/// Returns Clopper and Pearson's upper bound on a share with `k` hits of `n`. The share exceeds the
+/// bound with probability `risk`. Returns 1 if nothing was counted.
 pub fn share_at_most(k: u64, n: u64, risk: f64) -> f64 {
     if k >= n {
         return 1.0;
@@ -119,7 +121,7 @@ pub fn share_at_most(k: u64, n: u64, risk: f64) -> f64 {
     high
 }
 
-/// Returns the fewest hits in `n` trials of probability `p` that are reached by chance with
+/// Returns the minimum number of hits in `n` trials of probability `p` that chance reaches with
 /// probability `risk` at most.
 pub fn surprising(n: u64, p: f64, risk: f64) -> u64 {
     let (mut low, mut high) = (0, n + 1);
@@ -133,9 +135,9 @@ pub fn surprising(n: u64, p: f64, risk: f64) -> u64 {
     high
 }
 
-/// Returns the number of trials from which a share `found` is told from `allowed` with
-/// probability `power`, and chance is mistaken for it with probability `risk` at most.
-/// Returns `None` if more than a hundred million are needed.
+/// Returns the number of trials that distinguish a share `found` from `allowed` with probability
+/// `power` and an error probability of at most `risk`. Returns `None` if more than a hundred
+/// million trials are needed.
 pub fn enough(allowed: f64, found: f64, risk: f64, power: f64) -> Option<u64> {
     let tells = |n: u64| at_least(surprising(n, allowed, risk), n, found) >= power;
     let mut high = 16u64;
@@ -146,7 +148,8 @@ pub fn enough(allowed: f64, found: f64, risk: f64, power: f64) -> Option<u64> {
         }
     }
     let mut low = high / 2;
-    // Whole numbers make the power rise in small teeth: to a hundredth is near enough.
+    // Whole numbers make the power rise in small steps, so an accuracy of a hundredth is
+    // sufficient.
     while high - low > (high / 100).max(1) {
         let middle = low + (high - low) / 2;
         match tells(middle) {
@@ -157,11 +160,11 @@ pub fn enough(allowed: f64, found: f64, risk: f64, power: f64) -> Option<u64> {
     Some(high)
 }
 
-/// Returns the evidence in `hit` of `counted` for a share above `allowed`: the likelihood
-/// ratio of a mixture of larger shares to `allowed`.
+/// Returns the evidence in `hit` of `counted` for a share above `allowed`: the likelihood ratio of
+/// a mixture of larger shares to `allowed`.
 ///
-/// If the share is no larger, the evidence exceeds `1 / risk` with probability `risk` at
-/// most, however often it is computed while counting (Ville's inequality).
+/// If the share is not larger, the evidence exceeds `1 / risk` with probability `risk` at most,
+/// even if it is computed repeatedly while counting (Ville's inequality).
 pub fn evidence(hit: f64, counted: f64, allowed: f64) -> f64 {
     if allowed <= 0.0 || allowed >= 1.0 {
         return if allowed <= 0.0 && hit > 0.0 {
@@ -179,10 +182,10 @@ pub fn evidence(hit: f64, counted: f64, allowed: f64) -> f64 {
     TIMES.iter().map(|&times| ratio(times)).sum::<f64>() / TIMES.len() as f64
 }
 
-/// The odds of the larger shares over those of the allowed one.
+/// The odds ratios of the larger shares to the allowed share.
 const TIMES: [f64; 6] = [1.5, 2.0, 3.0, 5.0, 10.0, 30.0];
 
-/// Sums a series from its first term and the ratios of those that follow.
+/// Sums a series from its first term and the ratios of successive terms.
 fn sum(ln_first: f64, ratios: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut term) = (1.0, 1.0);
     for ratio in ratios {
@@ -201,7 +204,7 @@ fn ln_mass(k: u64, n: u64, p: f64) -> f64 {
     choose + k as f64 * p.ln() + (n - k) as f64 * (-p).ln_1p()
 }
 
-/// Returns the logarithm of `n!`, by Stirling's series where that is as exact as a double.
+/// Returns the logarithm of `n!`, by Stirling's series if it is as exact as a double.
 fn ln_factorial(n: u64) -> f64 {
     if n < 32 {
         return (2..=n).map(|i| (i as f64).ln()).sum();

@@ -1,4 +1,4 @@
-//! Steps as they are written become a pipeline: the order found, every tensor resolved.
+//! Builds a pipeline from written steps: finds the order, and resolves every tensor.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,36 +17,36 @@ use super::{
     WorkSpec,
 };
 
-/// A tensor that can be read.
+/// A tensor available to later steps.
 #[derive(Clone)]
 struct KnownTensor {
     spec: TensorSpec,
     source: TensorSource,
 }
 
-/// A step's role, the tensors that it reads and those that it makes.
+/// A step's role, the tensors that it reads, and the tensors that it makes.
 type BuiltStep = (StepRole, Vec<KnownTensor>, Vec<TensorSpec>);
 
-/// A pipeline as far as it is built.
+/// A pipeline under construction.
 struct Builder {
     inputs: Vec<TensorSpec>,
-    /// The lengths of samples, where these vary.
+    /// The lengths of samples, if they vary.
     lengths: Option<Lengths>,
     tensors: HashMap<String, KnownTensor>,
     steps: Vec<PipelineStep>,
     flow: Vec<FlowStep>,
-    /// Of each step the one that may leave rows of it out, if one does.
+    /// For each step, the name of the step that may skip rows of it, if any.
     partial: Vec<Option<String>>,
     planes: Vec<PlaneRows>,
 }
 
 impl Pipeline {
-    /// Creates the pipeline of `steps`, in any order, for samples of the tensors `inputs`; its
+    /// Creates the pipeline of `steps`, in any order, for samples of the tensors `inputs`. The
     /// answer consists of the tensors `outputs`.
     ///
     /// # Errors
-    /// [`PipelineError`]: a name, type or shape does not fit, a tensor is made by nobody or by two,
-    /// or steps wait for each other.
+    /// [`PipelineError`]: a name, type or shape does not match, a tensor has no writer or two
+    /// writers, or steps form a cycle.
     pub fn new(
         inputs: Vec<TensorSpec>,
         steps: Vec<StepSpec>,
@@ -55,10 +55,10 @@ impl Pipeline {
         Pipeline::of_lengths(None, inputs, steps, outputs)
     }
 
-    /// Creates the pipeline of `steps` for samples of these lengths, where dimensions of tensors vary.
+    /// Creates the pipeline of `steps` for samples of these lengths, if dimensions of tensors vary.
     ///
     /// # Errors
-    /// As for [`Pipeline::new`], or a step of the host or a condition reads a tensor that varies.
+    /// As for [`Pipeline::new`], or a host step or condition reads a varying tensor.
     pub fn of_lengths(
         lengths: Option<Lengths>,
         inputs: Vec<TensorSpec>,
@@ -89,7 +89,7 @@ impl Builder {
         Ok(builder)
     }
 
-    /// Notes tensors that lie one after another in a row. Returns the row's width.
+    /// Registers tensors that are concatenated in a row. Returns the row's width.
     fn know(&mut self, origin: RowOrigin, specs: &[TensorSpec]) -> Result<usize, PipelineError> {
         let mut first = match origin {
             RowOrigin::Request => usize::from(self.lengths.is_some()),
@@ -111,7 +111,7 @@ impl Builder {
         Ok(first)
     }
 
-    /// Returns the length of the longest sample, or 0 where none varies.
+    /// Returns the length of the longest sample, or 0 if no length varies.
     fn most(&self) -> usize {
         self.lengths.as_ref().map_or(0, Lengths::most)
     }
@@ -167,7 +167,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds the condition of a step, if it has one, as a step of its own.
+    /// Adds the condition of a step, if any, as a separate step.
     fn add_gate(&mut self, spec: &StepSpec) -> Result<Option<StepIndex>, PipelineError> {
         let Some(when) = &spec.when else {
             return Ok(None);
@@ -228,8 +228,8 @@ impl Builder {
         Ok((StepRole::Model(member), read, made.collect()))
     }
 
-    /// Returns the place of the length of samples, as the first tensor that a model reads, or none where
-    /// its samples do not vary.
+    /// Returns the source of the samples' length as the first tensor of a model, or an empty list
+    /// if the model's samples do not vary.
     fn length_of(
         &self,
         step: &str,
@@ -254,7 +254,7 @@ impl Builder {
         }])
     }
 
-    /// A model reads an input of the pipeline: it takes those values alone that the model takes.
+    /// A model reads an input of the pipeline, which is then limited to the model's valid values.
     fn narrow(&mut self, input: &str, own: &TensorSpec) {
         if let Some(spec) = self.inputs.iter_mut().find(|spec| spec.name == *input) {
             *spec = spec.clone().narrowed(own);
@@ -315,7 +315,7 @@ impl Builder {
         }
     }
 
-    /// The step that may leave rows of this one out, if one does.
+    /// Returns the step that may skip rows of this step, if any.
     fn partial_of(&self, spec: &StepSpec, join: RowJoin, needs: &[StepIndex]) -> Option<String> {
         let mut partial = needs.iter().map(|need| self.partial[need.get()].clone());
         match join {
@@ -325,7 +325,7 @@ impl Builder {
         }
     }
 
-    /// The number of the layout of a model's input.
+    /// Returns the number of the layout of a model's input.
     fn plane(&mut self, sources: &[TensorSource]) -> usize {
         let of_request = sources.iter().all(|s| s.origin == RowOrigin::Request);
         let plane = match of_request {

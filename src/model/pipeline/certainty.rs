@@ -1,4 +1,4 @@
-//! Whether inputs that a combination is without could have changed the class that it tells.
+//! Determines whether missing inputs of a combination could have changed the resulting class.
 
 use crate::dataflow::StepIndex;
 
@@ -6,15 +6,15 @@ use super::condition::position_of_largest;
 use super::host::HostStep;
 use super::{Pipeline, RowOrigin, StepRole, TensorSource};
 
-/// The most that is lost when shares are added up in float32.
+/// The maximum error of a sum of shares in float32.
 const ROUNDING: f32 = 1e-5;
 
 impl Pipeline {
-    /// Returns whether a row of a combination has the same largest value whatever its inputs at
-    /// the places `late` hold, or `None` if that cannot be known. `present` are the places of the
-    /// inputs that are there, `made` is the row that was made of them.
+    /// Returns whether a combination's row has the same largest value for any values of the inputs
+    /// at the places `late`, or `None` if this is unknown. `present` are the places of the
+    /// available inputs, and `made` is the row made from them.
     ///
-    /// It is known of votes, and of means of shares between 0 and 1, where the row is answered.
+    /// It is known for votes, and for means of shares between 0 and 1, if the row is an output.
     pub fn is_certain(
         &self,
         step: StepIndex,
@@ -37,7 +37,7 @@ impl Pipeline {
         Some((made[largest] - second) * here > missing + ROUNDING * (here + missing))
     }
 
-    /// The weights of a combination's inputs, where each is at most 1 in all of its values.
+    /// Returns the weights of a combination's inputs, if all values of each input are at most 1.
     fn weights(&self, step: StepIndex, combination: &HostStep) -> Option<Vec<f32>> {
         let sources = &self.step(step).sources;
         let equal = || vec![1.0; sources.len()];
@@ -50,7 +50,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether the values of a tensor lie between 0 and 1.
+    /// Returns whether the values of a tensor lie between 0 and 1.
     fn is_share(&self, source: &TensorSource) -> bool {
         let RowOrigin::Step(step) = source.origin else {
             return false;
@@ -61,7 +61,7 @@ impl Pipeline {
         matches!(host, HostStep::Softmax | HostStep::Sigmoid | HostStep::Vote)
     }
 
-    /// Whether a step's result is answered, or its largest value's position is.
+    /// Returns whether a step's result, or the position of its largest value, is an output.
     fn tells_class(&self, step: StepIndex) -> bool {
         self.outputs().iter().any(|output| {
             let RowOrigin::Step(made_by) = output.source.origin else {

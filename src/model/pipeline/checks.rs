@@ -1,4 +1,4 @@
-//! Checks of the tensors of a step, and where they are from.
+//! Checks of the tensors of a step, and of their origin.
 
 use crate::dataflow::StepIndex;
 use divisi_runtime::tensor::{Dimension, TensorSpec};
@@ -41,7 +41,7 @@ pub(super) fn fits(step: &str, own: &TensorSpec, tensor: &TensorSpec) -> Result<
     })
 }
 
-/// Returns the error of a tensor whose dimensions vary where they may not.
+/// Returns the error of a tensor whose dimensions vary without permission.
 pub(super) fn varies(spec: &TensorSpec) -> PipelineError {
     PipelineError::Varies {
         tensor: spec.name.clone(),
@@ -61,7 +61,7 @@ pub(super) fn origins(sources: &[TensorSource]) -> Vec<StepIndex> {
     steps
 }
 
-/// Returns the dimensions that do not vary.
+/// Returns the fixed dimensions.
 pub(super) fn fixed(spec: &TensorSpec) -> Vec<usize> {
     spec.dims
         .iter()

@@ -1,4 +1,4 @@
-//! Conditions: a comparison of a number made of a tensor, `max(probs) < 0.9`.
+//! Conditions: comparisons of a tensor's value, such as `max(probs) < 0.9`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,18 +12,18 @@ use divisi_runtime::tensor::MOST_EXACT;
 pub struct StepCondition {
     /// The tensor.
     pub tensor: String,
-    /// The number that is made of it.
+    /// The reduction of the tensor to a number.
     pub reduction: TensorReduction,
-    /// How the number is compared.
+    /// The comparison.
     pub comparison: Relation,
-    /// The number that it is compared with.
+    /// The number to compare with.
     pub bound: f32,
 }
 
-/// A number made of a tensor's values.
+/// A reduction of a tensor's values to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorReduction {
-    /// The value itself, of a tensor of one.
+    /// The value of a tensor with a single value.
     Value,
     /// The largest value.
     Max,
@@ -33,13 +33,13 @@ pub enum TensorReduction {
     Sum,
     /// The mean of all values.
     Mean,
-    /// The position of the largest value, the first of equals.
+    /// The position of the largest value, the first of equal values.
     ArgMax,
-    /// How far the largest value is above the second largest.
+    /// The difference between the largest and the second largest value.
     Margin,
 }
 
-/// A comparison of two numbers. NaN compares as false, but with `!=`.
+/// A comparison of two numbers. All comparisons with NaN are false, except `!=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// `<`
@@ -56,10 +56,10 @@ pub enum Relation {
     Unequal,
 }
 
-/// A text is no condition.
+/// An invalid condition.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConditionError {
-    /// It is no comparison.
+    /// The text is not a comparison.
     #[error(
         "expected a comparison such as `max(probs) < 0.9`, with one of {reductions}, found \
          `{found}`",
@@ -69,7 +69,7 @@ pub enum ConditionError {
         /// The text.
         found: String,
     },
-    /// A whole number that float32 does not hold.
+    /// The bound is a whole number that float32 does not hold exactly.
     #[error(
         "`{found}` cannot be compared exactly: expected a whole number from -{MOST_EXACT} to \
          {MOST_EXACT}"
@@ -89,7 +89,7 @@ const REDUCTIONS: [(&str, TensorReduction); 6] = [
     ("margin", TensorReduction::Margin),
 ];
 
-/// Longer signs before those that they begin with.
+/// Longer signs come before their prefixes.
 const COMPARISONS: [(&str, Relation); 6] = [
     ("<=", Relation::AtMost),
     (">=", Relation::AtLeast),
@@ -104,7 +104,7 @@ impl TensorReduction {
         REDUCTIONS.map(|(name, _)| name).join(", ")
     }
 
-    /// Computes the number of a tensor's values, in float64: sums of integers stay exact.
+    /// Reduces a tensor's values in float64, so that sums of integers stay exact.
     pub fn of(self, values: &[f32]) -> f64 {
         let wide = || values.iter().copied().map(f64::from);
         let most = || wide().fold(f64::NEG_INFINITY, f64::max);
@@ -125,7 +125,7 @@ impl TensorReduction {
     }
 }
 
-/// Returns the position of the largest value, the first of equals.
+/// Returns the position of the largest value, the first of equal values.
 pub(super) fn position_of_largest(values: &[f32]) -> usize {
     let mut best = 0;
     for (at, value) in values.iter().enumerate() {
@@ -137,7 +137,7 @@ pub(super) fn position_of_largest(values: &[f32]) -> usize {
 }
 
 impl StepCondition {
-    /// Whether it holds for a tensor's values.
+    /// Returns whether it holds for a tensor's values.
     pub fn holds(&self, values: &[f32]) -> bool {
         let (number, bound) = (self.reduction.of(values), f64::from(self.bound));
         match self.comparison {
@@ -167,7 +167,7 @@ impl FromStr for StepCondition {
     }
 }
 
-/// Whether a number that is written is the one that was read, or a fraction, which is rounded.
+/// Returns whether a written number was read exactly, or is a fraction, which is rounded.
 fn is_exact(written: &str, read: f32) -> bool {
     match (written.parse::<i128>(), written.parse::<f64>()) {
         (Ok(whole), _) => read as i128 == whole,
@@ -176,7 +176,7 @@ fn is_exact(written: &str, read: f32) -> bool {
     }
 }
 
-/// Returns a condition, and its bound as it is written.
+/// Returns a condition, and its bound as written.
 fn parsed(text: &str) -> Option<(StepCondition, &str)> {
     let mut signs = COMPARISONS.iter();
     let (sign, comparison) = *signs.find(|(sign, _)| text.contains(sign))?;

@@ -1,43 +1,43 @@
-//! Steps that are no pipeline.
+//! Errors in the steps of a pipeline.
 
 use thiserror::Error;
 
 use super::host::HostStepError;
 use crate::dataflow::DataflowError;
 
-/// Steps that are no pipeline. Each names the step and the tensor.
+/// An error in the steps of a pipeline. Names the step and the tensor.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PipelineError {
-    /// Two steps of one name.
+    /// Two steps have the same name.
     #[error("step `{step}` appears twice")]
     Twice {
         /// The name.
         step: String,
     },
-    /// A tensor that nobody makes.
+    /// No step makes a tensor.
     #[error("step `{step}`: no step makes `{tensor}`; expected one of {}", known.join(", "))]
     Missing {
         /// The step, or `outputs`.
         step: String,
         /// The tensor that it reads.
         tensor: String,
-        /// The tensors that there are.
+        /// The existing tensors.
         known: Vec<String>,
     },
-    /// A tensor that two steps make.
+    /// Two steps make the same tensor.
     #[error("`{tensor}` is made by both `{first}` and `{second}`")]
     TwoWriters {
         /// The tensor.
         tensor: String,
-        /// One of them; `input` for the pipeline's own.
+        /// One of them, or `input` for the pipeline's own tensors.
         first: String,
         /// The other.
         second: String,
     },
-    /// Steps that wait for each other.
+    /// Steps wait for each other.
     #[error("steps wait for each other in a cycle: {}", steps.join(" → "))]
     Cycle {
-        /// Their names, each after one that it needs.
+        /// Their names, each after a step that it needs.
         steps: Vec<String>,
     },
     /// A model has no such tensor.
@@ -49,23 +49,23 @@ pub enum PipelineError {
         side: &'static str,
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The existing names.
         known: Vec<String>,
     },
-    /// A tensor of another type or shape.
+    /// A tensor has another type or shape.
     #[error("step `{step}`, input `{input}`: expected {expected}, but `{tensor}` is {found}")]
     Unfit {
         /// The step.
         step: String,
         /// Its input.
         input: String,
-        /// The tensor that it is to read.
+        /// The tensor that it reads.
         tensor: String,
         /// The type and shape of the input.
         expected: Box<str>,
-        /// Those of the tensor.
+        /// The type and shape of the tensor.
         found: Box<str>,
-        /// Whether a dimension of one of them varies, and none of the other.
+        /// Whether only one of them has a varying dimension.
         one_varies: bool,
     },
     /// Dimensions that vary.
@@ -76,7 +76,7 @@ pub enum PipelineError {
         /// Its dimensions.
         found: String,
     },
-    /// A model for samples of other lengths than the pipeline's.
+    /// A model's samples have other lengths than the pipeline's.
     #[error(
         "step `{step}`: expected samples of lengths up to {expected}, as in the pipeline, found \
          up to {found}"
@@ -89,7 +89,7 @@ pub enum PipelineError {
         /// The model's.
         found: usize,
     },
-    /// A step of the host that cannot take its inputs.
+    /// A host step cannot take its inputs.
     #[error("step `{step}`: {error}")]
     Host {
         /// The step.
@@ -97,7 +97,7 @@ pub enum PipelineError {
         /// The reason.
         error: HostStepError,
     },
-    /// A condition on a tensor that is more than one number where one is expected.
+    /// A condition's tensor has several numbers instead of one.
     #[error(
         "step `{step}`, when: expected one number, but `{tensor}` is {found}; compare \
              `max({tensor})`, for example"
@@ -110,13 +110,13 @@ pub enum PipelineError {
         /// Its type and shape.
         found: String,
     },
-    /// An output that is named twice.
+    /// An output is named twice.
     #[error("outputs: `{output}` appears twice")]
     OutputTwice {
         /// The output.
         output: String,
     },
-    /// An output that does not exist for all samples.
+    /// An output does not exist for all samples.
     #[error(
         "output `{output}` does not exist for samples that skip `{step}`; merge it with a tensor \
          that always exists, in a step `first`"
@@ -124,10 +124,10 @@ pub enum PipelineError {
     Absent {
         /// The output.
         output: String,
-        /// The step that makes it, or does not.
+        /// The step that some samples skip.
         step: String,
     },
-    /// A quorum of a step that is no combination.
+    /// A step that is not a combination has a quorum.
     #[error("step `{step}`: `{kind}` needs all of its inputs and cannot have a quorum")]
     NoQuorum {
         /// The step.
@@ -135,7 +135,7 @@ pub enum PipelineError {
         /// Its kind.
         kind: String,
     },
-    /// A quorum of more results than a step reads.
+    /// A quorum is larger than the number of results that its step reads.
     #[error(
         "step `{step}`: expected a quorum of at most {of}, the number of steps that it reads, \
              found {least}"
@@ -145,7 +145,7 @@ pub enum PipelineError {
         step: String,
         /// The quorum.
         least: usize,
-        /// The steps whose results it reads.
+        /// The number of steps whose results it reads.
         of: usize,
     },
     /// The graph itself.

@@ -1,11 +1,11 @@
-//! Steps of the host: their kinds, and the tensors that they make of others.
+//! The kinds of host steps, and their tensors.
 
 use serde::Serialize;
 use thiserror::Error;
 
 use divisi_runtime::tensor::{DataType, MOST_EXACT, TensorSpec};
 
-/// A step that the host runs: cheap, and without weights.
+/// A cheap step without weights that the host runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostStep {
     /// The mean of its inputs.
@@ -19,7 +19,7 @@ pub enum HostStep {
     Vote,
     /// The first of its inputs that exists.
     First,
-    /// Its inputs one after another, as a vector.
+    /// Its inputs, concatenated as a vector.
     Concat,
     /// The softmax over the last dimension.
     Softmax,
@@ -27,12 +27,12 @@ pub enum HostStep {
     Sigmoid,
     /// The position of the largest value.
     ArgMax,
-    /// The largest values in falling order, and their positions.
+    /// The largest values in descending order, and their positions.
     TopK {
-        /// How many.
+        /// The number of values.
         k: usize,
     },
-    /// 1 for values of at least a bound, 0 for others.
+    /// 1 for values of at least a bound, 0 for other values.
     Threshold {
         /// The bound.
         at: f32,
@@ -41,9 +41,9 @@ pub enum HostStep {
     Normalise {
         /// The factor.
         scale: f32,
-        /// One, or one for each channel.
+        /// One number, or one for each channel.
         mean: Vec<f32>,
-        /// One, or one for each channel.
+        /// One number, or one for each channel.
         std: Vec<f32>,
     },
     /// An image of channels, height and width in another size (bilinear, half-pixel centres).
@@ -55,50 +55,50 @@ pub enum HostStep {
     },
 }
 
-/// A kind of step of the host, with what it does in words.
+/// A kind of host step, with its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HostStepKind {
     /// Its name in files.
     pub name: &'static str,
-    /// The fields that belong to it.
+    /// Its fields.
     pub fields: &'static [&'static str],
     /// The tensors that it reads and makes.
     pub signature: &'static str,
-    /// Its work in words.
+    /// The description of its work.
     pub does: &'static str,
 }
 
 /// A step of the host cannot take its inputs.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum HostStepError {
-    /// Too few or too many inputs or outputs.
+    /// The number of inputs or outputs is wrong.
     #[error("`{kind}` expects {expected} {side}, found {found}")]
     Count {
         /// Its kind.
         kind: &'static str,
         /// `input(s)` or `output(s)`.
         side: &'static str,
-        /// How many it has.
+        /// The expected number.
         expected: String,
-        /// How many there are.
+        /// The actual number.
         found: usize,
     },
-    /// Inputs of different types or shapes.
+    /// Inputs have different types or shapes.
     #[error("`{kind}` expects inputs of one type and shape, found {first} and {other}")]
     Unequal {
         /// Its kind.
         kind: &'static str,
-        /// The first input's.
+        /// The first input's type and shape.
         first: String,
-        /// Another one's.
+        /// The other input's.
         other: String,
     },
-    /// An input of a shape that it cannot take.
+    /// An input has an unsupported shape.
     #[error("`{kind}` expects {expected}, found {found}")]
     Shape {
         /// Its kind.
         kind: &'static str,
-        /// The shape that it takes.
+        /// The supported shape.
         expected: String,
         /// The input's.
         found: String,
@@ -106,7 +106,7 @@ pub enum HostStepError {
 }
 
 impl HostStep {
-    /// All kinds, in the order in which they are listed.
+    /// All kinds, in listing order.
     pub const KINDS: &[HostStepKind] = &[
         HostStepKind {
             name: "mean",
@@ -200,7 +200,7 @@ impl HostStep {
         }
     }
 
-    /// Whether it can do without some of its inputs.
+    /// Returns whether it can work without some of its inputs.
     pub fn is_combination(&self) -> bool {
         matches!(
             self,
@@ -208,7 +208,7 @@ impl HostStep {
         )
     }
 
-    /// Returns the tensors that it makes, which are called `names`.
+    /// Returns the tensors that it makes, with the names `names`.
     ///
     /// # Errors
     /// It cannot take these inputs, or makes another number of tensors.

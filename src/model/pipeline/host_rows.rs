@@ -1,4 +1,4 @@
-//! The computation of steps of the host, row by row.
+//! The computation of host steps, row by row.
 
 use divisi_runtime::compute::resize_planes;
 
@@ -6,8 +6,8 @@ use super::condition::position_of_largest;
 use super::host::HostStep;
 
 impl HostStep {
-    /// Computes a row of its result from those of its inputs; `None` for one that does not exist,
-    /// which a combination and `first` can do without. `dims` are those of the first input.
+    /// Computes a row of its result from rows of its inputs. An input is `None` if its row does not
+    /// exist, which a combination and `first` allow. `dims` are the dimensions of the first input.
     pub(super) fn compute(&self, inputs: &[Option<&[f32]>], dims: &[usize], out: &mut [f32]) {
         let present = || inputs.iter().copied().flatten();
         let Some(first) = present().next() else {
@@ -70,7 +70,7 @@ fn map(from: &[f32], to: &mut [f32], of: impl Fn(f32) -> f32) {
     }
 }
 
-/// The weighted mean of rows, in float64: their order must not matter.
+/// The weighted mean of rows, in float64 so that their order does not matter.
 fn mean<'a>(rows: impl Iterator<Item = (f32, &'a [f32])> + Clone, out: &mut [f32]) {
     let total: f64 = rows.clone().map(|(weight, _)| f64::from(weight)).sum();
     for (at, out) in out.iter_mut().enumerate() {
@@ -91,8 +91,8 @@ fn softmax(row: &mut [f32]) {
     row.iter_mut().for_each(|value| *value /= sum);
 }
 
-/// Writes the `k` largest values in falling order, then their positions; of equals the first goes
-/// first.
+/// Writes the `k` largest values in descending order, then their positions. Equal values keep their
+/// order.
 fn top(row: &[f32], k: usize, out: &mut [f32]) {
     let mut order: Vec<usize> = (0..row.len()).collect();
     order.sort_by(|a, b| row[*b].total_cmp(&row[*a]).then(a.cmp(b)));

@@ -1,9 +1,9 @@
-//! Pipelines: graphs of models and steps of the host, joined by the names of tensors.
+//! Pipelines: graphs of models and host steps, connected by the names of tensors.
 //!
-//! [`Pipeline::new`] checks names, types and shapes and finds the order of the steps; what it
-//! returns can be run. Tensors of a step's result lie one after another in a row of float32. Where
-//! the lengths of samples vary, each lies as one of the longest sample, and the length is the first
-//! value of a sample's row: models that need it read it there, as if it were a tensor.
+//! [`Pipeline::new`] checks names, types and shapes, finds the order of the steps, and returns a
+//! pipeline that can run. The tensors of a step's result are concatenated in a row of float32. If
+//! the lengths of samples vary, each tensor is stored at the longest length, and the length is the
+//! first value of a sample's row. Models that need the length read it from there, like a tensor.
 
 mod build;
 mod certainty;
@@ -28,37 +28,37 @@ pub use error::PipelineError;
 pub use host::{HostStep, HostStepError, HostStepKind};
 pub use run::RowInputs;
 
-/// The longest that a quorum may wait for all of its inputs, and how long it waits where it is not
-/// said: a request has its own deadline.
+/// The maximum wait of a quorum for all of its inputs, and the default wait. A request also has its
+/// own deadline.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// A step as it is written.
+/// A step as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepSpec {
     /// Its name, unique in the pipeline.
     pub name: String,
-    /// Who does its work.
+    /// Its executor.
     pub work: WorkSpec,
-    /// The condition under which it runs for a row, if there is one.
+    /// The condition for running it on a row, if any.
     pub when: Option<StepCondition>,
-    /// From how many of its inputs on it may do without the others, and how long it waits for
-    /// them.
+    /// The minimum number of inputs, and the maximum wait for the others, if it has a quorum.
     pub quorum: Option<(usize, Duration)>,
 }
 
-/// Who does the work of a step, and the tensors that it reads and makes.
+/// The executor of a step, and the tensors that it reads and makes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkSpec {
     /// A model.
     Model {
-        /// The model: a column of the matrix.
+        /// The model's column in the matrix.
         member: MemberIndex,
         /// Its own tensors.
         signature: Signature,
-        /// Its inputs' names, each with that of the pipeline's tensor. An input that is not named
-        /// reads the tensor of its own name.
+        /// The names of its inputs, each with the pipeline's tensor. An unlisted input reads the
+        /// tensor of the same name.
         inputs: Vec<(String, String)>,
-        /// Its outputs' names, likewise.
+        /// The names of its outputs, each with the pipeline's tensor. An unlisted output makes the
+        /// tensor of the same name.
         outputs: Vec<(String, String)>,
     },
     /// The host.
@@ -72,14 +72,14 @@ pub enum WorkSpec {
     },
 }
 
-/// A pipeline that can be run.
+/// A validated pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
     inputs: Vec<TensorSpec>,
     lengths: Option<Lengths>,
     steps: Box<[PipelineStep]>,
     outputs: Vec<PipelineOutput>,
-    /// Of each plane the runs of a request's row, where a model reads the request alone.
+    /// The rows of each layout of models' inputs, by its number.
     planes: Vec<PlaneRows>,
     flow: Arc<Dataflow>,
 }
@@ -87,19 +87,20 @@ pub struct Pipeline {
 /// A step of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipelineStep {
-    /// Its name; a condition has that of the step that it is of.
+    /// Its name. A condition has the name of its step.
     pub name: String,
-    /// Who does its work.
+    /// Its executor.
     pub role: StepRole,
     /// The tensors that it reads, in order.
     pub sources: Vec<TensorSource>,
-    /// The dimensions of the first of them.
+    /// The dimensions of the first tensor.
     pub dims: Vec<usize>,
-    /// The tensors that it makes, in the order in which they lie in its row.
+    /// The tensors that it makes, in the order of its row.
     pub tensors: Vec<TensorSpec>,
-    /// Values of its row.
+    /// The number of values of its row.
     pub width: usize,
-    /// The length of the longest sample, as which its tensors lie in its row; 0 where none varies.
+    /// The length of the longest sample, at which its tensors are stored in its row, or 0 if no
+    /// length varies.
     pub most: usize,
 }
 
@@ -110,23 +111,23 @@ pub enum StepRole {
     Model(MemberIndex),
     /// The host runs it.
     Host(HostStep),
-    /// It says for which rows another step runs.
+    /// It selects the rows for which another step runs.
     Gate(StepCondition),
 }
 
-/// Where the values of a tensor lie.
+/// The location of a tensor's values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorSource {
-    /// In which row.
+    /// The row.
     pub origin: RowOrigin,
-    /// Where in it.
+    /// The range of values in the row.
     pub run: Range<usize>,
 }
 
 /// A row of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowOrigin {
-    /// A sample of the request: its tensors one after another.
+    /// A sample of the request, with its tensors concatenated.
     Request,
     /// The result of a step.
     Step(StepIndex),
@@ -137,23 +138,23 @@ pub enum RowOrigin {
 pub struct PipelineOutput {
     /// Its name, type and dimensions.
     pub spec: TensorSpec,
-    /// Where it lies.
+    /// The location of its values.
     pub source: TensorSource,
 }
 
 /// The rows of one layout of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaneRows {
-    /// Runs of a sample of the request.
+    /// Ranges of a sample of the request.
     Request(Vec<Range<usize>>),
     /// Tensors of which some are results of steps.
     Gathered(Vec<TensorSource>),
 }
 
 impl PipelineStep {
-    /// Returns the place of a tensor that has, in a row of its result, an integer that need not be
-    /// the one that was computed, or `None` if there is none: it is NaN, which no integer is, or so
-    /// large that float32 does not hold all of its neighbours.
+    /// Returns the place of a tensor with an integer in a row of its result that may differ from
+    /// the computed integer, or `None` if there is no such tensor. The integer is NaN, or so large
+    /// that float32 does not hold all of its neighbours.
     pub fn inexact(&self, row: &[f32]) -> Option<usize> {
         let mut first = 0;
         self.tensors.iter().position(|spec| {
@@ -165,7 +166,7 @@ impl PipelineStep {
         })
     }
 
-    /// Whether its result has integers.
+    /// Returns whether its result contains integers.
     pub fn has_integers(&self) -> bool {
         self.tensors.iter().any(|spec| spec.data_type.is_integer())
     }
@@ -177,18 +178,18 @@ impl Pipeline {
         &self.inputs
     }
 
-    /// Returns the lengths of samples, where dimensions of their tensors vary.
+    /// Returns the lengths of samples, or `None` if no dimensions vary.
     pub fn lengths(&self) -> Option<&Lengths> {
         self.lengths.as_ref()
     }
 
-    /// Returns the tensors of an answer, in the order in which they lie in its row.
+    /// Returns the tensors of an answer, in the order of its row.
     pub fn outputs(&self) -> &[PipelineOutput] {
         &self.outputs
     }
 
-    /// Returns the steps that make some of the outputs, named by their positions; `None` for all of
-    /// them, where no output is named or no step makes any.
+    /// Returns the steps that make the outputs at these positions, or `None` for all steps, if no
+    /// output is named or no step makes any of them.
     pub fn steps_of(&self, outputs: &[usize]) -> Option<Vec<StepIndex>> {
         let named = outputs.iter().filter_map(|at| self.outputs.get(*at));
         let steps = named.filter_map(|output| match output.source.origin {
@@ -204,7 +205,7 @@ impl Pipeline {
         self.outputs.iter().map(|o| o.source.run.len()).sum()
     }
 
-    /// Returns its steps, each after those that it needs; conditions are steps of their own.
+    /// Returns its steps, each after the steps that it needs. Conditions are separate steps.
     pub fn steps(&self) -> &[PipelineStep] {
         &self.steps
     }
@@ -214,7 +215,7 @@ impl Pipeline {
         &self.steps[step.get()]
     }
 
-    /// Returns the tensor whose values lie at `source`, or `None` if none do.
+    /// Returns the tensor whose values are at `source`, or `None` if there is no such tensor.
     pub fn tensor(&self, source: &TensorSource) -> Option<&TensorSpec> {
         let (tensors, mut first) = match source.origin {
             RowOrigin::Request => (&self.inputs, usize::from(self.lengths.is_some())),
@@ -238,8 +239,8 @@ impl Pipeline {
         &self.planes
     }
 
-    /// Whether anything but a model on its own reads tensors of the request: a step of the host, an
-    /// output, or a model that reads results of steps beside them.
+    /// Returns whether tensors of the request are read by anything other than a model on its own: a
+    /// host step, an output, or a model that also reads results of steps.
     pub fn reads_samples(&self) -> bool {
         let of_host = self.steps.iter();
         let of_host = of_host.filter(|step| !matches!(step.role, StepRole::Model(_)));
@@ -253,7 +254,7 @@ impl Pipeline {
         all.any(|source| source.origin == RowOrigin::Request)
     }
 
-    /// Returns the values that all results of a sample take together.
+    /// Returns the number of values of all results of a sample.
     pub fn values(&self) -> usize {
         self.steps.iter().map(|step| step.width).sum()
     }

@@ -1,4 +1,4 @@
-//! The order of steps, by the tensors that they read and make.
+//! The order of steps, determined by the tensors that they read and make.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use divisi_runtime::tensor::TensorSpec;
 use super::error::PipelineError;
 use super::{StepSpec, WorkSpec};
 
-/// Finds an order in which each step comes after those whose tensors it reads; of several that
-/// could come next, the one that is written first.
+/// Finds an order in which each step comes after the steps whose tensors it reads. If several steps
+/// could be next, the one written first is next.
 pub(super) fn ordered(
     inputs: &[TensorSpec],
     steps: &[StepSpec],
@@ -36,7 +36,7 @@ pub(super) fn ordered(
     Ok(order)
 }
 
-/// Follows steps that wait until one comes again.
+/// Follows waiting steps until a step repeats.
 fn cycle(steps: &[StepSpec], needs: &[Vec<usize>], done: &[usize]) -> PipelineError {
     let waits = |at: &usize| !done.contains(at);
     let mut path: Vec<usize> = (0..steps.len()).filter(waits).take(1).collect();
@@ -56,7 +56,7 @@ fn cycle(steps: &[StepSpec], needs: &[Vec<usize>], done: &[usize]) -> PipelineEr
     PipelineError::Cycle { steps }
 }
 
-/// Returns who makes each tensor; `None` for the pipeline's inputs.
+/// Returns the writer of each tensor, or `None` for the pipeline's inputs.
 fn writers<'a>(
     inputs: &'a [TensorSpec],
     steps: &'a [StepSpec],
@@ -93,7 +93,7 @@ fn writers<'a>(
 }
 
 impl StepSpec {
-    /// Returns the tensors that it reads, the condition's among them.
+    /// Returns the tensors that it reads, including the condition's.
     fn reads(&self) -> Vec<&str> {
         let mut tensors: Vec<&str> = match &self.work {
             WorkSpec::Host { inputs, .. } => inputs.iter().map(String::as_str).collect(),

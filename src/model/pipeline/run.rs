@@ -1,11 +1,11 @@
-//! A step of the host for some rows, and a whole pipeline for one sample.
+//! Runs a host step on some rows, and a whole pipeline on one sample.
 
 use crate::dataflow::{RowJoin, StepIndex};
 use divisi_runtime::device::MemberIndex;
 
 use super::{Pipeline, RowOrigin, StepRole, TensorSource};
 
-/// The rows that a step of the host reads.
+/// The input rows of a host step.
 pub trait RowInputs {
     /// Returns the tensor at `source` of a row, or `None` if it does not exist.
     fn tensor(&self, row: usize, source: &TensorSource) -> Option<&[f32]>;
@@ -15,7 +15,7 @@ pub trait RowInputs {
 type Tensors = Vec<Option<Vec<f32>>>;
 
 impl Pipeline {
-    /// Computes a row of a host's step into `out`. Returns whether the row goes on: false where a
+    /// Computes a row of a host step into `out`. Returns whether the row continues: false if a
     /// condition does not hold.
     pub fn run_row(
         &self,
@@ -40,10 +40,10 @@ impl Pipeline {
         }
     }
 
-    /// Computes the answer to one sample, a row of all outputs, without any engine: `model` returns
-    /// the row that a model answers.
+    /// Computes the answer to one sample (a row of all outputs) without an engine. `model` returns
+    /// a model's row.
     ///
-    /// It is the definition of what a pipeline answers.
+    /// This is the reference definition of a pipeline's answers.
     pub fn answer(
         &self,
         sample: &[f32],
@@ -93,7 +93,7 @@ impl Pipeline {
     }
 }
 
-/// A sample and its results so far.
+/// A sample and its results.
 struct OneSample<'a>(&'a [f32], &'a Tensors);
 
 impl RowInputs for OneSample<'_> {

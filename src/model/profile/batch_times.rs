@@ -1,5 +1,4 @@
-//! Batch times as they were measured, or as they were learnt from serving: less exact, at
-//! no cost.
+//! Batch times: measured, or learnt while serving. Learnt times are less exact, but cost nothing.
 
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use std::collections::HashMap;
@@ -7,24 +6,25 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The seconds that batches of one member take on one kind of device, by rows.
+/// The times of batches of one member on one kind of device, in seconds by number of rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(usize, f64)>", into = "Vec<(usize, f64)>")]
 pub struct BatchTimes {
-    /// Rows increase; every time is above zero.
+    /// The points, with increasing rows and times above zero.
     points: Vec<(usize, f64)>,
 }
 
-/// Points that are no batch times.
+/// Points that are not valid batch times.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected at least one batch of 1 row or more, each with a time above 0 s")]
 pub struct NotMeasured;
 
 impl BatchTimes {
-    /// Takes points `(rows, seconds)` in any order. Of equal rows the last point counts.
+    /// Creates batch times from points `(rows, seconds)` in any order. Of points with equal rows,
+    /// the last one counts.
     ///
     /// # Errors
-    /// There is no point, or one has no row or no time.
+    /// There is no point, or a point has no row or no time.
     pub fn new(mut points: Vec<(usize, f64)>) -> Result<Self, NotMeasured> {
         points.sort_by_key(|(rows, _)| *rows);
         points.dedup_by(|later, kept| {
@@ -50,8 +50,8 @@ impl BatchTimes {
         BatchTimes::new(points.collect())
     }
 
-    /// Returns the seconds of a batch of `rows`: interpolated between its neighbours, and in
-    /// proportion beyond the ends.
+    /// Returns the seconds of a batch of `rows`: interpolated between neighbours, and proportional
+    /// beyond the ends.
     pub fn seconds(&self, rows: usize) -> f64 {
         let at = self.points.partition_point(|(r, _)| *r < rows);
         let (first, last) = (self.points[0], self.points[self.points.len() - 1]);
@@ -81,13 +81,12 @@ impl From<BatchTimes> for Vec<(usize, f64)> {
     }
 }
 
-/// The batches remembered of each member on each kind of device. Beyond it, the weight of
-/// old ones is halved.
+/// The number of remembered batches of each member on each kind of device. Beyond it, the weight of
+/// old batches is halved.
 const MEMORY: f64 = 4096.0;
-/// The fewest batches from which a pace follows.
+/// The minimum number of batches for a pace.
 const ENOUGH: f64 = 32.0;
-/// The least spread of rows, as a share of their mean, from which the growth of the time
-/// follows.
+/// The minimum spread of rows, as a share of their mean, for estimating the growth of the time.
 const SPREAD: f64 = 0.05;
 
 /// Batch times seen while serving, by member and kind of device.
@@ -107,13 +106,13 @@ struct BatchSums {
 }
 
 impl Learnt {
-    /// Forgets what was seen of a member: it is computed otherwise from now on.
+    /// Forgets the batches of a member whose computation changes.
     pub fn forget(&mut self, member: MemberIndex) {
         self.seen.retain(|(of, _), _| *of != member);
     }
 
-    /// Adds `batches` of `member` on a device of `kind` (a number that like devices share),
-    /// with their mean rows and seconds.
+    /// Adds `batches` of `member` on a device of `kind` (a number shared by equal devices), with
+    /// their mean rows and seconds.
     pub fn see(
         &mut self,
         member: MemberIndex,
@@ -129,14 +128,14 @@ impl Learnt {
         sums.add(batches as f64, rows, seconds);
     }
 
-    /// Whether enough batches were seen for their times to change little.
+    /// Returns whether enough batches were seen for stable times.
     pub fn is_settled(&self, member: MemberIndex, kind: DeviceIndex) -> bool {
         let sums = self.seen.get(&(member, kind));
         sums.is_some_and(|sums| sums.weight >= ENOUGH)
     }
 
-    /// Returns the mean time of batches over that of `profile` for as many rows, or `None`
-    /// if too few were seen.
+    /// Returns the mean time of batches divided by `profile`'s time for the same rows, or `None` if
+    /// too few batches were seen.
     pub fn pace(
         &self,
         member: MemberIndex,
@@ -149,8 +148,8 @@ impl Learnt {
         (sums.weight >= ENOUGH).then(|| seconds / profile.seconds(rows))
     }
 
-    /// Returns the times of batches of `sizes`: fixed seconds and seconds a row if batches
-    /// of several sizes were seen, else in proportion. Returns `None` if none were seen.
+    /// Returns the times of batches of `sizes`: fixed seconds plus seconds per row if batches of
+    /// several sizes were seen, else proportional times. Returns `None` if no batches were seen.
     pub fn measured(
         &self,
         member: MemberIndex,
@@ -182,7 +181,7 @@ impl BatchSums {
         self.rows_seconds += weight * rows * seconds;
     }
 
-    /// Returns fixed seconds and seconds a row: least squares, neither below zero.
+    /// Returns fixed seconds and seconds per row, by least squares with both at least zero.
     fn line(&self) -> Option<(f64, f64)> {
         let mean = |sum: f64| sum / self.weight;
         let (rows, seconds) = (mean(self.rows), mean(self.seconds));

@@ -17,9 +17,9 @@ pub use batch_times::{BatchTimes, Learnt, NotMeasured};
 pub enum CellCost {
     /// A simulated device's law over the member's fused operations.
     Law(Law, Arc<[OpWork]>),
-    /// Times that were measured.
+    /// Measured times.
     Measured(Arc<BatchTimes>),
-    /// A device of this machine on which nothing was measured yet.
+    /// A device of this machine without measurements.
     Unknown,
 }
 
@@ -41,9 +41,9 @@ pub struct BatchCost {
 /// The cost of a batch with its device to itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Alone {
-    /// Seconds from its start to its end, copies included.
+    /// The seconds from its start to its end, including copies.
     pub latency: f64,
-    /// Seconds of the whole device that it occupies; others can use the rest.
+    /// The seconds of the whole device that it occupies. Other batches can use the rest.
     pub occupied: f64,
 }
 
@@ -53,17 +53,17 @@ pub struct Costs {
     cells: Vec<Vec<CellCost>>,
     /// Bytes of a sample of each member.
     sample_bytes: Vec<u64>,
-    /// Bytes of an answer.
+    /// The bytes of an answer.
     answer_bytes: u64,
     units: Vec<u32>,
     laws: Vec<Option<Law>>,
-    /// Whether batches on a device share it.
+    /// Whether batches on each device share the device.
     shared: Vec<bool>,
 }
 
 impl Costs {
-    /// Returns the costs on simulated devices by their laws; those on devices of this
-    /// machine are unknown yet.
+    /// Returns the costs on simulated devices by their laws. Costs on devices of this machine are
+    /// unknown.
     pub fn of_laws(ensemble: &Ensemble, devices: &Devices) -> Self {
         let law = |kind: &DeviceKind| kind.profile().map(|p| p.law);
         let cells = ensemble.members.iter().map(|member| {
@@ -107,7 +107,7 @@ impl Costs {
         &self.cells[member][device]
     }
 
-    /// Whether every cost is known.
+    /// Returns whether every cost is known.
     pub fn is_complete(&self) -> bool {
         self.unknown().is_none()
     }
@@ -121,7 +121,7 @@ impl Costs {
         })
     }
 
-    /// Takes unknown costs from `other`, which is of the same ensemble and devices.
+    /// Takes unknown costs from `other`, which must have the same ensemble and devices.
     pub fn fill_from(&mut self, other: &Costs) {
         let cells = self.cells.iter_mut().flatten();
         for (cell, other) in cells.zip(other.cells.iter().flatten()) {
@@ -136,7 +136,7 @@ impl Costs {
         self.laws[device]
     }
 
-    /// Whether batches on a device leave what they do not fill to others.
+    /// Returns whether batches on a device leave unused capacity to others.
     pub fn is_shared(&self, device: DeviceIndex) -> bool {
         self.shared[device]
     }
@@ -146,7 +146,7 @@ impl Costs {
         self.sample_bytes[member]
     }
 
-    /// Returns the cost of a batch of `rows` of `member` on `device`; 0 if it is unknown.
+    /// Returns the cost of a batch of `rows` of `member` on `device`, or 0 if it is unknown.
     pub fn batch(&self, member: MemberIndex, device: DeviceIndex, rows: usize) -> BatchCost {
         let copies = |bytes: u64| match self.laws[device] {
             Some(_) => bytes * rows as u64,
@@ -183,7 +183,7 @@ impl Costs {
         self.undisturbed(device, &batch, copy_in)
     }
 
-    /// As [`Costs::alone`], for samples that were copied to the device before.
+    /// As [`Costs::alone`], for samples that were already copied to the device.
     pub fn alone_copied(&self, member: MemberIndex, device: DeviceIndex, rows: usize) -> Alone {
         let batch = self.batch(member, device, rows);
         self.undisturbed(device, &batch, 0.0)
@@ -205,13 +205,13 @@ impl Costs {
     }
 }
 
-/// A cache of batch costs, for drivers that ask for the same ones again and again.
+/// A cache of batch costs, for drivers that repeat the same requests.
 #[derive(Debug, Default)]
 pub struct KernelCache {
     known: HashMap<(MemberIndex, DeviceIndex, usize), BatchCost>,
 }
 
-/// The most batches remembered.
+/// The maximum number of remembered batches.
 const MOST_KNOWN: usize = 1 << 16;
 
 impl KernelCache {

@@ -24,7 +24,7 @@ pub enum StaleProfile {
     Program {
         /// The measured value.
         then: String,
-        /// This one.
+        /// The present value.
         now: String,
     },
     /// The processor differs.
@@ -32,7 +32,7 @@ pub enum StaleProfile {
     Processor {
         /// The measured value.
         then: String,
-        /// This one.
+        /// The present value.
         now: String,
     },
     /// A member has another network, other weights or another calibration.

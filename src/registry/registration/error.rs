@@ -22,7 +22,7 @@ pub enum RegistrationError {
     /// A network cannot be run or measured.
     #[error(transparent)]
     Measuring(SearchError),
-    /// Somebody ended it.
+    /// The registration was cancelled.
     #[error("the registration was interrupted: nothing was written")]
     Interrupted,
     /// The answers of members cannot be counted.

@@ -232,8 +232,8 @@ impl<'c> EnsembleGraph<'c> {
         }
     }
 
-    /// Returns an input of the ensemble per row. Varying dimensions are those of the first step
-    /// that reads it.
+    /// Returns an input of the ensemble per row. Varying dimensions come from the first step that
+    /// reads it.
     fn input(
         &self,
         input: &TensorConfig,

@@ -1,4 +1,4 @@
-//! Tokens become messages.
+//! Parses tokens into messages.
 
 use super::schema::{FieldKind, FieldType, MessageType};
 use super::token::{Token, Tokens};

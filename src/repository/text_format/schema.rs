@@ -49,7 +49,7 @@ impl MessageType {
         MESSAGES.get(number)
     }
 
-    /// Returns the field called `name`.
+    /// Returns the field `name`.
     pub(super) fn field(&self, name: &str) -> Option<&'static FieldType> {
         self.fields.iter().find(|field| field.name == name)
     }

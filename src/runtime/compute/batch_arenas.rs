@@ -17,8 +17,8 @@ use super::lowered::Lowered;
 use super::plan::ArenaPlan;
 use crate::lock::lock;
 
-/// Floating-point operations below which one thread is done before others are awake, which
-/// takes some twenty microseconds.
+/// Floating-point operations below which one thread finishes before others wake up, which takes
+/// about twenty microseconds.
 const WORTH_WAKING: f64 = 2e6;
 
 /// The fewest samples that a thread runs apart from others.

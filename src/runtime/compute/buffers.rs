@@ -170,7 +170,7 @@ impl ValueBuffers {
                 let feeds = s.kernel != StepKernel::Concat && inside(s.output) && s.takes(value);
                 // Strides may run across the ends of rows.
                 let strided = s.tensors.is_some() && (s.takes(value) || s.output == value);
-                // A nested concatenation moves in with its own inputs or not at all.
+                // A nested concatenation moves in together with its own inputs or not at all.
                 let carries = s.output == value
                     && s.kernel == StepKernel::Concat
                     && s.inputs.iter().any(|&i| self.buffers[i].root == value);
@@ -350,7 +350,7 @@ impl Slots {
         slot.map_or(ValuePlace::Nowhere, ValuePlace::Slot)
     }
 
-    /// Makes the slot of a value's buffer hold values that are `times` as large as others.
+    /// Makes the slot of a value's buffer `times` as large.
     pub(super) fn hold(&mut self, buffers: &ValueBuffers, value: ValueId, times: usize) {
         let root = buffers.root(value);
         if let Some(slot) = self.floats[root] {

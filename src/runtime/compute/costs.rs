@@ -220,7 +220,7 @@ fn elements(graph: &Graph, value: ValueId) -> usize {
 /// Returns the FLOPs of the node whose kernel runs, and of the operations fused into it.
 fn flops(graph: &Graph, step: &FusedStep) -> u64 {
     let main = step.weights.or(step.norm).unwrap_or(step.output - 1);
-    // Its second product is the node; the first is as large.
+    // The node is the second product; the first one is equally large.
     let products = match step.tensors.as_deref() {
         Some(TensorForm::Attention(_)) => 2,
         _ => 1,

@@ -13,12 +13,13 @@ use crate::network::{Graph, NetworkEnd, Probabilities, Weights};
 /// the range from 0 to 1 as values grow.
 const FACTORS: [f32; 6] = [1.0, -1.0, 4.0, -4.0, 16.0, -16.0];
 
-/// Rounding to half precision moves a number from 0 to 1 and a sum of such numbers by less.
+/// Larger than the effect of rounding to half precision on a number from 0 to 1 and on a sum of
+/// such numbers.
 const ROUNDING: f32 = 5e-3;
 
-/// Returns the probabilities that a network answers, in rows of `row` numbers, or `None` if it answers
-/// other numbers: by its last operations, or if these do not show it by a trial with made-up samples. A
-/// network that cannot be tried answers other numbers.
+/// Returns the probabilities that a network answers, in rows of `row` numbers, or `None` if it
+/// answers other numbers. The last operations decide; if they are not conclusive, a trial with
+/// synthetic samples does. A network that cannot be tried counts as answering other numbers.
 pub fn probabilities(graph: &Graph, weights: &Weights, row: usize) -> Option<Probabilities> {
     match graph.end() {
         NetworkEnd::Probabilities(found) => Some(found),

@@ -1,4 +1,4 @@
-//! The choice that a network is lowered by.
+//! The choice of kernels for a network.
 
 use super::calibration::Calibration;
 use super::family::Family;

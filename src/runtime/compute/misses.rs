@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A mark for each sample that runs together with others. An index outside of its table makes a row
-/// NaN, which an operation that puts something else in place of NaN would hide.
+/// NaN, but a later operation that replaces NaN would hide it.
 #[derive(Debug)]
 pub(super) struct LookupMisses(Vec<AtomicBool>);
 

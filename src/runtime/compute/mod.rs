@@ -73,12 +73,12 @@ pub use varying::{VaryingNetwork, VaryingPredictor};
 /// A network could not be run.
 #[derive(Debug, Error)]
 pub enum ComputeError {
-    /// The batch is larger than the memory that was taken for it.
+    /// The batch is larger than the allocated memory.
     #[error("a batch of {found} samples is too large; the network was lowered for at most {most}")]
     BatchTooLarge {
         /// Samples of the batch.
         found: usize,
-        /// The most samples that there is memory for.
+        /// The most samples that the memory holds.
         most: usize,
     },
     /// A slice has another length than the batch needs.

@@ -15,8 +15,8 @@ pub enum CpuPrecision {
     /// Float32.
     #[default]
     F32,
-    /// Brain floats, of 8 bits of precision: values and weights of products, which are summed in
-    /// float32, and values from one product to the next.
+    /// Brain floats, with 8 bits of precision, for the values and weights of products, which are
+    /// summed in float32, and for values passed from one product to the next.
     Bf16,
     /// Whole numbers of 8 bits, summed in 32, for products that are expected to be faster this way.
     /// Weights have a scale for each output channel. Values have a scale by their range in each

@@ -74,7 +74,7 @@ fn is_packed_as(step: &PlannedStep, other: &PlannedStep) -> bool {
         && step.method.packs_as(&other.method)
 }
 
-/// The folded weights of a network, by the layers that they are of.
+/// The folded weights of a network, by their layers.
 #[derive(Debug, Default)]
 pub(super) struct KnownWeights<'a> {
     network: Option<(&'a Graph, &'a Weights)>,
@@ -130,7 +130,7 @@ impl<'a> KnownWeights<'a> {
             (Some(own), Some(other)) => same(((graph, weights), own), ((of, held), other)),
             (own, other) => own == other,
         });
-        // Scores have masks and factors of other layers.
+        // Scores also use masks and factors of other layers.
         let is_attention = matches!(fused.tensors.as_deref(), Some(TensorForm::Attention(_)));
         (same_layers && is_packed_as(step, known) && !is_attention).then_some(*folded)
     }

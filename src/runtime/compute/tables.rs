@@ -150,7 +150,7 @@ impl<'a> StepsByValue<'a> {
     /// the same way at all positions.
     fn is_by_value(&self, at: usize) -> bool {
         let step = &self.steps[at];
-        // As many values lie in the same order, whatever their shape.
+        // Equal numbers of values have the same order, whatever their shape.
         let count = |value: ValueId| self.shape(value).map(|shape| shape.elements());
         let alike = |value: ValueId| count(value) == count(step.output);
         let one = |dims: Dims| dims.elements() == 1;

@@ -17,15 +17,14 @@ pub struct Host {
     pub memory_bytes: u64,
 }
 
-/// Share of the memory found that serving may book; the rest is left to everything else.
+/// Share of the host's memory that serving may book; the rest is for other programs.
 const MEMORY_SHARE: f64 = 0.8;
 
 /// Bytes assumed if the operating system does not report any.
 const FALLBACK_MEMORY: u64 = 2 << 30;
 
 impl Host {
-    /// Asks the operating system for cores and memory, and respects the limit of a control
-    /// group.
+    /// Reads cores and memory from the operating system, and respects the limit of a control group.
     pub fn discover() -> Self {
         let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
         let total =

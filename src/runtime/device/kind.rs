@@ -113,8 +113,7 @@ impl DeviceKind {
     }
 }
 
-/// How batches are computed on a device, whatever its kind: several kinds may have one way in
-/// common.
+/// How batches are computed on a device. Several kinds may share one way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Computation<'a> {
     /// Kernels on these cores of the host.

@@ -40,7 +40,7 @@ pub struct Ledger {
     space_of: Vec<SpaceId>,
     capacity: Vec<u64>,
     booked: Vec<u64>,
-    /// How many workers share a member's weights in a space.
+    /// The number of workers that share a member's weights in a space.
     sharers: HashMap<(MemberIndex, SpaceId), usize>,
     flops: Vec<u64>,
 }
@@ -98,7 +98,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes back a worker's booking. The weights go with the last worker that shares them.
+    /// Releases a worker's booking. The weights are released with the last worker that shares them.
     pub fn release(&mut self, booking: &Booking) {
         let space = self.space_of[booking.device];
         let key = (booking.member, space);

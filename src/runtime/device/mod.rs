@@ -92,7 +92,7 @@ pub enum DeviceError {
         /// The driver's reason.
         reason: GpuError,
     },
-    /// A simulated device whose profile cannot be had.
+    /// The profile of a simulated device is not available.
     #[error("device `{device}`: {reason}")]
     Profile {
         /// The device's name.
@@ -115,7 +115,7 @@ pub enum DeviceError {
         device: String,
         /// The number that was given.
         found: String,
-        /// How many devices there may be still.
+        /// How many more devices are allowed.
         most: usize,
     },
     /// No device at all.

@@ -28,7 +28,7 @@ pub trait LockRank {
     const NAME: &'static str;
 }
 
-/// The last place in the order: no lock is taken under one of this rank.
+/// The last place in the order: no lock is taken while a lock of this rank is held.
 #[derive(Debug)]
 pub enum LeafRank {}
 

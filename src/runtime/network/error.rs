@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::shape::{Shape, ShapeError, Sides};
 
-/// An operation does not take its inputs, or its own numbers make no sense.
+/// An operation does not take its inputs, or its own numbers are invalid.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum OpError {
     /// It takes images.
@@ -25,7 +25,7 @@ pub enum OpError {
         /// The image that was found.
         found: Shape,
     },
-    /// Tensors of dimensions that do not fit each other or the operation.
+    /// The dimensions of tensors do not fit each other or the operation.
     #[error("does not take {}", all(.found))]
     Tensors {
         /// Shapes of the inputs.
@@ -100,7 +100,7 @@ pub enum OpError {
         /// Padding at both ends of each side.
         padding: Sides,
     },
-    /// A tensor of weights with more values than is taken for a network's.
+    /// A tensor of weights with too many values.
     #[error("weights of shape {shape:?} have too many values")]
     TooManyWeights {
         /// The tensor's shape.
@@ -141,7 +141,7 @@ pub enum OpError {
     /// A concatenation of images of different sizes, or of images and vectors.
     #[error("concat takes images of one size or vectors, found {}", all(.0))]
     NotConcatenable(Vec<Shape>),
-    /// An answer without a value, or with more than a sample may have.
+    /// An answer without values, or with more than a sample may have.
     #[error("the answer's shape {answer} is empty or too large")]
     Unreasonable {
         /// Shape of the answer.
@@ -158,7 +158,7 @@ pub enum LayerFault {
     /// Its dimensions do not fit a sample.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// It reads a layer that is not there.
+    /// It reads a layer that does not exist.
     #[error("from: no layer `{name}` before this one (`input` is the sample)")]
     UnknownInput {
         /// The name that was given.
@@ -170,7 +170,7 @@ pub enum LayerFault {
         /// The field's name.
         field: &'static str,
     },
-    /// It has a field that its operation does not know.
+    /// It has a field that its operation does not have.
     #[error("field `{field}` does not belong to this operation, expected {}", listed(.known))]
     StrayField {
         /// The field's name.
@@ -186,7 +186,7 @@ pub enum LayerFault {
         /// The sides that were given.
         found: Sides,
     },
-    /// Stages whose channels and blocks are not equally many.
+    /// Stages with different numbers of channels and blocks.
     #[error("channels and blocks need one entry per stage, found {channels} and {blocks}")]
     Stages {
         /// Entries of channels.
@@ -263,7 +263,7 @@ pub enum GraphError {
     /// There are more layers than 10 000.
     #[error("a network has at most {MAX_LAYERS} layers")]
     TooManyLayers,
-    /// Named tensors that are not as many values as the samples or answers of a network.
+    /// The named tensors do not have the number of values of the network's samples or answers.
     #[error("{} do not fit the network's shape {found}", tensors.join(", "))]
     Signature {
         /// Shape of a sample or an answer.

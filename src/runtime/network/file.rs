@@ -31,7 +31,7 @@ pub struct LayersFile {
     layers: Vec<toml::Spanned<WrittenLayer>>,
 }
 
-/// One layer as it is written: a flat table, so that an error names its line.
+/// One layer as written: a flat table, so that an error can report its line.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenLayer {
@@ -101,7 +101,7 @@ enum LayerKind {
     Mish,
 }
 
-/// The reason why a file of layers makes no network, and its place in the text.
+/// The reason why a file of layers is not a network, and its place in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerError {
     /// Byte offset in the file's text.

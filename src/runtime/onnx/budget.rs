@@ -8,7 +8,7 @@ use super::error::NodeFault;
 /// Values that any file may make: shapes, masks and tables of positions.
 const FREE: usize = 1 << 24;
 
-/// Values that may be made for each that a file holds: transposed, converted, cut, joined and
+/// Values that may be made for each value in the file: transposed, converted, cut, joined and
 /// standardised.
 const FOR_EACH: usize = 8;
 

@@ -143,7 +143,7 @@ impl OnnxModel {
     }
 }
 
-/// The largest fixed first dimension that is taken for a batch.
+/// The largest fixed first dimension that counts as a batch.
 const MOST_FIXED: usize = 1 << 16;
 
 /// Returns the size of the batch that all inputs take, if it is fixed to more than one sample.

@@ -35,7 +35,7 @@ pub enum OnnxError {
         /// The reason.
         fault: Box<NodeFault>,
     },
-    /// Nodes that cannot be computed, all of them.
+    /// All unsupported nodes.
     #[error("{}", listed(.0))]
     Unsupported(Vec<Unsupported>),
     /// The operations do not form a network.
@@ -52,7 +52,7 @@ pub enum ModelFault {
     /// The model has no graph.
     #[error("it has no graph")]
     NoGraph,
-    /// The version of the operators is not known.
+    /// The version of the operators is not supported.
     #[error("operators of version {found}, expected {least} to {most}")]
     Opset {
         /// The version in the file, 0 if there is none.
@@ -65,7 +65,7 @@ pub enum ModelFault {
     /// The file defines its own operators.
     #[error("it defines {0} operators of its own; export it with functions inlined")]
     Functions(usize),
-    /// There are more nodes than are taken for a network.
+    /// There are too many nodes.
     #[error("{found} nodes, expected at most {most}")]
     TooManyNodes {
         /// Nodes in the file.
@@ -87,13 +87,13 @@ pub enum ModelFault {
     /// The model has no inputs.
     #[error("it has no inputs, so its answers are constants")]
     NoInputs,
-    /// It takes a batch of a fixed size as a whole.
+    /// Its batch has a fixed size and is processed as a whole.
     #[error("its batch size is {size}, and its answers do not have a row for each sample")]
     FixedBatch {
         /// The samples that it takes.
         size: usize,
     },
-    /// Dimensions were given for an input that is not there.
+    /// Dimensions were given for an input that does not exist.
     #[error("no input is named `{name}`, expected {}", .known.join(", "))]
     NoSuchInput {
         /// The name that was given.
@@ -127,7 +127,7 @@ pub enum ModelFault {
         /// Its own type.
         found: String,
     },
-    /// The dimensions of an input are not in the file, or are others.
+    /// The dimensions of an input are not in the file, or differ.
     #[error("input `{name}`: takes [{}], found {found}", .expected.join(", "))]
     Dims {
         /// The input's name.
@@ -145,7 +145,7 @@ pub enum ModelFault {
         /// Its dimensions.
         dims: Vec<usize>,
     },
-    /// The shape of a sample is not in the file, or is another one.
+    /// The shape of a sample is not in the file, or differs.
     #[error("input `{name}`: takes samples of [{}], found {found}", .expected.join(", "))]
     SampleShape {
         /// The input's name.
@@ -192,10 +192,10 @@ pub enum ModelFault {
     TooLong {
         /// The requested length.
         found: usize,
-        /// The largest that there is a network of.
+        /// The largest length with a network.
         most: usize,
     },
-    /// An output's dimension depends on the length of samples, and is not that.
+    /// An output's dimension depends on the length of samples without being equal to it.
     #[error(
         "output `{name}`: is {found:?} at length {length}; expected each dimension to be fixed or the length"
     )]
@@ -215,7 +215,7 @@ pub enum ModelFault {
 /// The reason why a tensor cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TensorFault {
-    /// The values are of a type that is not read.
+    /// The type of the values is not supported.
     #[error(
         "values of type {0} are not supported; expected FLOAT, FLOAT16, BFLOAT16, DOUBLE, BOOL or integers of \
          8 to 64 bits"
@@ -250,10 +250,10 @@ pub enum TensorFault {
         /// The position of the first such value.
         at: usize,
     },
-    /// The values lie in a file that may not be read.
+    /// The values lie in a file outside of the model's folder.
     #[error("its values are in `{0}`, which is not a path inside the model's folder")]
     Outside(String),
-    /// The values lie in a file that a link leads out of the model's folder to.
+    /// The values lie in a file that is a link out of the model's folder.
     #[error(
         "its values are in `{0}`, a link out of the model's folder; replace it with a copy \
          (for a Hugging Face cache: download with `--local-dir`)"
@@ -306,7 +306,7 @@ pub enum NodeFault {
     Graph(GraphError),
 }
 
-/// A node as a reader finds it in the file.
+/// A node, identified for a reader of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeLabel {
     /// Its name, or its first output's.

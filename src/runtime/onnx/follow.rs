@@ -112,7 +112,7 @@ impl<'a> PartialNetwork<'a> {
         }
     }
 
-    /// Follows a norm over the last axis of `rank` that several nodes spell out.
+    /// Follows a norm over the last axis of `rank` that a file writes as several nodes.
     pub(super) fn follow_norm(&mut self, end: Node<'a>, from: &str, rank: usize) {
         let axis = self.batch.as_ref().and_then(|trace| trace.axis(from));
         if axis.is_some_and(|axis| axis + 1 == rank) {

@@ -209,7 +209,7 @@ impl<'a> PartialNetwork<'a> {
         Ok(())
     }
 
-    /// Follows a node that became part of another one's operation.
+    /// Follows a node that was merged into another node's operation.
     fn follow_absorbed(&mut self, node: Node<'a>) -> Result<(), OnnxError> {
         let is_made = |name: &String| self.values.contains_key(name.as_str());
         if self.batch.is_some() && node.outputs().iter().any(is_made) {
@@ -293,7 +293,7 @@ impl<'a> PartialNetwork<'a> {
         };
         for tensor in &graph.initializer {
             let name = tensor.name.as_deref().unwrap_or_default();
-            // A branch that was taken before may have made a value of that name.
+            // An earlier branch may have made a value of that name.
             self.values.remove(name);
             self.types.remove(name);
             self.initialisers.insert(name, tensor);
@@ -337,7 +337,7 @@ impl<'a> PartialNetwork<'a> {
             }
             Err(Refusal::Unsupported(why)) => why,
         };
-        // A node that follows one which cannot be computed is not judged by it.
+        // A node after an unsupported one is not checked.
         if !why.is_empty() {
             self.unsupported.push(Unsupported {
                 node: node.label(),

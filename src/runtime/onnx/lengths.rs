@@ -200,7 +200,7 @@ impl OnnxModel {
         }
     }
 
-    /// Returns the largest length below `most` that there is a network of, or 0.
+    /// Returns the largest length below `most` with a network, or 0.
     fn longest(&self, open: &OpenLengths, most: usize) -> usize {
         let (mut fits, mut fails) = (0, most);
         while fits + 1 < fails {

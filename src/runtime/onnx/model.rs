@@ -15,7 +15,7 @@ use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProt
 use super::tensor::{EXTERNAL, Values, type_name};
 use crate::network::{Map, WeightsError};
 
-/// The versions of the operators that are known.
+/// The supported versions of the operators.
 const OPSETS: std::ops::RangeInclusive<i64> = 7..=27;
 
 /// The most nodes of a file; more are taken for a mistake.

@@ -24,7 +24,7 @@ use crate::network::{
     Weights,
 };
 
-/// The reason why a node makes no operation.
+/// The reason why a node cannot become an operation.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// The node is valid but not supported.
@@ -60,7 +60,7 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) numbers_held: HashSet<&'a str>,
     /// Products of integers, computed as layers of the numbers they represent, by their answers.
     pub(super) scaled_products: HashMap<&'a str, ScaledProduct<'a>>,
-    /// Nodes that became part of another one's operation.
+    /// Nodes that were merged into another node's operation.
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
@@ -84,7 +84,7 @@ pub(super) struct PartialNetwork<'a> {
     /// The weights of the same file at another length. Equal weights are shared.
     pub(super) known: Option<&'a Weights>,
     pub(super) unsupported: Vec<Unsupported>,
-    /// The first of these whose node does not make sense.
+    /// The error of the first invalid node among them.
     pub(super) fault: Option<OnnxError>,
 }
 

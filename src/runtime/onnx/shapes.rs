@@ -61,7 +61,7 @@ pub(super) fn squeeze_dims(dims: &[usize], axes: Option<&[i64]>) -> Result<Vec<u
 /// Returns `dims` with a dimension of size 1 at each of the axes of the answer.
 ///
 /// # Errors
-/// An axis is not there, or named twice.
+/// An axis does not exist, or appears twice.
 pub(super) fn unsqueeze_dims(dims: &[usize], axes: &[i64]) -> Result<Vec<usize>, NodeFault> {
     let rank = dims.len() + axes.len();
     let mut new = vec![None; rank];

@@ -86,7 +86,7 @@ impl Constant {
     /// Returns the value as a float, or `None` unless there is exactly one value.
     pub(super) fn as_scalar(&self) -> Option<f32> {
         match &self.values {
-            // Others are not made only to be counted.
+            // Other values are not decoded just to count them.
             values if values.len() != 1 => None,
             Values::Floats(v) => v.first().copied(),
             Values::Integers(v) => v.first().map(|v| *v as f32),

@@ -24,7 +24,7 @@ pub enum DataType {
     Bf16,
     Fp32,
     Fp64,
-    /// Strings of bytes of any length. No network takes them; steps before one do.
+    /// Strings of bytes of any length. Networks do not take them; earlier pipeline steps do.
     Bytes,
 }
 

@@ -16,7 +16,7 @@ use super::value::MOST_EXACT;
 /// The most buckets; a network is lowered once for each.
 const MOST_BUCKETS: usize = 64;
 
-/// The largest length that a row of float32 can say exactly.
+/// The largest length that a float32 value of a row represents exactly.
 const MOST_LENGTH: usize = MOST_EXACT as usize;
 
 /// The lengths that samples may have, and which of them a network is lowered for.
@@ -44,7 +44,7 @@ pub enum LengthsError {
     /// No bucket, or more than networks are lowered for.
     #[error("expected 1 to {MOST_BUCKETS} buckets, found {0}")]
     Buckets(usize),
-    /// Buckets that do not ascend from 1 on.
+    /// Buckets that do not ascend from at least 1.
     #[error("expected buckets of at least 1 in ascending order, found {0:?}")]
     Order(Vec<usize>),
     /// Buckets without a mask, or a mask without buckets.
@@ -139,8 +139,8 @@ impl Lengths {
         &self.buckets
     }
 
-    /// Returns the length at which a network runs samples of `length`, or `None` if samples
-    /// cannot have that.
+    /// Returns the length at which a network runs samples of `length`, or `None` if samples cannot
+    /// have that length.
     pub fn bucket(&self, length: usize) -> Option<usize> {
         if !(1..=self.most).contains(&length) {
             return None;

@@ -245,8 +245,8 @@ fn width(specs: &[TensorSpec], length: usize) -> usize {
     })
 }
 
-/// Returns the fault of an integer that is too large for float32, if it would be looked up in a
-/// table at its place. `values` is the number of values of a sample.
+/// Returns the fault of an integer that is too large for float32 at a position that is looked up in
+/// a table. `values` is the number of values of a sample.
 fn without_row(spec: &TensorSpec, values: usize, error: &TensorError) -> Option<SampleFault> {
     let &TensorError::Inexact { at, value } = error else {
         return None;

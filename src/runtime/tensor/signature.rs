@@ -54,7 +54,7 @@ pub struct Signature {
 /// The reason why tensors do not match a signature.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SignatureError {
-    /// A tensor that the signature names is not there.
+    /// A tensor of the signature is missing.
     #[error("input `{name}` is missing, expected {expected}")]
     Missing {
         /// Its name.
@@ -62,7 +62,7 @@ pub enum SignatureError {
         /// Its type and dimensions.
         expected: String,
     },
-    /// A tensor that the signature does not name.
+    /// A tensor that is not in the signature.
     #[error("no input is named `{name}`, expected {}", known.join(", "))]
     Unknown {
         /// Its name.
@@ -180,7 +180,7 @@ impl TensorSpec {
         is_named && self.data_type == other.data_type && self.dims == other.dims
     }
 
-    /// Returns the tensor without the ids that another specification of it does not take either.
+    /// Returns the tensor with only the ids that another specification of it also accepts.
     #[must_use]
     pub fn narrowed(self, other: &TensorSpec) -> Self {
         let ids = match (self.ids, &other.ids) {

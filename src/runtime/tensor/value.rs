@@ -18,7 +18,7 @@ pub struct TensorValue {
 /// hold values that networks cannot take.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TensorError {
-    /// There are more or fewer bytes than the dimensions ask for.
+    /// There are more or fewer bytes than the dimensions need.
     #[error("{data_type} of {dims:?} has {expected} bytes, found {found}")]
     Length {
         /// The type.

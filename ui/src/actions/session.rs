@@ -155,7 +155,7 @@ pub(crate) fn hung_up(model: &Model) -> Vec<Effect> {
     }
 }
 
-/// Goes to the next scene, or reports that there is none.
+/// Goes to the next scene, or reports that this is the last one.
 pub(super) fn next_scene(model: &mut Model) {
     // The next-scene key must not get another meaning after the last scene.
     match &mut model.demo {

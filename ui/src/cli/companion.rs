@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::console::can_be_continued;
 
-/// The environment variable that tells a child the process id of its parent.
+/// The environment variable with the process id of the parent.
 const OF: &str = "DIVISI_CONSOLE_OF";
 /// The time within which an already sent signal arrives.
 const SENT_ALREADY: Duration = Duration::from_millis(2);

@@ -43,7 +43,7 @@ enum ConfigAction {
     },
 }
 
-/// A file of configuration.
+/// A configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ConfigPart {
     Config,

@@ -170,7 +170,7 @@ fn rows(found: FoundGpus) -> Vec<GpuRow> {
 }
 
 impl GpuRow {
-    /// Makes the row of a usable GPU. It has a problem if it cannot be opened now.
+    /// Returns the row of a usable GPU. It has a problem if it cannot be opened now.
     pub(crate) fn usable(info: GpuInfo) -> Self {
         let opened = gpu::open(info.index);
         GpuRow {

@@ -1,4 +1,4 @@
-//! `divisi health`: whether a server is ready, as an exit code for probes of containers.
+//! `divisi health`: returns the readiness of a server as an exit code, for probes of containers.
 
 use std::path::PathBuf;
 use std::thread;
@@ -18,12 +18,12 @@ pub(crate) struct HealthArgs {
     /// Wait up to this time for the server to be ready, such as 30s
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     wait: Option<Duration>,
-    /// Trust only certificates signed by those in this PEM file
+    /// CA certificates of the server, a PEM file (default: this machine's)
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
 }
 
-/// Time between two looks at a server that is waited for.
+/// The interval between two checks of a server that is not ready.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &HealthArgs) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The help of the program: its commands in groups, in the width and colours of the terminal.
+//! The help of the program: its commands in groups, with the width and colours of the terminal.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -31,8 +31,8 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Returns the program with its commands in groups. `arguments` are the command line: `--color` rules
-/// the help, which clap prints before options are parsed.
+/// Returns the program with its commands in groups. `arguments` are the command line: `--color`
+/// also applies to the help, which clap prints before options are parsed.
 pub(crate) fn grouped<S: AsRef<OsStr>>(program: Command, arguments: &[S]) -> Command {
     let mut built = program.clone();
     built.build();

@@ -1,4 +1,4 @@
-//! Files that a command reads, or standard input in their place: `-`.
+//! Files to read, or standard input instead: `-`.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use tempfile::NamedTempFile;
 
-/// The most bytes that are read from standard input.
+/// The limit of bytes from standard input.
 const MOST: u64 = 1 << 30;
 
 /// A file to read.
 pub(crate) struct InputFile {
     path: PathBuf,
-    /// The copy of standard input, which ends with it.
+    /// The copy of standard input, deleted when dropped.
     _copy: Option<NamedTempFile>,
 }
 
 impl InputFile {
-    /// Returns the file at `path`. `-` is a copy of standard input, whose name tells its format as a
-    /// file's would; `plain` is the format of bytes that begin like no other.
+    /// Returns the file at `path`. `-` is a copy of standard input, with a name that shows its
+    /// format; `plain` is the format of unrecognised bytes.
     ///
     /// # Errors
     /// Standard input cannot be read, is empty or is too large.
@@ -54,7 +54,7 @@ fn copied(plain: &str) -> Result<NamedTempFile> {
     Ok(copy)
 }
 
-/// Returns the format by the first bytes, or `None` of plain text.
+/// Returns the format by the first bytes, or `None` for plain text.
 fn format_of(bytes: &[u8]) -> Option<&'static str> {
     const SIGNATURES: [(&[u8], &str); 6] = [
         (b"\x93NUMPY", "npy"),
@@ -71,7 +71,7 @@ fn format_of(bytes: &[u8]) -> Option<&'static str> {
     known.or_else(|| text.starts_with(b"{").then(|| json_of(text)))
 }
 
-/// Returns whether objects are one, or one a line.
+/// Returns the format of objects: a single one, or one per line.
 fn json_of(text: &[u8]) -> &'static str {
     let lines = text.split(|byte| *byte == b'\n');
     let begun = lines.filter(|line| line.trim_ascii_start().starts_with(b"{"));

@@ -1,18 +1,18 @@
-//! Names that a user may have meant: of commands, ensembles and servers.
+//! Suggestions for unknown names of commands, ensembles and servers.
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use divisi_server::built_in_names;
 
-/// Two names are near from this Jaro-Winkler similarity on, the bound that clap uses for options.
+/// The minimum Jaro-Winkler similarity of near names, the same as clap's for options.
 const NEAR: f64 = 0.7;
 
 /// A place for a name on the command line.
 pub(crate) struct NamePlace {
-    /// The kinds of things that it names, in words.
+    /// The kinds of named things, in words.
     pub kinds: &'static str,
-    /// The names besides those of built-in ensembles.
+    /// The names other than those of built-in ensembles.
     pub others: Vec<String>,
 }
 
@@ -35,12 +35,12 @@ impl NamePlace {
     }
 }
 
-/// Whether a text looks like a name: a path has a separator or an extension.
+/// Returns whether a text looks like a name; a path has a separator or an extension.
 fn is_a_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(['/', '.', '\\'])
 }
 
-/// Returns the question after the nearest names, or nothing if none is near.
+/// Returns the question after the nearest names, or an empty text if none is near.
 pub(crate) fn in_words(name: &str, known: &[String]) -> String {
     match &near(name, known)[..] {
         [] => String::new(),

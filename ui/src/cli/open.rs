@@ -180,7 +180,7 @@ impl OpenedEnsemble {
         several.then(|| self.demand.in_words())
     }
 
-    /// Returns the precision of the GPUs, or `None` if there are none.
+    /// Returns the precision of the GPUs, or `None` without GPUs.
     pub(crate) fn precision(&self) -> Option<Precision> {
         self.devices.has_gpu().then_some(self.ensemble.precision)
     }

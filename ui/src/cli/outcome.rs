@@ -1,13 +1,13 @@
-//! The end of a command as an exit code.
+//! The exit code of a command.
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// The exit code of a command that found no way to meet a goal.
+/// The exit code if a goal cannot be met.
 const GOAL_NOT_MET: u8 = 3;
 
-/// A command did its work, and its answer is that a goal cannot be met.
+/// The command succeeded, with the result that a goal cannot be met.
 #[derive(Debug)]
 pub(crate) struct GoalNotMet(pub String);
 

@@ -164,7 +164,7 @@ pub(crate) fn refuse_flawed(
     }
 }
 
-/// Returns the number of truncated texts in words, or `None` if there are none.
+/// Returns the number of truncated texts in words, or `None` if no text was truncated.
 pub(crate) fn cut_line(samples: &Samples) -> Option<String> {
     let (cut, all) = (samples.cut_texts(), samples.len());
     (cut > 0).then(|| format!("{cut} of {all} texts were truncated to the length of a sample"))

@@ -37,17 +37,17 @@ impl ReportFormat {
     }
 }
 
-/// How a command reports.
+/// The form and the place of a command's report.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Report")]
 pub(crate) struct ReportOptions {
     /// Format of the report
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: ReportFormat,
-    /// Write the report to this file; - is standard output
+    /// Write the report to this file (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 }
@@ -66,20 +66,20 @@ impl ReportOptions {
         })
     }
 
-    /// Writes a report that took no time to make.
+    /// Writes a report without a check in advance, since it took no time to compute.
     pub(crate) fn write(&self, report: &impl Serialize, text: &str) -> Result<()> {
         self.open()?.write(report, text)
     }
 }
 
-/// How a command reports whose `--output` is its product, such as a matrix or answers.
+/// The form of a command's report, if `--output` is its product, such as a matrix or answers.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Report")]
 pub(crate) struct ProductOptions {
     /// Format of the report
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: ReportFormat,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     pub force: bool,
 }
@@ -111,7 +111,7 @@ impl ProductOptions {
     }
 }
 
-/// A place for a report that can be written to.
+/// A checked place for a report.
 pub(crate) struct OpenedReport {
     format: ReportFormat,
     output: Option<OutputFile>,
@@ -123,7 +123,7 @@ impl OpenedReport {
         self.write_text(&self.format.written(report, text)?)
     }
 
-    /// Writes a report that has its format already.
+    /// Writes a formatted report.
     pub(crate) fn write_text(&self, written: &str) -> Result<()> {
         match &self.output {
             None => print(written),
@@ -135,8 +135,8 @@ impl OpenedReport {
 /// A row of a table: the values of columns by their names.
 type CsvRow = Vec<(String, String)>;
 
-/// Returns a report as CSV: one row for the fields that stand alone, then one for each entry of each
-/// list. The column `section` names the list.
+/// Returns a report as CSV: one row for the scalar fields, then one for each entry of each list.
+/// The column `section` names the list.
 fn as_csv(report: &Value) -> Result<String> {
     let mut rows = Vec::new();
     match report {
@@ -179,7 +179,7 @@ fn section(path: &str, entries: &[Value], rows: &mut Vec<(String, CsvRow)>) {
     }
 }
 
-/// Returns the fields that are not lists of objects; those of objects have a dot in their names.
+/// Returns the fields other than lists of objects; the names of an object's fields contain a dot.
 fn flat(path: &str, fields: &Map<String, Value>) -> CsvRow {
     let of_field = |(name, value): (&String, &Value)| {
         let path = joined(path, name);

@@ -162,7 +162,7 @@ pub(crate) fn attach(args: &AttachArgs) -> Result<()> {
     start::show(Box::new(session), options, way, None)
 }
 
-/// Joins the server at `path`.
+/// Attaches to the server at `path`.
 pub(crate) fn join(path: &Path, read_only: bool) -> Result<RemoteSession> {
     let viewer = Viewer {
         name: viewer_name(),
@@ -171,7 +171,7 @@ pub(crate) fn join(path: &Path, read_only: bool) -> Result<RemoteSession> {
     RemoteSession::join(path, viewer).with_context(|| path.display().to_string())
 }
 
-/// Returns the socket of the running server `name`, or `None` if there is none.
+/// Returns the socket of the server `name`, or `None` if it is not running.
 pub(crate) fn running(name: &str) -> Option<PathBuf> {
     let path = path_of(name).ok()?;
     remote::probe(&path).is_ok().then_some(path)

@@ -38,7 +38,7 @@ pub static LINES: &[LineForm] = &[
     line(&APPLY_BEST, "", &["apply best"], "apply the search's best matrix"),
     line(&APPLY_PROPOSAL, "", &[], "apply the change that relieves an interfered worker"),
     line(&LOAD, "PATTERN", &[], "set the load: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], diurnal:RATE[:PERIOD], replay:FILE[:SPEED] or none"),
-    line(&MIX, "SHARES", &[], "set the traffic shares of models for the load and searches, such as digits=3,imn4=1; seen: as served so far"),
+    line(&MIX, "SHARES", &[], "set the traffic shares of models for the load and searches, such as digits=3,imn4=1; seen: the observed traffic"),
     line(&POLICY, "POLICY", &[], "set the policy: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or elastic[:MAXINF]"),
     line(&TARGET, "TIME [PERCENT]", &[], "set the service objective, such as 50ms 99, or none"),
     line(&VOTE, "MEMBER on|off", &[], "let a member vote or not"),

@@ -1,10 +1,10 @@
-//! The one table of commands: what each is called, its keys, its form as a line, and when it can be
-//! done.
+//! The table of commands: their names, keys, line forms, and the conditions under which they can
+//! run.
 //!
 //! Keys, palette, help, footer, linear mode, the check of a user's keys, `divisi keys`, the manual
-//! page and the demonstration read it. The effect of a command is in `actions`, above this module,
-//! where a missing effect does not compile. Files of users contain the names of commands: a new
-//! name breaks these files.
+//! page and the demonstration read it. The effect of a command is in `actions`, above this module;
+//! a missing effect does not compile. Files of users contain the names of commands: a new name
+//! breaks these files.
 
 mod conditions;
 mod keys;

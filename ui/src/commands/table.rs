@@ -63,13 +63,13 @@ pub static REDO: CommandInfo = command("redo").changing().when(can_redo);
 pub static SEARCH: CommandInfo = command("search").changing();
 /// Pauses or resumes a recording.
 pub static PLAY_PAUSE: CommandInfo = command("play-pause");
-/// Plays slower.
+/// Halves the speed.
 pub static SLOWER: CommandInfo = command("slower");
-/// Plays faster.
+/// Doubles the speed.
 pub static FASTER: CommandInfo = command("faster");
-/// Goes back in the recording.
+/// Seeks backward in the recording.
 pub static SEEK_BACK: CommandInfo = command("seek-back");
-/// Goes forward in the recording.
+/// Seeks forward in the recording.
 pub static SEEK_FORWARD: CommandInfo = command("seek-forward");
 /// Pauses the search; on the screen also resumes it.
 pub static PAUSE: CommandInfo = command("pause").changing().when(searches);
@@ -286,8 +286,8 @@ pub static BINDINGS: &[Binding] = &[
     bind(&PLAY_PAUSE, Scope::Replay, &[key(' ')], "pause", "pause or play", "pause or resume the recording; at its end, restart it"),
     bind(&SLOWER, Scope::Replay, &[key('<')], "slower", "slower", "play the recording half as fast"),
     bind(&FASTER, Scope::Replay, &[key('>')], "faster", "faster", "play the recording twice as fast"),
-    bind(&SEEK_BACK, Scope::Replay, &[key('(')], "back", "go back", "go back by 1/20 of the recording, at least 5 s"),
-    bind(&SEEK_FORWARD, Scope::Replay, &[key(')')], "forward", "go forward", "go forward by 1/20 of the recording, at least 5 s"),
+    bind(&SEEK_BACK, Scope::Replay, &[key('(')], "back", "go back", "rewind by 1/20 of the recording, at least 5 s"),
+    bind(&SEEK_FORWARD, Scope::Replay, &[key(')')], "forward", "go forward", "skip 1/20 of the recording, at least 5 s"),
     bind(&PAUSE, Scope::In(Panel::Search), &[key(' ')], "pause", "pause or resume the search", "pause or resume the search"),
     bind(&CANCEL, Scope::Main, &[key('x')], "", "cancel the search", "end the search and keep its best matrix"),
     bind(&APPLY_BEST, Scope::Main, &[key('b')], "", "apply the best matrix", "show the effects of the search's best matrix; y applies it"),
@@ -313,8 +313,8 @@ pub static BINDINGS: &[Binding] = &[
     bind(&PREVIOUS_DEVICE, Scope::In(Panel::Streams), &[key('[')], "", "previous device", "go to the previous device and show its lanes"),
     bind(&SPAN_BEFORE, Scope::In(Panel::Streams), &[key(',')], "", "previous span", "read out the previous span: member, batch, requests, times"),
     bind(&SPAN_AFTER, Scope::In(Panel::Streams), &[key('.')], "", "next span", "read out the next span"),
-    bind(&PAGE_BACK, Scope::In(Panel::Streams), &[key('{')], "", "page back in time", "go back by the visible time"),
-    bind(&PAGE_ON, Scope::In(Panel::Streams), &[key('}')], "", "page forward in time", "go forward by the visible time, at most to now"),
+    bind(&PAGE_BACK, Scope::In(Panel::Streams), &[key('{')], "", "page back in time", "show one page of earlier time"),
+    bind(&PAGE_ON, Scope::In(Panel::Streams), &[key('}')], "", "page forward in time", "show one page of later time, at most to now"),
     bind(&OLDEST, Scope::In(Panel::Streams), &[of(KeyCode::Home)], "", "oldest spans", "go to the oldest recorded spans"),
     bind(&LATEST, Scope::In(Panel::Streams), &[of(KeyCode::End)], "", "go live", "follow the current time"),
     bind(&SORT_ROWS, Scope::In(Panel::Streams), &[key('o')], "", "sort rows", "sort by device, member, load or name"),

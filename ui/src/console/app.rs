@@ -1,4 +1,4 @@
-//! The loop: events, ticks and signals in, frames out.
+//! The main loop: takes events, ticks and signals, and draws frames.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
@@ -20,17 +20,17 @@ use super::terminal::TerminalScreen;
 use crate::config;
 use crate::model::{ConsoleEvent, Effect, Options};
 
-/// Text that is pasted comes as keys that are less than this apart; nobody types so fast.
+/// The time within which keys belong to a paste. Typed keys are further apart.
 const TOGETHER: Duration = Duration::from_millis(10);
-/// Between looks whether the terminal is this program's again.
+/// The interval between checks whether the terminal belongs to this program again.
 const AWAY: Duration = Duration::from_millis(200);
-/// So many events at most are drawn at once.
+/// The most events handled before a frame.
 const STORM: usize = 256;
 
-/// Shows the session on the terminal until the user leaves or a signal ends it.
+/// Shows the session on the terminal until the user quits or a signal ends it.
 ///
 /// # Errors
-/// Standard output is no terminal, or the terminal fails.
+/// Standard output is not a terminal, or the terminal fails.
 pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<()> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!(
@@ -57,17 +57,17 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
     app.size()?;
     match app.drive(&mut signals).await {
         Ok(LoopEnd::Asked) => return Ok(()),
-        // Whatever fails on a terminal that went away fails because of that.
+        // Once the terminal has gone, any error on it is a consequence.
         Err(error) if !app.screen.is_gone() => return Err(error),
         Ok(LoopEnd::HungUp) | Err(_) => {}
     }
-    // Nobody can be asked: what becomes of the engine is in the options.
+    // No question is possible; the options decide about the engine.
     app.console.handle(ConsoleEvent::HungUp);
     Ok(())
 }
 
-/// How far apart the next key of a pasted text may come after so many: where several came
-/// at once already, the rest may be late on a busy machine.
+/// Returns the longest pause before the next key of a paste. After several keys at once, the rest
+/// may be late on a busy machine.
 fn apart(together: usize) -> Duration {
     if together < 3 { TOGETHER } else { 5 * TOGETHER }
 }
@@ -80,29 +80,30 @@ enum LoopStep {
     HungUp,
 }
 
-/// Why the loop ended.
+/// The reason why the loop ended.
 enum LoopEnd {
-    /// By a key or a signal.
+    /// A key or a signal.
     Asked,
-    /// The terminal went away.
+    /// The terminal has gone.
     HungUp,
 }
 
 struct App {
-    // The screen goes first: whoever waits for requests to finish sees the shell again.
+    // The screen is dropped first, so that the shell is visible while requests finish.
     screen: TerminalScreen,
     console: Console,
     /// The input of the terminal.
     input: TerminalInput,
-    /// The terminal is another program's: a shell has this one in the background.
+    /// Whether the terminal belongs to another program, since a shell has put this one into the
+    /// background.
     away: bool,
-    /// The picture differs from the screen.
+    /// Whether the picture differs from the screen.
     dirty: bool,
-    /// Tells of changed files of configuration.
+    /// Reports changed configuration files.
     config: config::ConfigWatch,
-    /// When to look at the session again.
+    /// The time of the next snapshot.
     pace: Pace,
-    /// The desktop's own dialog, while it is open.
+    /// The desktop's file dialog, while it is open.
     native: Native,
 }
 
@@ -159,8 +160,8 @@ impl App {
         Ok(())
     }
 
-    /// Returns whether the terminal is another program's. Once it is, nothing is read from it and
-    /// nothing is drawn; what this one has set is unset.
+    /// Returns whether the terminal belongs to another program. If so, this program stops reading
+    /// and drawing, and restores its settings.
     fn is_away(&mut self) -> bool {
         if !self.away && !job::is_foreground() {
             self.away = true;
@@ -169,7 +170,7 @@ impl App {
         self.away
     }
 
-    /// Looks at the session.
+    /// Takes news from the session.
     fn tick(&mut self) -> LoopStep {
         if self.screen.is_gone() {
             return LoopStep::HungUp;
@@ -184,7 +185,7 @@ impl App {
         LoopStep::On
     }
 
-    /// Takes the events that have come together, so that a storm of them is drawn once.
+    /// Handles events that arrived together, so that they are drawn once.
     fn inputs(&mut self) -> anyhow::Result<LoopStep> {
         if self.is_away() {
             return Ok(LoopStep::On);
@@ -206,20 +207,20 @@ impl App {
         Ok(if gone { LoopStep::HungUp } else { LoopStep::On })
     }
 
-    /// Returns the next event of those that come together.
+    /// Returns the next event that arrived together with the others.
     fn next_beside(&mut self, together: &[Input]) -> io::Result<Option<Input>> {
         let typed = together
             .last()
             .is_some_and(|last| typed_sign(last).is_some());
         match typed {
             true => self.input.next_within(apart(together.len())),
-            // A mouse that is moved on and on is drawn as well.
+            // Continuous mouse movement must not delay drawing.
             false if together.len() >= STORM => Ok(None),
             false => self.input.next(),
         }
     }
 
-    /// Gives the event to the console and does what that asks for.
+    /// Passes the event to the console and carries its effects out.
     fn take(&mut self, event: ConsoleEvent) -> anyhow::Result<LoopStep> {
         self.dirty = true;
         self.pace.touched(Instant::now());
@@ -232,14 +233,14 @@ impl App {
                 Err(Effect::Mouse(on)) => self.screen.set_mouse(on)?,
                 Err(Effect::Pick(pick)) => self.native.ask(&pick),
                 Err(Effect::StopPick) => self.native.stop(),
-                // The console has sent the others to the session.
+                // The console has sent the other effects to the session.
                 Err(_) => {}
             }
         }
         Ok(LoopStep::On)
     }
 
-    /// Gives the terminal back, stops, and takes it again. The program does not stop where no
+    /// Restores the terminal, stops, and takes the terminal again. The program does not stop if no
     /// shell could continue it.
     async fn suspend(&mut self, signals: &mut HeardSignals) -> anyhow::Result<()> {
         self.screen.leave();
@@ -252,7 +253,7 @@ impl App {
         Ok(())
     }
 
-    /// Takes the terminal, which may be in any state and of any size, if it is this program's.
+    /// Takes the terminal, in any state and of any size, if it belongs to this program.
     fn come_back(&mut self) -> anyhow::Result<LoopStep> {
         self.away = false;
         if !self.is_away() {

@@ -1,5 +1,5 @@
-//! The console without its terminal: a session, a model, what ties them, and the effects that
-//! concern the session or files, done.
+//! The console without its terminal: a session and a model, and the effects on the session and on
+//! files.
 
 use divisi_session::{Session, Snapshot, arrange};
 use ratatui::buffer::Buffer;
@@ -13,25 +13,25 @@ use crate::files::{self, FileError};
 use crate::look::TerminalLook;
 use crate::model::{ConsoleEvent, DemoState, Effect, Model, Options, SessionNews};
 
-/// A console on some session, drawn wherever the caller wants.
+/// A console on a session, drawn into any buffer.
 pub struct Console {
     session: Box<dyn Session>,
     state: ConsoleState,
 }
 
 impl Console {
-    /// A console that shows the session as of now.
+    /// Creates a console that shows the session's current state.
     pub fn new(mut session: Box<dyn Session>, options: &Options, look: TerminalLook) -> Self {
         let state = ConsoleState::new(session.snapshot(), options, look);
         Console { session, state }
     }
 
-    /// Takes what is configured, at the start.
+    /// Applies the initial configuration.
     pub fn configure(&mut self, settings: Settings) {
         self.state.model.configure(settings);
     }
 
-    /// Returns the model that is drawn.
+    /// Returns the model to draw.
     pub fn model(&self) -> &Model {
         &self.state.model
     }
@@ -41,12 +41,12 @@ impl Console {
         &self.state.dialogs
     }
 
-    /// Takes the event in and does what it asks of the session; what it asks of the
-    /// terminal is given back.
+    /// Handles an event and carries its effects on the session out. Returns the effects on the
+    /// terminal.
     pub fn handle(&mut self, event: ConsoleEvent) -> Vec<Effect> {
         let mut left = Vec::new();
         let mut wanted = update(&mut self.state, event);
-        // An answer of the session may want something in turn.
+        // An answer of the session may cause further effects.
         while !wanted.is_empty() {
             let mut next = Vec::new();
             for effect in wanted {
@@ -61,12 +61,12 @@ impl Console {
         left
     }
 
-    /// Notes that the last picture is on the screen. Only a dialog that was seen can be answered.
+    /// Marks the last picture as shown. Only a dialog that was shown can be answered.
     pub fn seen(&mut self) {
         self.state.consent.see();
     }
 
-    /// Asks the session for news; whether the picture may differ now.
+    /// Takes news from the session. Returns whether the picture may differ.
     pub fn refresh(&mut self) -> bool {
         let mut spans = Vec::new();
         let lost = self.session.drain_spans(&mut spans);
@@ -85,8 +85,8 @@ impl Console {
         !same || differs || stood != self.state.model.demo.as_ref().map(DemoState::stands)
     }
 
-    /// Asks the session for spans and the time alone, which come with every frame;
-    /// whether the picture differs now.
+    /// Takes spans and the time from the session, for every frame. Returns whether the picture
+    /// differs.
     pub fn follow(&mut self) -> bool {
         let mut spans = Vec::new();
         let lost = self.session.drain_spans(&mut spans);
@@ -104,7 +104,7 @@ impl Console {
     }
 }
 
-/// Series of nothing grow with time and show nothing: that is no change.
+/// Empty series grow with time and show nothing, so they do not count as a change.
 fn rest(before: &mut Snapshot, now: &Snapshot) {
     if rests(before) && rests(now) && before.members.len() == now.members.len() {
         before.throughput.series.clone_from(&now.throughput.series);
@@ -119,10 +119,10 @@ fn rests(shown: &Snapshot) -> bool {
     shown.throughput.series.iter().all(|s| *s == 0.0) && members.into_iter().all(|s| *s == 0.0)
 }
 
-/// Does what concerns the session and returns its answer.
+/// Carries an effect on the session out and returns its answer.
 ///
 /// # Errors
-/// The effect, where it is about something else.
+/// The effect, if it does not concern the session.
 fn for_session(effect: Effect, session: &mut dyn Session) -> Result<ConsoleEvent, Effect> {
     match effect {
         Effect::Send(command) => Ok(match session.command(command.clone()) {
@@ -141,10 +141,10 @@ fn for_session(effect: Effect, session: &mut dyn Session) -> Result<ConsoleEvent
     }
 }
 
-/// Does what concerns files and returns the answer.
+/// Carries an effect on files out and returns its answer.
 ///
 /// # Errors
-/// The effect, where it is about something else.
+/// The effect, if it does not concern files.
 pub fn for_files(effect: Effect) -> Result<ConsoleEvent, Effect> {
     match effect {
         Effect::SaveLayout(layout) => {

@@ -1,4 +1,4 @@
-//! The whole screen: header, panels, dialogs, footer, the bar of a demonstration.
+//! The whole screen: header, panels, dialogs, footer, and the bar of a demonstration.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ fn draw_screen(state: &ConsoleState, buffer: &mut Buffer, area: Rect, screen: &S
 }
 
 fn too_small(painter: &mut Painter<'_>, state: &ConsoleState) {
-    // What was asked can be answered all the same.
+    // The dialog on top can still be answered.
     let text = match state.dialogs.last() {
         Some(Dialog::Leave(leave)) => leave.short(),
         _ => format!(
@@ -70,10 +70,11 @@ fn too_small(painter: &mut Painter<'_>, state: &ConsoleState) {
     }
 }
 
-/// Wants the screen written as it is: as text, as text with its colours, and as a drawing.
+/// Returns the effects that write the current screen as text, as text with colours, and as a
+/// drawing.
 pub(super) fn pictures(state: &ConsoleState) -> Vec<Effect> {
     let model = &state.model;
-    // A terminal without a row or a column has nothing to show.
+    // A terminal without rows or columns has nothing to show.
     if model.area.is_empty() {
         return Vec::new();
     }

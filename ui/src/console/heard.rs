@@ -1,4 +1,4 @@
-//! The signals that a console hears.
+//! The signals of the console.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use rustix::process::Signal as Kill;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-/// How far apart the signals arrive that are sent at once.
+/// The time within which signals sent together arrive.
 const SENT_TOGETHER: Duration = Duration::from_millis(50);
-/// A signal that was sent already is heard within this.
+/// The time within which an already sent signal arrives.
 const SENT_ALREADY: Duration = Duration::from_millis(2);
-/// A stop takes effect within this, or was ignored.
+/// The time within which a stop takes effect; later it counts as ignored.
 const STOP: Duration = Duration::from_millis(300);
 
 /// The signals that end, stop or continue the program, or resize its terminal.
@@ -27,20 +27,20 @@ pub(super) struct HeardSignals {
 
 /// The meaning of a signal.
 pub(super) enum HeardSignal {
-    /// The program is to end.
+    /// The program ends.
     End,
-    /// The terminal goes away.
+    /// The terminal has gone.
     HungUp,
-    /// The program is to stop until it is continued.
+    /// The program stops until it is continued.
     Stop,
-    /// The program was stopped and goes on.
+    /// The program was stopped and continues.
     Proceed,
-    /// The terminal has another size.
+    /// The size of the terminal changed.
     Resized,
 }
 
 impl HeardSignals {
-    /// Begins to listen.
+    /// Starts receiving signals.
     ///
     /// # Errors
     /// The system refuses.
@@ -57,8 +57,8 @@ impl HeardSignals {
         })
     }
 
-    /// Waits for one that matters. A shell whose terminal goes away sends a stopped
-    /// program several at once, of which the hang-up says what happened.
+    /// Waits for a signal that matters. When its terminal goes away, a shell sends a stopped
+    /// program several signals at once; the hang-up explains the others.
     pub(super) async fn next(&mut self) -> HeardSignal {
         tokio::select! {
             biased;
@@ -72,21 +72,21 @@ impl HeardSignals {
         }
     }
 
-    /// Returns whether a hang-up arrives that was sent beside the last signal.
+    /// Returns whether a hang-up arrives together with the last signal.
     pub(super) async fn hangs_up_as_well(&mut self) -> bool {
         timeout(SENT_TOGETHER, self.hang_up.recv()).await.is_ok()
     }
 
-    /// Forgets requests to stop that were sent more than once: the program stops for all of them.
+    /// Discards further stop requests, since one stop covers all of them.
     pub(super) async fn forget_stops(&mut self) {
         while timeout(SENT_ALREADY, self.stop.recv()).await.is_ok() {}
         while timeout(Duration::ZERO, self.proceed.recv()).await.is_ok() {}
     }
 
-    /// Waits until the program was stopped and goes on, or was not stopped.
+    /// Waits until the program was stopped and continued, or was not stopped.
     pub(super) async fn proceed(&mut self) {
         let _ = timeout(STOP, self.proceed.recv()).await;
-        // A request that came just before the stop is heard by now. One that comes later is not.
+        // A stop request from before the stop has arrived by now; later ones count again.
         let _ = timeout(Duration::ZERO, self.stop.recv()).await;
     }
 }

@@ -1,4 +1,5 @@
-//! Job control: whose turn it is at the terminal, and who could continue a stopped program.
+//! Job control: the program in the terminal's foreground, and the shells that could continue a
+//! stopped program.
 
 use std::io;
 
@@ -6,18 +7,18 @@ use rustix::termios::tcgetpgrp;
 
 /// Returns whether this program may use the terminal: no shell has put it into the background.
 pub(super) fn is_foreground() -> bool {
-    // A terminal that controls nobody is everybody's.
+    // A terminal without a foreground group is free to use.
     let Ok(group) = tcgetpgrp(io::stdin()) else {
         return true;
     };
     ids::is_own_group(group)
 }
 
-/// The script that starts a program may itself be started by others, so far up at most.
+/// The limit of ancestors to check: a script may be started by other scripts.
 const DEEPEST: usize = 16;
 
-/// Returns whether a shell is there that could continue this program once it is stopped. The
-/// system asks the same before it lets a terminal stop a program.
+/// Returns whether a shell could continue this program after a stop. The system makes the same
+/// check before a terminal may stop a program.
 pub(crate) fn can_be_continued() -> bool {
     let Some(own) = ids::own() else { return false };
     let mut below = own;
@@ -32,18 +33,18 @@ pub(crate) fn can_be_continued() -> bool {
     false
 }
 
-/// A process as job control sees it.
+/// A process in job control.
 #[derive(Clone, Copy)]
 struct JobIds {
-    /// Zero if it is outside of this container, as are the others.
+    /// The parent, or zero if it is outside of this container, like the other fields.
     parent: i32,
     group: i32,
     session: i32,
 }
 
-/// Linux names processes by several numbers, one in each container around them. A group or a
-/// session that began outside has none inside, which the system calls return as zero and rustix
-/// takes for a fault. All numbers here are of one file system, so that they can be compared.
+/// Linux gives a process a number in each container around it. A group or session from outside has
+/// none inside: system calls return zero, which rustix treats as an error. All numbers here come
+/// from one file system, so that they can be compared.
 #[cfg(target_os = "linux")]
 mod ids {
     use std::fs;
@@ -52,9 +53,10 @@ mod ids {
 
     use super::JobIds;
 
-    /// Returns whether the group in the foreground is this process's.
+    /// Returns whether the foreground group is this process's.
     pub(super) fn is_own_group(_: Pid) -> bool {
-        // The number of the call is this container's, that of the file may be another's.
+        // The number from the system call is this container's; the file's may be another
+        // container's.
         let Some(fields) = fields("self") else {
             return true;
         };
@@ -70,8 +72,8 @@ mod ids {
         known.then(|| fields(&child.parent.to_string()).map(ids))?
     }
 
-    /// The numbers behind the state in `/proc/PID/stat` (proc_pid_stat(5)): the parent, the group,
-    /// the session, the terminal and the group in its foreground.
+    /// The numbers after the state in `/proc/PID/stat` (proc_pid_stat(5)): the parent, the group,
+    /// the session, the terminal and its foreground group.
     type StatFields = [i32; 5];
     const GROUP: usize = 1;
     const FOREGROUND: usize = 4;
@@ -86,12 +88,12 @@ mod ids {
 
     fn fields(pid: &str) -> Option<StatFields> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // A process may give itself any bytes as its name.
+        // A process name may contain any bytes.
         parse(&String::from_utf8_lossy(&stat))
     }
 
     fn parse(stat: &str) -> Option<StatFields> {
-        // After the name, which may hold anything: the state, then the numbers.
+        // The name may contain anything, so parsing starts after it: the state, then the numbers.
         let (_, rest) = stat.rsplit_once(')')?;
         let numbers = rest.split_whitespace().skip(1).take(5);
         let numbers: Vec<i32> = numbers.map_while(|n| n.parse().ok()).collect();
@@ -119,8 +121,8 @@ mod ids {
         of(Some(Pid::from_raw(child.parent)?))
     }
 
-    /// Other systems do not say who a process's parent is: here it is the session's leader, a
-    /// shell if there is one.
+    /// Other systems do not report a process's parent. The session's leader, usually a shell,
+    /// replaces it.
     fn of(pid: Option<Pid>) -> Option<JobIds> {
         let session = raw(getsid(pid).ok()?);
         Some(JobIds {

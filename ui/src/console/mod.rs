@@ -1,6 +1,6 @@
-//! The terminal console: events change a state, the state is drawn.
+//! The terminal console: events change a state, and the state is drawn.
 //!
-//! `update` takes events into a [`state::ConsoleState`] and returns the requested effects; `draw`
+//! `update` applies events to a [`state::ConsoleState`] and returns the requested effects. `draw`
 //! draws the state without a lock, a clock or I/O. Only `app`, `input` and `terminal` use time and
 //! the terminal. A frame is drawn only if it differs from the last one. Spans are painted once into
 //! a canvas that scrolls.

@@ -1,4 +1,4 @@
-//! The desktop's own file dialog, in a child process that can hang, die or be killed.
+//! The desktop's file dialog, in a child process that may hang, die or be killed.
 
 use std::env;
 use std::ffi::OsString;
@@ -16,14 +16,14 @@ use crate::model::ConsoleEvent;
 
 type PendingPick = Pin<Box<dyn Future<Output = ConsoleEvent> + Send>>;
 
-/// The child, while there is one.
+/// The child, if there is one.
 #[derive(Default)]
 pub struct Native {
     running: Option<(ProcessGroup, PendingPick)>,
 }
 
 impl Native {
-    /// Starts this program's dialog, in the place of one that is still open.
+    /// Starts this program's dialog, replacing one that is still open.
     pub fn ask(&mut self, pick: &FilePick) {
         match env::current_exe() {
             Ok(program) => self.ask_program(&program, pick),
@@ -31,7 +31,7 @@ impl Native {
         }
     }
 
-    /// Starts `program` as the dialog: it writes the path that was chosen, or nothing.
+    /// Starts `program` as the dialog. It prints the chosen path, or nothing.
     pub fn ask_program(&mut self, program: &Path, pick: &FilePick) {
         self.stop();
         match start(program, pick) {
@@ -45,13 +45,13 @@ impl Native {
         self.running = Some((ProcessGroup(None), answer));
     }
 
-    /// Ends the dialog.
+    /// Closes the dialog.
     pub fn stop(&mut self) {
         self.running = None;
     }
 
-    /// Waits for its answer; without a dialog for ever. Nothing is lost where this is
-    /// given up and asked again.
+    /// Waits for the answer, or for ever without a dialog. The wait can be cancelled and repeated
+    /// without a loss.
     pub async fn answer(&mut self) -> ConsoleEvent {
         let Some((_, answer)) = &mut self.running else {
             return pending().await;
@@ -62,13 +62,13 @@ impl Native {
     }
 }
 
-/// The child's process group, ended with all that the child started.
+/// The child's process group, killed with all processes that the child started.
 struct ProcessGroup(Option<Pid>);
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(pid) = self.0 {
-            // It may have ended by itself.
+            // The group may have ended already.
             let _ = kill_process_group(pid, Signal::KILL);
         }
     }

@@ -1,4 +1,4 @@
-//! How often to look at the session: as often as something can be seen to happen.
+//! The intervals between snapshots: as short as visible changes need.
 
 use std::time::{Duration, Instant};
 
@@ -6,15 +6,15 @@ use crate::layout::Panel;
 use crate::model::Model;
 use crate::panels;
 
-/// Between looks at everything else while something happens.
+/// The interval between full snapshots during changes.
 const LOOK: Duration = Duration::from_millis(100);
-/// Between looks while nothing does. The runtime's timer wakes up twice on the way to
-/// anything that is more than 64 ms off, which makes fewer than two wake-ups a second.
+/// The interval without changes. The runtime's timer wakes up twice for a wait of more than 64 ms,
+/// so there are fewer than two wake-ups per second.
 const IDLE: Duration = Duration::from_millis(1200);
-/// So long after the last change nothing is taken to happen.
+/// The time after the last change during which further changes are expected.
 const CALM: Duration = Duration::from_secs(1);
 
-/// The part of the session's state to look at.
+/// The part of the session's state to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Spans and the time.
@@ -23,20 +23,20 @@ pub(super) enum Due {
     Everything,
 }
 
-/// When the next look is due, and at what.
+/// The time and the kind of the next snapshot.
 #[derive(Debug)]
 pub(super) struct Pace {
     next: Instant,
-    /// Between frames at least, as configured.
+    /// The minimum interval between frames, as configured.
     frame: Duration,
-    /// The last look at everything.
+    /// The time of the last full snapshot.
     looked: Option<Instant>,
-    /// The last change of the picture, or the last key.
+    /// The time of the last change of the picture, or of the last key.
     changed: Instant,
 }
 
 impl Pace {
-    /// The first look is due at once.
+    /// Creates a pace whose first snapshot is due at once.
     pub(super) fn new(now: Instant) -> Self {
         Pace {
             next: now,
@@ -46,12 +46,12 @@ impl Pace {
         }
     }
 
-    /// When the next look is due.
+    /// Returns the time of the next snapshot.
     pub(super) fn next(&self) -> Instant {
         self.next
     }
 
-    /// Returns the part of the session's state to look at now.
+    /// Returns the part of the session's state to read now.
     pub(super) fn due(&mut self, now: Instant) -> Due {
         // Half a frame early is better than a frame late.
         let half = self.frame / 2;
@@ -63,7 +63,7 @@ impl Pace {
         Due::Everything
     }
 
-    /// After a look: whether anything changed, and when to look again.
+    /// Schedules the next snapshot after one that did or did not change the picture.
     pub(super) fn after(&mut self, now: Instant, changed: bool, model: &Model) {
         if changed {
             self.changed = now;
@@ -75,19 +75,19 @@ impl Pace {
             Some(cell) => cell.min(LOOK).max(self.frame),
             None => LOOK.max(self.frame),
         };
-        // A look that came late does not make the next one late.
+        // A late snapshot does not delay the next one.
         self.next = (self.next + wait).max(now);
     }
 
-    /// Somebody is at the keys: what they do may soon show.
+    /// Handles a key press, whose effects may soon show.
     pub(super) fn touched(&mut self, now: Instant) {
         self.changed = now;
         self.next = self.next.min(now + LOOK);
     }
 }
 
-/// Returns how long a column of the streams is while they move: some span is still in the
-/// picture, which is on the screen and not held.
+/// Returns the time of a column of the streams while they move: a span is still in the picture,
+/// which is on the screen and not frozen.
 fn column_time(model: &Model) -> Option<Duration> {
     let shown = model.streams.length() + Duration::from_secs(1);
     let newest = model.timeline.newest();
@@ -96,7 +96,7 @@ fn column_time(model: &Model) -> Option<Duration> {
     live.then(|| column(model))
 }
 
-/// Returns whether the streams look different once it is `now` and spans came or did not.
+/// Returns whether the streams look different at `now`, with or without new spans.
 pub(super) fn streams_differ(model: &Model, now: Duration, spans: bool) -> bool {
     if model.streams.frozen.is_some() || !shows_streams(model) {
         return false;
@@ -105,13 +105,13 @@ pub(super) fn streams_differ(model: &Model, now: Duration, spans: bool) -> bool 
     spans || (column_time(model).is_some() && at(now) != at(model.snapshot.now))
 }
 
-/// No cell of the picture is narrower.
+/// Returns the narrowest cell of the picture.
 fn column(model: &Model) -> Duration {
     let columns = u32::from(model.area.width.max(1));
     (model.streams.length() / columns).max(Duration::from_nanos(100))
 }
 
-/// The streams are on the screen.
+/// Returns whether the streams are on the screen.
 fn shows_streams(model: &Model) -> bool {
     let screen = panels::arrange(model.area, model);
     screen.is_some_and(|s| s.panels.iter().any(|(p, _)| *p == Panel::Streams))

@@ -1,14 +1,14 @@
-//! Raw mode of the terminal, taken again whatever a shell has set in between.
+//! Raw mode of the terminal, set again regardless of a shell's changes in between.
 
 use std::io;
 use std::sync::Mutex;
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-/// The modes that the terminal had before, while they are set aside.
+/// The terminal's previous modes, while raw mode is set.
 static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// Takes raw mode. The modes that are there become those to be restored, unless raw mode is there.
+/// Sets raw mode. The current modes are kept for the restoration, unless raw mode is already set.
 ///
 /// # Errors
 /// The terminal's modes cannot be read or set.
@@ -26,11 +26,11 @@ pub(super) fn take() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives back the modes that were there before, once.
+/// Restores the previous modes, once.
 pub(super) fn give_back() {
     let found = FOUND.lock().ok().and_then(|mut found| found.take());
     if let Some(found) = found {
-        // An error has nowhere to go.
+        // An error cannot be reported.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &found);
     }
 }

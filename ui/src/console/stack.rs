@@ -1,5 +1,5 @@
-//! The dialogs: keys to the one on top and what it makes of them, and what files and the
-//! desktop answered to it.
+//! The dialogs: passes keys to the top dialog and carries its replies out; passes the answers of
+//! files and of the desktop on.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::view::SetupEdit;
 
-/// Hands the key to the dialog on top; returns `None` where there is none that wants it.
+/// Passes the key to the top dialog. Returns `None` if no dialog uses it.
 pub(super) fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Option<Vec<Effect>> {
     let mut dialog = state.dialogs.pop()?;
     let refusal = state.consent.refusal();
@@ -65,14 +65,14 @@ fn follow(state: &mut ConsoleState, dialog: Dialog, reply: DialogReply) -> Optio
     Some(Vec::new())
 }
 
-/// Asks on what terms what is compared is applied.
+/// Asks for the terms of a probation for the compared setup.
 fn ask_terms(state: &mut ConsoleState, compare: Dialog) {
     state.dialogs.push(compare);
     let form = Form::terms(&state.model.change.terms);
     state.dialogs.push(Dialog::Form(form));
 }
 
-/// Applies the compared setup on probation. It is rolled back if the terms are not kept.
+/// Applies the compared setup on probation. It is rolled back if it violates the terms.
 fn on_probation(state: &ConsoleState, terms: Terms) -> Vec<Effect> {
     let compared = state.dialogs.last().and_then(|d| d.body().compared());
     let apply = compared.map(|setup| {
@@ -82,7 +82,7 @@ fn on_probation(state: &ConsoleState, terms: Terms) -> Vec<Effect> {
     apply.into_iter().collect()
 }
 
-/// Passes the listing that the picker asked for to it, and remembers the folder.
+/// Passes the requested listing to the picker, and remembers the folder.
 pub(super) fn looked(
     state: &mut ConsoleState,
     looked: Result<FolderListing, FileError>,
@@ -98,7 +98,7 @@ pub(super) fn looked(
     effect.into_iter().collect()
 }
 
-/// The desktop's dialog has ended.
+/// Handles the end of the desktop's dialog.
 pub(super) fn picked(
     state: &mut ConsoleState,
     picked: Result<Option<PathBuf>, FileError>,
@@ -107,7 +107,7 @@ pub(super) fn picked(
     picker.and_then(|p| p.picked(picked)).into_iter().collect()
 }
 
-/// A file was read: what it says is staged and compared, and never applied at once.
+/// Handles a file that was read: its setup is staged and compared, never applied at once.
 pub(super) fn read(
     state: &mut ConsoleState,
     path: &Path,
@@ -128,7 +128,7 @@ pub(super) fn read(
 
 fn parsed(model: &Model, text: &str) -> anyhow::Result<Setup> {
     let file = SetupFile::parse(text).map_err(Error::msg)?;
-    // What the file does not say stays as it is staged.
+    // Settings that the file omits stay as staged.
     let setup = file.setup_for(model.matrix_name(), &model.setup());
     setup.map_err(Error::msg)
 }
@@ -148,7 +148,7 @@ fn opened(state: &mut ConsoleState, path: &Path, setup: Setup) -> Vec<Effect> {
     state.follow(actions::ask(format!("apply {name}"), setup))
 }
 
-/// A file was written, by the picker or somebody else.
+/// Handles a written file, of the picker or of another writer.
 pub(super) fn wrote(state: &mut ConsoleState, wrote: Result<PathBuf, FileError>) {
     match wrote {
         Ok(path) => {
@@ -163,7 +163,7 @@ fn close(state: &mut ConsoleState) {
     state.dialogs.retain(|d| !matches!(d, Dialog::Picker(_)));
 }
 
-/// Said where the file was chosen, or over the footer.
+/// Shows an error in the picker, or else over the footer.
 fn fail(state: &mut ConsoleState, why: String) {
     match state.picker() {
         Some(picker) => picker.fail(why),

@@ -1,4 +1,4 @@
-//! All that a console is: what is drawn, what lies over it, and its demonstration.
+//! The state of a console: the model, the dialogs and the demonstration.
 
 use std::mem::{Discriminant, discriminant};
 
@@ -14,17 +14,17 @@ use crate::model::{Effect, Model, Options};
 /// The console's whole state.
 #[derive(Clone, Debug)]
 pub(super) struct ConsoleState {
-    /// The model that is drawn.
+    /// The model to draw.
     pub model: Model,
     /// The dialogs over the panels, the last on top.
     pub dialogs: Vec<Dialog>,
-    /// Whether a key may answer the dialog on top.
+    /// Whether a key may answer the top dialog.
     pub consent: Consent,
     player: Option<Player>,
 }
 
 impl ConsoleState {
-    /// The state at the start.
+    /// Creates the initial state.
     pub(super) fn new(snapshot: Snapshot, options: &Options, look: TerminalLook) -> Self {
         let mut model = Model::new(snapshot, options, look);
         let demo = options.demo.map(Player::new);
@@ -38,12 +38,12 @@ impl ConsoleState {
         }
     }
 
-    /// Returns how many dialogs there are, and of which kind the one on top is.
+    /// Returns the number of dialogs and the kind of the top one.
     pub(super) fn top(&self) -> (usize, Option<Discriminant<Dialog>>) {
         (self.dialogs.len(), self.dialogs.last().map(discriminant))
     }
 
-    /// Returns the picker, where it is open.
+    /// Returns the picker, if it is open.
     pub(super) fn picker(&mut self) -> Option<&mut Picker> {
         self.dialogs.iter_mut().rev().find_map(|d| match d {
             Dialog::Picker(picker) => Some(picker.as_mut()),
@@ -51,19 +51,19 @@ impl ConsoleState {
         })
     }
 
-    /// Does a command, or says why it cannot be done.
+    /// Runs a command, or shows why it cannot run.
     pub(super) fn run(&mut self, binding: &Binding) -> Vec<Effect> {
         let next = actions::run(&mut self.model, binding);
         self.follow(next)
     }
 
-    /// Opens what a command leaves to be asked; returns the effects.
+    /// Opens the dialog of a command's follow-up and returns the effects.
     pub(super) fn follow(&mut self, next: FollowUp) -> Vec<Effect> {
         self.dialogs.extend(next.dialog);
         next.effects
     }
 
-    /// Lets the demonstration go on, as far as what is shown allows.
+    /// Advances the demonstration as far as the current snapshot allows.
     pub(super) fn play(&mut self) -> Vec<Effect> {
         match &self.player {
             Some(player) => player.proceed(&mut self.model),
@@ -71,44 +71,43 @@ impl ConsoleState {
         }
     }
 
-    /// Lets a scene begin that a command has gone to: where nothing is served, news come
-    /// late.
+    /// Starts a scene that a command has gone to. While nothing is served, news arrive late.
     pub(super) fn play_if_begun(&mut self) -> Vec<Effect> {
         let begun = self.model.demo.as_ref().is_some_and(|demo| demo.begun);
         if begun { self.play() } else { Vec::new() }
     }
 }
 
-/// How the dialog on top came there.
+/// How the top dialog was opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Consent {
-    /// The key that was pressed last.
+    /// The last pressed key.
     last: Option<Key>,
     /// The key that opened the dialog, until another is pressed.
     opener: Option<Key>,
-    /// The dialog has been on the screen.
+    /// Whether the dialog has been on the screen.
     seen: bool,
 }
 
 impl Consent {
-    /// A key was pressed.
+    /// Handles a key press.
     pub(super) fn press(&mut self, key: Key) {
         self.last = Some(key);
         self.opener = self.opener.filter(|opener| *opener == key);
     }
 
-    /// Another dialog is on top now, by the key that was pressed last.
+    /// Handles a new top dialog, opened by the last key.
     pub(super) fn ask(&mut self) {
         self.opener = self.last;
         self.seen = false;
     }
 
-    /// All that is there was drawn.
+    /// Marks the screen as drawn.
     pub(super) fn see(&mut self) {
         self.seen = true;
     }
 
-    /// Why the key that was pressed last is no answer; `None` if it is one.
+    /// Returns why the last key is not an answer, or `None` if it is one.
     pub(super) fn refusal(&self) -> Option<String> {
         if !self.seen {
             return Some("key pressed before the question appeared: read it, then press".into());

@@ -1,5 +1,5 @@
-//! The terminal: taken once, given back exactly once on every way out; and what is kept of a
-//! panic, a file that says what happened, where and in which build.
+//! The terminal: taken once and restored exactly once on every way out. Also the reports of panics:
+//! a file with the message, the place and the build.
 
 use std::backtrace::Backtrace;
 use std::fs;
@@ -28,17 +28,17 @@ use ratatui::layout::Rect;
 use super::core::Console;
 use super::{job, raw};
 
-/// Whether the console holds the terminal. Whoever sets it to false restores the terminal.
+/// Whether the console holds the terminal. The thread that sets it to false restores the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
-/// Panics of other threads while the screen was ours, to be told afterwards.
+/// Panics of other threads while the console had the screen, to report afterwards.
 static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// The hook is set once a process.
+/// The hook is set once per process.
 static HOOK: Once = Once::new();
-/// More reports than this repeat themselves.
+/// The most reports; further ones repeat earlier ones.
 const MOST_REPORTS: usize = 8;
 
-/// Standard output while the terminal is ours. Afterwards nothing is written: what shows
-/// the cursor once more would panic where the terminal went away.
+/// Standard output while the console holds the terminal. Afterwards nothing is written, since
+/// showing the cursor once more would panic if the terminal has gone.
 struct TerminalOutput(Stdout);
 
 impl Write for TerminalOutput {
@@ -57,9 +57,9 @@ impl Write for TerminalOutput {
     }
 }
 
-/// The terminal while the console has it.
+/// The terminal while the console holds it.
 pub(super) struct TerminalScreen {
-    // Standard output alone writes at every line end and every kilobyte.
+    // Standard output without this buffer writes at every newline and every kilobyte.
     terminal: Terminal<CrosstermBackend<BufWriter<TerminalOutput>>>,
     mouse: bool,
 }
@@ -68,11 +68,10 @@ impl TerminalScreen {
     /// Takes the terminal: raw mode, the alternate screen, no cursor.
     ///
     /// # Errors
-    /// The terminal cannot be set so.
+    /// The terminal does not accept these modes.
     pub(super) fn take(mouse: bool) -> anyhow::Result<Self> {
         watch_panics();
-        // Colours are dropped by the console itself; crossterm's own way of doing that
-        // also resets bold and reverse.
+        // The console itself drops colours; crossterm's own way would also reset bold and reverse.
         crossterm::style::force_color_output(true);
         let terminal = Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(
             1 << 16,
@@ -84,10 +83,10 @@ impl TerminalScreen {
         Ok(screen)
     }
 
-    /// Takes the terminal again, after `leave` or whatever else was done to it.
+    /// Takes the terminal again, after `leave` or any other change.
     ///
     /// # Errors
-    /// The terminal cannot be set so.
+    /// The terminal does not accept these modes.
     pub(super) fn enter(&mut self) -> anyhow::Result<()> {
         raw::take().context("cannot set the terminal to raw mode")?;
         TAKEN.store(true, Ordering::SeqCst);
@@ -95,7 +94,7 @@ impl TerminalScreen {
             io::stdout(),
             EnterAlternateScreen,
             DisableLineWrap,
-            // What is pasted comes as text and not as keys.
+            // Pasted input arrives as text instead of keys.
             EnableBracketedPaste,
             Hide
         )?;
@@ -103,13 +102,13 @@ impl TerminalScreen {
         self.redraw()
     }
 
-    /// Gives the terminal back, as before a stop. A terminal that is another program's already
-    /// keeps the modes that this one has set.
+    /// Restores the terminal, such as before a stop. A terminal that already belongs to another
+    /// program keeps its modes.
     pub(super) fn leave(&mut self) {
         restore();
     }
 
-    /// Takes the mouse or lets it go.
+    /// Turns the mouse on or off.
     ///
     /// # Errors
     /// Writing to the terminal failed.
@@ -122,8 +121,8 @@ impl TerminalScreen {
         Ok(())
     }
 
-    /// Forgets what is on the screen, so that the next frame draws all of it. This
-    /// does not ask where the cursor is, which would race with reading events.
+    /// Discards the previous frame, so that the next one is drawn completely. It does not query the
+    /// cursor's place, which would race with reading events.
     ///
     /// # Errors
     /// The terminal's size cannot be read.
@@ -133,7 +132,7 @@ impl TerminalScreen {
         Ok(())
     }
 
-    /// The whole screen.
+    /// Returns the area of the screen.
     ///
     /// # Errors
     /// The terminal's size cannot be read.
@@ -142,13 +141,13 @@ impl TerminalScreen {
         Ok(Rect::new(0, 0, size.width, size.height))
     }
 
-    /// Whether the terminal went away: its window was closed, its connection lost. What
-    /// is read from it then never ends and never says anything.
+    /// Returns whether the terminal has gone: its window was closed, or its connection was lost.
+    /// Reading from it then returns nothing without an end.
     pub(super) fn is_gone(&self) -> bool {
         !(io::stdout().is_terminal() && io::stdin().is_terminal())
     }
 
-    /// Draws what differs from the last frame, shown at once where the terminal can.
+    /// Draws the differences from the last frame, as one update if the terminal supports that.
     ///
     /// # Errors
     /// Writing to the terminal failed.
@@ -167,7 +166,7 @@ impl Drop for TerminalScreen {
     }
 }
 
-/// Gives the terminal back if it is ours. Errors have nowhere to go.
+/// Restores the terminal if the console holds it. Errors cannot be reported.
 fn restore() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
@@ -199,8 +198,8 @@ fn tell_reports() {
 }
 
 /// Sets the panic hook. A panic of the console's thread restores the terminal before it is
-/// reported. A panic of another thread may be caught there, so its report is kept for later
-/// and does not write over the screen.
+/// reported. A panic of another thread may be caught there, so its report is kept for later and
+/// does not write over the screen.
 fn watch_panics() {
     HOOK.call_once(|| {
         let console: ThreadId = thread::current().id();
@@ -230,8 +229,7 @@ fn describe_panic(info: &PanicHookInfo<'_>) -> String {
     format!("thread `{name}`: {info}")
 }
 
-/// Writes a report with the way that led here, and says where it is. Errors have
-/// nowhere to go.
+/// Writes a report with a backtrace and prints its path. Errors cannot be reported.
 fn save_report(what: &str) {
     let version = env!("CARGO_PKG_VERSION");
     let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
@@ -247,7 +245,7 @@ fn save_report(what: &str) {
     }
 }
 
-/// Into the folder of the user's state, else the one for temporary files.
+/// Writes to the folder of the user's state, else to the temporary folder.
 fn write_report(text: &str) -> Option<PathBuf> {
     let name = format!("panic-{}.txt", std::process::id());
     let state = user_folders::state().map(|folder| folder.join(&name));

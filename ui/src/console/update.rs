@@ -1,4 +1,4 @@
-//! Events to a new model and effects: no clock, no session, no terminal.
+//! Applies events to the model and returns effects, without a clock, a session or a terminal.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use crate::view::SetupEdit;
 use crate::view::timeline::Timeline;
 use crate::{actions, demo, panels};
 
-/// Time that goes back by less has not been set back.
+/// A smaller step back in time does not count as a seek.
 const SET_BACK: Duration = Duration::from_millis(100);
 
-/// Takes one event into the state.
+/// Applies one event to the state.
 pub(super) fn update(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
     let before = state.top();
     let mut effects = take(state, event);
@@ -40,7 +40,7 @@ pub(super) fn update(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effec
     effects
 }
 
-/// Asks about what is staged now, where that has not been done.
+/// Requests the preview of the staged setup, once.
 fn question(model: &mut Model) -> Option<Effect> {
     let setup = model.edit.as_mut().and_then(SetupEdit::question)?;
     Some(Effect::Preview(Box::new(setup)))
@@ -65,7 +65,7 @@ fn take(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
         }
         ConsoleEvent::Previewed(about, preview) => on_preview(state, &about, &preview),
         ConsoleEvent::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
-        // Whoever goes on is told; the console leaves.
+        // The engine continues, and the console quits.
         ConsoleEvent::Accepted(Command::KeepServing) => return vec![Effect::Quit],
         ConsoleEvent::Accepted(command) => on_accepted(state, &command),
         ConsoleEvent::Refused(reason) => {
@@ -84,7 +84,7 @@ fn take(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
 fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Vec<Effect> {
     state.model.message = None;
     state.consent.press(Key::of(key));
-    // These two mean the same whatever lies on top.
+    // These two keys work over every dialog.
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Char('c') if control => return interrupt(state),
@@ -108,7 +108,7 @@ fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Vec<Effect> {
     }
 }
 
-/// `Ctrl-C`: asks as `q` does, whatever lies on top, and never answers.
+/// Handles `Ctrl-C`: asks like `q`, over every dialog, and never answers.
 fn interrupt(state: &mut ConsoleState) -> Vec<Effect> {
     let asked = state.dialogs.last().and_then(|d| d.body().leaves_by());
     let Some(key) = asked else {
@@ -120,7 +120,7 @@ fn interrupt(state: &mut ConsoleState) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Text goes where text can be typed, and is never taken for keys.
+/// Passes pasted text to a text field. It never counts as keys.
 fn on_paste(state: &mut ConsoleState, text: &str) {
     let line = dialogs::one_line(text);
     let taken = match state.dialogs.last_mut() {
@@ -134,7 +134,7 @@ fn on_paste(state: &mut ConsoleState, text: &str) {
     }
 }
 
-/// `Esc` where nothing else took it: one level back.
+/// Handles an unused `Esc`: goes one level back.
 fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     if key.code != KeyCode::Esc {
         return Vec::new();
@@ -179,7 +179,7 @@ fn on_preview(state: &mut ConsoleState, about: &Setup, preview: &Result<EditPrev
     if let Some(edit) = &mut state.model.edit {
         edit.answered(about, preview);
     }
-    // Whatever asked about this setup is told, and nobody else.
+    // Only the dialog about this setup gets the preview.
     for dialog in &mut state.dialogs {
         dialog.body_mut().previewed(about, preview);
     }
@@ -193,15 +193,15 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     let reload = model.snapshot.reload.clone();
     let otherwise = before.setup() != model.snapshot.setup();
     if before.generation != model.snapshot.generation {
-        // The spans of before stay, in the columns of the same names.
+        // Earlier spans stay, in the columns of the same names.
         let (old, new) = (before.matrix.frame(), model.snapshot.matrix.frame());
         let column = |name: &String| new.members.iter().position(|known| known == name);
         model
             .timeline
             .renumber(&old.members.iter().map(column).collect::<Vec<_>>());
-        // The one that is read is of columns and steps of before.
+        // The selected span belongs to earlier columns and steps.
         model.streams.reading = None;
-        // An engine of before can tell no more how its reload goes on.
+        // The previous engine no longer reports the progress of its reload.
         state.dialogs.retain(|d| !matches!(d, Dialog::Reload(_)));
     }
     if before.matrix.frame() != model.snapshot.matrix.frame() {
@@ -217,8 +217,8 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     }
 }
 
-/// Other devices or members than before, as of another server: what was staged or is
-/// being compared is about places that are no more.
+/// Handles other devices or members, such as of another server: staged changes and comparisons
+/// refer to places that no longer exist.
 fn on_frame(state: &mut ConsoleState) {
     state.dialogs.retain(|d| !d.body().is_of_frame());
     let model = &mut state.model;
@@ -233,8 +233,7 @@ fn on_frame(state: &mut ConsoleState) {
     }
 }
 
-/// Asks for the previews of setups again, as the old ones compare with a setup that no longer
-/// runs.
+/// Requests the previews of setups again, since they were compared with an earlier setup.
 fn ask_again(state: &mut ConsoleState) -> Vec<Effect> {
     if let Some(edit) = &mut state.model.edit {
         edit.ask_again();
@@ -245,8 +244,8 @@ fn ask_again(state: &mut ConsoleState) -> Vec<Effect> {
 }
 
 fn on_spans(model: &mut Model, now: Duration, spans: Vec<Span>, lost: u64) {
-    // A recording was set back: what comes now came before. A clock across a socket may
-    // be a little off.
+    // A recording was played backward, so earlier news follow. A clock across a socket may differ a
+    // little.
     if now + SET_BACK < model.snapshot.now {
         model.timeline = Timeline::default();
         actions::streams::go_live(model);
@@ -270,7 +269,7 @@ fn on_reload(state: &mut ConsoleState, reload: &ReloadView) {
     }
 }
 
-/// Says how a change of the models ended, and shows what one that was worked out would change.
+/// Shows how a change of models ended, or the effects of a planned one.
 fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
     let change = state.model.snapshot.model_change.clone();
     let Some(change) = change.filter(|change| Some(change) != before) else {
@@ -278,7 +277,8 @@ fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
     };
     state.dialogs.retain(|d| !matches!(d, Dialog::Models(_)));
     if brings_back(&change.change) {
-        // Models came back and no setup: no reload follows, and the message tells how it goes.
+        // Undo restored models instead of a setup: no reload follows, and the message shows the
+        // progress.
         state.dialogs.retain(|d| !matches!(d, Dialog::Reload(_)));
     }
     state.model.refusal_sign.show(&state.model.snapshot);
@@ -307,7 +307,7 @@ fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
     }
 }
 
-/// Whether a change is what undo, redo or the end of a probation make of models.
+/// Returns whether a change of models comes from undo, redo or the end of a probation.
 fn brings_back(change: &CatalogueChange) -> bool {
     matches!(
         change,
@@ -315,7 +315,7 @@ fn brings_back(change: &CatalogueChange) -> bool {
     )
 }
 
-/// Whether a plan is this console's to apply: it may change things, and no recording is played.
+/// Returns whether this console may apply a plan: it may edit, and no recording is played.
 fn is_editor(model: &Model) -> bool {
     let shown = &model.snapshot;
     !model.read_only && shown.playback.is_none() && shown.audience.you_edit
@@ -324,7 +324,7 @@ fn is_editor(model: &Model) -> bool {
 fn on_accepted(state: &mut ConsoleState, command: &Command) {
     let model = &mut state.model;
     if matches!(command, Command::Play(Play::Seek(_))) {
-        // After a seek, the recording sends the spans before that moment again.
+        // After a seek, the recording sends earlier spans again.
         model.timeline = Timeline::default();
         actions::streams::go_live(model);
     }
@@ -362,8 +362,8 @@ fn on_accepted(state: &mut ConsoleState, command: &Command) {
     }
 }
 
-/// Whether the demonstration asked for this: its steps show in the footer, and a dialog
-/// would hide what is to be seen.
+/// Returns whether the demonstration sent the command. Its steps show in the footer, since a dialog
+/// would hide the panels.
 fn is_of_demo(model: &Model, command: &Command) -> bool {
     let asked = model.demo.as_ref().is_some_and(|demo| demo.asked);
     asked && matches!(command, Command::Apply(..))

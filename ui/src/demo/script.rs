@@ -267,7 +267,7 @@ pub(super) enum DemoPlan {
 const ROWS: usize = 16;
 
 impl DemoPlan {
-    /// Returns the matrix, or the reason why there is none.
+    /// Returns the matrix, or the reason for its absence.
     pub(super) fn matrix(self, shown: &Snapshot) -> Result<Matrix, DemoTrouble> {
         let devices = shown.matrix.frame().devices.len();
         let members = shown.matrix.frame().members.len();

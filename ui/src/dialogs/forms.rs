@@ -281,7 +281,7 @@ impl Form {
         y + fields.len() as u16
     }
 
-    /// Draws the error, or the note on the chosen option if there is none.
+    /// Draws the error, or else the note on the chosen option.
     fn draw_words(&self, inside: &mut Painter<'_>, y: u16) {
         let width = inside.width() + 2;
         let (lines, role) = match &self.error {

@@ -102,8 +102,7 @@ pub trait DialogBody {
     /// Handles a key.
     fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply;
 
-    /// Pastes text into the active field. Returns false if there is none, or if it does not accept
-    /// the text.
+    /// Pastes text into the active field. Returns false if no field accepts the text.
     fn on_paste(&mut self, _line: &str) -> bool {
         false
     }

@@ -233,7 +233,7 @@ fn probation(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>)
     lines.push(format!("probation: {lasts}; keep or roll-back ends it"));
 }
 
-/// Returns the running probation, or `None` if there is none.
+/// Returns the running probation, or `None` without a probation.
 fn watched(shown: &Snapshot) -> Option<&Probation> {
     let probation = shown.probation.as_ref();
     probation.filter(|p| p.state == ProbationState::Watching)

@@ -20,7 +20,7 @@ use crate::text::Severity;
 /// When colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorWhen {
-    /// As NO_COLOR, COLORTERM and TERM say
+    /// By NO_COLOR, COLORTERM and TERM
     #[default]
     Auto,
     /// Even if NO_COLOR is set

@@ -1,4 +1,4 @@
-//! Where a demonstration stands: its scene, what is said, what was measured.
+//! The state of a demonstration: its scene, its caption, its measurements.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use divisi_session::Counters;
 
 use super::figures::{CounterLook, FigureNote};
 
-/// The stage of a demonstration.
+/// The subject of a demonstration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemoStage {
     /// The digits ensemble on this machine's devices.
     Digits,
-    /// Twelve networks of ImageNet on 16 simulated GPUs.
+    /// Twelve ImageNet networks on 16 simulated GPUs.
     Simulated,
-    /// Variants of the digits ensemble, which queries ask for by goals, on this machine's devices.
+    /// Variants of the digits ensemble, chosen by goals, on this machine's devices.
     Tasks,
 }
 
@@ -33,49 +33,49 @@ impl FromStr for DemoStage {
     }
 }
 
-/// How a demonstration is asked for.
+/// A requested demonstration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The stage that it is shown on.
+    /// Its subject.
     pub stage: DemoStage,
-    /// It goes on by itself at the end of each scene.
+    /// Whether it continues without keys at the end of each scene.
     pub auto: bool,
 }
 
-/// Where a demonstration stands.
+/// The state of a demonstration.
 #[derive(Clone, Debug)]
 pub struct DemoState {
     /// The titles of its scenes.
     titles: Vec<&'static str>,
-    /// It goes on by itself at the end of a scene, and begins again after the last.
+    /// Whether it continues without keys at the end of a scene, and starts over after the last.
     pub auto: bool,
     scene: usize,
-    /// A command has gone to this scene, which has not begun yet.
+    /// Whether a command has gone to this scene, which has not begun yet.
     pub begun: bool,
-    /// The step of the scene.
+    /// The current step of the scene.
     pub step: usize,
-    /// Whether the request of this step is under way.
+    /// Whether the request of this step was sent.
     pub asked: bool,
-    /// The caption that is shown now.
+    /// The current caption.
     pub caption: String,
     /// Readings of the counter of answers since the last watch began, oldest first.
     pub looks: Vec<CounterLook>,
-    /// Of the present watch: requests answered, of how many.
+    /// The answered requests of the current watch, and their goal.
     pub watched: Option<(u64, u64)>,
-    /// Samples a second that what runs now was seen to serve at most.
+    /// The measured capacity of the running setup in samples per second.
     pub capacity: Option<f64>,
-    /// Counters when the scene last began to count.
+    /// The counters when the scene last started counting.
     pub began: Option<Counters>,
-    /// Figures that were taken, of all scenes.
+    /// The noted figures of all scenes.
     pub notes: Vec<FigureNote>,
-    /// Why the scene cannot go on.
+    /// The reason why the scene cannot continue.
     pub trouble: Option<String>,
-    /// When the scene ended.
+    /// The time at which the scene ended.
     pub ended: Option<Duration>,
 }
 
 impl DemoState {
-    /// The start of the first scene.
+    /// Creates the state at the start of the first scene.
     pub fn new(titles: Vec<&'static str>, auto: bool) -> Self {
         DemoState {
             titles,
@@ -95,7 +95,7 @@ impl DemoState {
         }
     }
 
-    /// Goes to the start of a scene, whose figures are taken anew.
+    /// Goes to the start of a scene and discards its figures.
     pub fn go_to(&mut self, scene: usize) {
         self.notes.retain(|note| note.scene != scene);
         *self = DemoState {
@@ -106,33 +106,33 @@ impl DemoState {
         };
     }
 
-    /// The scene that is shown, from 0.
+    /// Returns the current scene, from 0.
     pub fn scene(&self) -> usize {
         self.scene
     }
 
-    /// How many scenes there are.
+    /// Returns the number of scenes.
     pub fn scenes(&self) -> usize {
         self.titles.len()
     }
 
-    /// The title of the scene.
+    /// Returns the title of the scene.
     pub fn title(&self) -> &'static str {
         self.titles.get(self.scene).copied().unwrap_or_default()
     }
 
-    /// Returns the caption that is shown now.
+    /// Returns the current caption.
     pub fn caption(&self) -> &str {
         &self.caption
     }
 
-    /// Returns whether no scene comes after this one.
+    /// Returns whether this is the last scene.
     pub fn is_last(&self) -> bool {
         self.scene + 1 >= self.titles.len()
     }
 
-    /// Returns the state that the bar shows in addition to the session's.
-    /// The picture is to be drawn again if it differs.
+    /// Returns the state that the bar shows in addition to the session's. The picture is drawn
+    /// again if it differs.
     pub fn stands(&self) -> impl PartialEq + use<> {
         let ended = self.ended.is_some();
         (

@@ -1,4 +1,4 @@
-//! The effects that an update wants outside of the model.
+//! Events for the model, and effects outside of it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,40 +19,41 @@ pub enum ConsoleEvent {
     Key(KeyEvent),
     /// Text was pasted.
     Paste(String),
-    /// The mouse did something.
+    /// The mouse was moved or used.
     Mouse(MouseEvent),
-    /// The terminal went away.
+    /// The terminal has gone.
     HungUp,
-    /// The screen has another size: columns, rows.
+    /// The size of the screen changed: columns, rows.
     Resize(u16, u16),
     /// News from the session.
     News(Box<SessionNews>),
-    /// Spans and the time alone: what comes with every frame.
+    /// Spans and the time, for every frame.
     Spans {
         /// The session's time.
         now: Duration,
-        /// Spans since the last look.
+        /// Spans since the last event.
         spans: Vec<Span>,
         /// Spans lost since the start.
         lost: u64,
     },
-    /// The session's preview of a setup, or why there is none.
+    /// The session's preview of a setup, or the reason for its refusal.
     Previewed(Box<Setup>, Result<EditPreview, Refusal>),
-    /// The result of an arrangement of a setup, or why it was refused.
+    /// The result of an arrangement of a setup, or the reason for its refusal.
     Arranged(Box<Setup>, Result<Arranged, Refusal>),
-    /// The session took the command.
+    /// The session accepted a command.
     Accepted(Command),
-    /// The session refused a command; says why.
+    /// The session refused a command, with the reason.
     Refused(String),
-    /// A file was written, or why not.
+    /// A file was written, or writing failed.
     Wrote(Result<PathBuf, FileError>),
-    /// The settings from now on, or what is wrong with them.
+    /// The new settings, or an error in them.
     Configured(Result<Box<Settings>, ConfigError>),
-    /// The listing of a folder, or of the folder around a file; or why it cannot be read.
+    /// The listing of a folder, or of the folder around a file, or the reason why it cannot be
+    /// read.
     Looked(Result<FolderListing, FileError>),
-    /// A file's text, or why it cannot be read.
+    /// A file's text, or the reason why it cannot be read.
     Read(PathBuf, Result<String, FileError>),
-    /// The file chosen in the desktop's own dialog, if any, or why the dialog failed.
+    /// The file chosen in the desktop's dialog, if any, or the dialog's error.
     Picked(Result<Option<PathBuf>, FileError>),
 }
 
@@ -67,40 +68,40 @@ pub struct SessionNews {
     pub lost: u64,
 }
 
-/// Work to be done outside of the model.
+/// An action outside of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send a command to the session.
     Send(Command),
-    /// Ask the session what a setup would change.
+    /// Request the preview of a setup from the session.
     Preview(Box<Setup>),
-    /// Ask the session for several changes of a setup's matrix at once, where they fit.
+    /// Request several changes of a setup's matrix from the session, as far as they fit.
     Arrange(Box<Setup>, Arrangement),
-    /// See what is at a path.
+    /// List a path.
     Look(PathBuf),
     /// Read a file.
     Read(PathBuf),
-    /// Let the desktop's own dialog choose a file.
+    /// Choose a file in the desktop's dialog.
     Pick(FilePick),
-    /// End that dialog.
+    /// Close that dialog.
     StopPick,
-    /// Write a file; where it must not replace one, a free name beside it is taken.
+    /// Write a file, under another name if it must not replace an existing one.
     Write {
-        /// Where.
+        /// The path.
         path: PathBuf,
         /// The file's content.
         bytes: Vec<u8>,
         /// Whether an existing file is replaced.
         replace: bool,
     },
-    /// Keep a layout among the user's own.
+    /// Save a layout among the user's own.
     SaveLayout(PanelLayout),
-    /// Take the mouse, or let it go.
+    /// Turn the mouse on or off.
     Mouse(bool),
-    /// Give the terminal back until the program is continued.
+    /// Restore the terminal until the program is continued.
     Suspend,
-    /// Write the screen to files, as it is.
+    /// Write the current screen to files.
     Picture,
-    /// Leave.
+    /// Quit.
     Quit,
 }

@@ -1,5 +1,5 @@
-//! Numbers that are compared from scene to scene, with what chance leaves of them: two differ
-//! only where their intervals do.
+//! Figures compared between scenes, with confidence intervals: two figures differ only if their
+//! intervals do not overlap.
 
 use std::time::Duration;
 
@@ -8,47 +8,47 @@ use divisi_session::{Counters, LoadPattern, Snapshot};
 
 use crate::text::format;
 
-/// A figure that can be compared.
+/// A comparable figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Samples a second since the watch began.
+    /// Samples per second since the watch began.
     Throughput,
-    /// The same for each device that has a worker.
+    /// Samples per second for each device with a worker.
     PerDevice,
     P50,
     P99,
-    /// Requests that failed or were refused since they are counted.
+    /// Requests that failed or were refused since counting began.
     Lost,
 }
 
-/// A figure that was taken.
+/// A noted figure.
 #[derive(Clone, Debug)]
 pub struct FigureNote {
     pub scene: usize,
     pub figure: Figure,
     pub name: &'static str,
     pub measured: Estimate,
-    /// How long it was measured.
+    /// The time of its measurement.
     pub over: Duration,
-    /// Requests that it was taken from.
+    /// The number of requests behind it.
     pub requests: u64,
 }
 
 impl FigureNote {
-    /// Its figure as it is written.
+    /// Returns its formatted value.
     pub fn text(&self) -> String {
         self.figure.text(self.measured.value)
     }
 
-    /// Rates are taken at full load in every scene; latencies only say something beside
-    /// those under the same load.
+    /// Returns whether it is comparable with the figures of a scene. Rates are measured at full
+    /// load in every scene; latencies are comparable only under the same load.
     pub fn stands_by(&self, scene: usize) -> bool {
         matches!(self.figure, Figure::Throughput | Figure::PerDevice) || self.scene == scene
     }
 }
 
 impl Figure {
-    /// Its name with its unit.
+    /// Returns its name with its unit.
     pub fn title(self) -> &'static str {
         match self {
             Figure::Throughput => "samples/s",
@@ -59,7 +59,7 @@ impl Figure {
         }
     }
 
-    /// As it is written.
+    /// Formats a value.
     pub fn text(self, value: f64) -> String {
         match self {
             Figure::P50 | Figure::P99 => format::millis(value as u64),
@@ -68,7 +68,7 @@ impl Figure {
         }
     }
 
-    /// Its value now; none while there is nothing to take it from.
+    /// Returns its current value, or `None` without measurements.
     pub fn of(
         self,
         looks: &[CounterLook],
@@ -94,7 +94,7 @@ impl Figure {
     }
 }
 
-/// Samples a second over `looks`.
+/// Returns the samples per second over `looks`.
 pub(crate) fn rate(looks: &[CounterLook], shown: &Snapshot) -> Option<Estimate> {
     let each = match shown.load.pattern {
         Some(LoadPattern::Closed { samples, .. }) => samples.count() as f64,
@@ -109,20 +109,20 @@ fn devices(shown: &Snapshot) -> f64 {
     used.count().max(1) as f64
 }
 
-/// Looks at a counter are so far apart at least that each says something.
+/// The minimum interval between two readings of a counter.
 pub(crate) const APART: Duration = Duration::from_millis(250);
-/// The smallest half-width of an interval, as a share of the value, however long the
-/// measurement was.
+/// The smallest half-width of an interval, as a share of the value, for a measurement of any
+/// length.
 const NEAR: f64 = 0.01;
 
-/// A counter at a moment.
+/// A reading of a counter.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterLook {
     pub now: Duration,
     pub answered: u64,
 }
 
-/// A figure and the interval that it lies in, nineteen times of twenty.
+/// A figure with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub value: f64,
@@ -130,17 +130,17 @@ pub struct Estimate {
     high: f64,
 }
 
-/// How a figure stands against another.
+/// The relation of a figure to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     More,
-    /// Chance alone makes such a difference.
+    /// The difference is not significant.
     Same,
     Less,
 }
 
 impl Estimate {
-    /// A count, which chance has nothing to do with.
+    /// Returns an exact count.
     pub fn exactly(value: f64) -> Self {
         Estimate {
             value,
@@ -149,7 +149,7 @@ impl Estimate {
         }
     }
 
-    /// A rate over `looks`, with what it moved by from one look to the next.
+    /// Returns a rate over `looks`, with its variation between them.
     pub fn rate(looks: &[CounterLook]) -> Option<Self> {
         let (first, last) = (looks.first()?, looks.last()?);
         let value = between(*first, *last)?;
@@ -169,8 +169,8 @@ impl Estimate {
         })
     }
 
-    /// The latency that `share` of requests stay under: between the bars of those that
-    /// might as well have been at its place.
+    /// Returns the latency that `share` of requests stay under. Its interval covers the bars of the
+    /// requests that could be at its place.
     pub fn quantile(value: f64, share: f64, buckets: &[Bucket]) -> Self {
         let count: u64 = buckets.iter().map(|b| b.count).sum();
         let (at, all) = (share * count as f64, count as f64);
@@ -184,7 +184,7 @@ impl Estimate {
         }
     }
 
-    /// So many times as much.
+    /// Returns the estimate multiplied by `factor`.
     pub fn times(self, factor: f64) -> Self {
         Estimate {
             value: self.value * factor,
@@ -193,7 +193,7 @@ impl Estimate {
         }
     }
 
-    /// How it stands against `before`.
+    /// Compares it with `before`.
     pub fn against(self, before: Estimate) -> Comparison {
         if self.low > before.high {
             Comparison::More
@@ -211,7 +211,7 @@ fn between(from: CounterLook, to: CounterLook) -> Option<f64> {
     (seconds > 0.0).then(|| answered as f64 / seconds)
 }
 
-/// The ends of the bar that the request at `place` is in.
+/// Returns the ends of the bar of the request at `place`.
 fn bar(buckets: &[Bucket], place: f64) -> (f64, f64) {
     let mut seen = 0;
     for bucket in buckets {

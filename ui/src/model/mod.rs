@@ -1,4 +1,4 @@
-//! All that is drawn, what happens to it and what it wants done.
+//! The console's state, the events that change it, and the effects it requests.
 
 mod demo;
 mod effect;
@@ -30,27 +30,27 @@ use crate::text::measured_window;
 use crate::view::timeline::Timeline;
 use crate::view::{Scopes, SetupEdit, Streams};
 
-/// How the console starts.
+/// The console's initial options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// No command may change what the engine does.
+    /// Whether commands that change the engine are refused.
     pub read_only: bool,
-    /// Take the mouse at the start.
+    /// Whether the mouse is used at the start.
     pub mouse: bool,
     /// The program's name in the header.
     pub title: String,
-    /// A user's layouts, beside the built-in ones.
+    /// A user's layouts, in addition to the built-in ones.
     pub layouts: Vec<PanelLayout>,
-    /// Begin with a demonstration.
+    /// The demonstration to start with.
     pub demo: Option<Wanted>,
 }
 
-/// A line over the footer, there until the next key.
+/// A line over the footer, shown until the next key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FooterMessage {
     /// The text of the message.
     pub text: String,
-    /// Something was refused or failed.
+    /// Whether something was refused or failed.
     pub bad: bool,
 }
 
@@ -61,49 +61,49 @@ pub struct Model {
     pub snapshot: Snapshot,
     /// Spans lost since the start.
     pub lost_spans: u64,
-    /// When this console last had latencies forgotten.
+    /// The time at which this console last reset the latencies.
     pub cleared: Duration,
     /// The latest spans.
     pub timeline: Timeline,
     /// The screen's size.
     pub area: Rect,
-    /// Who listens to movements.
+    /// The focused panel.
     pub focus: Panel,
-    /// The focused panel has the whole screen.
+    /// Whether the focused panel has the whole screen.
     pub expanded: bool,
-    /// The layouts, and the one that is shown.
+    /// The layouts, and the current one.
     pub arrangement: PanelArrangement,
-    /// Whose latencies and rates are shown.
+    /// The subjects of the shown latencies and rates.
     pub scopes: Scopes,
-    /// Steps of the search scrolled back.
+    /// The number of steps by which the search is scrolled back.
     pub search_back: usize,
-    /// The entry that is looked at.
+    /// The entry at the cursor.
     pub cursor: Cell,
-    /// The model that is looked at.
+    /// The model at the cursor.
     pub model_cursor: ModelCursor,
     /// The view of the timeline.
     pub streams: Streams,
-    /// Rows of the steps scrolled down.
+    /// The number of rows by which the steps are scrolled down.
     pub steps_down: usize,
-    /// Callers scrolled down.
+    /// The number of rows by which the callers are scrolled down.
     pub clients_down: usize,
     /// The first row of the panel of tasks.
     pub tasks_down: usize,
-    /// Lines of the log scrolled back.
+    /// The number of lines by which the log is scrolled back.
     pub log_back: usize,
     /// Staged changes, while editing.
     pub edit: Option<SetupEdit>,
     /// Values entered last in the dialogs that change something.
     pub change: Remembered,
-    /// The demonstration under way.
+    /// The running demonstration.
     pub demo: Option<DemoState>,
-    /// Where a change of the models was refused.
+    /// The mark at a model whose change was refused.
     pub refusal_sign: RefusalSign,
-    /// A line over the footer.
+    /// The line over the footer.
     pub message: Option<FooterMessage>,
-    /// No command may change anything.
+    /// Whether all changing commands are refused.
     pub read_only: bool,
-    /// The mouse is ours.
+    /// Whether the mouse is used.
     pub mouse: bool,
     /// The program's name in the header.
     pub title: String,
@@ -114,7 +114,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// The state at the start.
+    /// Creates the initial state.
     pub fn new(snapshot: Snapshot, options: &Options, look: TerminalLook) -> Self {
         let mut model_cursor = ModelCursor::default();
         model_cursor.follow(&snapshot.models);
@@ -152,7 +152,7 @@ impl Model {
         }
     }
 
-    /// Takes what is configured.
+    /// Applies settings.
     pub fn configure(&mut self, settings: Settings) {
         self.look = settings.look();
         let (before, now) = (&self.settings.config, &settings.config);
@@ -162,14 +162,14 @@ impl Model {
         if before.layout != now.layout {
             self.arrangement.choose(&now.layout);
         }
-        // What was typed since goes before what the file said all along.
+        // Terms entered since stay, unless the file changed its own.
         if before.terms != now.terms {
             self.change.terms = now.terms;
         }
         self.settings = settings;
     }
 
-    /// Says something over the footer.
+    /// Shows a message over the footer.
     pub fn say(&mut self, text: impl Into<String>, bad: bool) {
         let text = text.into();
         self.message = Some(FooterMessage { text, bad });
@@ -185,7 +185,7 @@ impl Model {
         }
     }
 
-    /// Returns the state that decides whether a command can be done, whatever its subject.
+    /// Returns the state that decides whether a command can run, regardless of its subject.
     pub fn state(&self) -> ShownState<'_> {
         ShownState {
             snapshot: &self.snapshot,
@@ -193,40 +193,40 @@ impl Model {
         }
     }
 
-    /// Whether a command can be done now to what is under the cursor.
+    /// Checks that a command can run on the subject at the cursor.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub fn check(&self, binding: &Binding) -> Result<(), NotNow> {
         binding.check(&self.state())?;
         binding.command.check_at(&self.snapshot, self.cursor)
     }
 
-    /// Whether its keys mean something now.
+    /// Returns whether its keys work now.
     pub fn reaches(&self, binding: &Binding) -> bool {
         binding.scope.is_reachable(self.key_context())
     }
 
-    /// Over how long the latencies of now are.
+    /// Returns the time of the current latencies.
     pub fn window(&self) -> Duration {
         measured_window(&self.snapshot, self.cleared)
     }
 
-    /// A search runs or is paused.
+    /// Returns whether a search runs or is paused.
     pub fn searching(&self) -> bool {
         let state = self.snapshot.search.as_ref().map(|s| &s.state);
         matches!(state, Some(SearchState::Running | SearchState::Paused))
     }
 
-    /// The matrix to draw: the staged one while editing.
+    /// Returns the matrix to draw: the staged one while editing.
     pub fn matrix(&self) -> &Matrix {
         self.edit
             .as_ref()
             .map_or(&self.snapshot.matrix, |e| e.staged())
     }
 
-    /// Returns the name that files of matrices have: that of the only model that is served, as commands
-    /// that find matrices write it, else that of all.
+    /// Returns the name for matrix files: the name of a single served model, like commands that
+    /// find matrices write it, else the name of all models.
     pub fn matrix_name(&self) -> &str {
         let models = self.snapshot.models.iter();
         let mut served = models.filter(|model| model.unserved.is_none());
@@ -236,40 +236,41 @@ impl Model {
         }
     }
 
-    /// Staged changes would be lost.
+    /// Returns whether staged changes would be lost.
     pub fn has_staged(&self) -> bool {
         let changed = |e: &SetupEdit| *e.setup() != self.snapshot.setup();
         self.edit.as_ref().is_some_and(changed)
     }
 
-    /// Returns whether the engine is this console's own: it ends with it, unless it is handed over.
+    /// Returns whether the engine belongs to this console and ends with it, unless it is handed
+    /// over.
     pub fn is_serving(&self) -> bool {
         !self.snapshot.audience.attached && self.snapshot.playback.is_none()
     }
 
-    /// Returns what the engine does if the terminal goes away, or `None` if that ends this console
-    /// alone, or a demonstration.
+    /// Returns the engine's behaviour if the terminal goes away, or `None` if that ends only this
+    /// console or a demonstration.
     pub fn hang_up(&self) -> Option<HangUp> {
-        // A console that changes nothing may not be asked to leave its engine running, but can.
+        // A read-only console cannot offer to keep its engine running, but the engine can continue.
         let goes_on = self.snapshot.audience.may_stay || self.read_only;
         let own = self.is_serving() && self.demo.is_none();
         (own && goes_on).then_some(self.settings.config.hang_up)
     }
 
-    /// Returns the staged setup, or the running one if nothing is being edited.
+    /// Returns the staged setup, or the running one outside of editing.
     pub fn setup(&self) -> Setup {
         let staged = self.edit.as_ref().map(|e| e.setup().clone());
         staged.unwrap_or_else(|| self.snapshot.setup())
     }
 
-    /// Lets a focus that has lost its place go to the first panel that has one.
+    /// Moves the focus to the first shown panel if the focused one is not shown.
     pub fn settle(&mut self) {
         if !self.arrangement.shows(self.focus) {
             self.focus = self.neighbour(1);
         }
     }
 
-    /// Returns the panel `step` places on among those shown, round and round.
+    /// Returns the panel `step` places further among the shown ones, cyclically.
     pub fn neighbour(&self, step: isize) -> Panel {
         let shown = self.arrangement.panels();
         let beside = |p: &Panel| match step > 0 {
@@ -285,14 +286,14 @@ impl Model {
     }
 }
 
-/// Values that were entered last, to be offered again.
+/// The last entered values, offered again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
-    /// Of a probation.
+    /// The terms of a probation.
     pub terms: Terms,
-    /// Where files were last chosen.
+    /// The folder of the last chosen file.
     pub folder: PathBuf,
-    /// Hidden files are listed too.
+    /// Whether hidden files are listed.
     pub hidden: bool,
 }
 
@@ -306,19 +307,19 @@ impl Default for Remembered {
     }
 }
 
-/// The settings of a setup that are no matrix.
+/// A setting of a setup other than its matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Setting {
-    /// How workers form batches.
+    /// The batching policy.
     Policy(divisi_model::ensemble::PolicyKind),
-    /// How members are combined.
+    /// The combination of members.
     Combination(divisi_model::ensemble::Combination),
-    /// Samples in a segment at most.
+    /// The segment size.
     SegmentSize(usize),
 }
 
 impl Setting {
-    /// The setup with it.
+    /// Returns the setup with this setting.
     pub fn of(self, setup: &Setup) -> Setup {
         let mut setup = setup.clone();
         match self {

@@ -1,4 +1,4 @@
-//! The model that is looked at, by name and version: its place changes when models come and go.
+//! The model at the cursor, by name and version, since its place changes with other models.
 
 use divisi_model::catalogue::Version;
 use divisi_session::CatalogueView;
@@ -6,14 +6,14 @@ use divisi_session::CatalogueView;
 /// The cursor in the list of models.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelCursor {
-    /// The place at which the model was seen last.
+    /// The last known place of the model.
     at: usize,
-    /// Its name and version; `None` before any model was there.
+    /// Its name and version, or `None` before there was any model.
     of: Option<(String, Option<Version>)>,
 }
 
 impl ModelCursor {
-    /// Returns the place of the model among those of now. Where it is gone, that is the nearest of the
+    /// Returns the current place of the model. If the model is gone, returns the nearest one of the
     /// same name, or else the nearest row.
     pub fn place(&self, models: &[CatalogueView]) -> usize {
         let last = models.len().saturating_sub(1);
@@ -35,14 +35,14 @@ impl ModelCursor {
         places.min_by_key(|place| place.abs_diff(self.at))
     }
 
-    /// Looks at the model at a place.
+    /// Moves the cursor to the model at a place.
     pub fn go_to(&mut self, place: usize, models: &[CatalogueView]) {
         let model = models.get(place);
         self.of = model.map(|model| (model.name.clone(), model.version));
         self.at = place;
     }
 
-    /// Follows the model to its place among those of now.
+    /// Updates the place of the model.
     pub fn follow(&mut self, models: &[CatalogueView]) {
         self.go_to(self.place(models), models);
     }

@@ -1,4 +1,4 @@
-//! Where things are on the screen, for any size.
+//! The places of everything on the screen, for any size.
 
 use ratatui::layout::Rect;
 
@@ -7,7 +7,7 @@ use super::{allocation, clients, demo_bar, models, steps, tasks};
 use crate::layout::{LayoutRow, Panel, SizeShare, share};
 use crate::model::Model;
 
-/// The least that shows the essentials.
+/// The minimum size that shows the essentials.
 pub(crate) const LEAST: (u16, u16) = (40, 12);
 
 /// Areas of one frame.
@@ -15,15 +15,15 @@ pub(crate) const LEAST: (u16, u16) = (40, 12);
 pub(crate) struct ScreenAreas {
     /// One or two lines at the top.
     pub header: Rect,
-    /// The panels that are shown.
+    /// The shown panels.
     pub panels: Vec<(Panel, Rect)>,
-    /// One line of percentiles, where there is no room for the panel.
+    /// One line of percentiles, if there is no room for the panel.
     pub latency: Option<Rect>,
     /// Messages and keys.
     pub footer: Rect,
 }
 
-/// The areas, unless the screen is too small for anything.
+/// Returns the areas, or `None` if the screen is too small.
 pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     let area = demo_bar::above(area, model);
     if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -52,29 +52,30 @@ pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     })
 }
 
-/// Returns the rows that a panel has on the screen, below its title and its heads; 0 where it is not
-/// shown.
+/// Returns the number of rows of a panel on the screen, below its title and headings, or 0 if it is
+/// not shown.
 pub(crate) fn rows_on_screen(model: &Model, panel: Panel) -> usize {
     let screen = arrange(model.area, model);
     let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == panel));
     place.map_or(0, |(_, place)| usize::from(place.height.saturating_sub(2)))
 }
 
-/// Returns the columns inside a panel, 0 where it is not on the screen.
+/// Returns the number of columns inside a panel, or 0 if it is not shown.
 pub(crate) fn columns_on_screen(model: &Model, panel: Panel) -> u16 {
     let screen = arrange(model.area, model);
     let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == panel));
     place.map_or(0, |(_, place)| place.width.saturating_sub(2))
 }
 
-/// Returns where the streams are on the screen, and what of them is seen.
+/// Returns the area of the streams on the screen, and their visible part.
 pub(crate) fn streams_on_screen(model: &Model) -> Option<(Rect, StreamsView)> {
     let screen = arrange(model.area, model)?;
     let place = screen.panels.iter().find(|p| p.0 == Panel::Streams)?.1;
     Some((place, StreamsView::new(model, place.width, place.height)))
 }
 
-/// One panel has the whole screen: by wish, or because the layout has no place for it.
+/// Returns whether one panel has the whole screen, either expanded or without a place in the
+/// layout.
 fn is_alone(model: &Model) -> bool {
     model.expanded || !model.arrangement.shows(shown_alone(model))
 }
@@ -86,7 +87,7 @@ fn shown_alone(model: &Model) -> Panel {
     }
 }
 
-/// The layout's rows, each with its panels side by side.
+/// Returns the panels of the layout's rows.
 fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
     let rows = rows(model);
     let parts: Vec<SizeShare> = rows.iter().map(|r| height(r, model, body.height)).collect();
@@ -100,7 +101,7 @@ fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
     panels
 }
 
-/// Editing has the whole width: errors and changes need it.
+/// Returns the layout's rows. Editing has the whole width, for errors and changes.
 fn rows(model: &Model) -> Vec<LayoutRow> {
     let mut rows = model.arrangement.rows();
     let edits = |row: &&mut LayoutRow| row.panels.iter().any(|p| p.0 == Panel::Allocation);
@@ -135,7 +136,7 @@ fn least_width(panel: Panel) -> u16 {
     }
 }
 
-/// A row is as high as the highest of its panels needs.
+/// Returns the height of a row: the largest that one of its panels needs.
 fn height(row: &LayoutRow, model: &Model, body: u16) -> SizeShare {
     let of = |panel: &(Panel, u16)| bounds(panel.0, model, body);
     let bounds = row.panels.iter().map(of);
@@ -147,7 +148,7 @@ fn height(row: &LayoutRow, model: &Model, body: u16) -> SizeShare {
     }
 }
 
-/// Rows that a panel is useless without, and those it can use.
+/// Returns the minimum and maximum useful rows of a panel.
 fn bounds(panel: Panel, model: &Model, body: u16) -> (u16, u16) {
     let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
     let members = count(model.snapshot.members.len());

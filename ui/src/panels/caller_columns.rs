@@ -1,5 +1,5 @@
-//! The figures of a caller as columns. Names go first: where there is little room, heads do without
-//! their times, and then figures are left out.
+//! The figures of a caller as columns. Names take precedence: with little room, headings lose their
+//! times, then figures are left out.
 
 use divisi_session::CallerFigures;
 
@@ -10,19 +10,19 @@ use crate::text::format;
 /// A figure of callers.
 #[derive(Clone, Copy)]
 pub(super) struct CallerColumn {
-    /// Its head, without the time.
+    /// Its heading, without the time.
     pub name: &'static str,
-    /// Whether it is taken over the time of rates.
+    /// Whether it is measured over the time of rates.
     pub is_rate: bool,
-    /// Its columns of the screen with the gap before it: with the time in its head, and without.
+    /// Its width with the gap before it: with the time in its heading, and without.
     widths: (u16, u16),
-    /// Its place where not all fit, from 0.
+    /// Its priority if not all fit, from 0.
     rank: u8,
-    /// The figure as a number, in words, and as it is drawn.
+    /// The figure as a number, as text, and with its role.
     value: fn(&CallerFigures) -> (f64, String, Role),
 }
 
-/// In the order of the screen.
+/// The columns in the order of the screen.
 static COLUMNS: [CallerColumn; 3] = [
     CallerColumn {
         name: "calls/s",
@@ -52,19 +52,20 @@ static COLUMNS: [CallerColumn; 3] = [
 
 /// The columns that fit.
 pub(super) struct CallerColumns {
-    /// Columns of the screen for names.
+    /// The width of names.
     pub names: u16,
-    /// Whether heads have their times.
+    /// Whether headings have their times.
     pub are_wide: bool,
     /// The figures, in the order of the screen.
     pub shown: Vec<CallerColumn>,
 }
 
-/// The columns that names have at least beside figures with all of their heads, be they shorter or not.
+/// The minimum width of names next to figures with complete headings.
 const ROOMY: u16 = 24;
 
 impl CallerColumns {
-    /// Those that fit into `room` beside names of `longest` columns. One figure is always there.
+    /// Returns the columns that fit into `room` next to names of `longest` columns. There is always
+    /// at least one figure.
     pub(super) fn fitting(room: u16, longest: u16) -> Self {
         let wide: u16 = COLUMNS.iter().map(|column| column.widths.0).sum();
         let are_wide = wide + longest.min(ROOMY) <= room;
@@ -82,7 +83,7 @@ impl CallerColumns {
         columns
     }
 
-    /// Columns of the screen that a figure takes.
+    /// Returns the width of a figure.
     pub(super) fn width(&self, column: &CallerColumn) -> u16 {
         match self.are_wide {
             true => column.widths.0,
@@ -90,7 +91,7 @@ impl CallerColumns {
         }
     }
 
-    /// Returns the text of a figure, shortened where it does not fit.
+    /// Returns the text of a figure, shortened if it does not fit.
     pub(super) fn cell(&self, column: &CallerColumn, figures: &CallerFigures) -> (String, Role) {
         let (number, text, role) = (column.value)(figures);
         match format::width(&text) < self.width(column) {
@@ -100,7 +101,7 @@ impl CallerColumns {
     }
 }
 
-/// Returns the weightiest columns without times that fit, in the order of the screen.
+/// Returns the most important columns without times that fit, in the order of the screen.
 fn narrow(mut room: u16) -> Vec<CallerColumn> {
     let mut ranked: Vec<&CallerColumn> = COLUMNS.iter().collect();
     ranked.sort_by_key(|column| column.rank);

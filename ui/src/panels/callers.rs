@@ -1,4 +1,4 @@
-//! Callers as rows, the busiest first: those of all models, or of one.
+//! Callers as rows, the busiest first: of all models, or of one.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use super::caller_columns::{CallerColumn, CallerColumns};
 use crate::look::{Painter, Role};
 use crate::text::format;
 
-/// Columns of what says that a name is a key's.
+/// The width of the mark that a name belongs to a key.
 const SIGN: u16 = 4;
 
-/// Who asks, and over which times they are counted.
+/// The callers, and the times of their counts.
 pub(super) struct CallerRows<'a> {
-    /// The callers that are listed.
+    /// The listed callers.
     pub callers: &'a [CallerView],
-    /// All others together, and how many they are.
+    /// All other callers together, and their number.
     pub others: Option<&'a (usize, CallerFigures)>,
     /// The time over which calls are counted.
     pub window: Duration,
-    /// The time over which rates are taken.
+    /// The time over which rates are measured.
     pub rate_window: Duration,
 }
 
 impl CallerRows<'_> {
-    /// Rows that show all, with the head.
+    /// Returns the number of rows that show all, with the heading.
     pub(super) fn needed(&self) -> usize {
         1 + self.callers.len() + usize::from(self.others.is_some())
     }
 
-    /// Draws them, `down` rows scrolled, under a head that says over which time they are counted, where
-    /// there is room for that.
+    /// Draws the callers, scrolled by `down` rows. The heading shows the time of the counts if
+    /// there is room.
     pub(super) fn draw(&self, inside: &mut Painter<'_>, head: &str, down: usize) {
         let room = inside.width().saturating_sub(1 + SIGN);
         let columns = CallerColumns::fitting(room, self.longest());
@@ -54,7 +54,7 @@ impl CallerRows<'_> {
         }
     }
 
-    /// Columns of the longest name.
+    /// Returns the width of the longest name.
     fn longest(&self) -> u16 {
         let names = self
             .callers
@@ -88,7 +88,7 @@ impl CallerRows<'_> {
     }
 }
 
-/// Returns what callers that are not listed are called, where so many of them are known.
+/// Returns the name for `count` callers that are not listed.
 pub(super) fn others_name(count: usize) -> String {
     match count {
         0 => "others".into(),
@@ -112,7 +112,7 @@ fn row(
     }
 }
 
-/// Returns calls a second; of slow callers with a digit behind the point.
+/// Returns calls per second, with one decimal for slow callers.
 pub(super) fn per_second(rate: f64) -> String {
     match rate {
         rate if rate < 9.95 => format!("{:.1}", rate.max(0.0)),

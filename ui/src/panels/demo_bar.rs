@@ -1,4 +1,4 @@
-//! Captions and figures under the panels.
+//! Captions and figures of a demonstration, under the panels.
 
 use ratatui::layout::Rect;
 
@@ -6,10 +6,10 @@ use crate::look::{Painter, Role};
 use crate::model::{DemoState, Figure, FigureNote, Model};
 use crate::text::format;
 
-/// Rows of a caption.
+/// The rows of a caption.
 const CAPTION: u16 = 2;
 
-/// Rows of the bar: a title, the caption, figures.
+/// Returns the rows of the bar: a title, the caption, figures.
 fn rows(area: Rect) -> u16 {
     let figures = match area.height {
         0..=17 => 0,
@@ -19,7 +19,7 @@ fn rows(area: Rect) -> u16 {
     1 + CAPTION + figures
 }
 
-/// Returns what is left for everything else.
+/// Returns the remaining area.
 pub(super) fn above(area: Rect, model: &Model) -> Rect {
     let height = match model.demo {
         Some(_) => area.height.saturating_sub(rows(area)),
@@ -28,7 +28,7 @@ pub(super) fn above(area: Rect, model: &Model) -> Rect {
     Rect { height, ..area }
 }
 
-/// Draws it at the bottom of the screen.
+/// Draws the bar at the bottom of the screen.
 pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let Some(demo) = &model.demo else {
         return;
@@ -59,7 +59,7 @@ fn title(bar: &mut Painter<'_>, demo: &DemoState) {
     );
     let state = match (demo.ended, demo.watched) {
         _ if demo.trouble.is_some() => " ✗ n continues ".to_owned(),
-        (Some(_), _) if demo.is_last() => " ■ end: Esc leaves, b goes back ".to_owned(),
+        (Some(_), _) if demo.is_last() => " ■ end: Esc leaves, b back ".to_owned(),
         (Some(_), _) => " ■ n next, r again ".to_owned(),
         (None, Some((done, all))) => format!(" ▶ {done}/{all} answered "),
         (None, None) => " ▶ ".to_owned(),
@@ -78,7 +78,7 @@ fn caption(bar: &mut Painter<'_>, demo: &DemoState) {
     }
 }
 
-/// The kinds of figures last taken, no more than there is room for.
+/// Returns the kinds of the last figures, as far as there is room.
 fn compared(demo: &DemoState, most: u16) -> Vec<Figure> {
     let mut kinds: Vec<Figure> = Vec::new();
     for note in demo
@@ -95,7 +95,7 @@ fn compared(demo: &DemoState, most: u16) -> Vec<Figure> {
     kinds
 }
 
-/// One kind side by side, as many of the last as there is room for.
+/// Draws the last figures of a kind side by side, as far as there is room.
 fn figures(bar: &mut Painter<'_>, y: u16, demo: &DemoState, figure: Figure) {
     let stands = |n: &&FigureNote| n.figure == figure && n.stands_by(demo.scene());
     let notes = demo.notes.iter().filter(stands);

@@ -1,15 +1,15 @@
-//! The frame of a panel: its number and name, what it shows just now, and the focus.
+//! The frame of a panel: its number and name, a note on its contents, and the focus.
 
 use crate::layout::Panel;
 use crate::look::Painter;
 use crate::model::Model;
 use crate::text::format;
 
-/// The columns of a title beside its panel's name and its note.
+/// The columns of a title besides the panel's name and its note.
 const BESIDE_NOTE: u16 = 7;
 
-/// Draws a panel's title and returns the painter for what is under it. The last row is left to
-/// the panel, outside of that painter.
+/// Draws a panel's title and returns the painter for the area below it. The last row is left to the
+/// panel, outside of that painter.
 pub(super) fn framed<'a>(
     painter: &'a mut Painter<'_>,
     panel: Panel,
@@ -21,7 +21,7 @@ pub(super) fn framed<'a>(
     painter.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
 }
 
-/// Draws a panel's title and returns the painter for what is under it, with the last row.
+/// Draws a panel's title and returns the painter for the area below it, with the last row.
 pub(super) fn headed<'a>(
     painter: &'a mut Painter<'_>,
     panel: Panel,
@@ -33,14 +33,13 @@ pub(super) fn headed<'a>(
     painter.part(1, 1, width, height)
 }
 
-/// Returns the columns and rows that [`headed`] leaves.
+/// Returns the columns and rows left by [`headed`].
 pub(super) fn inner(painter: &Painter<'_>) -> (u16, u16) {
     let (width, height) = (painter.width(), painter.height());
     (width.saturating_sub(2), height.saturating_sub(1))
 }
 
-/// Returns how many rows of a list are above and below those that are shown, in words; nothing where all
-/// are shown.
+/// Returns the number of hidden rows of a list above and below, in words, or an empty text.
 pub(super) fn hidden(above: usize, below: usize) -> String {
     let rows = |count| if count == 1 { "row" } else { "rows" };
     match (above, below) {
@@ -51,7 +50,7 @@ pub(super) fn hidden(above: usize, below: usize) -> String {
     }
 }
 
-/// Returns a note with the words on rows that are hidden; those alone where there is no room for both.
+/// Returns a note with the words on hidden rows, or only these if there is no room for both.
 pub(super) fn note_with_hidden(panel: Panel, what: String, hidden: String, width: u16) -> String {
     if hidden.is_empty() {
         return what;
@@ -64,10 +63,10 @@ pub(super) fn note_with_hidden(panel: Panel, what: String, hidden: String, width
     }
 }
 
-/// Draws the panel's number and name, what it shows just now, and the focus.
+/// Draws the panel's number and name, a note on its contents, and the focus.
 fn title(painter: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
     let title = format!("{} {}", panel.sign(), panel.name());
-    // A note is given whole or not at all.
+    // A note is shown whole or not at all.
     let room = painter.width().saturating_sub(5 + format::width(&title));
     let note = if format::width(note) <= room {
         note

@@ -1,5 +1,5 @@
-//! Keys as hints name them, from the table of commands, and the footer: a message, a reload's
-//! step, or the keys of now.
+//! The keys in hints, from the table of commands, and the footer: a message, a reload's step, or
+//! the current keys.
 
 use divisi_session::ReloadState;
 
@@ -8,21 +8,21 @@ use crate::look::{Painter, Role};
 use crate::model::{FooterMessage, Model};
 use crate::text::format;
 
-/// A command with a word about it.
+/// A command with a word on its purpose.
 pub(super) type Hint = (&'static CommandInfo, &'static str);
 
-/// The first key of a command, as the footer writes it; empty where it has none.
+/// Returns the first key of a command in the footer's notation, or an empty text if it has none.
 pub(super) fn label(model: &Model, command: &CommandInfo) -> String {
     binding(model, command).map_or(String::new(), |e| e.key_label(&model.settings.keys))
 }
 
-/// The command as it can be reached now: some have other keys while editing.
+/// Returns the active binding of a command, since some have other keys during editing.
 fn binding(model: &Model, command: &CommandInfo) -> Option<&'static Binding> {
     let same = BINDINGS.iter().filter(|b| b.command == command);
     same.min_by_key(|b| !model.reaches(b))
 }
 
-/// Whether a hint would be of use: who may only look is not told how to change things.
+/// Returns whether a hint is useful: a read-only console gets no hints on changes.
 fn is_offered(binding: &Binding, model: &Model) -> bool {
     !(binding.command.changes && model.read_only)
 }
@@ -33,14 +33,14 @@ fn offered<'a>(model: &Model, hints: &'a [Hint]) -> impl Iterator<Item = &'a Hin
         .filter(|hint| binding(model, hint.0).is_none_or(|e| is_offered(e, model)))
 }
 
-/// Keys with a word each: `e edit, s search`.
+/// Returns keys with a word each: `e edit, s search`.
 pub(super) fn words(model: &Model, hints: &[Hint]) -> String {
     let word = |(command, word): &Hint| format!("{} {word}", label(model, command));
     let words: Vec<String> = offered(model, hints).map(word).collect();
     words.join(", ")
 }
 
-/// Draws keys with a word each, as many as fit; returns the column after them.
+/// Draws keys with a word each, as many as fit, and returns the column after them.
 pub(super) fn draw(
     painter: &mut Painter<'_>,
     mut x: u16,
@@ -55,7 +55,7 @@ pub(super) fn draw(
         if x + taken > painter.width() {
             break;
         }
-        // A key that means nothing just now is there, but quiet.
+        // An inactive key is shown dimmed.
         let works = binding(model, command).is_some_and(|b| model.reaches(b));
         let role = if works { Role::Accent } else { Role::Dim };
         x = painter.pieces(x, y, &[(&key, role), (" ", Role::Dim), (word, Role::Dim)]) + gap;
@@ -63,16 +63,16 @@ pub(super) fn draw(
     x
 }
 
-/// Rows of a message at most.
+/// The maximum rows of a message.
 const MOST: usize = 3;
 
-/// Rows that it takes of `width` columns: one, or as many as what is said needs.
+/// Returns the rows of the footer for `width` columns: one, or as needed by a message.
 pub(crate) fn footer_rows(model: &Model, width: u16) -> u16 {
     let message = model.message.as_ref();
     message.map_or(1, |m| said(m, width.saturating_sub(2)).len() as u16)
 }
 
-/// A message in lines: why something was refused is of no use when it is cut.
+/// Returns a message in lines, since a reason must not be cut.
 fn said(message: &FooterMessage, room: u16) -> Vec<String> {
     let sign = if message.bad { "✗" } else { "›" };
     let text = format!("{sign} {}", message.text);
@@ -114,7 +114,7 @@ fn step(model: &Model) -> Option<&str> {
     running.steps.last().map(String::as_str)
 }
 
-/// As many keys as fit; how to leave is always there.
+/// Draws as many keys as fit, always with the key to quit.
 fn footer_keys(painter: &mut Painter<'_>, model: &Model) {
     let quit = BINDINGS.iter().find(|b| *b.command == QUIT);
     let end = painter.width();

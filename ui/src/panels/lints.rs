@@ -1,4 +1,4 @@
-//! Lints: whatever is worth acting on, and which key shows it or changes it.
+//! Lints: problems worth acting on, with the keys that show or change them.
 
 use divisi_model::allocation::Cell;
 use divisi_session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
@@ -10,15 +10,16 @@ use crate::text::Severity::{Fault, Information, Warning};
 use crate::text::lost_words;
 use crate::text::{Severity, format};
 
-/// Under this share a device counts as idle.
+/// A device with a smaller load counts as idle.
 const IDLE: f64 = 0.5;
-/// Under this share a batch counts as not filled.
+/// A batch with a smaller filled share counts as not filled.
 const UNFILLED: f64 = 0.5;
-/// On a device with time to spare, small batches are right: they wait for nothing.
+/// A device with a higher load counts as busy. On other devices small batches are right, since they
+/// do not wait.
 const PRESSED: f64 = 0.7;
-/// Fewer batches say nothing yet.
+/// The minimum number of batches for a lint.
 const ENOUGH: u64 = 20;
-/// Queues this long matter, in samples.
+/// The minimum length of a queue for a lint, in samples.
 const LONG: usize = 32;
 
 /// A description of a problem, and the keys that show or change it.
@@ -34,8 +35,7 @@ const LOG: Hint = (&c::FOCUS_LOG, "log");
 const POLICY: Hint = (&c::POLICY, "policy");
 const LOAD: Hint = (&c::LOAD, "load");
 
-/// Sentences with their keys, the gravest first; of what depends on requests, none while
-/// nothing is asked of the ensemble.
+/// Returns sentences with their keys, the most severe first. Lints on requests need requests.
 pub(super) fn lints(model: &Model) -> Vec<(Severity, String)> {
     let say = |(text, hints): Lint| match keys::words(model, hints) {
         none if none.is_empty() => text,
@@ -45,7 +45,7 @@ pub(super) fn lints(model: &Model) -> Vec<(Severity, String)> {
     found.map(|(grave, lint)| (grave, say(lint))).collect()
 }
 
-/// The same without keys, where there is no screen.
+/// Returns sentences without keys, for output without a screen.
 pub fn texts(shown: &Snapshot) -> Vec<(Severity, String)> {
     let found = found(shown).into_iter();
     found.map(|(grave, (text, _))| (grave, text)).collect()
@@ -54,7 +54,7 @@ pub fn texts(shown: &Snapshot) -> Vec<(Severity, String)> {
 fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
     let mut found = Vec::new();
     let mut add = |grave, lints: Vec<Lint>| found.extend(lints.into_iter().map(|l| (grave, l)));
-    // What happened long ago is no fault now.
+    // An old event is not a current fault.
     let spoils = match shown.lately.failed.requests {
         0 => Warning,
         _ => Fault,
@@ -74,13 +74,13 @@ fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
     }
     add(Warning, not_probabilities(shown).collect());
     if shown.throughput.samples_per_s >= 1.0 {
-        // While nobody is pressed, idle time is no fault.
+        // Without busy devices, idle time is not a fault.
         add(Information, unpressed(shown).into_iter().collect());
     }
     found
 }
 
-/// Members that answered NaN or infinities: requests with them fail where those vote.
+/// Members that returned NaN or infinities. Requests with them fail if these members vote.
 fn not_finite(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let members = shown.members.iter();
     let spoilt = members.filter(|m| m.flaws.not_finite > 0);
@@ -94,7 +94,7 @@ fn not_finite(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     })
 }
 
-/// Members that are declared to give probabilities and do not.
+/// Members that are declared to return probabilities and do not.
 fn not_probabilities(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let members = shown.members.iter();
     let wrong = members.filter(|m| m.flaws.not_probabilities > 0);
@@ -104,7 +104,7 @@ fn not_probabilities(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     })
 }
 
-/// Requests that are turned away or given up.
+/// Requests that were refused or failed.
 fn lost(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let lately = &shown.lately;
     let over = lately.over.as_secs_f64().max(1.0);
@@ -117,7 +117,7 @@ fn lost(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     refused.into_iter().chain(failed)
 }
 
-/// Workers with their place in words.
+/// Returns the workers with their devices and members.
 fn workers(shown: &Snapshot) -> impl Iterator<Item = (&DeviceView, &MemberView, &EntryView)> + '_ {
     let cells = shown.matrix.cells().zip(&shown.entries);
     cells.filter_map(|(Cell { device, member }, entry)| {
@@ -126,7 +126,7 @@ fn workers(shown: &Snapshot) -> impl Iterator<Item = (&DeviceView, &MemberView, 
     })
 }
 
-/// Workers that panicked too often; applying any matrix starts them again.
+/// Workers that panicked too often. Applying any matrix restarts them.
 fn retired(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let retired = workers(shown).filter(|w| w.2.retired);
     retired.map(|(device, member, _)| {
@@ -161,7 +161,7 @@ fn missed(shown: &Snapshot) -> Option<Lint> {
     })
 }
 
-/// Workers that suffer from others on their device, or from the device.
+/// Workers that are slowed down by others on their device, or by the device.
 fn interfered(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     workers(shown).filter_map(|(device, member, entry)| {
         let slower = format::times(entry.interfered?);
@@ -173,7 +173,7 @@ fn interfered(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     })
 }
 
-/// Whether a member's queue grows so fast that it matters: by a tenth of what it serves.
+/// Returns whether a member's queue grows by more than a tenth of its throughput.
 pub(super) fn grows(member: &MemberView) -> bool {
     member.queued > LONG && member.growth > (member.samples_per_s * 0.1).max(1.0)
 }
@@ -191,7 +191,7 @@ fn growing(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     })
 }
 
-/// One member's queue is longer than all the others' together.
+/// One member's queue is longer than all other queues together.
 fn holding_up(shown: &Snapshot) -> Option<Lint> {
     let member = shown.members.iter().max_by_key(|m| m.queued)?;
     let all: usize = shown.members.iter().map(|m| m.queued).sum();
@@ -206,7 +206,8 @@ fn holding_up(shown: &Snapshot) -> Option<Lint> {
     })
 }
 
-/// Copying takes longer than computing; a device whose workers all do is said once.
+/// Copying takes longer than computing. A device on which this holds for all workers is reported
+/// once.
 fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     let slow = |d: &DeviceView| !d.lost && d.copying > d.busy && d.copying > 0.05;
     let devices = shown.devices.iter().filter(move |d| slow(d)).map(|d| {
@@ -231,13 +232,13 @@ fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     devices.chain(entries)
 }
 
-/// Devices that idle although others are pressed, or have nothing to do at all.
+/// Devices that idle while others are busy, or that have no work at all.
 fn idle(shown: &Snapshot) -> Vec<Lint> {
     let there = || shown.devices.iter().filter(|d| !d.lost);
     let works = there().any(|d| d.busy > 0.0);
     let (most, what) = match is_pressed(shown) {
         true => (IDLE, "devices idle more than half the time"),
-        // A device that nothing is given is worth a look though nobody is pressed.
+        // A device without work is worth a look even if no other is busy.
         false => (f64::MIN_POSITIVE, "devices compute nothing"),
     };
     let idle: Vec<&DeviceView> = there().filter(|d| works && d.busy < most).collect();
@@ -251,13 +252,13 @@ fn idle(shown: &Snapshot) -> Vec<Lint> {
     }
 }
 
-/// Some device or queue has more than it can do.
+/// Returns whether a device or queue is overloaded.
 fn is_pressed(shown: &Snapshot) -> bool {
     let mut there = shown.devices.iter().filter(|d| !d.lost);
     there.any(|d| d.busy > PRESSED) || shown.members.iter().any(grows)
 }
 
-/// Nobody is pressed: all of them together have room for more.
+/// No device is busy: there is capacity left.
 fn unpressed(shown: &Snapshot) -> Option<Lint> {
     let there: Vec<&DeviceView> = shown.devices.iter().filter(|d| !d.lost).collect();
     let busiest = there.iter().map(|d| d.busy).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The program's own log, newest last. With the whole screen it shows all of each text.
+//! The program's log, newest last. On the whole screen, texts are shown completely.
 
 use divisi_session::LogEntry;
 
@@ -9,10 +9,10 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::{Severity, format};
 
-/// Columns from which on times and words stand before the texts.
+/// The width from which times and words precede the texts.
 const WIDE: u16 = 44;
 
-/// Columns before a text, with times and words, and with signs alone.
+/// The columns before a text, with times and words, and with signs only.
 const BEFORE: [u16; 2] = [16, 3];
 
 /// Draws the panel.
@@ -37,7 +37,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
 }
 
-/// Returns how many lines there are to scroll through, as they are on the screen.
+/// Returns the number of lines to scroll through, as shown on the screen.
 pub(crate) fn rows(model: &Model) -> usize {
     let screen = arrange(model.area, model);
     let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == Panel::Log));
@@ -92,7 +92,7 @@ impl LogScreenLine<'_> {
     }
 }
 
-/// The time and how grave it is.
+/// Draws the time and the severity.
 fn head(inside: &mut Painter<'_>, y: u16, entry: &LogEntry, wide: bool) {
     let severity = Severity::from(entry.level);
     let role = Role::from(severity);
@@ -106,7 +106,7 @@ fn head(inside: &mut Painter<'_>, y: u16, entry: &LogEntry, wide: bool) {
         Severity::Fault => "FAULT",
     };
     let seconds = entry.at.as_secs_f64();
-    // After eleven days there is no column for a digit more.
+    // After eleven days there is no column for a decimal.
     let digits = usize::from(seconds < 999_999.0);
     let time = format!("{seconds:>8.digits$} ");
     let x = inside.text(1, y, &time, Role::Dim);

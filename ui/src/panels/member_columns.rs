@@ -1,4 +1,4 @@
-//! The columns of the members' panel: their heads, which of them suit the answers, and which
+//! The columns of the members' panel: their headings, those that suit the answers, and those that
 //! fit.
 
 use divisi_model::ensemble::{AnswerKind, Quality, TagScheme};
@@ -10,18 +10,18 @@ use crate::text::format;
 
 type MemberText = (String, Role);
 
-/// One column.
+/// A column.
 #[derive(Clone, Copy)]
 pub(super) struct MemberColumn {
-    /// Its head.
+    /// Its heading.
     pub name: &'static str,
-    /// Columns of the screen that it takes, with the gap before it.
+    /// Its width with the gap before it.
     pub width: u16,
     /// The function that returns the text for a member.
     pub value: fn(&MemberView) -> MemberText,
-    /// Only where targets are known.
+    /// Whether it needs targets.
     targets: bool,
-    /// Its place where not all fit, from 0.
+    /// Its priority if not all fit, from 0.
     rank: u8,
 }
 
@@ -71,7 +71,7 @@ static OF_LABELS: [MemberColumn; 6] = [
     column("smp/s", 8, 5, throughput),
 ];
 
-/// For masks: the share of pixels that are as the ensemble's, and mean IoU.
+/// For masks: the share of pixels equal to the ensemble's, and mean IoU.
 static OF_MASKS: [MemberColumn; 6] = [
     column("agree", 8, 0, agreement),
     targeted(column("mean IoU", 10, 3, quality)),
@@ -81,7 +81,7 @@ static OF_MASKS: [MemberColumn; 6] = [
     column("smp/s", 8, 5, throughput),
 ];
 
-/// For boxes: mAP at an overlap of 50 % to the ensemble's, and to targets.
+/// For boxes: mAP at an overlap of 50 %, with the ensemble's boxes and with targets.
 static OF_BOXES: [MemberColumn; 6] = [
     column("agree", 8, 0, agreement),
     targeted(column("mAP", 10, 3, quality)),
@@ -101,7 +101,7 @@ static OF_TOKENS: [MemberColumn; 6] = [
     column("smp/s", 8, 5, throughput),
 ];
 
-/// For tokens without names that mark spans.
+/// For tokens whose class names do not mark spans.
 static OF_PLAIN_TOKENS: [MemberColumn; 6] = [
     column("agree", 8, 0, agreement),
     targeted(column("accuracy", 10, 3, quality)),
@@ -111,8 +111,8 @@ static OF_PLAIN_TOKENS: [MemberColumn; 6] = [
     column("smp/s", 8, 5, throughput),
 ];
 
-/// For values: RMSE to the ensemble's answers, to targets, and of the answers without the
-/// member to those of now.
+/// For values: RMSE to the ensemble's answers, to targets, and between the answers without the
+/// member and the current ones.
 static OF_VALUES: [MemberColumn; 6] = [
     column("differs", 11, 0, agreement),
     targeted(column("RMSE", 11, 3, quality)),
@@ -122,7 +122,7 @@ static OF_VALUES: [MemberColumn; 6] = [
     column("smp/s", 8, 5, throughput),
 ];
 
-/// For values of unit length: cosines in place of errors.
+/// For values of unit length: cosines instead of errors.
 static OF_DIRECTIONS: [MemberColumn; 6] = [
     column("alike", 11, 0, agreement),
     targeted(column("cosine", 11, 3, quality)),
@@ -150,7 +150,7 @@ fn suited(answers: AnswerKind) -> &'static [MemberColumn] {
     }
 }
 
-/// Those that fit in `width`, in the order of the screen.
+/// Returns the columns that fit in `width`, in the order of the screen.
 pub(super) fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
     let known = |s: &MemberContribution| s.quality.is_some() || s.quality_change.is_some();
     let all = suited(model.snapshot.answers);
@@ -173,7 +173,7 @@ pub(super) fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
     all.iter().filter(shown).copied().collect()
 }
 
-/// A dash where nothing is known.
+/// Returns a contribution as text, or a dash if it is unknown.
 fn of(view: &MemberView, say: fn(&MemberContribution) -> Option<String>) -> MemberText {
     let text = view.contribution.as_ref().and_then(say);
     text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
@@ -199,7 +199,7 @@ fn throughput(view: &MemberView) -> MemberText {
     (format::short(view.samples_per_s), Role::Text)
 }
 
-/// The ensemble's answers if the member stopped voting, or began to, against those of now.
+/// Compares the ensemble's answers after a change of the member's vote with the current ones.
 fn otherwise(view: &MemberView) -> MemberText {
     of(view, |s| {
         let measure = s.agreement.measure;
@@ -208,8 +208,8 @@ fn otherwise(view: &MemberView) -> MemberText {
     })
 }
 
-/// Formats the change of the ensemble's quality if the member stopped voting, or began to.
-/// A gain is marked as a warning.
+/// Formats the change of the ensemble's quality after a change of the member's vote. A gain is
+/// marked as a warning.
 fn change(view: &MemberView) -> MemberText {
     let known = view.contribution.as_ref();
     let known = known.and_then(|s| s.quality.zip(s.quality_change));
@@ -220,7 +220,7 @@ fn change(view: &MemberView) -> MemberText {
         true => -change,
         false => change,
     };
-    // Of a share half of a tenth of a point, of others a thousandth of the figure.
+    // The threshold is half of a tenth of a point for a share, else a thousandth of the figure.
     let least = match quality.measure.is_share() {
         true => 0.0005,
         false => 0.001 * quality.value.abs(),

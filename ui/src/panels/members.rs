@@ -1,5 +1,5 @@
-//! The contribution of each member to the ensemble, and whether it votes. Of the columns the
-//! weightier come first, as many as fit.
+//! Each member's contribution to the ensemble, and its vote. The most important columns are shown,
+//! as far as there is room.
 
 use divisi_model::ensemble::AnswerKind;
 use divisi_runtime::device::MemberIndex;
@@ -32,7 +32,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     words(&mut inside, shown as u16 + 1, model);
 }
 
-/// Columns for the signs before a name.
+/// The width of the signs before a name.
 const SIGNS: u16 = 3;
 
 fn note(model: &Model) -> String {
@@ -51,7 +51,7 @@ fn note(model: &Model) -> String {
     }
 }
 
-/// Columns for names.
+/// Returns the width of names.
 fn label(model: &Model, width: u16) -> u16 {
     let names = model
         .snapshot
@@ -107,7 +107,7 @@ fn votes(model: &Model, member: MemberIndex) -> bool {
     voting.get(member.get()).copied().unwrap_or(true)
 }
 
-/// Under the table: what leaving the member out would change, or what is missing.
+/// Draws, below the table, the effect of leaving the member out, or the missing data.
 fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
     let room = inside.height().saturating_sub(y);
     let gap = u16::from(room > 1);
@@ -149,7 +149,7 @@ fn missing(model: &Model) -> String {
     let made_up = model.snapshot.simulated || model.snapshot.synthetic;
     match weighed {
         _ if made_up => "no comparison: simulated devices or synthetic weights".into(),
-        true => "too few of its answers compared so far".to_owned(),
+        true => "too few of its answers compared yet".to_owned(),
         false => format!(
             "no answers compared yet: serving requests compares them · {} load",
             keys::label(model, &LOAD)
@@ -157,7 +157,7 @@ fn missing(model: &Model) -> String {
     }
 }
 
-/// Describes the contribution of the member under the cursor.
+/// Describes the contribution of the member at the cursor.
 fn sentence(view: &MemberView, votes: bool, answers: AnswerKind) -> String {
     let contribution = view.contribution.unwrap_or_default();
     let verb = match votes {
@@ -181,7 +181,7 @@ fn sentence(view: &MemberView, votes: bool, answers: AnswerKind) -> String {
     )
 }
 
-/// Describes the answers without the member, or with it where it does not vote.
+/// Describes the answers without the member, or with it if it does not vote.
 fn other_answers(contribution: &MemberContribution, answers: AnswerKind) -> String {
     let share = |share: f64| format::permille(share).trim().to_owned();
     match (answers, contribution.flips) {

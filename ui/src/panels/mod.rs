@@ -1,4 +1,4 @@
-//! The parts of the screen: pure functions of the model.
+//! The parts of the screen, as pure functions of the model.
 
 mod allocation;
 mod areas;
@@ -42,7 +42,7 @@ use crate::layout::Panel;
 use crate::look::Painter;
 use crate::model::Model;
 
-/// Draws one panel.
+/// Draws a panel.
 pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
     match panel {
         Panel::Allocation => allocation::draw(painter, model),

@@ -1,5 +1,5 @@
-//! The changes that a setup would make, in words: for the comparison, under a matrix that is being
-//! edited, and as a proposal.
+//! The effects of a setup in words: for the comparison, under a matrix being edited, and as a
+//! proposal.
 
 use divisi_model::allocation::{Difference, EntryChange, Matrix, WorkerChange};
 use divisi_session::{DeviceView, EditPreview, Proposal, Snapshot};
@@ -8,13 +8,13 @@ use crate::look::Role;
 use crate::model::Model;
 use crate::text::format;
 
-/// Pieces of a line.
+/// The pieces of a line.
 pub(crate) type StyledLine = Vec<(String, Role)>;
 
-/// Below this many columns lines say the same in fewer words.
+/// Below this width, lines use fewer words.
 const NARROW: u16 = 60;
 
-/// Workers kept, started, stopped, resized and built again.
+/// Returns the numbers of workers kept, started, stopped, resized and rebuilt.
 pub(crate) fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     let of = |test: fn(&WorkerChange) -> bool| {
         let entries = preview.difference.entries.iter();
@@ -43,7 +43,7 @@ pub(crate) fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     vec![(text, Role::Strong)]
 }
 
-/// Samples a second before and after, and where that comes from or why it is not known.
+/// Returns the samples per second before and after, with their source, or why they are unknown.
 pub(crate) fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
     let said = &preview.prediction;
     let (word, unit) = match width < NARROW {
@@ -78,7 +78,7 @@ pub(crate) fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
     ]
 }
 
-/// Returns lines on the settings that change, other than the matrix, from their `words`.
+/// Returns lines on the changed settings other than the matrix, from their `words`.
 pub(crate) fn settings(words: &[String], width: u16) -> Vec<StyledLine> {
     let wrapped = words.iter().flat_map(|s| {
         let lines = format::wrap(&format!("~ {s}"), width);
@@ -96,13 +96,13 @@ pub(crate) fn remarks(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
     wrapped.collect()
 }
 
-/// The changed entries of `matrix`.
+/// Returns the changed entries of `matrix`.
 pub(crate) fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec<StyledLine> {
     let changed = preview.difference.changed();
     changed.map(|c| change(c, matrix, width)).collect()
 }
 
-/// One changed entry.
+/// Returns a changed entry.
 pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
     let frame = matrix.frame();
     let (sign, word, what, role) = match entry.change {
@@ -132,7 +132,7 @@ pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> Styled
     vec![(first, role), (second, Role::Text), (what, Role::Strong)]
 }
 
-/// Booked bytes now and after of each memory space, by its first device.
+/// Returns the booked bytes now and after of each memory space, by its first device.
 fn spaces<'a>(
     preview: &'a EditPreview,
     model: &'a Model,
@@ -142,7 +142,7 @@ fn spaces<'a>(
     first.map(|(device, (now, after))| (device, now, after))
 }
 
-/// Booked bytes now and after, a line a memory space.
+/// Returns the booked bytes now and after, a line per memory space.
 pub(crate) fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
     let each = if width < NARROW { 9 } else { 11 };
     let head = format!(
@@ -167,7 +167,7 @@ pub(crate) fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<St
     lines
 }
 
-/// Which members' requests wait for a moment.
+/// Returns the members whose requests pause briefly.
 pub(crate) fn pauses(preview: &EditPreview) -> (String, Role) {
     match preview.paused_members.as_slice() {
         [] => (
@@ -184,7 +184,7 @@ pub(crate) fn pauses(preview: &EditPreview) -> (String, Role) {
     }
 }
 
-/// The same in the few lines that there are under the matrix.
+/// Returns a short form for the few lines under the matrix.
 pub(crate) fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
     let mut lines = vec![prediction(preview, width)];
     let remarks = preview.remarks.iter();
@@ -200,7 +200,7 @@ pub(crate) fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<Sty
     lines
 }
 
-/// `812 MiB → 930 MiB`, or by how much where that would say the same twice.
+/// Returns `812 MiB → 930 MiB`, or the difference if both would look the same.
 fn from_to(now: u64, after: u64) -> String {
     let [from, to, by] = [now, after, now.abs_diff(after)].map(format::bytes);
     match (from == to, after > now) {
@@ -210,7 +210,7 @@ fn from_to(now: u64, after: u64) -> String {
     }
 }
 
-/// Only devices whose memory changes.
+/// Returns the devices whose memory changes.
 fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> StyledLine {
     let mut line = vec![("memory".to_owned(), Role::Dim)];
     let mut used = 6;
@@ -233,8 +233,7 @@ fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> StyledLine 
     line
 }
 
-/// Describes the changes of the proposal, if there is one:
-/// `move resnet152 to sim:v100:3 at 16`.
+/// Describes the proposed change, if there is one: `move resnet152 to sim:v100:3 at 16`.
 pub(super) fn proposal(shown: &Snapshot) -> Option<String> {
     let proposal = shown.proposal.as_ref()?;
     let difference = Difference::between(&shown.matrix, &proposal.matrix);
@@ -244,7 +243,7 @@ pub(super) fn proposal(shown: &Snapshot) -> Option<String> {
     moved.or_else(|| (!changed.is_empty()).then(|| steps().join(", ")))
 }
 
-/// One worker stops and one of the same member starts elsewhere.
+/// Describes a move: a worker stops and one of the same member starts elsewhere.
 fn moved(changed: &[&EntryChange], proposal: &Proposal, shown: &Snapshot) -> Option<String> {
     let stops =
         |c: &&EntryChange| c.cell == proposal.cell && matches!(c.change, WorkerChange::Stop(_));

@@ -263,7 +263,7 @@ pub(crate) fn gpu_pulse(gauges: &Gauges) -> Vec<String> {
     [busy, warm, power].into_iter().flatten().collect()
 }
 
-/// Returns the memory used by other programs, or `None` if there is none.
+/// Returns the memory used by other programs, or `None` if they use no memory.
 pub(crate) fn gpu_others(gauges: &Gauges) -> Option<String> {
     let bytes = gauges.others_bytes.filter(|bytes| *bytes > 0)?;
     Some(format!("others {}", format::bytes(bytes)))

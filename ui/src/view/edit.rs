@@ -1,43 +1,43 @@
-//! Staged changes of what serves: a copy, its history, and what is being typed.
+//! Staged changes: a copy of the setup, its history, and the typed digits.
 
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::ensemble::{BatchSize, MemberPrecision};
 use divisi_runtime::device::MemberIndex;
 use divisi_session::{EditPreview, Refusal, Setup};
 
-/// A setup being edited. Only valid matrices are ever staged.
+/// A setup being edited. Only valid matrices are staged.
 #[derive(Clone, Debug)]
 pub struct SetupEdit {
     staged: Setup,
     past: Vec<Setup>,
     future: Vec<Setup>,
-    /// Digits typed at the cursor so far.
+    /// The digits typed at the cursor.
     typed: String,
-    /// The last step of the history came from `typed`.
+    /// Whether the last step of the history came from `typed`.
     typing: bool,
-    /// Why the last change was not entered.
+    /// The reason why the last change was rejected.
     error: Option<String>,
-    /// The worker that is to be put on another device.
+    /// The worker taken for another device.
     mark: Option<TakenWorker>,
-    /// The setup that the session was last asked to preview.
+    /// The setup of the last requested preview.
     asked: Option<Setup>,
-    /// The session's latest answer.
+    /// The session's latest preview.
     preview: Option<Result<EditPreview, Refusal>>,
 }
 
-/// A worker to be put on another device.
+/// A worker taken for another device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenWorker {
-    /// Where it is.
+    /// Its place.
     pub from: Cell,
     /// Its batch size.
     pub size: BatchSize,
-    /// It leaves its place.
+    /// Whether it is moved instead of copied.
     pub moves: bool,
 }
 
 impl SetupEdit {
-    /// Starts from what runs.
+    /// Starts from the running setup.
     pub fn new(running: Setup) -> Self {
         SetupEdit {
             staged: running,
@@ -52,22 +52,22 @@ impl SetupEdit {
         }
     }
 
-    /// The matrix as staged.
+    /// Returns the staged matrix.
     pub fn staged(&self) -> &Matrix {
         &self.staged.matrix
     }
 
-    /// All that is staged.
+    /// Returns the staged setup.
     pub fn setup(&self) -> &Setup {
         &self.staged
     }
 
-    /// The worker that is to be put on another device.
+    /// The worker taken for another device.
     pub fn mark(&self) -> Option<TakenWorker> {
         self.mark
     }
 
-    /// Marks the worker at `cell`, to be copied or moved; says where there is none.
+    /// Takes the worker at `cell`, to copy or move it. Shows an error if there is no worker.
     pub fn take(&mut self, cell: Cell, moves: bool) {
         self.settle();
         match self.staged.matrix.get(cell) {
@@ -79,18 +79,18 @@ impl SetupEdit {
         }
     }
 
-    /// Forgets the mark; whether there was one.
+    /// Releases the taken worker. Returns whether there was one.
     pub fn unmark(&mut self) -> bool {
         self.mark.take().is_some()
     }
 
-    /// Says why a change was not entered.
+    /// Shows why a change was rejected.
     pub fn refuse(&mut self, why: impl Into<String>) {
         self.settle();
         self.error = Some(why.into());
     }
 
-    /// Stages all of it as one step.
+    /// Stages a whole setup as one step.
     pub fn stage(&mut self, setup: Setup) {
         self.settle();
         self.mark = None;
@@ -102,7 +102,7 @@ impl SetupEdit {
         self.preview.as_ref()
     }
 
-    /// The setup that the session is to be asked about, once for each.
+    /// Returns the setup to preview, once for each setup.
     pub fn question(&mut self) -> Option<Setup> {
         if self.asked.as_ref() == Some(&self.staged) {
             return None;
@@ -111,43 +111,43 @@ impl SetupEdit {
         self.asked.clone()
     }
 
-    /// Takes an answer; one about what is no longer staged is dropped.
+    /// Takes a preview; one of an earlier setup is dropped.
     pub fn answered(&mut self, about: &Setup, preview: &Result<EditPreview, Refusal>) {
         if *about == self.staged {
             self.preview = Some(preview.clone());
         }
     }
 
-    /// Asks for a new preview of the staged setup, since the running setup has changed.
+    /// Requests a new preview of the staged setup, since the running setup has changed.
     pub fn ask_again(&mut self) {
         self.asked = None;
     }
 
-    /// Why the last change was not entered, until the next key.
+    /// Returns the reason why the last change was rejected, until the next key.
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
 
-    /// Digits that are no batch size yet.
+    /// Returns typed digits that are not a batch size yet.
     pub fn typed(&self) -> &str {
         if self.typing { "" } else { &self.typed }
     }
 
-    /// Forgets what was typed, as when the cursor moves.
+    /// Discards typed digits, such as when the cursor moves.
     pub fn settle(&mut self) {
         self.typed.clear();
         self.typing = false;
         self.error = None;
     }
 
-    /// Sets one entry, or says why not.
+    /// Sets one entry, or shows why not.
     pub fn set(&mut self, cell: Cell, entry: Option<BatchSize>) {
         self.settle();
         self.enter(cell, entry);
     }
 
-    /// The allowed size `step` places on; 0 is before the smallest. Sizes that would
-    /// break a rule are not entered and say so.
+    /// Sets the batch size `step` places further; 0 comes before the smallest. A size that breaks a
+    /// rule is rejected with the reason.
     pub fn cycle(&mut self, cell: Cell, step: isize) {
         let sizes: Vec<Option<BatchSize>> = std::iter::once(None)
             .chain(self.staged.matrix.frame().batch_sizes.iter().map(Some))
@@ -158,7 +158,7 @@ impl SetupEdit {
         self.set(cell, sizes[next as usize]);
     }
 
-    /// Takes the next precision for a member; that which runs is `running` again.
+    /// Sets the next precision for a member. The running precision is stored as `running` again.
     pub fn next_precision(
         &mut self,
         member: MemberIndex,
@@ -179,12 +179,12 @@ impl SetupEdit {
         self.step(setup, false);
     }
 
-    /// One more digit at the cursor.
+    /// Adds a digit at the cursor.
     pub fn digit(&mut self, cell: Cell, digit: char) {
         self.error = None;
         let longer = format!("{}{digit}", self.typed);
         let fresh = digit.to_string();
-        // After a whole number a digit that cannot follow it starts another one.
+        // After a complete number, a digit that cannot continue it starts a new one.
         let text = match !self.promising(&longer) && self.typing && self.promising(&fresh) {
             true => {
                 self.typing = false;
@@ -221,7 +221,7 @@ impl SetupEdit {
         self.staged.matrix.frame().batch_sizes.contains(size)
     }
 
-    /// Some allowed size begins with these digits.
+    /// Returns whether an allowed size begins with these digits.
     fn promising(&self, text: &str) -> bool {
         let starts = |s: BatchSize| s.to_string().starts_with(text);
         text == "0" || self.staged.matrix.frame().batch_sizes.iter().any(starts)
@@ -231,8 +231,8 @@ impl SetupEdit {
         self.replace(cell, entry, false);
     }
 
-    /// Gives whether it was entered. `amend` adds no step to the history: `1` and then
-    /// `6` is one change.
+    /// Sets an entry and returns whether it was accepted. `amend` adds no step to the history,
+    /// since `1` and then `6` is one change.
     fn replace(&mut self, cell: Cell, entry: Option<BatchSize>, amend: bool) -> bool {
         match self.staged.matrix.with(cell, entry) {
             Err(error) => {
@@ -257,7 +257,7 @@ impl SetupEdit {
         self.future.clear();
     }
 
-    /// Takes the last change back; whether there was one.
+    /// Undoes the last change. Returns whether there was one.
     pub fn undo(&mut self) -> bool {
         self.settle();
         let Some(setup) = self.past.pop() else {
@@ -268,7 +268,7 @@ impl SetupEdit {
         true
     }
 
-    /// Makes it again; whether there was one.
+    /// Redoes the undone change. Returns whether there was one.
     pub fn redo(&mut self) -> bool {
         self.settle();
         let Some(setup) = self.future.pop() else {

@@ -1,4 +1,4 @@
-//! The view of a user: a staged setup, the timeline, which part of it is shown, and whose figures.
+//! The user's view: a staged setup, the timeline, its visible part, and the subjects of figures.
 
 mod edit;
 pub(crate) mod timeline;
@@ -14,7 +14,7 @@ use divisi_session::{LatencyView, Snapshot};
 
 use timeline::RowKey;
 
-/// Microseconds that the timeline can show.
+/// The zoom levels of the timeline, in microseconds.
 pub(crate) const ZOOMS: [u64; 22] = [
     100,
     200,
@@ -40,25 +40,25 @@ pub(crate) const ZOOMS: [u64; 22] = [
     1_800_000_000,
 ];
 
-/// Half a second.
+/// The initial zoom level: half a second.
 const FIRST_ZOOM: usize = 11;
 
 /// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowOrder {
-    /// Devices as they are in the matrix.
+    /// Devices in the order of the matrix.
     #[default]
     Device,
-    /// Members as they are in the matrix.
+    /// Members in the order of the matrix.
     Member,
     /// The busiest first.
     Busiest,
-    /// By the alphabet.
+    /// Alphabetically.
     Name,
 }
 
 impl RowOrder {
-    /// Round and round.
+    /// Returns the next order, cyclically.
     pub fn next(self) -> Self {
         match self {
             RowOrder::Device => RowOrder::Member,
@@ -68,7 +68,7 @@ impl RowOrder {
         }
     }
 
-    /// As the panel's title says it.
+    /// Returns the text for the panel's title.
     pub fn words(self) -> &'static str {
         match self {
             RowOrder::Device => "by device",
@@ -79,14 +79,14 @@ impl RowOrder {
     }
 }
 
-/// The span under the cursor and its batch.
+/// The selected span and its batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpanReading {
     /// Its number in the timeline.
     pub number: u64,
     /// The span.
     pub span: Span,
-    /// All steps of its batch that are known, in the order of their starts.
+    /// The known steps of its batch, in the order of their starts.
     pub steps: Vec<Span>,
 }
 
@@ -95,19 +95,19 @@ pub struct SpanReading {
 pub struct Streams {
     /// Index into [`ZOOMS`].
     pub zoom: usize,
-    /// First row shown.
+    /// The first visible row.
     pub scroll: usize,
-    /// The moment at the right edge, while the picture is held. History goes on.
+    /// The time at the right edge of a frozen picture. Recording continues.
     pub frozen: Option<Duration>,
-    /// The row that was chosen.
+    /// The selected row.
     pub selected: Option<RowKey>,
-    /// The span that is read out.
+    /// The selected span.
     pub reading: Option<SpanReading>,
     /// The order of the rows.
     pub order: RowOrder,
-    /// Rows have this in their device's or member's name.
+    /// The text that the names of devices or members must contain.
     pub filter: String,
-    /// The filter is being typed.
+    /// Whether the filter is being typed.
     pub typing: bool,
 }
 
@@ -127,18 +127,18 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// How much time is shown.
+    /// Returns the visible time.
     pub fn length(&self) -> Duration {
         Duration::from_micros(ZOOMS[self.zoom.min(ZOOMS.len() - 1)])
     }
 
-    /// The moment at the right edge.
+    /// Returns the time at the right edge.
     pub fn end(&self, now: Duration) -> Duration {
         self.frozen.unwrap_or(now)
     }
 }
 
-/// The subject that figures are shown of.
+/// The subject of figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Whose {
     /// The ensemble: latencies and rates of requests.
@@ -150,17 +150,17 @@ pub enum Whose {
     Worker(Cell),
 }
 
-/// The subjects of the panels that can show more than one.
+/// The subjects of the panels with a choice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scopes {
-    /// Of the latency panel.
+    /// The subject of the latency panel.
     pub latency: Whose,
-    /// Of the throughput panel; never a worker's.
+    /// The subject of the throughput panel; never a worker.
     pub throughput: Whose,
 }
 
 impl Whose {
-    /// One level down, from the worker back to the ensemble.
+    /// Returns the subject one level down; after the worker comes the ensemble.
     pub fn deeper(self, cursor: Cell, shown: &Snapshot) -> Self {
         match self {
             Whose::Ensemble => Whose::Member(cursor.member),
@@ -172,7 +172,7 @@ impl Whose {
         }
     }
 
-    /// The next of the same level or the one before, round and round.
+    /// Returns the next or previous subject of the same level, cyclically.
     pub fn step(self, step: isize, shown: &Snapshot) -> Self {
         let turn = |at: usize, all: usize| (at as isize + step).rem_euclid(all.max(1) as isize);
         match self {
@@ -190,7 +190,7 @@ impl Whose {
         }
     }
 
-    /// The same, unless it is gone since: then the ensemble.
+    /// Returns the subject if it still exists, else the ensemble.
     pub fn there(self, shown: &Snapshot) -> Self {
         let there = match self {
             Whose::Ensemble => true,
@@ -200,7 +200,7 @@ impl Whose {
         if there { self } else { Whose::Ensemble }
     }
 
-    /// `ensemble`, `res-m`, `cpu:1 × res-m`.
+    /// Returns the name: `ensemble`, `res-m`, `cpu:1 × res-m`.
     pub fn name(self, shown: &Snapshot) -> String {
         let member = |at: MemberIndex| shown.member(at).map_or("", |m| m.name.as_str());
         match self {
@@ -214,7 +214,7 @@ impl Whose {
         }
     }
 
-    /// Their latencies.
+    /// Returns the latencies of the subject.
     pub fn latency(self, shown: &Snapshot) -> Option<&LatencyView> {
         match self {
             Whose::Ensemble => Some(&shown.latency),
@@ -224,7 +224,7 @@ impl Whose {
     }
 }
 
-/// The member's worker on the cursor's device, or else its first.
+/// Returns the member's worker on the cursor's device, or else its first.
 fn worker_of(shown: &Snapshot, cell: Cell) -> Option<Cell> {
     let workers = || shown.matrix.workers().map(|w| w.0);
     let here = workers().find(|c| *c == cell);

@@ -1,4 +1,4 @@
-//! Targets that are boxes: COCO's annotations, or a list of boxes for each sample.
+//! Box targets: COCO annotations, or a list of boxes for each sample.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use super::form::{Classes, SampleForm};
 use super::images::{self, ImageFit};
 use super::targets::Targets;
 
-/// Reads COCO's annotations, or lines of boxes, from the bytes of a file called `name`, for samples
-/// of files called `names`. Returns `None` for other files.
+/// Reads COCO annotations, or lines of boxes, from the bytes of the file `name`, for samples from
+/// the files `names`. Returns `None` for other files.
 pub(super) fn targets(
     name: &str,
     bytes: &[u8],
@@ -62,7 +62,7 @@ fn lines(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<Vec<TargetBox>>, Sam
     lines.enumerate().map(sample).collect()
 }
 
-/// Returns the boxes of a sample, which count in pixels of the input.
+/// Returns the boxes of a sample, in pixels of the input.
 pub(super) fn of_sample(
     row: usize,
     boxes: &[WrittenBox],
@@ -83,7 +83,7 @@ pub(super) fn of_sample(
     boxes.iter().map(target).collect()
 }
 
-/// Returns the corners of a box by its left, top, width and height.
+/// Returns the corners of a box from its left, top, width and height.
 fn corners([x, y, width, height]: [f32; 4]) -> Result<Corners, BoxError> {
     let corners = [x, y, x + width, y + height];
     let is_box = corners.iter().all(|c| c.is_finite()) && width >= 0.0 && height >= 0.0;
@@ -94,7 +94,7 @@ fn corners([x, y, width, height]: [f32; 4]) -> Result<Corners, BoxError> {
     })
 }
 
-/// COCO's annotations of images.
+/// COCO annotations of images.
 #[derive(Deserialize)]
 struct Coco {
     images: Vec<CocoImage>,
@@ -125,9 +125,8 @@ struct CocoCategory {
     name: String,
 }
 
-/// Reads the boxes of the images called `names`, or of all images in their order. Boxes of
-/// categories that are no classes are left out, as those of other classes than an ensemble has;
-/// one at least has to be a class.
+/// Reads the boxes of the images `names`, or of all images in their order. Boxes of categories that
+/// are not classes of the ensemble are left out, but at least one category must be a class.
 fn coco(
     text: &[u8],
     names: &[String],
@@ -162,8 +161,8 @@ fn coco(
     Ok(boxes)
 }
 
-/// Returns the class of each category: that of its name, or, without names, its place by its
-/// number.
+/// Returns the class of each category: the class of the same name, or, without names, its position
+/// by category number.
 fn class_numbers(categories: &[CocoCategory], classes: &Classes<'_>) -> HashMap<u64, u32> {
     let mut categories: Vec<&CocoCategory> = categories.iter().collect();
     categories.sort_by_key(|category| category.id);

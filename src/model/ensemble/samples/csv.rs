@@ -1,4 +1,4 @@
-//! CSV files: samples with or without targets, and targets alone.
+//! CSV files: samples with or without targets, and targets only.
 
 use csv::{ReaderBuilder, StringRecord};
 
@@ -34,8 +34,8 @@ pub(super) fn each<T>(
     }
 }
 
-/// Returns the line of a record. The reader counts from the end of the record before, without the line
-/// breaks that it skips, such as the second half of one of two bytes.
+/// Returns the line of a record. The reader counts from the end of the previous record, without
+/// skipped line breaks such as the second half of a two-byte one.
 fn line_of(bytes: &[u8], record: &StringRecord) -> u64 {
     let Some(position) = record.position() else {
         return 0;
@@ -46,7 +46,7 @@ fn line_of(bytes: &[u8], record: &StringRecord) -> u64 {
     position.line() + skipped.filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// The rows read so far.
+/// The rows read.
 struct CsvRows<'a> {
     header: StringRecord,
     labelled: bool,
@@ -56,8 +56,8 @@ struct CsvRows<'a> {
     targets: Option<CsvTargets<'a>>,
 }
 
-/// Reads samples, with labels if the last column is called `label`, or with targets if the
-/// last columns are.
+/// Reads samples, with labels if the last column is `label`, or with targets if the last columns
+/// are targets.
 pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let width = form.shape.elements();
     let begin = |header| CsvRows::begin(header, width, form.rows);
@@ -138,7 +138,7 @@ impl<'a> CsvRows<'a> {
     }
 }
 
-/// Reads targets alone.
+/// Reads only targets.
 pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, SamplesError> {
     match form {
         TargetForm::Classes(classes) => labels(bytes, &classes).map(Targets::Classes),
@@ -147,7 +147,7 @@ pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, Sam
     }
 }
 
-/// Reads rows of targets alone: every column is one.
+/// Reads only rows of targets: every column is a target.
 fn target_rows(bytes: &[u8], columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
     let begin = |header: StringRecord| {
         let names: Vec<&str> = header.iter().map(str::trim).collect();
@@ -163,7 +163,7 @@ fn target_rows(bytes: &[u8], columns: TargetColumns<'_>) -> Result<Targets, Samp
     Ok(rows.finish())
 }
 
-/// Reads labels alone, from the column called `label`.
+/// Reads only labels, from the column `label`.
 fn labels(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
     let begin = |header: StringRecord| {
         let column = header.iter().position(|name| name.trim() == "label");

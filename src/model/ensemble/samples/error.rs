@@ -9,16 +9,16 @@ use super::json::JsonError;
 use super::npy::NpyError;
 use super::text::TextError;
 
-/// Why a file has no samples or labels that can be used.
+/// The reason why a file has no usable samples or labels.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SamplesError {
-    /// The name is not that of a kind of file that can be read.
+    /// The name does not have the extension of a supported file.
     #[error(
         "expected a .csv, .npy, .npz, .json, .jsonl, .txt, .png, .jpg, .jpeg or .webp file, or a \
          folder of images"
     )]
     Kind,
-    /// The name is not that of a kind of file that labels or other targets can be read from.
+    /// The name does not have the extension of a supported file of labels or other targets.
     #[error(
         "expected a .csv, .npy, .npz or .json file of labels or targets, or, for masks of images, a \
          folder of PNGs"
@@ -27,7 +27,7 @@ pub enum SamplesError {
     /// The file cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// A part of a file, or a file of a folder, is wrong.
+    /// An error in a part of a file, or in a file of a folder.
     #[error("{part}: {error}")]
     Within {
         /// The part's name.
@@ -38,33 +38,33 @@ pub enum SamplesError {
     /// There are too many samples.
     #[error("expected at most {most} samples with this shape, found {found}")]
     Many {
-        /// The most samples that fit in memory.
+        /// The maximum number of samples that fit in memory.
         most: usize,
-        /// The samples that there are.
+        /// The number of samples.
         found: usize,
     },
-    /// The memory of the samples cannot be had.
+    /// There is not enough memory for the samples.
     #[error("not enough memory for {samples} samples")]
     Memory {
         /// The number of samples.
         samples: usize,
     },
-    /// A folder holds no set of images.
+    /// A folder is not a set of images.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// An image cannot be read or has no sample's size.
+    /// An image cannot be read or does not have a sample's size.
     #[error(transparent)]
     Image(#[from] ImageError),
     /// An `.npz` file cannot be read, or has other arrays.
     #[error("not a readable .npz file: {0}")]
     Npz(NpzError),
-    /// JSON cannot be read, or holds something else.
+    /// The JSON cannot be read, or has another structure.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// Tensors of a request are not those of the ensemble.
+    /// Tensors of a request do not match the ensemble's.
     #[error(transparent)]
     Signature(#[from] SignatureError),
-    /// A tensor is none of its type.
+    /// A tensor does not match its type.
     #[error(transparent)]
     Tensor(#[from] WrittenTensorError),
     /// Samples of several tensors are in another kind of file.
@@ -80,10 +80,10 @@ pub enum SamplesError {
          a .json or .jsonl file with fields `text`"
     )]
     TextKind,
-    /// The samples are no texts.
+    /// The samples are not texts.
     #[error("expected samples of numbers, found texts; the ensemble has no [input.text]")]
     NoTextInput,
-    /// A table has no column of texts.
+    /// A table has no text column.
     #[error("expected a header with a column `text`, found {0}")]
     NoText(String),
     /// A text cannot become a sample.
@@ -100,10 +100,10 @@ pub enum SamplesError {
         /// The sample, from 0.
         sample: usize,
     },
-    /// A sample that no network can answer.
+    /// A sample that no network can process.
     #[error(transparent)]
     Sample(#[from] SampleFault),
-    /// There are not as many lengths as samples.
+    /// The number of lengths differs from the number of samples.
     #[error("`lengths`: expected {expected} lengths, one per sample, found {found}")]
     Lengths {
         /// The number of samples.
@@ -111,7 +111,7 @@ pub enum SamplesError {
         /// The number of lengths.
         found: usize,
     },
-    /// A length that a sample cannot have.
+    /// A length is out of range.
     #[error("`lengths`, sample {sample}: expected a whole number from 1 to {most}")]
     Length {
         /// The sample, from 0.
@@ -119,7 +119,7 @@ pub enum SamplesError {
         /// The length of the arrays.
         most: usize,
     },
-    /// There is no sample.
+    /// There are no samples.
     #[error("expected at least one sample, found none")]
     Empty,
     /// An error in a line of a CSV.
@@ -127,7 +127,7 @@ pub enum SamplesError {
     Line {
         /// The line, from 1.
         line: u64,
-        /// The reason, as it is shown.
+        /// The reason as shown.
         reason: String,
     },
     /// A label of an array is wrong.
@@ -138,7 +138,7 @@ pub enum SamplesError {
         /// The error of its label.
         error: ClassError,
     },
-    /// The samples have another number of values.
+    /// The samples have a wrong number of values.
     #[error("expected {expected} values per sample, found {found}")]
     Width {
         /// Values of a sample of the ensemble.
@@ -146,7 +146,7 @@ pub enum SamplesError {
         /// Values of a sample of the file.
         found: usize,
     },
-    /// There are not as many labels as samples.
+    /// The number of labels differs from the number of samples.
     #[error("expected a label for each of {expected} samples, found {found}")]
     Labels {
         /// The number of samples.
@@ -154,7 +154,7 @@ pub enum SamplesError {
         /// The number of labels.
         found: usize,
     },
-    /// A file of targets has other columns.
+    /// A file of targets has wrong columns.
     #[error(
         "expected {expected} columns with the names of the values or labels or with names that \
          begin with `target` (or, for labels, one column `labels`), found {found} columns"
@@ -165,7 +165,7 @@ pub enum SamplesError {
         /// The number of columns.
         found: usize,
     },
-    /// There are not as many rows of targets as samples.
+    /// The number of target rows differs from the number of samples.
     #[error("expected a row of targets for each of {expected} samples, found {found}")]
     TargetRows {
         /// The number of samples.
@@ -178,9 +178,9 @@ pub enum SamplesError {
     TokenTargets {
         /// The row, from 0.
         row: usize,
-        /// The tokens of the sample.
+        /// The number of tokens of the sample.
         expected: usize,
-        /// The classes in its row.
+        /// The number of classes in its row.
         found: usize,
     },
     /// A target in an array is wrong.
@@ -190,7 +190,7 @@ pub enum SamplesError {
         row: usize,
         /// The column, from 0.
         column: usize,
-        /// The values that can be used.
+        /// The valid values.
         expected: &'static str,
         /// The value.
         found: String,
@@ -201,12 +201,12 @@ pub enum SamplesError {
     /// A pixel of a mask is wrong.
     #[error("expected {expected}, found {found}")]
     Pixel {
-        /// The numbers that can be used.
+        /// The valid numbers.
         expected: &'static str,
         /// The number.
         found: u16,
     },
-    /// Lists of labels would take too much memory as rows.
+    /// Lists of labels would need too much memory as rows.
     #[error("expected at most {0} lists with this number of labels")]
     TargetLists(usize),
     /// An `.npy` file cannot be read.
@@ -223,10 +223,10 @@ pub enum SamplesError {
     /// A CSV begins with numbers.
     #[error("line 1: expected a header that names the columns, found numbers")]
     NoHeader,
-    /// Labels are given for samples that have them already.
+    /// Labels are given for samples that already have labels.
     #[error("the samples already have labels")]
     LabelledTwice,
-    /// Targets are given for samples that have them already.
+    /// Targets are given for samples that already have targets.
     #[error("the samples already have targets")]
     TargetedTwice,
 }
@@ -243,31 +243,31 @@ impl From<NpzError> for SamplesError {
     }
 }
 
-/// The most names of columns in a message.
+/// The maximum number of column names in a message.
 const SHOWN_COLUMNS: usize = 8;
 
 impl SamplesError {
-    /// Returns the error of a table with these columns alone.
+    /// Returns the error of a table with only these columns.
     pub(super) fn no_text(columns: &[&str]) -> Self {
         let shown = columns.iter().take(SHOWN_COLUMNS);
         let shown: Vec<String> = shown.map(|name| name.escape_debug().to_string()).collect();
         SamplesError::NoText(shown.join(", "))
     }
 
-    /// Returns the error as one of a part of a file or folder.
+    /// Returns the error with the part of a file or folder in which it occurred.
     pub(super) fn within(self, part: impl Into<String>) -> Self {
         let (part, error) = (part.into(), Box::new(self));
         SamplesError::Within { part, error }
     }
 }
 
-/// Why a folder is no set of images.
+/// The reason why a folder is not a set of images.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FolderError {
-    /// It holds nothing.
+    /// The folder is empty.
     #[error("expected images (.png, .jpg, .jpeg, .webp) or folders of them, found an empty folder")]
     Empty,
-    /// It holds files beside folders.
+    /// It holds both files and folders.
     #[error("expected only images, or one folder per class, found both `{file}` and `{folder}`")]
     Mixed {
         /// The first file.
@@ -275,30 +275,30 @@ pub enum FolderError {
         /// The first folder.
         folder: String,
     },
-    /// The folder of a class holds nothing.
+    /// The folder of a class is empty.
     #[error("`{0}`: expected at least one image, found none")]
     EmptyClass(String),
-    /// No class has a folder's name.
+    /// A folder's name is not a class.
     #[error("`{folder}`: {error}")]
     Class {
         /// The folder's name.
         folder: String,
-        /// The classes that there are.
+        /// The valid classes.
         error: ClassError,
     },
-    /// The answers are no classes, which folders could name.
+    /// The answers are not classes, so folders cannot name them.
     #[error("`{0}`: expected only images, since the answers are not classes, found a folder")]
     NoClasses(String),
-    /// The folder of a class holds a folder.
+    /// The folder of a class contains a folder.
     #[error("`{0}`: expected only images in a class's folder, found a folder")]
     Nested(String),
-    /// A file is no image by its name.
+    /// A file's name is not that of an image.
     #[error("`{0}`: expected a .png, .jpg, .jpeg or .webp image")]
     NoImage(String),
     /// An image has no mask.
     #[error("expected a mask `{0}.png`, found none")]
     NoMask(String),
-    /// There are more files than are looked at.
+    /// There are more files than the limit.
     #[error("expected at most {0} files in a folder")]
     Many(usize),
     /// A folder cannot be read.
@@ -306,25 +306,25 @@ pub enum FolderError {
     Unreadable(String),
 }
 
-/// Why a file holds no boxes of samples.
+/// The reason why a file holds no boxes of samples.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BoxError {
     /// It is another kind of file.
     #[error("expected boxes in a .json file (COCO or one list per sample) or a .jsonl file")]
     Kind,
-    /// It is no JSON, or has another structure.
+    /// It is not valid JSON, or has another structure.
     #[error(
         "expected COCO's `images`, `annotations` and `categories`, or lists of [class, x, y, width, \
          height]: {0}"
     )]
     Json(String),
-    /// Numbers are no box.
+    /// Numbers do not form a box.
     #[error("expected a box [x, y, width, height] of finite numbers, found [{found}]")]
     NoBox {
         /// The numbers.
         found: String,
     },
-    /// An image is not in the file, or has no size there.
+    /// An image is missing in the file, or has no size there.
     #[error("expected the image `{0}` under `images`, with a width and a height")]
     NoImage(String),
     /// No category is a class.
@@ -332,19 +332,19 @@ pub enum BoxError {
     NoClass(String),
 }
 
-/// Why an `.npz` file holds no samples or labels.
+/// The reason why an `.npz` file holds no samples or labels.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NpzError {
-    /// The archive is damaged, or packed in a way that is not known.
+    /// The archive is damaged, or uses an unknown compression.
     #[error("{0}")]
     Damaged(String),
     /// The archive is empty.
     #[error("expected an array, found none")]
     NoArray,
-    /// There is no array of this name.
+    /// There is no array with this name.
     #[error("expected an array `{0}`")]
     Missing(String),
-    /// There are several arrays, and not those that are known.
+    /// There are several arrays with unknown names.
     #[error("expected one array, or `samples` (`x`) and `labels` (`targets`, `y`), found {0}")]
     Unknown(String),
     /// An array is too large.
@@ -352,10 +352,10 @@ pub enum NpzError {
     Large(String),
 }
 
-/// Why a label names no class.
+/// The reason why a label does not name a class.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ClassError {
-    /// It is no number or name of a class.
+    /// It is not a number or name of a class.
     #[error("expected {expected}, found `{found}`")]
     Unknown {
         /// The numbers and names of classes.
@@ -363,7 +363,7 @@ pub enum ClassError {
         /// The label.
         found: String,
     },
-    /// It is the name of one class and the number of another.
+    /// It is both the name of one class and the number of another.
     #[error(
         "`{text}` is the name of class {name} and the number of class {number}; write numbers to \
          an .npy file of integers, or use names that are not numbers"
@@ -371,9 +371,9 @@ pub enum ClassError {
     Ambiguous {
         /// The label.
         text: String,
-        /// The class of that name.
+        /// The class with that name.
         name: usize,
-        /// The class of that number.
+        /// The class with that number.
         number: usize,
     },
     /// It is a number with a fraction.

@@ -1,4 +1,4 @@
-//! Files of samples and targets, each read by its kind.
+//! Reads files of samples and targets, each by its kind.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::text::{self, TextInput, TextRows};
 use super::{boxes, csv, images, json, named, npy, npz};
 
 impl Samples {
-    /// Checks that samples can be in a file called `name`, without opening it.
+    /// Checks that a file `name` can hold samples, without opening it.
     ///
     /// # Errors
     /// [`SamplesError::Kind`].
@@ -20,7 +20,7 @@ impl Samples {
         SampleFileKind::of(name).map(drop).ok_or(SamplesError::Kind)
     }
 
-    /// Checks that labels or other targets can be in a file called `name`, without opening it.
+    /// Checks that a file `name` can hold labels or other targets, without opening it.
     ///
     /// # Errors
     /// [`SamplesError::LabelsKind`].
@@ -28,10 +28,10 @@ impl Samples {
         SampleFileKind::of_labels(name).map(drop)
     }
 
-    /// Makes samples of texts.
+    /// Makes samples from texts.
     ///
     /// # Errors
-    /// There is none, a text is empty, or the input is no text.
+    /// There are no texts, a text is empty, or the input is not text.
     pub fn of_texts<'t>(
         texts: impl IntoIterator<Item = &'t str>,
         form: &SampleForm<'_>,
@@ -44,11 +44,12 @@ impl Samples {
         rows.finish()
     }
 
-    /// Reads the file at `path`, or the images of the folder there: those of a class in a folder
-    /// called by its name or number, or all of them without labels, in the order of their names.
+    /// Reads the file at `path`, or the images of the folder `path`: the images of each class in a
+    /// folder named by the class or its number, or all images without labels, in the order of their
+    /// names.
     ///
     /// # Errors
-    /// There is nothing that can be read, or it is not samples of that form.
+    /// There is nothing readable, or the samples do not have this form.
     pub fn read(path: &Path, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         if path.is_dir() && form.tensors.is_none() {
             return images::of_folder(path, form);
@@ -58,11 +59,11 @@ impl Samples {
         Samples::parse(&name, read(path)?, form)
     }
 
-    /// Reads the bytes of a file called `name`. Targets are the last columns of a CSV if they
-    /// have their names, the array `labels`, `targets` or `y` of an `.npz` or of JSON.
+    /// Reads the bytes of the file `name`. Targets are the last columns of a CSV if these have the
+    /// targets' names, or the array `labels`, `targets` or `y` of an `.npz` or JSON file.
     ///
     /// # Errors
-    /// The bytes are not samples of that form.
+    /// The bytes are not samples of this form.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         Samples::parsed(name, bytes, form)?.with_tokens_counted(form)
     }
@@ -76,10 +77,10 @@ impl Samples {
         Ok(samples)
     }
 
-    /// Reads images without labels, each by its name and bytes.
+    /// Reads images without labels, each from its name and bytes.
     ///
     /// # Errors
-    /// One is no image, or they are too many.
+    /// A file is not an image, or there are too many images.
     pub fn of_images(
         images: &[(&str, &[u8])],
         form: &SampleForm<'_>,
@@ -87,8 +88,8 @@ impl Samples {
         images::of_files(images, form)
     }
 
-    /// Adds the targets of the file at `path`, as [`Samples::targeted_by`] does, or of the masks
-    /// in the folder there.
+    /// Adds the targets in the file at `path`, as [`Samples::targeted_by`] does, or the masks in
+    /// the folder `path`.
     ///
     /// # Errors
     /// The file cannot be read, or as [`Samples::targeted_by`].
@@ -106,12 +107,12 @@ impl Samples {
         self.targeted_by(&name, read(path)?, form)
     }
 
-    /// Adds the labels in the bytes of a file called `name`, one a sample: the column
-    /// `label` of a CSV, an array of whole numbers or names in an `.npy`, `.npz` or JSON.
+    /// Adds the labels in the bytes of the file `name`, one per sample: the column `label` of a
+    /// CSV, or an array of whole numbers or names in an `.npy`, `.npz` or JSON file.
     ///
     /// # Errors
-    /// The bytes are not labels of these classes, the samples have labels already, or
-    /// there are not as many labels as samples.
+    /// The bytes are not labels of these classes, the samples already have labels, or the number of
+    /// labels differs from the number of samples.
     pub fn labelled_by(
         self,
         name: &str,
@@ -121,13 +122,13 @@ impl Samples {
         self.with_targets(read_targets(name, bytes, TargetForm::Classes(*classes))?)
     }
 
-    /// Adds the targets in the bytes of a file called `name`, one a sample: labels as in
-    /// [`Samples::labelled_by`], or rows of the columns of `form`: those of a CSV, or of an
-    /// array of numbers in an `.npy`, `.npz` or JSON, which may also list labels by name.
+    /// Adds the targets in the bytes of the file `name`, one per sample: labels as in
+    /// [`Samples::labelled_by`], or rows with the columns of `form`. These come from a CSV, or from
+    /// an array of numbers in an `.npy`, `.npz` or JSON file. JSON may also list labels by name.
     ///
     /// # Errors
-    /// The bytes are no such targets, the samples have some already, or there are not as many
-    /// as samples.
+    /// The bytes are not such targets, the samples already have targets, or the number of targets
+    /// differs from the number of samples.
     pub fn targeted_by(
         self,
         name: &str,
@@ -146,7 +147,7 @@ impl Samples {
     }
 }
 
-/// Whether a file holds the tensors of samples that may also be texts.
+/// Returns whether a file contains the tensors of samples that may also be texts.
 fn is_of_tensors(kind: SampleFileKind, bytes: &[u8]) -> bool {
     match kind {
         SampleFileKind::Npz => true,
@@ -211,7 +212,7 @@ fn texts(
     }
 }
 
-/// Reads targets alone from the bytes of a file called `name`.
+/// Reads only targets from the bytes of the file `name`.
 fn read_targets(name: &str, bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
     match SampleFileKind::of_labels(name)? {
         SampleFileKind::Csv => csv::targets(&bytes, form),
@@ -228,7 +229,7 @@ fn read(path: &Path) -> Result<Vec<u8>, SamplesError> {
     reading::bytes(path).map_err(|e| SamplesError::Unreadable(e.to_string()))
 }
 
-/// The kind of a file, by its name.
+/// The kind of a file, from its name.
 #[derive(Clone, Copy)]
 enum SampleFileKind {
     Csv,
@@ -237,7 +238,7 @@ enum SampleFileKind {
     Json,
     JsonLines,
     Image,
-    /// A text a line.
+    /// One text per line.
     Text,
 }
 

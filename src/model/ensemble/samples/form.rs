@@ -1,5 +1,5 @@
-//! The form of samples, known before their file is read: shape, layout, targets, and how images
-//! fit the shape.
+//! The form of samples, known before their file is read: shape, layout, targets, and the fitting of
+//! images to the shape.
 
 use std::str::FromStr;
 
@@ -18,11 +18,10 @@ use super::text::TextInput;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageLayout {
-    /// Channel by channel: `[channels, height, width]`, as PyTorch has them.
+    /// Channel by channel: `[channels, height, width]`, as in PyTorch.
     #[default]
     Nchw,
-    /// Pixel by pixel: `[height, width, channels]`, as files of images and TensorFlow
-    /// have them.
+    /// Pixel by pixel: `[height, width, channels]`, as in image files and TensorFlow.
     Nhwc,
 }
 
@@ -53,7 +52,7 @@ impl ImageLayout {
         }
     }
 
-    /// Whether files hold samples of `shape` in the order of networks.
+    /// Returns whether files hold samples of `shape` in the order of networks.
     pub fn is_plain(self, shape: Shape) -> bool {
         let many = matches!(shape, Shape::Image { channels: 2.., .. });
         self == ImageLayout::Nchw || !many
@@ -97,37 +96,37 @@ impl FromStr for ImageLayout {
 /// The form of samples, known before their file is read.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleForm<'a> {
-    /// The shape of one sample, as networks take it.
+    /// The shape of one sample as networks take it.
     pub shape: Shape,
     /// The order in which files hold the values of images.
     pub layout: ImageLayout,
-    /// The classes that labels may name.
+    /// The valid classes of labels.
     pub classes: Classes<'a>,
-    /// The columns of targets that are rows of numbers, in place of classes.
+    /// The columns of targets that are rows of numbers, instead of classes.
     pub rows: Option<TargetColumns<'a>>,
-    /// The classes of boxes, where targets are these.
+    /// The classes of boxes, if targets are boxes.
     pub boxes: Option<Classes<'a>>,
     /// How images of another size fit the shape.
     pub image_fit: ImageFit,
-    /// The named tensors that a sample consists of, in place of a shape.
+    /// The named tensors of a sample, instead of a shape.
     pub tensors: Option<&'a [TensorSpec]>,
-    /// How texts become these tensors, where samples are texts.
+    /// The conversion of texts to these tensors, if samples are texts.
     pub text: Option<&'a TextInput>,
-    /// The lengths of samples, where dimensions of those tensors vary.
+    /// The lengths of samples, if dimensions of these tensors vary.
     pub lengths: Option<&'a Lengths>,
-    /// The check of samples that are read, where some numbers are no samples.
+    /// The check for invalid numbers in samples.
     pub check: Option<&'a RowCheck>,
 }
 
-/// The most bytes of samples that are unpacked or decoded from smaller files.
+/// The maximum number of bytes of samples unpacked or decoded from smaller files.
 pub(super) const MOST_BYTES: u64 = 4 << 30;
 
-/// The classes that labels may name.
+/// The valid classes of labels.
 #[derive(Clone, Copy, Debug)]
 pub struct Classes<'a> {
     /// The number of classes.
     pub count: usize,
-    /// Their names, if they have any.
+    /// Their names, if set.
     pub names: Option<&'a [String]>,
 }
 
@@ -143,11 +142,11 @@ fn whole(text: &str) -> Option<usize> {
 /// The number of pixels without a class, as in Pascal VOC and torchvision.
 const NO_CLASS: i32 = 255;
 
-/// The number of tokens that are not counted, as Hugging Face's data sets have it.
+/// The number of tokens that are not counted, as in Hugging Face's data sets.
 const NO_TOKEN: i32 = -100;
 
-/// Returns the number of positions, and their targets in files where `ignored` stands for none
-/// if it is no class.
+/// Returns the number of positions and the form of their targets in files. `ignored` stands for no
+/// class, unless it is a class.
 fn of_positions(answers: AnswerKind, ignored: i32) -> (usize, TargetNumbers) {
     let positions = answers.positions();
     let classes = positions.map_or(0, |p| p.numbers());
@@ -160,7 +159,7 @@ fn of_positions(answers: AnswerKind, ignored: i32) -> (usize, TargetNumbers) {
     (positions.map_or(0, |p| p.count()), numbers)
 }
 
-/// The most names of classes in a message.
+/// The maximum number of class names in a message.
 const MOST_NAMES: usize = 5;
 
 impl<'a> SampleForm<'a> {
@@ -180,7 +179,7 @@ impl<'a> SampleForm<'a> {
         }
     }
 
-    /// Returns the tensors of a sample, where it consists of named ones.
+    /// Returns the tensors of a sample, or `None` if it does not consist of named tensors.
     pub fn signature(&self) -> Option<Signature> {
         self.tensors.map(|tensors| Signature {
             inputs: tensors.to_vec(),
@@ -189,8 +188,8 @@ impl<'a> SampleForm<'a> {
         })
     }
 
-    /// Returns the number of tokens of a sample by its row, or `None` where that says nothing of
-    /// it: all samples have as many.
+    /// Returns the number of tokens of a sample from its row, or `None` if all samples have the
+    /// same number.
     pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
         match (self.lengths, self.text) {
             (Some(lengths), _) => lengths.of_row(row),
@@ -199,8 +198,7 @@ impl<'a> SampleForm<'a> {
         }
     }
 
-    /// Returns the form with targets of answers of a kind, whose classes, values or labels
-    /// have these names.
+    /// Returns the form with targets for a kind of answers with these class, value or label names.
     #[must_use]
     pub fn answers(self, answers: AnswerKind, names: Option<&'a [String]>) -> Self {
         let count = answers.width();
@@ -236,8 +234,8 @@ impl<'a> SampleForm<'a> {
         }
     }
 
-    /// Whether a sample of a file may have these dimensions: those of the layout, all values in
-    /// one, or, with one channel, those of the layout without it.
+    /// Returns whether a sample of a file may have these dimensions: the layout's dimensions, all
+    /// values in one dimension or, with one channel, the layout's dimensions without the channel.
     pub(super) fn fits(&self, dims: &[u64]) -> bool {
         let is = |known: &[usize]| {
             known.len() == dims.len() && known.iter().zip(dims).all(|(k, d)| *k as u64 == *d)
@@ -250,7 +248,7 @@ impl<'a> SampleForm<'a> {
         is(&whole) || is(&[self.shape.elements()]) || is(plane)
     }
 
-    /// Returns the dimensions that a sample of a file may have, each list after `before`.
+    /// Returns the valid dimensions of a sample in a file, each list after `before`.
     pub(super) fn expected_dimensions(&self, before: &str) -> String {
         let whole = self.layout.dimensions(self.shape);
         let dims: Vec<String> = whole.iter().map(usize::to_string).collect();
@@ -270,7 +268,7 @@ impl<'a> SampleForm<'a> {
 }
 
 impl Classes<'_> {
-    /// Returns classes of which every number is one.
+    /// Returns classes that include every number.
     pub fn any() -> Self {
         Classes {
             count: usize::MAX,
@@ -278,19 +276,19 @@ impl Classes<'_> {
         }
     }
 
-    /// Returns the class of that number.
+    /// Returns the class with this number.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such class.
     pub fn numbered(&self, number: i128) -> Result<usize, ClassError> {
         let class = usize::try_from(number).ok().filter(|&c| c < self.count);
         class.ok_or_else(|| self.expected(&number.to_string()))
     }
 
-    /// Returns the class that a text names, by its name or its number.
+    /// Returns the class that a text names, by its name or number.
     ///
     /// # Errors
-    /// There is none, or the text is the name of one class and the number of another.
+    /// There is no such class, or the text is the name of one class and the number of another.
     pub fn named(&self, text: &str) -> Result<usize, ClassError> {
         let text = text.trim();
         let names = self.names.unwrap_or_default();

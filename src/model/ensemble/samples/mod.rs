@@ -1,7 +1,7 @@
-//! Samples from files (tables, arrays, JSON, images, texts), or synthetic ones.
+//! Samples from files (tables, arrays, JSON, images, texts), or synthetic samples.
 //!
-//! The values of a file keep their type and are converted to float32 a batch at a time:
-//! bytes, and images, take a quarter of the memory of their float32.
+//! Values keep their file's type and are converted to float32 one batch at a time. Bytes and images
+//! need a quarter of the memory of float32.
 
 mod boxes;
 mod csv;

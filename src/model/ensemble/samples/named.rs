@@ -1,5 +1,5 @@
-//! Samples of several named tensors: JSON as in a request of the Open Inference Protocol, a line of
-//! it for each request, or an `.npz` with an array for each tensor.
+//! Samples of several named tensors: JSON requests of the Open Inference Protocol, one document or
+//! one request per line, or an `.npz` file with an array for each tensor.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -15,15 +15,15 @@ use super::json::JsonError;
 use super::npy;
 use super::rows::Samples;
 
-/// The field that a request has.
+/// The field of a request.
 #[derive(Deserialize)]
 struct RequestField {
     inputs: Option<IgnoredAny>,
 }
 
-/// Whether a document is an object with `inputs`.
+/// Returns whether a document is an object with `inputs`.
 pub(super) fn is_request(bytes: &[u8]) -> bool {
-    // An array of one text would do as the fields of a struct, too.
+    // An array of one text would also be accepted as the fields of a struct.
     let is_object = bytes.trim_ascii_start().starts_with(b"{");
     let has_inputs = |document: RequestField| document.inputs.is_some();
     is_object && serde_json::from_slice(bytes).is_ok_and(has_inputs)
@@ -36,7 +36,7 @@ pub(super) fn of_json(bytes: &[u8], signature: &Signature) -> Result<Samples, Sa
     Samples::new(rows, width, None)
 }
 
-/// Reads such an object from each line that is not empty; samples of different lines may have
+/// Reads such an object from each line that is not empty. Samples of different lines may have
 /// different lengths.
 pub(super) fn of_lines(bytes: &[u8], signature: &Signature) -> Result<Samples, SamplesError> {
     let width = signature.input_width(signature.most());
@@ -52,7 +52,7 @@ pub(super) fn of_lines(bytes: &[u8], signature: &Signature) -> Result<Samples, S
     Samples::new(rows, width, None)
 }
 
-/// Returns the rows of a request, and how many samples they are.
+/// Returns the rows of a request, and the number of samples.
 fn request(
     bytes: &[u8],
     line: usize,
@@ -69,7 +69,7 @@ fn request(
     Ok(signature.rows(&read)?)
 }
 
-/// Refuses samples that are more than memory holds, once they are as long as the longest.
+/// Refuses samples that do not fit in memory at the length of the longest sample.
 fn check_size(samples: usize, width: usize) -> Result<(), SamplesError> {
     let most = (MOST_BYTES as usize / 4 / width.max(1)).max(1);
     match samples <= most {
@@ -81,7 +81,7 @@ fn check_size(samples: usize, width: usize) -> Result<(), SamplesError> {
     }
 }
 
-/// Reads a file of one array as the samples of the only tensor of a signature.
+/// Reads a file with one array as the samples of a signature's only tensor.
 pub(super) fn of_array(bytes: Vec<u8>, signature: &Signature) -> Result<Samples, SamplesError> {
     let mut bytes = Some(bytes);
     let read = |spec: &TensorSpec| {
@@ -91,14 +91,14 @@ pub(super) fn of_array(bytes: Vec<u8>, signature: &Signature) -> Result<Samples,
     joined(signature, read, None)
 }
 
-/// Reads the array of a tensor, whose length varies up to `most`.
+/// Reads the array of a tensor whose length varies up to `most`.
 pub(super) fn array(
     bytes: Vec<u8>,
     spec: &TensorSpec,
     most: usize,
 ) -> Result<TensorArray, SamplesError> {
     let dims = npy::sample_dims(&bytes)?;
-    // Where the array has other dimensions, the error names those of the longest sample.
+    // If the array has other dimensions, the error names the dimensions of the longest sample.
     let dims = match spec.fits(&dims) && dims.iter().all(|size| *size > 0) {
         true => dims,
         false => spec.dims_at(most),
@@ -115,15 +115,15 @@ pub(super) struct TensorArray {
 }
 
 impl TensorArray {
-    /// Returns the length of the samples as a tensor of `spec`, if that varies.
+    /// Returns the length of the samples as a tensor of `spec`, if it varies.
     fn length(&self, spec: &TensorSpec) -> Option<usize> {
         let at = spec.dims.iter().position(|d| d.size().is_none())?;
         self.dims.get(at).copied()
     }
 }
 
-/// Joins the samples of one array for each tensor, which `read` reads. Where their length varies,
-/// `lengths` is that of each sample; without it all of a sample's values count.
+/// Joins the samples of one array per tensor, which `read` reads. If lengths vary, `lengths` holds
+/// the length of each sample. Without it, all values of a sample count.
 pub(super) fn joined(
     signature: &Signature,
     mut read: impl FnMut(&TensorSpec) -> Result<TensorArray, SamplesError>,
@@ -159,9 +159,9 @@ pub(super) fn joined(
 }
 
 fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesError> {
-    // The next larger integer than the largest was rounded to it.
+    // A float of this magnitude may be rounded from a larger integer.
     let wrong = |v: f32| v.abs() >= MOST_EXACT as f32 || v.fract() != 0.0;
-    // The check of samples names the table in which an id has no row.
+    // The samples' own check names the table without a row for an id.
     let has_no_row = |at: usize, v: f32| {
         let range = spec
             .ids
@@ -180,7 +180,7 @@ fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesErr
     }
 }
 
-/// Returns the one length that all arrays have; the largest where none varies.
+/// Returns the common length of all arrays, or the largest length if no length varies.
 fn held_length(signature: &Signature, parts: &[TensorArray]) -> Result<usize, SamplesError> {
     let tensors = signature.inputs.iter().zip(parts);
     let mut known = tensors.filter_map(|(spec, part)| Some((spec, part.length(spec)?)));

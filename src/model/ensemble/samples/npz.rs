@@ -20,7 +20,7 @@ const SAMPLES: [&str; 2] = ["samples", "x"];
 /// The names of an array of labels or other targets, in any case.
 const TARGETS: [&str; 3] = ["labels", "targets", "y"];
 
-/// The most arrays that are looked at, and named in a message.
+/// The maximum number of arrays that are read, and named in a message.
 const MOST_ARRAYS: usize = 8;
 
 /// Reads samples: the only array, or `samples` (`x`) with `labels` (`targets`, `y`).
@@ -73,7 +73,7 @@ impl Arrays {
         })
     }
 
-    /// Returns the index of the array that has one of these names.
+    /// Returns the index of the array with one of these names.
     fn find(&self, wanted: &[&str]) -> Option<usize> {
         let is_wanted = |name: &String| wanted.iter().any(|w| name.eq_ignore_ascii_case(w));
         self.names.iter().position(is_wanted)
@@ -88,7 +88,7 @@ impl Arrays {
         }
     }
 
-    /// Reads an array for each tensor, and targets where there are some.
+    /// Reads an array for each tensor, and targets if there are any.
     fn named(
         &mut self,
         signature: &Signature,
@@ -107,7 +107,7 @@ impl Arrays {
         }
     }
 
-    /// Reads the array of a tensor, whose length varies up to `most`.
+    /// Reads the array of a tensor whose length varies up to `most`.
     fn tensor(&mut self, spec: &TensorSpec, most: usize) -> Result<TensorArray, SamplesError> {
         let exact = self.names.iter().position(|name| *name == spec.name);
         let at = exact.ok_or_else(|| NpzError::Missing(escaped(&spec.name)))?;
@@ -115,7 +115,7 @@ impl Arrays {
         named::array(array, spec, most).map_err(|e| self.within(at, e))
     }
 
-    /// Reads the array `lengths`, if there is one that is no tensor.
+    /// Reads the array `lengths`, if it exists and is not a tensor.
     fn lengths(&mut self, signature: &Signature) -> Result<Option<Vec<f32>>, SamplesError> {
         match self.find(&["lengths"]) {
             Some(at) if !is_tensor(signature, &self.names[at]) => {
@@ -128,7 +128,7 @@ impl Arrays {
         }
     }
 
-    /// Returns the error of arrays that are not known, with what there is.
+    /// Returns the error of unknown arrays, with the existing ones.
     fn unknown(&self) -> NpzError {
         let shown = self.names.iter().take(MOST_ARRAYS);
         let shown: Vec<String> = shown.map(|name| format!("`{}`", escaped(name))).collect();
@@ -149,7 +149,7 @@ impl Arrays {
         let entry = self.archive.by_index(at).map_err(|e| damaged(&e))?;
         let mut bytes = Vec::new();
         if entry.size() <= MOST_BYTES {
-            // What the archive says of the size may be wrong, so that the bytes are counted.
+            // The size in the archive may be wrong, so the bytes are counted.
             let unpacked = entry.take(MOST_BYTES + 1).read_to_end(&mut bytes);
             unpacked.map_err(|e| damaged(&e))?;
             if bytes.len() as u64 <= MOST_BYTES {
@@ -169,10 +169,10 @@ fn is_tensor(signature: &Signature, name: &str) -> bool {
     signature.inputs.iter().any(|spec| spec.name == name)
 }
 
-/// The most letters of a name in a message.
+/// The maximum number of characters of a name in a message.
 const SHOWN: usize = 40;
 
-/// Returns a name as a terminal can show it.
+/// Returns a name for a terminal.
 fn escaped(name: &str) -> String {
     let start: String = name.chars().take(SHOWN).collect();
     start.escape_debug().to_string()

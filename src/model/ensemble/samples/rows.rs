@@ -1,4 +1,4 @@
-//! A set of samples: rows of raw values from a file, from memory, or made up.
+//! A set of samples: rows of raw values from a file, from memory, or synthetic.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -14,21 +14,21 @@ use super::table::NumberTable;
 use super::targets::Targets;
 use super::text::SampleText;
 
-/// Rows of raw values (before scaling), with targets where they are known.
+/// Rows of raw values (before scaling), with targets if they are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     source: SampleSource,
-    /// All values as float32, from the first call of [`Samples::values`] on.
+    /// All values as float32, from the first call of [`Samples::values`].
     floats: OnceLock<Vec<f32>>,
-    /// The number of rows of the source that are left out.
+    /// The number of skipped rows of the source.
     skipped: usize,
     rows: usize,
     width: usize,
     targets: Option<Targets>,
-    /// The text of each sample, or none where samples are no texts.
+    /// The text of each sample; empty if samples are not texts.
     texts: Vec<SampleText>,
-    /// The names of the files that the samples come from, without their ends; empty where all
-    /// come from one.
+    /// The names of the samples' files, without extensions; empty if all samples come from one
+    /// file.
     names: Vec<String>,
 }
 
@@ -41,11 +41,11 @@ pub(super) enum SampleSource {
 }
 
 impl Samples {
-    /// Takes rows of `width` values.
+    /// Creates samples from rows of `width` values.
     ///
     /// # Errors
-    /// There is no row, the values are no whole number of rows, or there are not as many
-    /// labels.
+    /// There are no rows, the last row is incomplete, or the number of labels differs from the
+    /// number of rows.
     pub fn new(
         values: Vec<f32>,
         width: usize,
@@ -68,8 +68,8 @@ impl Samples {
         }
     }
 
-    /// Creates `rows` synthetic samples of `width` values from −1 to 1, the same each time,
-    /// without labels. Their values are made at their first use.
+    /// Creates `rows` synthetic samples of `width` values from −1 to 1, reproducibly and without
+    /// labels. Their values are generated at their first use.
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row or value.
@@ -77,7 +77,7 @@ impl Samples {
         Samples::from_source(SampleSource::MadeUp, rows, width)
     }
 
-    /// Takes `rows` rows of `width` values.
+    /// Creates samples from `rows` rows of `width` values.
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row or value.
@@ -107,21 +107,22 @@ impl Samples {
         Samples { names, ..self }
     }
 
-    /// Returns the names of the files that the samples come from, without their ends, or
-    /// nothing where all come from one.
+    /// Returns the names of the samples' files, without extensions, or an empty list if all samples
+    /// come from one file.
     pub fn names(&self) -> &[String] {
         self.names.get(self.skipped..).unwrap_or_default()
     }
 
-    /// Adds labels that are classes, as [`Samples::with_targets`] does.
+    /// Adds class labels, as [`Samples::with_targets`] does.
     pub(super) fn with_labels(self, labels: Vec<usize>) -> Result<Self, SamplesError> {
         self.with_targets(Targets::Classes(labels))
     }
 
-    /// Adds targets, one a sample.
+    /// Adds targets, one per sample.
     ///
     /// # Errors
-    /// There are targets already, or not as many as samples.
+    /// The samples already have targets, or the number of targets differs from the number of
+    /// samples.
     pub fn with_targets(mut self, targets: Targets) -> Result<Self, SamplesError> {
         let (expected, found) = (self.rows, targets.len());
         let are_classes = matches!(targets, Targets::Classes(_));
@@ -139,20 +140,20 @@ impl Samples {
         Ok(self)
     }
 
-    /// Takes the targets away, where there are some that are `wanted`.
+    /// Takes the targets if there are any and `wanted` is set.
     pub(super) fn take_targets(&mut self, wanted: bool) -> Option<Targets> {
         self.targets.take_if(|_| wanted)
     }
 
-    /// Adds the texts that the samples were made from, one a sample.
+    /// Adds the texts of the samples, one per sample.
     pub(super) fn with_texts(self, texts: Vec<SampleText>) -> Self {
         Samples { texts, ..self }
     }
 
-    /// Leaves out the first `rows`.
+    /// Skips the first `rows` samples.
     ///
     /// # Errors
-    /// [`SamplesError::Empty`] if none is left.
+    /// [`SamplesError::Empty`] if no samples are left.
     pub fn skip(mut self, rows: usize) -> Result<Self, SamplesError> {
         if rows >= self.len() {
             return Err(SamplesError::Empty);
@@ -182,7 +183,7 @@ impl Samples {
         self.width
     }
 
-    /// Whether the samples are made up, and say nothing of those that are served.
+    /// Returns whether the samples are synthetic, and therefore not representative.
     pub fn are_made_up(&self) -> bool {
         matches!(self.source, SampleSource::MadeUp)
     }
@@ -198,8 +199,8 @@ impl Samples {
         source + self.floats.get().map_or(0, of_floats)
     }
 
-    /// Returns all values as float32, row after row. If the source has another type, all of
-    /// them are kept from the first call on; [`Samples::rows`] converts only what it returns.
+    /// Returns all values as float32, row by row. If the source has another type, all values are
+    /// converted and kept at the first call; [`Samples::rows`] converts only the returned values.
     pub fn values(&self) -> &[f32] {
         let all = self.rows * self.width;
         match self.borrow(0, self.rows) {
@@ -220,23 +221,22 @@ impl Samples {
         &self.values()[i * self.width..(i + 1) * self.width]
     }
 
-    /// Returns the targets, one a sample, if they are known.
+    /// Returns the targets, one per sample, or `None` if they are not known.
     pub fn targets(&self) -> Option<&Targets> {
         self.targets.as_ref()
     }
 
-    /// Returns the texts that the samples were made from, one a sample, or none where samples
-    /// are no texts.
+    /// Returns the texts of the samples, one per sample, or an empty list if samples are not texts.
     pub fn texts(&self) -> &[SampleText] {
         &self.texts
     }
 
-    /// Returns the number of texts whose end was cut off.
+    /// Returns the number of truncated texts.
     pub fn cut_texts(&self) -> usize {
         self.texts.iter().filter(|text| text.is_cut).count()
     }
 
-    /// Returns the labels, one a sample, if they are known and are classes.
+    /// Returns the labels, one per sample, or `None` if they are not known or not classes.
     pub fn labels(&self) -> Option<&[usize]> {
         match self.targets.as_ref()? {
             Targets::Classes(labels) => Some(labels),
@@ -244,8 +244,8 @@ impl Samples {
         }
     }
 
-    /// Returns the values of `count` samples from `first` on, beginning again after the
-    /// last. They are copied only if they are not consecutive or not float32.
+    /// Returns the values of `count` samples from `first`, starting over after the last sample.
+    /// Copies them only if they are not consecutive or not float32.
     pub fn rows(&self, first: usize, count: usize) -> Cow<'_, [f32]> {
         let first = first % self.len();
         if let SampleSource::MadeUp = self.source {
@@ -268,8 +268,7 @@ impl Samples {
         Cow::Owned(values)
     }
 
-    /// Returns consecutive samples as they lie in memory, if they are float32 in the order
-    /// of networks.
+    /// Returns consecutive samples in place, if they are float32 in the order of networks.
     fn borrow(&self, first: usize, count: usize) -> Option<&[f32]> {
         let from = first * self.width..(first + count) * self.width;
         if let Some(values) = self.floats.get() {
@@ -297,7 +296,8 @@ impl Samples {
         values
     }
 
-    /// Returns the label of sample `index` modulo the number of samples, if it is known.
+    /// Returns the label of sample `index` modulo the number of samples, or `None` if it is not
+    /// known.
     pub fn label(&self, index: usize) -> Option<usize> {
         self.labels().map(|l| l[index % l.len()])
     }

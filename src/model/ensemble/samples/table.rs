@@ -1,4 +1,4 @@
-//! Rows of numbers in the type of their file.
+//! Rows of numbers in their file's type.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Every type with its code in an `.npy`, without the order of bytes, and its name.
+    /// Every type with its `.npy` code without the byte order, and its name.
     pub(crate) const ALL: [(Number, &'static str, &'static str); 12] = [
         (Number::F16, "f2", "float16"),
         (Number::F32, "f4", "float32"),
@@ -38,18 +38,18 @@ impl Number {
         (Number::Bool, "b1", "bool"),
     ];
 
-    /// Returns the type of a code of `.npy` (`<f4`), and whether the most significant byte
-    /// comes first.
+    /// Returns the type for a `.npy` code (`<f4`), and whether the most significant byte comes
+    /// first.
     pub(crate) fn written(code: &str) -> Option<(Self, bool)> {
         let big = code.starts_with('>');
         let plain = code.strip_prefix(['<', '>', '|'])?;
         let (number, ..) = Self::ALL.iter().find(|(_, known, _)| *known == plain)?;
-        // Several bytes have an order.
+        // Only types of several bytes have an order.
         let ordered = !code.starts_with('|') || number.bytes() == 1;
         ordered.then_some((*number, big))
     }
 
-    /// Returns the bytes of one number.
+    /// Returns the number of bytes of one number.
     pub(crate) fn bytes(self) -> usize {
         match self {
             Number::Bool | Number::I8 | Number::U8 => 1,
@@ -59,13 +59,13 @@ impl Number {
         }
     }
 
-    /// Whether all of its numbers are whole.
+    /// Returns whether all of its numbers are whole.
     pub(crate) fn is_whole(self) -> bool {
         !matches!(self, Number::F16 | Number::F32 | Number::F64)
     }
 }
 
-/// A file's numbers as they lie in it.
+/// A file's numbers in their original bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NumberTable {
     bytes: Vec<u8>,
@@ -90,14 +90,14 @@ macro_rules! each {
     };
 }
 
-/// The bound beyond which float64 has no fractions.
+/// The limit above which float64 has no fractions.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 fn whole(number: impl Into<i128>) -> Result<i128, f64> {
     Ok(number.into())
 }
 
-/// Returns a number without a fraction as a whole one.
+/// Returns a number without a fraction as a whole number.
 fn rounded(number: impl Into<f64>) -> Result<i128, f64> {
     let number = number.into();
     let is_whole = number.fract() == 0.0 && number.abs() <= MOST_WHOLE;
@@ -105,7 +105,7 @@ fn rounded(number: impl Into<f64>) -> Result<i128, f64> {
 }
 
 impl NumberTable {
-    /// Takes `values` numbers in `bytes` from `start` on, or returns `None` if there are
+    /// Creates a table of `values` numbers in `bytes` from `start`, or returns `None` if there are
     /// fewer.
     pub(crate) fn new(
         bytes: Vec<u8>,
@@ -160,7 +160,7 @@ impl NumberTable {
         }
     }
 
-    /// Returns all numbers as whole ones, or as they are if they have a fraction.
+    /// Returns all numbers as whole numbers, or unchanged if they have a fraction.
     pub(crate) fn whole(&self) -> Vec<Result<i128, f64>> {
         let mut to = Vec::with_capacity(self.values);
         let bytes = self.of(0..self.values);
@@ -182,14 +182,15 @@ impl NumberTable {
         to
     }
 
-    /// Returns numbers as they lie in memory, if they are float32 of this machine.
+    /// Returns numbers in place, if they are float32 in this machine's byte order.
     pub(crate) fn borrow(&self, range: Range<usize>) -> Option<&[f32]> {
         let ours = self.number == Number::F32 && self.big == cfg!(target_endian = "big");
-        // Bytes that do not begin at a multiple of four are copied.
+        // Numbers that are not aligned to four bytes are copied.
         ours.then(|| bytemuck::try_cast_slice(self.of(range)).ok())?
     }
 
-    /// Returns the index of the first number that is not finite as float32.
+    /// Returns the index of the first number that is not finite as float32, or `None` if all are
+    /// finite.
     pub(crate) fn not_finite(&self) -> Option<usize> {
         /// The number of numbers converted together.
         const PIECE: usize = 1 << 14;

@@ -1,4 +1,4 @@
-//! Rows of targets that are read one cell after another, and those in columns of a CSV.
+//! Rows of targets that are read cell by cell, also from columns of a CSV.
 
 use thiserror::Error;
 
@@ -7,7 +7,7 @@ use super::form::MOST_BYTES;
 use super::targets::{TargetColumns, Targets};
 use super::token_targets::MISSING;
 
-/// The rows read so far.
+/// The rows read.
 pub(super) struct TargetRows<'a> {
     pub columns: TargetColumns<'a>,
     values: Vec<f32>,
@@ -21,14 +21,14 @@ impl<'a> TargetRows<'a> {
         }
     }
 
-    /// Adds a number to the row that is read, or returns false if rows hold no such number.
+    /// Adds a number to the current row. Returns false if rows cannot hold the number.
     pub(super) fn add(&mut self, value: f32) -> bool {
         let cell = self.columns.cell(value);
         self.values.extend(cell);
         cell.is_some()
     }
 
-    /// Adds a number, or the class that a text names, or returns false if it is neither.
+    /// Adds a number, or the class that a text names. Returns false if the text is neither.
     pub(super) fn add_text(&mut self, text: &str) -> bool {
         let text = text.trim();
         let class = || self.columns.class(text);
@@ -40,10 +40,10 @@ impl<'a> TargetRows<'a> {
         cell.is_some()
     }
 
-    /// Ends a row of `found` classes of tokens, which may have fewer than the longest sample.
+    /// Ends a row of `found` token classes. It may have fewer than the longest sample.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// There is not enough memory.
     pub(super) fn end_tokens(&mut self, found: usize) -> Result<(), SamplesError> {
         let more = self.columns.count - found;
         let bytes = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
@@ -57,10 +57,10 @@ impl<'a> TargetRows<'a> {
         Ok(())
     }
 
-    /// Begins a row that names the labels that are 1.
+    /// Begins a row from a list of the labels that are 1.
     ///
     /// # Errors
-    /// There is no memory for another one: a short list becomes a long row.
+    /// There is not enough memory for another row. A short list becomes a long row.
     pub(super) fn begin_list(&mut self) -> Result<(), SamplesError> {
         let count = self.columns.count.max(1);
         let bytes = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
@@ -74,7 +74,7 @@ impl<'a> TargetRows<'a> {
         Ok(())
     }
 
-    /// Adds a label to the list begun last, or returns false if none is called so.
+    /// Adds a label to the current list. Returns false if there is no label with this name.
     pub(super) fn name(&mut self, name: &str) -> bool {
         let Ok(label) = self.columns.labels().named(name) else {
             return false;
@@ -93,20 +93,20 @@ impl<'a> TargetRows<'a> {
     }
 }
 
-/// Why a line has no targets that can be used.
+/// The reason why a line has no usable targets.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum TargetError {
-    /// A cell is no number that a row may hold.
+    /// A cell is not a valid number for a row.
     #[error("column {column}: expected {expected}, found `{found}`")]
     Value {
         /// The column's name.
         column: String,
-        /// The numbers that can be used.
+        /// The valid numbers.
         expected: &'static str,
         /// The text.
         found: String,
     },
-    /// A list names no label.
+    /// A list contains an unknown label.
     #[error(
         "column labels: expected names of labels or numbers below {count}, separated by `;`, \
          found `{found}`"
@@ -120,7 +120,7 @@ pub(super) enum TargetError {
     /// A list cannot be held.
     #[error("column labels: {0}")]
     List(SamplesError),
-    /// There are not as many columns as the header names.
+    /// The number of columns differs from the header.
     #[error("expected {expected} columns, found {found}")]
     Columns {
         /// Columns of the header.
@@ -146,7 +146,7 @@ pub(super) struct CsvTargets<'a> {
 }
 
 impl<'a> CsvTargets<'a> {
-    /// Returns rows to read from columns of these names, or `None` if they are no targets.
+    /// Returns a reader for columns with these names, or `None` if they are not targets.
     pub(super) fn named(columns: TargetColumns<'a>, header: &[&str]) -> Option<Self> {
         let fits = match header {
             [one] if columns.are_labels() && *one == LIST => true,
@@ -158,8 +158,8 @@ impl<'a> CsvTargets<'a> {
         })
     }
 
-    /// Returns how many columns at the end of `header` are targets: those of the values or
-    /// labels, one that lists labels, or none.
+    /// Returns the number of target columns at the end of `header`: the columns of the values or
+    /// labels, one column that lists labels, or none.
     pub(super) fn at_end(columns: TargetColumns<'a>, header: &[&str]) -> usize {
         let is = |count: &usize| {
             let first = header.len().checked_sub(*count);
@@ -168,7 +168,7 @@ impl<'a> CsvTargets<'a> {
         [columns.count, 1].into_iter().find(is).unwrap_or(0)
     }
 
-    /// Reads the row of one sample, of `found` columns that are all targets.
+    /// Reads the row of one sample. All of its `found` columns are targets.
     pub(super) fn take_whole<'t>(
         &mut self,
         found: usize,
@@ -222,7 +222,8 @@ impl<'a> CsvTargets<'a> {
     }
 }
 
-/// Whether columns have the names of the values or labels, or names that begin with `target`.
+/// Returns whether columns have the names of the values or labels, or names that begin with
+/// `target`.
 fn is_each(columns: TargetColumns<'_>, header: &[&str]) -> bool {
     let named = |names: &[String]| {
         names.len() == header.len() && names.iter().zip(header).all(|(a, b)| a.trim() == *b)

@@ -1,21 +1,21 @@
-//! The targets of samples, which answers are compared with: classes, or rows of values, labels or
-//! classes of positions.
+//! The targets of samples: classes, or rows of values, labels or classes of positions. Answers are
+//! compared with them.
 
 use crate::ensemble::boxes::TargetBox;
 
 use super::form::Classes;
 
-/// The targets of samples, which answers are compared with.
+/// The targets of samples. Answers are compared with them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Targets {
     /// A class for each sample.
     Classes(Vec<usize>),
-    /// A row of values for each sample, of 0 and 1 for labels, or of the numbers of classes for
-    /// pixels and tokens, [`IGNORED`] where none is known.
+    /// A row for each sample: values, 0 and 1 for labels, or class numbers of pixels and tokens,
+    /// with [`IGNORED`] for unknown ones.
     Rows {
         /// The number of values in a row, at least 1.
         width: usize,
-        /// The rows, one after another.
+        /// The rows, concatenated.
         values: Vec<f32>,
     },
     /// The boxes in each sample.
@@ -27,7 +27,7 @@ pub enum Targets {
 pub enum SampleTarget<'a> {
     /// Its class.
     Class(usize),
-    /// Its row of values, of 0 and 1, or of the numbers of classes.
+    /// Its row of values, of 0 and 1, or of class numbers.
     Row(&'a [f32]),
     /// Its boxes.
     Boxes(&'a [TargetBox]),
@@ -43,7 +43,7 @@ impl Targets {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -51,7 +51,7 @@ impl Targets {
     /// Returns the target of sample `index` modulo the number of samples.
     ///
     /// # Panics
-    /// There are none.
+    /// There are no targets.
     pub fn of(&self, index: usize) -> SampleTarget<'_> {
         let at = index % self.len();
         match self {
@@ -63,8 +63,7 @@ impl Targets {
         }
     }
 
-    /// Returns the targets of `count` samples from `first` on, beginning again after the
-    /// last.
+    /// Returns the targets of `count` samples from `first`, starting over after the last sample.
     #[must_use]
     pub fn range(&self, first: usize, count: usize) -> Self {
         let each = (first..first + count).map(|sample| self.of(sample));
@@ -90,7 +89,7 @@ impl Targets {
         }
     }
 
-    /// Leaves out the first `samples`.
+    /// Skips the first `samples`.
     pub(super) fn skip(&mut self, samples: usize) {
         match self {
             Targets::Classes(classes) => drop(classes.drain(..samples)),
@@ -100,51 +99,51 @@ impl Targets {
     }
 }
 
-/// The targets that a file may hold.
+/// The kind of targets that a file may contain.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TargetForm<'a> {
     /// A class for each sample.
     Classes(Classes<'a>),
     /// A row of numbers for each sample.
     Rows(TargetColumns<'a>),
-    /// Boxes of these classes, which stand in JSON alone.
+    /// Boxes of these classes, only in JSON.
     Boxes(Classes<'a>),
 }
 
-/// The columns of targets that are rows of numbers.
+/// The columns of target rows.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetColumns<'a> {
     /// The number of values, labels or positions.
     pub count: usize,
-    /// The names of the values, labels or classes, if they have any.
+    /// The names of the values, labels or classes, if set.
     pub names: Option<&'a [String]>,
-    /// The numbers that they hold.
+    /// The kind of numbers in the columns.
     pub numbers: TargetNumbers,
 }
 
-/// The numbers that rows of targets hold.
+/// The kind of numbers in target rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetNumbers {
-    /// Any that are finite.
+    /// Any finite numbers.
     Values,
-    /// 0 or 1, or, of the labels that are 1, names in a list.
+    /// 0 or 1, or a list with the names of the labels that are 1.
     Labels,
     /// The number of a class for each position, below `classes`.
     Positions {
         /// One more than the highest class.
         classes: usize,
-        /// The number that stands for none in files.
+        /// The number for an unknown class in files.
         ignored: Option<i32>,
         /// The height and width of a mask, or 1 and the number of tokens.
         sides: [usize; 2],
     },
 }
 
-/// The class of a position that is not known, and not counted.
+/// The class of a position that is unknown and not counted.
 pub const IGNORED: f32 = -1.0;
 
 impl<'a> TargetColumns<'a> {
-    /// Returns a number of a file as rows hold it, or `None` if they hold no such number.
+    /// Returns a number of a file in its form for rows, or `None` if rows cannot hold the number.
     pub(super) fn cell(self, value: f32) -> Option<f32> {
         let holds = match self.numbers {
             TargetNumbers::Values => value.is_finite(),
@@ -161,7 +160,7 @@ impl<'a> TargetColumns<'a> {
         holds.then_some(value)
     }
 
-    /// Returns the numbers that a row may hold, in words.
+    /// Returns the valid numbers of a row as text.
     pub(super) fn expected(self) -> &'static str {
         match self.numbers {
             TargetNumbers::Values => "a finite number",
@@ -174,14 +173,14 @@ impl<'a> TargetColumns<'a> {
         }
     }
 
-    /// Returns the number of a class at a position by its name.
+    /// Returns the class number at a position from its name.
     pub(super) fn class(self, name: &str) -> Option<f32> {
         let are_positions = matches!(self.numbers, TargetNumbers::Positions { .. });
         let class = are_positions.then(|| self.labels().named(name).ok())??;
         Some(class as f32)
     }
 
-    /// Whether rows hold the classes of tokens, and may be shorter than the longest sample.
+    /// Returns whether rows hold token classes, and may be shorter than the longest sample.
     pub(super) fn are_tokens(self) -> bool {
         matches!(
             self.numbers,
@@ -192,12 +191,12 @@ impl<'a> TargetColumns<'a> {
         )
     }
 
-    /// Whether rows may be lists of names of labels.
+    /// Returns whether rows may be lists of label names.
     pub(super) fn are_labels(self) -> bool {
         self.numbers == TargetNumbers::Labels
     }
 
-    /// Whether an array of `.npy` with these dimensions holds such rows.
+    /// Returns whether an `.npy` array with these dimensions holds such rows.
     pub(super) fn fits(self, dims: &[u64]) -> bool {
         let is = |known: &[usize]| {
             let found = dims.get(1..).unwrap_or_default();

@@ -1,16 +1,16 @@
-//! Targets of tokens, which are as many as a sample has tokens.
+//! Targets of tokens: one for each token of a sample.
 
 use super::error::SamplesError;
 use super::form::SampleForm;
 use super::rows::Samples;
 use super::targets::{IGNORED, TargetForm, Targets};
 
-/// The target of a token behind the end of a row that is shorter than the longest sample.
+/// The target of a token past the end of a row that is shorter than the longest sample.
 pub(super) const MISSING: f32 = f32::NAN;
 
 impl Samples {
-    /// Returns the samples with targets of the tokens that each of them has, where answers are
-    /// tokens; others are not counted.
+    /// Returns the samples with targets only for the tokens that each sample has, if answers are
+    /// tokens. Other tokens are not counted.
     ///
     /// # Errors
     /// A sample has more tokens than targets.

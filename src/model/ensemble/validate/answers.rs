@@ -1,4 +1,4 @@
-//! The kind of answers: how many classes, values or labels, and their names.
+//! Reads the kind of answers: the number of classes, values or labels, and their names.
 
 use std::collections::HashMap;
 
@@ -84,7 +84,7 @@ fn of_table(
     }
 }
 
-/// Checks that fields of one kind of answers stand beside that kind.
+/// Checks that fields of one kind of answers appear only with that kind.
 fn check_fields(source: &ManifestSource<'_>, table: &AnswersTable) -> Result<(), EnsembleError> {
     let (values, labels) = (table.values.is_some(), table.labels.is_some());
     let (masks, tokens) = (table.masks.is_some(), table.tokens.is_some());
@@ -110,14 +110,14 @@ fn check_fields(source: &ManifestSource<'_>, table: &AnswersTable) -> Result<(),
     belongs(source, "score", "boxes", boxes, table.score.as_ref())
 }
 
-/// The usual overlap from which boxes are about one object: section 4 of "Weighted boxes fusion"
+/// The default overlap from which boxes count as one object: section 4 of "Weighted boxes fusion"
 /// (arXiv 1910.13302) finds 0.55 best.
 const OVERLAP: f64 = 0.55;
 
-/// The usual least score of a box: torchvision's.
+/// The default minimum score of a box: torchvision's.
 const LEAST_SCORE: f64 = 0.05;
 
-/// The usual most boxes of an answer: COCO's.
+/// The default maximum number of boxes of an answer: COCO's.
 const MOST_BOXES: u32 = 100;
 
 fn of_boxes(
@@ -143,7 +143,7 @@ fn of_boxes(
     Ok((kind, names))
 }
 
-/// The most scores of an answer: 256 MiB.
+/// The maximum number of scores of an answer: 256 MiB.
 const MOST_SCORES: usize = 1 << 26;
 
 fn of_masks(
@@ -212,7 +212,7 @@ fn within_memory(
     }
 }
 
-/// Checks that a field is written beside the one that it belongs to alone.
+/// Checks that a field appears only with the field that it belongs to.
 fn belongs<T>(
     source: &ManifestSource<'_>,
     field: &str,
@@ -293,8 +293,7 @@ fn labels(
     Ok(Some(names.clone()))
 }
 
-/// Checks that names can be shown, and that each is there once, since files may contain
-/// targets by name.
+/// Checks that names are printable and unique, because files may contain targets by name.
 fn check_names(
     source: &ManifestSource<'_>,
     at: usize,

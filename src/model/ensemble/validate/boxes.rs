@@ -1,5 +1,5 @@
-//! The boxes that members return: what the manifest says of them, and where their numbers lie by
-//! the shapes of the network's outputs.
+//! The boxes of members: their description in the manifest, and the positions of their numbers,
+//! from the shapes of the network's outputs.
 
 use crate::ensemble::answers_table::{
     BoxesTable, WrittenBackground, WrittenBoxForm, WrittenScores,
@@ -8,11 +8,11 @@ use crate::ensemble::{BoxForm, BoxOutputs, BoxScores, BoxStrides};
 use divisi_runtime::network::{Graph, Shape};
 use divisi_runtime::tensor::TensorSpec;
 
-/// The numbers of a box.
+/// The number of coordinates of a box.
 const CORNERS: usize = 4;
 
-/// Returns how the rows of a network are read as boxes of so many classes. Coordinates count in
-/// pixels of `input`, or are shares of it, and become pixels of `sample`.
+/// Returns the layout of a network's rows as boxes of this number of classes. Coordinates are in
+/// pixels of `input`, or fractions of it, and are converted to pixels of `sample`.
 pub(super) fn outputs(
     table: &BoxesTable,
     classes: usize,
@@ -48,7 +48,7 @@ pub(super) fn outputs(
             Some(WrittenBackground::First) => Some(number(object)),
             Some(WrittenBackground::Last) => Some(number(first + classes)),
         },
-        // Of samples that are no images coordinates stay as they are.
+        // Coordinates stay unchanged if samples are not images.
         scale: if is_image {
             [from, sides(sample)]
         } else {
@@ -70,7 +70,7 @@ fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Numbers of candidates in a row.
+/// The layout of candidates' numbers in a row.
 #[derive(Clone, Copy)]
 struct CandidateNumbers {
     first: usize,
@@ -87,22 +87,22 @@ impl CandidateNumbers {
         }
     }
 
-    /// Returns where the number at a place of each candidate lies.
+    /// Returns the layout of one number of each candidate.
     fn number(self, at: usize) -> BoxStrides {
         let first = self.first + at * self.number;
         CandidateNumbers { first, ..self }.strides()
     }
 }
 
-/// The boxes and scores of all candidates in a row.
+/// The layout of all candidates' boxes and scores in a row.
 struct BoxPlaces {
     candidates: usize,
     corners: CandidateNumbers,
     scores: CandidateNumbers,
 }
 
-/// Returns where boxes and their scores lie in the outputs of a network: in one of them, the
-/// numbers of each candidate or all candidates one after another, or in two.
+/// Returns the layout of boxes and scores in a network's outputs: in one output, grouped by
+/// candidate or by number, or in two outputs.
 fn places(graph: &Graph, scores: usize) -> Result<BoxPlaces, String> {
     let outputs = graph.signature().outputs;
     let dims: Vec<Vec<usize>> = outputs.iter().map(dims).collect();
@@ -115,7 +115,7 @@ fn places(graph: &Graph, scores: usize) -> Result<BoxPlaces, String> {
         },
         [first, second] => {
             let names_box = |at: usize| outputs[at].name.to_ascii_lowercase().contains("box");
-            // Where both could be boxes, the name decides.
+            // If both outputs could be boxes, the name decides.
             let swapped = names_box(1) && !names_box(0);
             let [straight, turned] = [[first, second], [second, first]];
             let orders = if swapped {
@@ -139,7 +139,7 @@ fn places(graph: &Graph, scores: usize) -> Result<BoxPlaces, String> {
     })
 }
 
-/// Returns an output's dimensions without those of 1 before a table.
+/// Returns an output's dimensions without leading dimensions of 1.
 fn dims(spec: &TensorSpec) -> Vec<usize> {
     let all: Vec<usize> = spec.dims.iter().filter_map(|d| d.size()).collect();
     let extra = all.len().saturating_sub(2);
@@ -160,8 +160,8 @@ fn in_one(candidates: usize, [candidate, number]: [usize; 2]) -> BoxPlaces {
     }
 }
 
-/// Returns the places in an output of boxes and one of scores, of which the latter lies first in
-/// a row if they are `swapped`.
+/// Returns the layout for an output of boxes and an output of scores. The scores come first in a
+/// row if the outputs are `swapped`.
 fn in_two([boxes, of_scores]: [&Vec<usize>; 2], scores: usize, swapped: bool) -> Option<BoxPlaces> {
     let [candidates, CORNERS] = boxes[..] else {
         return None;

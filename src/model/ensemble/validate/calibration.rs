@@ -1,4 +1,4 @@
-//! The file of a member's calibration, by which processors compute its network in bytes.
+//! Reads a member's calibration file, with which processors compute its network in int8.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use divisi_runtime::compute::calibration::Calibration;
 use divisi_runtime::network::{Graph, Weights};
 use divisi_runtime::reading;
 
-/// Reads the calibration that a member names. The manifest is wrong where the file cannot be read,
-/// the file where it does not suit the network.
+/// Reads the calibration that a member names. An error refers to the manifest if the file cannot be
+/// read, and to the file if it does not match the network.
 pub(super) fn read(
     source: &ManifestSource<'_>,
     table: &MemberTable,

@@ -1,10 +1,10 @@
-//! The fields of a manifest for members without one of their own.
+//! The manifest's defaults for members.
 
 use crate::ensemble::MemberPrecision;
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
 
-/// The manifest's fields for members without one of their own.
+/// The manifest's defaults for members without fields of their own.
 #[derive(Clone, Copy)]
 pub(super) struct MemberDefaults {
     pub(super) temperature: Temperature,
@@ -27,7 +27,7 @@ impl MemberDefaults {
         })
     }
 
-    /// Reads the numbers that a member is computed in.
+    /// Reads the precision of a member.
     pub(super) fn precision(
         self,
         source: &ManifestSource<'_>,

@@ -1,10 +1,10 @@
-//! How a manifest says that images become samples.
+//! Reads how images become samples.
 
 use crate::ensemble::ImageFit;
 use crate::ensemble::manifest::{CropTable, EnsembleError, InputTable, ManifestSource};
 use divisi_runtime::network::Shape;
 
-/// The most pixels of a side that images are resized to.
+/// The maximum number of pixels of a side after resizing.
 const MOST_SIDE: i64 = 1 << 14;
 
 /// Reads how images become samples of `shape`.
@@ -38,7 +38,7 @@ pub(super) fn fit(
     }
 }
 
-/// Checks that what is cut out of an image has the input's height and width.
+/// Checks that the crop has the input's height and width.
 fn check_crop(
     source: &ManifestSource<'_>,
     table: &InputTable,

@@ -1,4 +1,4 @@
-//! The ensemble's input, and the inputs of members that have their own.
+//! Reads the ensemble's input, and the inputs of members that have their own.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ pub(super) struct SampleInput {
     pub input: Input,
     /// The steps that members inherit.
     pub steps: NormalisationSteps,
-    /// The tensors that a sample consists of, where these are named.
+    /// The tensors of a sample, if they are named.
     pub tensors: Option<Vec<TensorSpec>>,
-    /// How texts become these tensors, where samples are texts.
+    /// The conversion of texts to these tensors, if samples are texts.
     pub text: Option<TextInput>,
-    /// The lengths of samples, where dimensions of these vary.
+    /// The lengths of samples, if dimensions vary.
     pub lengths: Option<Lengths>,
 }
 
 impl SampleInput {
-    /// Returns the tensors of a sample, where these are named.
+    /// Returns the tensors of a sample, or `None` if they are not named.
     pub(super) fn signature(&self) -> Option<Signature> {
         self.tensors.as_ref().map(|tensors| Signature {
             inputs: tensors.clone(),
@@ -40,7 +40,7 @@ impl SampleInput {
 }
 
 impl SampleInput {
-    /// Returns the input whose tensors take the ids alone that all members have rows for.
+    /// Returns the input limited to ids for which all members have rows.
     pub(super) fn narrowed(self, members: &[Arc<Member>]) -> Self {
         let narrowed = |spec: TensorSpec| {
             members.iter().fold(spec, |spec, member| {
@@ -58,7 +58,7 @@ impl SampleInput {
         }
     }
 
-    /// Returns the input whose tensors take the values alone that the models of a pipeline take.
+    /// Returns the input limited to values that the models of a pipeline accept.
     pub(super) fn of_pipeline(self, pipeline: &Pipeline) -> Self {
         SampleInput {
             tensors: self.tensors.map(|_| pipeline.inputs().to_vec()),
@@ -66,8 +66,8 @@ impl SampleInput {
         }
     }
 
-    /// Returns the check of samples: of named tensors, or of a single one that members take as it
-    /// is.
+    /// Returns the check of samples: of named tensors, or of a single tensor that members take
+    /// unchanged.
     pub(super) fn row_check(&self, members: &[Arc<Member>]) -> RowCheck {
         if let Some(signature) = self.signature() {
             return RowCheck::new(&signature);
@@ -141,7 +141,7 @@ pub(super) fn ensemble(
     })
 }
 
-/// Returns the lengths of samples whose ids are padded as texts are.
+/// Returns the lengths of samples, with ids padded as in texts.
 fn filled(lengths: Lengths, manifest: &Manifest, text: Option<&TextInput>) -> Lengths {
     match manifest.input.text.as_ref().zip(text) {
         Some((table, input)) => {
@@ -151,7 +151,7 @@ fn filled(lengths: Lengths, manifest: &Manifest, text: Option<&TextInput>) -> Le
     }
 }
 
-/// Reads a member's input; fields that it lacks are the ensemble's.
+/// Reads a member's input. Missing fields come from the ensemble.
 pub(super) fn member(
     source: &ManifestSource<'_>,
     table: Option<&MemberInput>,
@@ -179,7 +179,7 @@ pub(super) fn member(
     written.input(source, shape, &steps)
 }
 
-/// Reads the input of a model of a pipeline, which is not made of the pipeline's own.
+/// Reads the input of a pipeline's model, which does not inherit from the pipeline's input.
 pub(super) fn model(
     source: &ManifestSource<'_>,
     table: &MemberInput,
@@ -238,7 +238,7 @@ struct NormalisationFields<'a> {
 }
 
 impl NormalisationFields<'_> {
-    /// Reads the steps; those that are not written are as in `inherited`.
+    /// Reads the steps. Missing steps come from `inherited`.
     fn steps(
         &self,
         source: &ManifestSource<'_>,
@@ -276,7 +276,7 @@ impl NormalisationFields<'_> {
     }
 }
 
-/// Checks that there is one number or one a channel, that all are finite, and that
+/// Checks that there is one number or one per channel, that all numbers are finite, and that
 /// standard deviations are above 0.
 fn per_channel(
     source: &ManifestSource<'_>,
@@ -313,8 +313,8 @@ fn per_channel(
     }
 }
 
-/// Returns why samples of shape `sample` cannot be converted to shape `own`, or `None` if
-/// they can: the shapes are equal, or images of as many channels.
+/// Returns the reason why samples of shape `sample` cannot be converted to shape `own`, or `None`
+/// if they can: the shapes are equal, or images with the same number of channels.
 fn not_convertible(sample: Shape, own: Shape) -> Option<String> {
     match (sample, own) {
         _ if sample == own => None,

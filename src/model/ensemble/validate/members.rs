@@ -1,4 +1,4 @@
-//! The members: their names, networks and weights.
+//! Reads the members: their names, networks and weights.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -203,7 +203,7 @@ fn outputs(
             OutputKind::LabelProbabilities
         }
         (AnswerKind::Masks { .. } | AnswerKind::Tokens { .. }, found) => {
-            // A single class at each position is as a label.
+            // A single class at each position works like a label.
             let is_binary = answers.count() == 1;
             match (found.unwrap_or(WrittenOutputKind::Logits), is_binary) {
                 (WrittenOutputKind::Logits, true) => OutputKind::LabelLogits,
@@ -220,8 +220,8 @@ fn outputs(
     })
 }
 
-/// Returns the kind of numbers of a network that ends in probabilities, or `None` if they are those of
-/// other rows than the answers': another softmax would even out its answers.
+/// Returns the kind of numbers of a network that ends in probabilities, or `None` if these do not
+/// match the answers' rows. Another softmax would even out its answers.
 fn outputs_of(answers: AnswerKind, ends_in: Probabilities) -> Option<WrittenOutputKind> {
     let count = answers.count();
     match (answers, ends_in) {
@@ -236,7 +236,7 @@ fn outputs_of(answers: AnswerKind, ends_in: Probabilities) -> Option<WrittenOutp
     }
 }
 
-/// Returns what a member's network returns as boxes, and where the manifest says so.
+/// Returns the description of a member's boxes, and its offset in the manifest.
 fn boxes_table(
     source: &ManifestSource<'_>,
     table: &MemberTable,
@@ -265,7 +265,7 @@ fn boxes_table(
     }
 }
 
-/// Returns a member's own temperature, or that of all; values have none.
+/// Returns a member's own temperature or the default. Values have no temperature.
 fn temperature(
     source: &ManifestSource<'_>,
     table: &MemberTable,
@@ -306,8 +306,8 @@ fn vote_weight(
         .map_err(|why| source.wrong(written.span().start, format!("vote_weight: {why}")))
 }
 
-/// Reads a member's file of weights. The manifest is wrong where the file cannot be read, the
-/// file where it does not suit the network.
+/// Reads a member's weights file. An error refers to the manifest if the file cannot be read, and
+/// to the file if it does not match the network.
 fn weights(
     source: &ManifestSource<'_>,
     written: &Spanned<String>,
@@ -333,7 +333,7 @@ fn weights(
     })
 }
 
-/// Reads how the names in a member's file of weights become those of its network.
+/// Reads the mapping from names in a member's weights file to names of its network.
 fn naming(source: &ManifestSource<'_>, table: &MemberTable) -> Result<Naming, EnsembleError> {
     let spans = [
         ("prefix", table.prefix.as_ref().map(Spanned::span)),

@@ -1,4 +1,4 @@
-//! The validation of a manifest, which returns an ensemble that can be served.
+//! Validates a manifest and returns an ensemble that can be served.
 
 mod answers;
 mod boxes;
@@ -120,7 +120,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     Ok(ensemble)
 }
 
-/// Checks that a pipeline answers as many numbers as the answers have.
+/// Checks that a pipeline returns the number of values that the answers have.
 fn check_width(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -149,7 +149,7 @@ fn check_width(
     }
 }
 
-/// Checks that rule and temperatures suit the answers and the outputs of the members.
+/// Checks that the rule and the temperatures match the answers and the members' outputs.
 fn outputs(
     source: &ManifestSource<'_>,
     at: usize,
@@ -159,7 +159,7 @@ fn outputs(
     suits.map_err(|why| source.wrong(at, why.to_string()))
 }
 
-/// Reads the numbers that members without some of their own are computed in.
+/// Reads the default precision of members.
 fn precision(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -197,7 +197,7 @@ fn policy(
     Ok(policy)
 }
 
-/// Adds the bound of `elastic`, if the table has one.
+/// Adds the limit of `elastic`, if set.
 fn with_max_inf(
     kind: PolicyKind,
     table: &PolicyTable,
@@ -219,10 +219,10 @@ fn with_max_inf(
     }
 }
 
-/// The most values of synthetic samples: half a gibibyte of them.
+/// The maximum number of values of synthetic samples: half a gibibyte.
 const MOST_VALUES: usize = 1 << 27;
 
-/// Reads or makes the calibration samples, if the manifest has any.
+/// Reads or generates the calibration samples, if the manifest has any.
 fn calibration(
     source: &ManifestSource<'_>,
     manifest: &Manifest,

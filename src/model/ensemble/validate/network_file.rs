@@ -1,10 +1,10 @@
-//! The file that a member's `network` names.
+//! The file named by a member's `network`.
 
 use crate::ensemble::files::Files;
 use crate::ensemble::manifest::EnsembleError;
 use divisi_runtime::onnx::OnnxModel;
 
-/// The file of a network, and the one of its outputs that answers.
+/// The file of a network, and the selected output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NetworkFile<'a> {
     pub(super) name: &'a str,
@@ -12,10 +12,11 @@ pub(super) struct NetworkFile<'a> {
 }
 
 impl<'a> NetworkFile<'a> {
-    /// Reads the table of a network, or returns `None` where it names no file.
+    /// Reads the table of a network, or returns `None` if it does not name a file.
     ///
     /// # Errors
-    /// Another field stands beside `file` than `output`, or one of them holds no name; in words.
+    /// There is another field than `file` and `output`, or one of them is not a name. The error is
+    /// a text.
     pub(super) fn read(spec: &'a toml::Table) -> Result<Option<Self>, String> {
         let Some(file) = spec.get("file") else {
             return Ok(None);
@@ -42,12 +43,12 @@ impl<'a> NetworkFile<'a> {
         }
     }
 
-    /// Whether it is a file of ONNX, by its name's end.
+    /// Returns whether it is an ONNX file, by its extension.
     pub(super) fn is_onnx(self) -> bool {
         self.name.ends_with(".onnx")
     }
 
-    /// Decodes the file of ONNX.
+    /// Decodes the ONNX file.
     pub(super) fn model(self, files: &Files) -> Result<OnnxModel, EnsembleError> {
         let opened = match files.path(self.name) {
             Some(path) => OnnxModel::open(&path),

@@ -15,7 +15,7 @@ use super::input::{self, SampleInput};
 use super::network_file::NetworkFile;
 use super::tensors::{self, TakenNetwork};
 
-/// A member's network, its weights where its file holds them, and what it takes of a sample.
+/// A member's network, its weights if its file contains them, and its part of a sample.
 pub(super) struct MemberNetwork {
     pub graph: Graph,
     pub by_length: Option<Arc<dyn NetworkByLength>>,
@@ -24,7 +24,7 @@ pub(super) struct MemberNetwork {
 }
 
 impl MemberNetwork {
-    /// Reads the network of a member whose input is `input`, or tensors of those of a sample.
+    /// Reads the network of a member whose input is `input`, or some of a sample's tensors.
     pub(super) fn read(
         source: &ManifestSource<'_>,
         table: &MemberTable,
@@ -49,7 +49,7 @@ impl MemberNetwork {
         };
         let graph = shaped(read.graph, answers).map_err(fail)?;
         let width = match answers {
-            // Members return candidates, of which answers are made.
+            // Members return candidates, from which answers are made.
             AnswerKind::Boxes { .. } => graph.output().elements(),
             _ => answers.width(),
         };
@@ -64,7 +64,7 @@ impl MemberNetwork {
 }
 
 impl MemberNetwork {
-    /// Reads the network of a model of a pipeline, which takes its own tensors, and these.
+    /// Reads the network of a pipeline's model, and its own tensors.
     pub(super) fn alone(
         source: &ManifestSource<'_>,
         table: &MemberTable,
@@ -110,8 +110,8 @@ fn built(spec: &toml::Table, input: Input, width: usize) -> Result<MemberNetwork
     })
 }
 
-/// Checks that a network of answers with positions returns them in the right order, and makes a
-/// row of an image, which classes and labels have no use for.
+/// Checks that a network for answers with positions returns them in the right order. For classes
+/// and labels, flattens images to rows.
 fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
     let Some(positions) = answers.positions() else {
         return match answers {
@@ -148,8 +148,8 @@ fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
     }
 }
 
-/// Reads a file of layers, or one of ONNX by its name's end, for samples of `input` or of these
-/// tensors, which may be made of texts.
+/// Reads a layer file or, by its extension, an ONNX file, for samples of `input` or of these
+/// tensors, which may come from texts.
 fn from_file(
     files: &Files,
     file: NetworkFile<'_>,
@@ -180,7 +180,7 @@ fn from_file(
         input,
     } = match tensors {
         Some((tensors, texts)) => match tensors::network(model, tensors) {
-            // The file works at one length alone, to which its texts are padded.
+            // The file only works at one length, to which its texts are padded.
             Err(_) if *texts && tensors.lengths.is_some() => {
                 tensors::padded_network(file.model(files)?, tensors)
             }
@@ -202,10 +202,10 @@ fn from_file(
     })
 }
 
-/// Returns the network for samples that are one tensor of `shape`.
+/// Returns the network for samples of a single tensor of `shape`.
 ///
 /// # Errors
-/// It takes others, or cannot be computed; in words.
+/// The network takes other samples, or cannot be computed. The error is a text.
 fn of_one_tensor(model: &OnnxModel, shape: Shape) -> Result<OnnxNetwork, String> {
     let network = model.network(Some(shape)).map_err(|e| e.to_string())?;
     let inputs = network.graph.signature().inputs;

@@ -1,4 +1,4 @@
-//! The steps of a pipeline.
+//! Reads the steps of a pipeline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::input::SampleInput;
 /// A member of a pipeline with the tensors of its network.
 pub(super) type NamedModel = (Arc<Member>, Signature);
 
-/// The name of the only tensor of a sample that is one of float32.
+/// The name of a sample's tensor if it is a single tensor of float32.
 const INPUT: &str = "input";
 
 /// Reads the pipeline over `models`.
@@ -156,7 +156,7 @@ fn model_step(
     })
 }
 
-/// Pairs tensors with a model's own in their order.
+/// Pairs tensors with a model's own tensors, in order.
 fn in_order(
     side: &str,
     tensors: &[String],
@@ -211,14 +211,14 @@ fn host_step(
     })
 }
 
-/// A field of a step cannot be taken.
+/// An invalid field of a step.
 struct FieldFault {
-    /// Where it stands, if it is there.
+    /// The offset of the field, if it is set.
     at: Option<usize>,
     why: String,
 }
 
-/// Returns the fault of a field, which is expected otherwise.
+/// Returns the fault of a field with an unexpected value.
 fn fault<T>(field: &str, written: Option<&Spanned<T>>, expected: &str) -> FieldFault {
     FieldFault {
         at: written.map(|written| written.span().start),
@@ -272,7 +272,7 @@ fn weights(table: &StepTable) -> Result<Vec<f32>, FieldFault> {
     }
 }
 
-/// Reads finite numbers of at least `least`, or the usual one.
+/// Reads finite numbers of at least `least`, or the default.
 fn numbers(
     field: &str,
     written: Option<&Spanned<OneOrMore>>,
@@ -292,7 +292,7 @@ fn finite(field: &str, written: Option<&Spanned<f64>>, usual: f32) -> Result<f32
     finite.ok_or_else(|| fault(field, written, "a finite number"))
 }
 
-/// The most values that a step keeps, and the largest side of an image.
+/// The maximum number of values that a step keeps, and the maximum side of an image.
 const MOST: i64 = 1 << 15;
 
 fn within(number: i64) -> Option<usize> {

@@ -1,4 +1,4 @@
-//! Samples of several named tensors, and which of them a member takes.
+//! Samples of several named tensors, and the tensors that a member takes.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use divisi_runtime::network::{NetworkByLength, Shape};
 use divisi_runtime::onnx::{OnnxError, OnnxModel, OnnxNetwork, OpenLengths};
 use divisi_runtime::tensor::{Dimension, Lengths, Signature, TensorSpec};
 
-/// Why a builder is refused.
+/// The reason why a builder is refused.
 pub(super) const NO_BUILDER: &str =
     "expected an .onnx file, since the ensemble's input has named tensors or is text";
 
-/// Checks the tensors of a sample, and returns the shape of the row that they make, and the lengths
-/// of samples where dimensions vary.
+/// Checks the tensors of a sample. Returns the shape of their row, and the lengths of samples if
+/// dimensions vary.
 pub(super) fn shape(
     source: &ManifestSource<'_>,
     table: &InputTable,
@@ -68,7 +68,7 @@ pub(super) fn shape(
     ))
 }
 
-/// Refuses lengths of samples whose dimensions are fixed.
+/// Refuses lengths for samples with fixed dimensions.
 pub(super) fn no_lengths(
     source: &ManifestSource<'_>,
     table: &InputTable,
@@ -88,17 +88,16 @@ pub(super) fn no_lengths(
     }
 }
 
-/// The lengths of samples that are texts.
+/// The lengths of text samples.
 pub(super) struct TextLengths {
-    /// The tokens that texts are cut to.
+    /// The number of tokens to which texts are cut.
     pub most: usize,
-    /// The tensor that is 0 where a text is padded, if there is one.
+    /// The tensor that is 0 at padded positions of a text, if there is one.
     pub mask: Option<String>,
 }
 
 impl TextLengths {
-    /// Returns the lengths of a manifest without `lengths`: the usual buckets if there is a mask,
-    /// else every length.
+    /// Returns the default lengths: the usual buckets if there is a mask, else every length.
     fn usual(self) -> Option<Lengths> {
         let lengths = match self.mask {
             Some(mask) => Lengths::padded(Lengths::usual_buckets(self.most), mask),
@@ -108,7 +107,7 @@ impl TextLengths {
     }
 }
 
-/// Reads the lengths of samples, and the tensor that masks what is padded.
+/// Reads the lengths of samples, and the tensor that masks padding.
 fn lengths(
     source: &ManifestSource<'_>,
     table: &InputTable,
@@ -123,7 +122,7 @@ fn lengths(
         (written, _) => mask(source, written.as_ref(), tensors)?,
     };
     let Some(written) = &table.lengths else {
-        // Whoever checks the tensors says that they are missing.
+        // The check of the tensors reports missing lengths.
         return Ok(texts.and_then(TextLengths::usual));
     };
     let wrong = |why: String| source.wrong(written.span().start, format!("input.lengths: {why}"));
@@ -156,7 +155,7 @@ fn written_lengths(written: &LengthsTable, mask: Option<String>) -> Result<Lengt
             },
             Some(mask),
         ) => {
-            // One more than can be kept, so that it is refused.
+            // One more than the maximum, so that the list is refused.
             let below = (1..=MOST_STEPS).map(|n| n.saturating_mul(*step));
             let buckets = below.take_while(|bucket| bucket < most).chain([*most]);
             Lengths::padded(buckets.collect(), mask)
@@ -165,7 +164,7 @@ fn written_lengths(written: &LengthsTable, mask: Option<String>) -> Result<Lengt
     lengths.map_err(|why| why.to_string())
 }
 
-/// The most steps that are made before there are seen to be too many.
+/// The maximum number of steps that are generated before the list is refused.
 const MOST_STEPS: usize = 1024;
 
 fn mask(
@@ -191,23 +190,23 @@ fn mask(
     }
 }
 
-/// A network, those for other lengths, and what it takes of a sample.
+/// A network, the networks for other lengths, and its part of a sample.
 pub(super) struct TakenNetwork {
     pub network: OnnxNetwork,
     pub by_length: Option<Arc<dyn NetworkByLength>>,
     pub input: Input,
 }
 
-/// Returns the network of a model for the tensors that it takes of a sample, and its input.
+/// Returns the network of a model for its tensors of a sample, and its input.
 ///
 /// # Errors
-/// It takes others, or it is no network that can be computed; in words.
+/// The model takes other tensors, or cannot be computed. The error is a text.
 pub(super) fn network(model: OnnxModel, sample: &Signature) -> Result<TakenNetwork, String> {
     let taken = taken(&model, sample);
     let open = open(&taken);
     let takes = |mask: &str| taken.iter().any(|spec| spec.name == mask);
     let lengths = sample.lengths.as_ref().map(|lengths| match lengths.mask() {
-        // Nothing hides the padding from this network.
+        // The mask does not hide padding from this network.
         Some(mask) if !takes(mask) => lengths.unpadded(),
         _ => lengths.clone(),
     });
@@ -228,7 +227,7 @@ pub(super) fn padded_network(model: OnnxModel, sample: &Signature) -> Result<Tak
     of_sample(network, None, sample)
 }
 
-/// Returns a network with what it takes of a sample.
+/// Returns a network with its part of a sample.
 fn of_sample(
     network: OnnxNetwork,
     by_length: Option<Arc<dyn NetworkByLength>>,
@@ -247,8 +246,8 @@ fn of_sample(
     })
 }
 
-/// Returns the network of a model for samples of several lengths, and those for other lengths.
-/// A network whose answers depend on the padding runs every sample at its own length.
+/// Returns the network of a model for samples of several lengths, and the networks for other
+/// lengths. A network whose answers depend on padding runs every sample at its own length.
 fn varying(
     model: OnnxModel,
     open: &OpenLengths,
@@ -284,14 +283,14 @@ fn in_words(error: OnnxError) -> String {
     error.to_string()
 }
 
-/// Whether a tensor of samples of up to `most` is the tensor `wanted` of a network, which may take
-/// it at that length alone.
+/// Returns whether a tensor of samples of up to `most` matches the tensor `wanted` of a network,
+/// which may only take that length.
 fn is_taken(spec: &TensorSpec, most: usize, wanted: &TensorSpec) -> bool {
     let padded = TensorSpec::fixed(&spec.name, spec.data_type, &spec.dims_at(most));
     spec.is_like(wanted) || padded.is_like(wanted)
 }
 
-/// Returns the run of a sample's values that is the tensor `wanted`.
+/// Returns the range of a sample's values for the tensor `wanted`.
 fn run(sample: &Signature, wanted: &TensorSpec) -> Result<Range<usize>, String> {
     let tensors = &sample.inputs;
     let mut first = sample.lead();

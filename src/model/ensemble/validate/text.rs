@@ -1,4 +1,4 @@
-//! Samples that are texts: the tokenizer, and the tensors that it fills.
+//! Text samples: the tokenizer, and the tensors that it fills.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use super::input::SampleInput;
 use super::network_file::NetworkFile;
 use super::tensors::{self, TextLengths};
 
-/// The most tokens of a sample.
+/// The maximum number of tokens of a sample.
 const MOST_LENGTH: i64 = 1 << 16;
 
-/// The largest padding id: rows of float32 hold it exactly.
+/// The largest padding id that rows of float32 hold exactly.
 const MOST_PADDING: i64 = (1 << 24) - 1;
 
-/// Returns the tensors of a sample that has named ones: those of the manifest, or for texts those
-/// that the members' files take. The tensors of a text have its own length if a member of an
-/// ensemble leaves it open; in a pipeline they have the length that longer texts are cut to.
+/// Returns the named tensors of a sample: the manifest's tensors, or for texts the tensors that the
+/// members' files take. A text's tensors have the text's own length if a member of an ensemble
+/// leaves it open. In a pipeline they have the length to which texts are cut.
 pub(super) fn tensors(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -44,7 +44,8 @@ pub(super) fn tensors(
     }
 }
 
-/// Returns the lengths of texts and the tensor that masks their padding, if samples are texts.
+/// Returns the lengths of texts and the tensor that masks their padding, or `None` if samples are
+/// not texts.
 pub(super) fn lengths(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -59,7 +60,7 @@ pub(super) fn lengths(
     }))
 }
 
-/// Returns the name of the tensor that masks the padding, if there is one.
+/// Returns the name of the tensor that masks padding, or `None` if there is none.
 fn mask(text: &TextTable, specs: &[TensorSpec]) -> Option<String> {
     let names = names(text);
     let (mask, _) = names.iter().find(|(_, kind)| *kind == TokenTensor::Mask)?;
@@ -67,8 +68,8 @@ fn mask(text: &TextTable, specs: &[TensorSpec]) -> Option<String> {
     found.map(|spec| spec.name.clone())
 }
 
-/// Returns how texts become the tensors of a sample, if samples are texts. Their lengths may
-/// vary.
+/// Returns the conversion of texts to the tensors of a sample, or `None` if samples are not texts.
+/// The lengths may vary.
 pub(super) fn input(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -127,7 +128,7 @@ fn tokenizer(
     })
 }
 
-/// Reads the id that pads texts, or returns `None` for that of the tokenizer.
+/// Reads the padding id, or returns `None` for the tokenizer's.
 fn padding(source: &ManifestSource<'_>, text: &TextTable) -> Result<Option<u32>, EnsembleError> {
     let Some(written) = &text.padding_id else {
         return Ok(None);
@@ -150,7 +151,7 @@ pub(super) fn ids(text: &TextTable) -> &str {
     names(text)[0].0
 }
 
-/// Returns the names of the tensors, as written or as usual.
+/// Returns the names of the tensors, as set or by default.
 fn names(text: &TextTable) -> [(&str, TokenTensor); 4] {
     let written = [&text.ids, &text.mask, &text.types, &text.positions];
     let mut written = written.into_iter();
@@ -160,7 +161,7 @@ fn names(text: &TextTable) -> [(&str, TokenTensor); 4] {
     })
 }
 
-/// Returns what a tensor of the size of texts holds of each token.
+/// Returns the kind of a tensor with the dimensions of texts.
 fn kind(
     text: &TextTable,
     spec: &TensorSpec,
@@ -185,8 +186,8 @@ fn kind(
     }
 }
 
-/// Returns the tensors that the members' files take. A tensor that several take has an open
-/// dimension if one of them leaves it open.
+/// Returns the tensors that the members' files take. A tensor shared by several members has an open
+/// dimension if a member leaves it open.
 fn taken(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -215,7 +216,7 @@ fn taken(
     Ok(specs)
 }
 
-/// Returns a tensor whose dimensions are `size` if they are open or the length of texts.
+/// Returns a tensor in which open dimensions and the length of texts are replaced by `size`.
 fn sized(spec: TensorSpec, length: usize, size: Dimension) -> TensorSpec {
     let of_text = |dim: Dimension| dim.size().is_none_or(|found| found == length);
     let dims = spec.dims.iter().map(|dim| match of_text(*dim) {
@@ -253,15 +254,16 @@ pub(super) fn check_tables(
     Ok(())
 }
 
-/// Returns the rows of the smallest table in which a member looks the input `name` up.
+/// Returns the number of rows of the smallest table that a member indexes with the input `name`.
 fn rows(member: &Member, name: &str) -> Option<usize> {
     let inputs = member.graph.signature().inputs;
     let ids = inputs.into_iter().find(|spec| spec.name == name)?.ids?;
     usize::try_from(ids.most().saturating_add(1)).ok()
 }
 
-/// Returns why a table of `rows` rows is too short for the ids, types or positions of a tokenizer, or
-/// `None` if it is not: the place of the wrong field, its name and the reason.
+/// Returns the reason why a table of `rows` rows is too short for the ids, types or positions of a
+/// tokenizer, with the offset of the wrong field and its name, or `None` if the table is large
+/// enough.
 fn too_short(
     kind: TokenTensor,
     rows: usize,

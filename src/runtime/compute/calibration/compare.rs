@@ -81,8 +81,8 @@ pub(super) fn beside_exact(
 }
 
 impl Calibration {
-    /// Runs the network that it belongs to over samples, in float32 and as computed in bytes, whose
-    /// numbers float32 stands in for. Calls `each` with the answers to a few samples at a time.
+    /// Runs the calibration's network over samples, in float32 and as computed in bytes (simulated
+    /// in float32). Calls `each` with the answers to a few samples at a time.
     ///
     /// # Errors
     /// A sample is not finite, or a tensor operation fails.

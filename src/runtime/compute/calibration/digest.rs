@@ -51,7 +51,7 @@ fn add_weights(hash: &mut Sha256, graph: &Graph, weights: &Weights) {
 const PIECE: usize = 4096;
 
 impl fmt::Display for NetworkDigest {
-    /// Writes enough of it to tell networks apart.
+    /// Writes the first digits, which are enough to distinguish networks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.12}", self.0)
     }

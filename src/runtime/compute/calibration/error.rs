@@ -30,7 +30,7 @@ pub enum CalibrationError {
         /// The position in the answer, from 0.
         at: usize,
     },
-    /// A layer that should be kept in float32 has no weights, or is not there.
+    /// A layer to keep in float32 has no weights, or does not exist.
     #[error(
         "expected names of convolutions and fully connected layers, found `{name}`; the network has {}",
         some_of(known)

@@ -1,4 +1,4 @@
-//! How often numbers occur, in bins whose width doubles as larger ones are met.
+//! How often numbers occur, in bins whose width doubles when larger numbers arrive.
 
 use super::method::Percentile;
 use super::range::ValueRange;
@@ -71,7 +71,7 @@ impl NumberHistogram {
         })
     }
 
-    /// Returns the range of as many bins on each side of 0, no wider than the numbers.
+    /// Returns the range with the same number of bins on each side of 0, no wider than the numbers.
     pub(super) fn range(&self, bins: [usize; 2]) -> Option<ValueRange> {
         let ends = bins.map(|count| count as f64 * self.width());
         let low = (-ends[0]).max(f64::from(self.low));

@@ -1,4 +1,4 @@
-//! How a range is chosen from the numbers that a value had.
+//! Methods to choose a range from the numbers of a value.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Observers of a value: they are shown its numbers row by row and choose its range.
+//! Observers of a value: they receive its numbers row by row and choose its range.
 
 use thiserror::Error;
 
@@ -14,7 +14,7 @@ pub struct RangeObserver {
     seen: SeenNumbers,
 }
 
-/// As much of the numbers as the method needs.
+/// The data about the numbers that the method needs.
 #[derive(Clone, Debug)]
 enum SeenNumbers {
     Nothing,

@@ -29,7 +29,7 @@ struct DenseShape {
     input: [usize; 5],
     output: [usize; 5],
     residual: Option<[usize; 2]>,
-    /// Which one; its own numbers change no time.
+    /// The activation's kind; its parameters do not change the time.
     activation: Option<Discriminant<Activation>>,
     biased: bool,
     workspace: usize,

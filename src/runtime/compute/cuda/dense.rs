@@ -227,7 +227,7 @@ impl Dense<'_> {
         Ok(works)
     }
 
-    /// Part of the workspace that is left to products: larger ones want some.
+    /// The part of the workspace reserved for products; larger products need some.
     const FOR_PRODUCTS: usize = 2 << 20;
 
     fn gathered(&self, rank: usize) -> Result<Vec<QueuedWork>, ComputeError> {

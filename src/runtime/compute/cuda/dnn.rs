@@ -86,10 +86,10 @@ pub(super) struct DnnConvolution {
 }
 
 impl DnnConvolution {
-    /// Describes it.
+    /// Describes the convolution.
     ///
     /// # Errors
-    /// The library does not take it, or wants more than `workspace` bytes.
+    /// The library does not support it, or needs more than `workspace` bytes.
     pub(super) fn new(
         dnn: &Dnn,
         operands: Operands,

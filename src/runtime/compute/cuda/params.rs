@@ -22,7 +22,7 @@ pub(super) struct TailParams {
     pub second: f32,
 }
 
-/// Returns the number of an activation and its own numbers, as the kernels know them.
+/// Returns an activation's number and its parameters in the kernels' form.
 pub(super) const fn code(activation: Option<Activation>) -> (i32, f32, f32) {
     match activation {
         None => (0, 0.0, 0.0),

@@ -9,7 +9,7 @@ use crate::network::MAX_RANK;
 use super::gemm::{Gemm, MatrixOrder, Product, ProductBatch};
 use super::work::{LaneMemory, Queue, QueuedWork};
 
-/// The most calls of the library in place of one launch of our kernel.
+/// The most library calls that may replace one launch of our kernel.
 const MOST_CALLS: usize = 24;
 
 /// A product of a step for `rows` rows.
@@ -30,10 +30,10 @@ struct MatrixAxis {
 }
 
 impl BatchedProduct<'_> {
-    /// Returns the calls, or `None` if the library does not take matrices that lie so.
+    /// Returns the calls, or `None` if the library does not support the layout of the matrices.
     ///
     /// # Errors
-    /// The library refuses.
+    /// The library reports an error.
     pub(super) fn works(&self) -> Option<Result<Vec<QueuedWork>, ComputeError>> {
         let first = self.product()?;
         let mut axes = self.axes();

@@ -13,7 +13,7 @@ use super::lane::{CudaLane, CudaNetwork, Library};
 /// Lowers `graph` for `gpu` and copies its weights there.
 ///
 /// # Errors
-/// The GPU is not one of CUDA, cannot hold the weights, or refuses.
+/// The GPU is not a CUDA GPU, cannot hold the weights, or the driver reports an error.
 pub fn lower(
     gpu: &Arc<dyn Gpu>,
     graph: &Graph,

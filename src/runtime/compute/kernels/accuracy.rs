@@ -1,4 +1,4 @@
-//! How accurately exponentials and quotients are computed: as the numbers need that answers become.
+//! The accuracy of exponentials and quotients, chosen by the numbers that the answers become.
 
 use super::functions::{exp, polynomial};
 use super::vector::Vector;
@@ -34,7 +34,8 @@ impl Accuracy for FloatAccuracy {
 /// exponential and up to 2⁻¹⁴ for a quotient, while rounding adds 2⁻⁸.
 pub(super) struct HalfAccuracy;
 
-/// `2ʳ` for |r| up to 1/2, fitted by least squares, weighed until errors are even: relative error 7.5e-5.
+/// `2ʳ` for |r| up to 1/2, fitted by least squares with weights for even errors: relative error
+/// 7.5e-5.
 const POWER_OF_TWO: [f32; 4] = [0.999_928_06, 0.693_261, 0.242_611_17, 0.055_171_34];
 
 impl Accuracy for HalfAccuracy {

@@ -104,7 +104,7 @@ fn allocated(floats: usize) -> Option<Memory> {
 /// Returns zeros from the system, in huge pages if available, or `None` if memory runs out.
 fn mapped(floats: usize) -> Option<Memory> {
     let bytes = MmapMut::map_anon(floats.checked_mul(size_of::<f32>())?).ok()?;
-    // Without huge pages it is slower, and right.
+    // Without huge pages this is slower but still correct.
     #[cfg(target_os = "linux")]
     let _ = bytes.advise(memmap2::Advice::HugePage);
     MAPPED_BYTES.fetch_add(bytes.len(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Steps that Candle runs, for want of a kernel.
+//! Steps without a kernel, which Candle runs.
 
 use super::task::Call;
 

@@ -16,7 +16,7 @@ use crate::compute::fuse::{FusedStep, StepKernel};
 use crate::compute::reduced::ReducedNumbers;
 use crate::network::Pool;
 
-/// The most floats of an operand that are there for reduced numbers at a time.
+/// The most floats of an operand that are converted from reduced numbers at a time.
 const CHUNK: usize = 2 * 1024;
 
 /// Returns whether a step computes each pixel from the same pixel of its inputs, floats or reduced
@@ -60,7 +60,7 @@ fn sharing(step: &PlacedStep) -> Option<usize> {
     (is_pixelwise(&step.fused) && step.inputs.iter().any(is_row)).then_some(pixels)
 }
 
-/// Returns the reduced numbers that a global pool reads for want of floats.
+/// Returns the reduced numbers that a global pool reads if there are no floats.
 fn averaged(step: &PlacedStep) -> Option<ReducedView> {
     let is_mean = step.fused.kernel == StepKernel::GlobalAvgPool;
     let lies_nowhere = step.inputs.first()?.place == ValuePlace::Nowhere;

@@ -110,8 +110,8 @@ unsafe fn mean<V: Vector>(row: &mut [f32], input: InputPixels<'_>, of: &PixelWin
     }
 }
 
-/// Writes the mean of an image's pixels that have fewer channels than a vector has lanes. So many
-/// vectors as there are channels begin with the same channel; they are summed lane by lane.
+/// Writes the mean of an image's pixels that have fewer channels than a vector has lanes. Each run
+/// of as many vectors as channels begins with the same channel, so runs are summed lane by lane.
 ///
 /// # Safety
 /// The processor has the family's instructions.

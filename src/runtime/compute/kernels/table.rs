@@ -60,7 +60,8 @@ pub(super) unsafe fn run(call: &Call<'_>, pixels: Range<usize>) {
     }
 }
 
-/// Returns the bytes of neighbouring pixels, made of floats in `bytes` if these are all there is.
+/// Returns the bytes of neighbouring pixels. If there are only floats, the bytes are made in
+/// `bytes`.
 ///
 /// # Safety
 /// As for [`run`].

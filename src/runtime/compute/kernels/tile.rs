@@ -38,8 +38,8 @@ pub(super) struct Tile {
     pub activation: Option<Activation>,
 }
 
-/// The share of the panel that follows which a tile brings into the second-level cache.
-/// Nothing is read, so it may lie outside of any memory.
+/// The share of the next panel that a tile brings into the second-level cache. Nothing is read, so
+/// it may lie outside of any memory.
 #[derive(Clone, Copy)]
 pub(super) struct Prefetch {
     /// Floats from the start of the tile's panel to the beginning of the share.
@@ -49,7 +49,7 @@ pub(super) struct Prefetch {
 }
 
 impl Prefetch {
-    /// Nothing: the panel that follows is in cache.
+    /// No prefetch: the next panel is in cache.
     pub(super) const NOTHING: Prefetch = Prefetch { from: 0, step: 0 };
 
     /// Returns the shares of `tiles` tiles that multiply one panel of `lines` lines, `width` wide.
@@ -221,7 +221,7 @@ unsafe fn run<V: Vector, const M: usize, const N: usize>(tile: &Tile) {
     }
 }
 
-/// Brings the rows of a tile into cache, which are needed when it has multiplied.
+/// Brings the rows that a tile needs after its products into cache.
 #[inline(always)]
 pub(super) unsafe fn prefetch_rows<V: Vector, const M: usize, const N: usize>(
     at: *const f32,

@@ -25,14 +25,14 @@ pub(in crate::compute) struct AttentionForm {
     pub guard: ShareGuard,
 }
 
-/// The answer for a query whose scores have no shares by the formula of a softmax, which are NaN then.
+/// The answer for a query without shares: the formula of a softmax gives NaN for its scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compute) enum ShareGuard {
     /// NaN, as in the formula.
     Nowhere,
     /// Shares of 0 if all scores are −∞, as the operator for attention defines.
     Masked,
-    /// An answer of 0 for NaN of whatever origin, as a file spells it out.
+    /// An answer of 0 for every NaN, as a file writes explicitly.
     AnyNan,
 }
 
@@ -122,7 +122,7 @@ fn softmax_before<'a>(values: &MadeValues<'a>, value: ValueId) -> Option<(&'a No
     }
 }
 
-/// The nodes from the product of queries and keys to the softmax, backwards.
+/// The nodes from the product of queries and keys to the softmax, in reverse order.
 struct Scores<'a> {
     product: &'a Node,
     /// Dimensions of the product's answer.

@@ -87,7 +87,7 @@ fn product(values: &mut MadeValues<'_>, step: &mut FusedStep) -> TensorForm {
                 output: values.written(step, dims),
             }
         }
-        // Never, since the dimensions were checked as the graph was built.
+        // Cannot happen: the dimensions were checked when the graph was built.
         _ => plain(values, step, TensorOp::MatMul),
     }
 }

@@ -42,16 +42,16 @@ pub enum GpuError {
         /// The oldest compute capability that suffices.
         expected: (u32, u32),
     },
-    /// Another process uses the GPU exclusively: the driver's words.
+    /// Another process uses the GPU exclusively; holds the driver's message.
     #[error("the GPU is in use: {0}")]
     Busy(String),
     /// The GPU has fewer free bytes than requested.
     #[error("not enough memory on the GPU: {} could not be allocated", format_bytes(*.0))]
     OutOfMemory(u64),
-    /// Every later call fails too, and all memory on the GPU is gone: the driver's words.
+    /// Every later call fails too, and all memory on the GPU is lost; holds the driver's message.
     #[error("the GPU is lost: {0}")]
     Lost(String),
-    /// Any other error: the driver's or a library's words.
+    /// Any other error; holds the message of the driver or a library.
     #[error("GPU: {0}")]
     Other(String),
 }

@@ -93,7 +93,7 @@ impl Sampler {
 }
 
 impl Drop for Sampler {
-    /// Tells the thread to end and does not wait for it, since the library may hang.
+    /// Signals the thread to end without waiting for it, because the library may hang.
     fn drop(&mut self) {
         lock(&self.shared.state).over = true;
         self.shared.changed.notify_all();

@@ -88,7 +88,7 @@ impl Executor {
     /// Starts a job.
     pub fn submit(&mut self, now: Duration, job: DeviceJob) {
         let (id, bytes, now) = (job.id, job.copy_in, nanos(now));
-        // Jobs that ended before must not begin after: the next advance returns their events.
+        // Jobs that ended must not begin afterwards: the next advance returns their events.
         self.run_until(now);
         self.jobs.insert(id, RunningJob { job, next: 0 });
         if bytes == 0 {

@@ -98,7 +98,7 @@ pub enum ProfileError {
         /// The parser's words.
         message: String,
     },
-    /// A value is not one that the field takes.
+    /// The field does not accept the value.
     #[error("{field}: expected {expected}, found {found}")]
     Value {
         /// Name of the field.
@@ -176,7 +176,7 @@ impl Law {
                 units: self.units,
             };
         }
-        // Units are not divided: one that is filled in part is occupied all the same.
+        // Units are not divided: a partly filled unit counts as occupied.
         let wanted = (filled / self.grain * f64::from(self.units)).ceil();
         Kernel {
             seconds: self.grain,

@@ -51,7 +51,7 @@ pub enum Builder {
 /// The reason why a manifest's table names no network that can be built.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BuilderError {
-    /// The table does not say which builder.
+    /// The table does not name a builder.
     #[error("builder: expected the name of a builder")]
     NoName,
     /// No builder has this name.
@@ -60,7 +60,7 @@ pub enum BuilderError {
         /// The name that was given.
         name: String,
     },
-    /// A parameter is missing, unknown or of another kind: the parser's words.
+    /// A parameter is missing, unknown or of another kind; holds the parser's message.
     #[error("{0}")]
     Parameters(String),
     /// A published network was given a parameter.

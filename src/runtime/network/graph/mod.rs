@@ -217,7 +217,7 @@ impl Graph {
         builder.build()
     }
 
-    /// Returns the network itself if its answer is `classes` values, and no image.
+    /// Returns the network unchanged if its answer is `classes` values and not an image.
     ///
     /// # Errors
     /// [`GraphError::Classes`].

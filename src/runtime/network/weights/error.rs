@@ -29,7 +29,7 @@ pub enum WeightsError {
     /// The file is of another kind.
     #[error("{0}")]
     Foreign(Foreign),
-    /// The file is meant to be safetensors and is not whole.
+    /// The file should be safetensors but is incomplete.
     #[error("not a readable safetensors file: {0}")]
     Unreadable(HeaderError),
     /// The file should be an index of shards but is not.
@@ -160,7 +160,7 @@ pub enum IndexError {
     /// It names more tensors than a network has.
     #[error("expected at most {MAX_TENSORS} tensors")]
     TooManyTensors,
-    /// It names more files than are taken for one network's.
+    /// It names more files than one network may have.
     #[error("expected at most {MAX_SHARDS} files, found {found}")]
     TooManyFiles {
         /// Files that it names.
@@ -198,7 +198,7 @@ pub enum NamingError {
     /// A renaming that no name needs.
     #[error("rename: no tensor is named {}", quoted(.name))]
     Rename {
-        /// The name that is in no file.
+        /// The name that no file has.
         name: String,
     },
     /// A pattern that no name matches.
@@ -212,7 +212,7 @@ pub enum NamingError {
 /// All tensors and parameters that do not fit each other, by the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Parameters that the file has no tensor for.
+    /// Parameters without a tensor in the file.
     pub missing: Handful,
     /// Tensors of another shape than their parameter.
     pub shapes: Handful,

@@ -1,4 +1,4 @@
-//! The trained weights of a network, by name, checked against its graph; read, made up and
+//! The trained weights of a network, by name, checked against its graph; read, generated and
 //! written.
 
 mod coding;
@@ -45,7 +45,7 @@ pub use synthetic::{Filling, fillings};
 #[derive(Clone, Debug)]
 pub struct Weights {
     tensors: OnceLock<BTreeMap<String, ParameterValues>>,
-    /// How the values are made up, if they are not read from files.
+    /// How the values are generated, if they are not read from files.
     synthetic: Option<SyntheticRecipe>,
     /// The files that values are read from in place.
     maps: Vec<Arc<Map>>,
@@ -205,7 +205,7 @@ impl Weights {
         &self.notes
     }
 
-    /// Returns the seed of made-up values, or `None` if they are read from files.
+    /// Returns the seed of generated values, or `None` if they are read from files.
     pub fn seed(&self) -> Option<u64> {
         self.synthetic.as_ref().map(SyntheticRecipe::seed)
     }
@@ -293,7 +293,7 @@ impl Weights {
         self.maps.iter().try_for_each(|map| map.check())
     }
 
-    /// Lets go of the memory that the files' pages take; reading brings them back.
+    /// Releases the memory of the files' pages; reading maps them again.
     pub fn release(&self) {
         self.maps.iter().for_each(|map| map.release());
     }

@@ -218,9 +218,9 @@ struct NameResolver<'a, 'w> {
     renamed: Handful,
     rewritten: Handful,
     ignored: BTreeMap<Ignored, Handful>,
-    /// Keys of `rename` that some name needed.
+    /// Keys of `rename` that were used.
     used: BTreeSet<&'w str>,
-    /// Patterns of `ignore` that some name matched, by their place.
+    /// Patterns of `ignore` that matched a name, by their position.
     matched: BTreeSet<usize>,
 }
 
@@ -337,7 +337,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         }
     }
 
-    /// Checks that every renaming and every pattern was needed; others are slips of the pen.
+    /// Checks that every renaming and every pattern was used; an unused one is a mistake.
     fn check_use(&self) -> Result<(), WeightsError> {
         let mut keys = self.naming.rename.keys();
         if let Some(idle) = keys.find(|k| !self.used.contains(k.as_str())) {

@@ -79,7 +79,7 @@ impl fmt::Display for WeightsNote {
 }
 
 impl Ignored {
-    /// Returns the word for one such tensor, and the words that follow it.
+    /// Returns the word for one such tensor, and the words after it.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Ignored::Counters => ("counter", "of training"),
@@ -102,7 +102,7 @@ impl Handful {
     /// The most that are shown.
     pub const MOST: usize = 4;
 
-    /// Adds one. Its text is only made if it will be shown.
+    /// Adds a text. It is only built if it will be shown.
     pub fn push(&mut self, said: impl FnOnce() -> String) {
         self.count += 1;
         if self.shown.len() < Self::MOST {

@@ -104,7 +104,7 @@ impl Map {
         }
     }
 
-    /// Lets the pages go; reading again brings them back from the file.
+    /// Releases the pages; reading maps them again from the file.
     #[allow(
         unsafe_code,
         reason = "the system's interface to mapped files is unsafe"

@@ -10,10 +10,10 @@ use crate::onnx::tensor::Constant;
 /// The batch size that represents all others.
 const ANY_BATCH: usize = 3;
 
-/// A value that is another one for a batch than for one sample.
+/// A value that differs between a batch and one sample.
 #[derive(Clone, Debug)]
 pub(in crate::onnx) enum Batched {
-    /// A constant as it is for the batch.
+    /// The constant for the batch.
     Constant(Constant),
     /// An activation, which holds the samples at a place.
     Samples(SamplePlace),
@@ -24,9 +24,9 @@ pub(in crate::onnx) enum Batched {
 /// The reason why a node is not followed.
 #[derive(Debug)]
 pub(in crate::onnx) enum BatchFault {
-    /// It mixes samples, or depends on how many there are.
+    /// It mixes samples, or depends on the batch size.
     Mixes(String),
-    /// It makes no sense for a larger batch.
+    /// It is invalid for a larger batch.
     Single,
 }
 
@@ -104,7 +104,7 @@ impl FollowedOperand<'_> {
         }
     }
 
-    /// Returns a constant as it is for the batch.
+    /// Returns the constant for the batch.
     pub(super) fn of_all(&self) -> Option<&Constant> {
         match self.batched {
             Some(Batched::Constant(of_all)) => Some(of_all),
@@ -136,7 +136,7 @@ pub(in crate::onnx) struct Followed<'v, 'a> {
     pub(in crate::onnx) answers: Vec<Vec<usize>>,
 }
 
-/// How each answer of a node depends on the batch; `None` for one that does not.
+/// How each answer of a node depends on the batch; `None` if it does not.
 pub(in crate::onnx) type FollowedAnswers = Result<Vec<Option<Batched>>, BatchFault>;
 
 impl<'v> Followed<'v, '_> {
@@ -181,7 +181,7 @@ impl<'v> Followed<'v, '_> {
         operands.map(|o| o.as_ref()?.constant).collect()
     }
 
-    /// Returns the constants as they are for the batch.
+    /// Returns the constants for the batch.
     pub(super) fn all_constants(&self) -> Vec<Option<&Constant>> {
         let operands = self.operands.iter();
         operands.map(|o| o.as_ref()?.of_all()).collect()

@@ -113,7 +113,7 @@ impl SamplePlace {
             })
     }
 
-    /// Returns the place at which a constant for a batch repeats that for one sample.
+    /// Returns the place at which a constant for a batch repeats the constant for one sample.
     pub(super) fn of_constant(of_one: &Constant, of_all: &Constant, batch: usize) -> Option<Self> {
         let axis = grown(&of_one.dims, &of_all.dims, batch)?;
         let size = of_one.dims[axis];
@@ -127,7 +127,7 @@ impl SamplePlace {
     }
 }
 
-/// Returns the only axis that is larger for a batch, and that by its size.
+/// Returns the only axis that is larger for a batch, if it is larger by the batch size.
 pub(super) fn grown(of_one: &[usize], of_all: &[usize], batch: usize) -> Option<usize> {
     let mut other = (0..of_one.len()).filter(|&axis| of_one.get(axis) != of_all.get(axis));
     let axis = other.next()?;

@@ -55,7 +55,7 @@ fn factor(
 pub(super) fn matmul(of: &Followed<'_, '_>) -> FollowedAnswers {
     let rank = of.answers.first().map_or(0, Vec::len);
     let (a, b) = (of.rank(0)?, of.rank(1)?);
-    // Vectors have no row, or no column, and neither has the answer.
+    // Vectors have no row or no column, and the answer lacks the same axis.
     let (row, column) = (usize::from(a > 1), usize::from(b > 1));
     let before = |axis: usize, own: usize| AxisRole::Kept(axis + (rank - row - column) + 2 - own);
     let left = factor(of, 0, |axis| match own_axis(axis, a) {

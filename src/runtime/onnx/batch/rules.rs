@@ -300,7 +300,7 @@ fn first_axis(of: &Followed<'_, '_>) -> FollowedAnswers {
     of.all_at(found.ok_or(BatchFault::Single)?)
 }
 
-/// Losses of all samples are one number unless they are not summed up.
+/// The losses of all samples become one number unless they are not reduced.
 fn loss(of: &Followed<'_, '_>) -> FollowedAnswers {
     match of.node.text("reduction") {
         Some(b"none") => first_axis(of),

@@ -1,4 +1,4 @@
-//! How many values a folded node would make, to be checked before it makes them.
+//! The number of values that a folded node would make, checked before it makes them.
 
 use crate::onnx::activation::Value;
 use crate::onnx::error::NodeFault;
@@ -72,7 +72,7 @@ fn steps([start, limit, step]: [Option<&Constant>; 3]) -> usize {
     let steps = (number(limit) - number(start)) / number(step);
     match steps.is_finite() {
         true => steps.ceil().max(0.0) as usize,
-        // It is refused as a range that does not end.
+        // It is refused as an endless range.
         false => 0,
     }
 }

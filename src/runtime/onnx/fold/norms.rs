@@ -1,4 +1,4 @@
-//! Folded batch norms: of weights that are standardised while a network is exported.
+//! Folded batch norms, for weights that the exporter standardises.
 
 use super::inputs::input;
 use crate::onnx::error::NodeFault;

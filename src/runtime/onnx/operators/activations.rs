@@ -83,7 +83,7 @@ pub(in crate::onnx) fn add_unary<'a>(
     Ok(vec![network.unary(end, kind, &x)?])
 }
 
-/// Adds a function of `value` that several nodes spell out, the last of them `end`.
+/// Adds a function of `value` that a file writes as several nodes; `end` is the last of them.
 pub(in crate::onnx) fn add_activation<'a>(
     network: &mut PartialNetwork<'a>,
     end: Node<'a>,

@@ -172,8 +172,8 @@ fn unpadded<'a>(
     masked(network, node, scores.clone(), &seen.into())
 }
 
-/// Keys and values that were there before are joined before the new ones, and answered, as are
-/// the scores: as they are, capped, masked, or as shares.
+/// Past keys and values are joined before the new ones. They are answered too, as are the scores:
+/// unchanged, capped, masked, or as shares.
 pub(super) fn attention<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

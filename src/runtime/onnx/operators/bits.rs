@@ -15,7 +15,7 @@ fn own_bits<'a>(network: &PartialNetwork<'a>, node: Node<'a>) -> Option<(f32, f3
 /// `TensorProto.DataType` of unsigned integers of 32 and 64 bits.
 const WIDE_UNSIGNED: [i32; 2] = [12, 13];
 
-/// All bits the other way: `−x − 1`, counted from 0 without a sign.
+/// All bits inverted: `−x − 1`, counted from 0 for unsigned types.
 pub(super) fn inverted<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -1,4 +1,4 @@
-//! Positions of a tensor that indices name.
+//! Positions of a tensor selected by indices.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub(super) fn gather<'a>(
     }
 }
 
-/// Adds the positions along an axis that computed indices name.
+/// Adds the positions along an axis selected by computed indices.
 pub(super) fn gathered<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -153,7 +153,7 @@ fn from_start<'a>(
     network.pair(node, Binary::Add, which, &more)
 }
 
-/// Adds rows of `rows` values in the order of the file, which computed positions name.
+/// Adds rows of `rows` values in the order of the file, selected by computed positions.
 fn rows_at<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -181,7 +181,7 @@ fn integers(dims: Vec<usize>, values: impl Iterator<Item = usize>) -> Constant {
     Constant { dims, values }
 }
 
-/// Adds the values along an axis that computed indices name, each in its own row.
+/// Adds the values along an axis selected by computed indices, each in its own row.
 pub(super) fn computed_elements<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -72,7 +72,7 @@ pub(super) fn layer_norm<'a>(
     Ok(vec![made, mean, factor])
 }
 
-/// Adds a norm over the last axis that several nodes spell out, the last of them `end`.
+/// Adds a norm over the last axis that a file writes as several nodes; `end` is the last of them.
 pub(in crate::onnx) fn add_norm<'a>(
     network: &mut PartialNetwork<'a>,
     end: Node<'a>,

@@ -170,7 +170,7 @@ pub(super) fn extreme<'a>(
     let along = axis(node.integer("axis").unwrap_or(0), x.dims().len())?;
     let size = x.dims()[along];
     let made = if node.integer("select_last_index") == Some(1) {
-        // The last of all is the first of the values turned around.
+        // The last position of the maximum is the first one of the reversed values.
         let turned = network.slice(node, &x, along, size - 1, size, -1)?;
         let made = network.reduce(node, kind, &turned, &[along])?;
         network.by(node, Binary::Sub, &made, (size - 1) as f32, true)?

@@ -90,7 +90,7 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
-    /// Adds the positions along an axis that a constant lists.
+    /// Adds the positions along an axis listed by a constant.
     pub(super) fn take(
         &mut self,
         node: Node<'a>,

@@ -23,7 +23,7 @@ use super::partial::PartialNetwork;
 use super::tensor::Constant;
 use crate::network::Activation as ActivationFunction;
 
-/// An operation in place of several nodes.
+/// An operation that replaces several nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SpelledOut<'a> {
     /// The name of the value that it is applied to.
@@ -31,7 +31,7 @@ pub(super) struct SpelledOut<'a> {
     pub(super) whole: Whole<'a>,
 }
 
-/// An operation that several nodes are together.
+/// An operation made of several nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Whole<'a> {
     Function(ActivationFunction),
@@ -53,7 +53,7 @@ impl From<ActivationFunction> for Whole<'_> {
     }
 }
 
-/// The operations of a file that are spelled out.
+/// The operations that a file writes as several nodes.
 #[derive(Debug, Default)]
 pub(super) struct Patterns<'a> {
     /// Each by the position of its last node.
@@ -63,7 +63,7 @@ pub(super) struct Patterns<'a> {
 }
 
 impl<'a> Patterns<'a> {
-    /// Finds all that are spelled out among the nodes of `network`'s file.
+    /// Finds all such operations among the nodes of `network`'s file.
     pub(super) fn find(network: &PartialNetwork<'a>) -> Self {
         let nodes: Vec<Node<'a>> = network.model.nodes().collect();
         let mut makers = HashMap::new();

@@ -1,4 +1,4 @@
-//! Layer norms that a file spells out in nine nodes, as exporters did before opset 17.
+//! Layer norms that a file writes as nine nodes, as exporters did before opset 17.
 
 use super::{InnerNodes, PatternSearch, SpelledOut, Whole};
 use crate::onnx::node::Node;

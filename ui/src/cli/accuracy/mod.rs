@@ -204,7 +204,7 @@ struct GradedRule {
     grade: GradeCount,
 }
 
-/// The counts of all members and rules so far.
+/// The counts of all members and rules.
 struct AccuracyCount {
     width: usize,
     own: OwnAnswers,

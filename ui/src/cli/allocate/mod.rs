@@ -1,4 +1,4 @@
-//! `divisi allocate`: searches an allocation matrix.
+//! `divisi allocate`: searches for an allocation matrix.
 
 mod precisions;
 mod report;
@@ -143,7 +143,7 @@ fn finish(
     let shown = args.product.print(report, &text(report, &matrix), output);
     written.and(shown)?;
     if report.cancelled {
-        bail!("search cancelled: the result is the best matrix so far");
+        bail!("search cancelled: the result is the best matrix found");
     }
     if let Some(lack) = &report.shortfall {
         let words =

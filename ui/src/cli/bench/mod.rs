@@ -249,7 +249,7 @@ fn runs(
     ProgressLine::watch(runs, far).context("the measurement failed")?
 }
 
-/// Returns the progress of a run to warm up and of `all` runs, of which `ended` have ended.
+/// Returns the progress of the warm-up run and of `all` runs; `ended` runs are complete.
 fn runs_in_words(elapsed: Duration, ended: usize, all: usize) -> String {
     let left = time_left(elapsed, ended, all + 1);
     match ended {

@@ -71,7 +71,7 @@ pub(crate) struct BenchFigures {
 }
 
 impl BenchReport {
-    /// Makes the report of the figures.
+    /// Returns the report of the figures.
     pub(crate) fn new(
         args: &BenchArgs,
         opened: &OpenedEnsemble,

@@ -15,7 +15,7 @@ use serde::Serialize;
 pub(super) enum CalibratedSummary {
     /// The manifest names a calibration.
     Named {
-        /// How ranges were chosen.
+        /// The method for choosing ranges.
         method: String,
         /// The number of samples behind the ranges.
         samples: usize,

@@ -1,6 +1,6 @@
 //! `divisi network list` and `divisi network show`: the published networks, and one network's
-//! layers, costs and memory. The JSON report also holds what is needed to rebuild the network with
-//! the same synthetic weights.
+//! layers, costs and memory. The JSON report suffices to rebuild the network with the same
+//! synthetic weights.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ use super::remote::AnsweredBy;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{FlawedMember, cut_line, flawed_lines};
 
-/// All answers so far.
+/// All answers received.
 pub(crate) struct PredictedAnswers {
     kind: AnswerKind,
     /// The names of the classes, values or labels, if the ensemble has any.
@@ -303,7 +303,7 @@ impl RunFacts {
 }
 
 impl<'a> AnswersReport<'a> {
-    /// Makes the report.
+    /// Returns the report.
     pub(crate) fn new(answers: &'a PredictedAnswers, facts: RunFacts) -> Self {
         let tally = answers.tally.as_ref();
         let qualities = tally.map_or_else(Vec::new, |(tally, _)| tally.qualities());

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &RegisterArgs) -> Result<()> {
     output.write(&report, &report.text())
 }
 
-/// Registers a sample ensemble for a task, in all precisions.
+/// Registers a built-in ensemble for a task, in all precisions.
 pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> Result<()> {
     let args = RegisterArgs {
         task: task.to_owned(),

@@ -1,4 +1,4 @@
-//! Input of the terminal, read while this program is in its foreground.
+//! The terminal's input, read while this program is in the foreground.
 
 mod pasted;
 mod scanner;
@@ -24,27 +24,27 @@ use tokio::time::sleep_until;
 pub(super) use pasted::{console_events, typed_sign};
 pub use scanner::{CUT, InputScanner, PASTED, TOGETHER, TYPED};
 
-/// So many bytes are read at once.
+/// The number of bytes per read.
 const READ: usize = 4096;
 
-/// The input of the terminal as events.
+/// The terminal's input as events.
 ///
-/// A thread waits for the terminal and does not read: between the two the terminal may have
-/// become another program's.
+/// A thread waits for input but does not read it, since the terminal may belong to another program
+/// by then.
 pub(super) struct TerminalInput {
     scanner: InputScanner,
     ready: VecDeque<Event>,
     began: Instant,
-    /// The thread waits for the terminal each time it is asked to.
+    /// Each message makes the thread wait for input once.
     asks: Sender<()>,
     asked: bool,
     heard: Arc<Notify>,
-    /// Once this end is closed, the thread ends.
+    /// Closing this end stops the thread.
     _until: UnixStream,
 }
 
 impl TerminalInput {
-    /// Begins to wait for input.
+    /// Starts waiting for input.
     ///
     /// # Errors
     /// The system has no thread or no socket left.
@@ -74,7 +74,7 @@ impl TerminalInput {
             return;
         }
         if !self.asked {
-            // Without the thread nothing is heard, and nothing else can be done about it.
+            // Without the thread there is no input.
             self.asked = self.asks.send(()).is_ok();
         }
         let due = self.scanner.deadline();
@@ -86,10 +86,10 @@ impl TerminalInput {
         }
     }
 
-    /// Returns the next event that is there.
+    /// Returns the next available event.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal has gone.
     pub(super) fn next(&mut self) -> io::Result<Option<Event>> {
         if self.ready.is_empty() {
             self.read()?;
@@ -97,10 +97,10 @@ impl TerminalInput {
         Ok(self.ready.pop_front())
     }
 
-    /// Returns the next event if it comes within `time`, during which nothing else happens.
+    /// Returns the next event if it arrives within `time`. This call blocks.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal has gone.
     pub(super) fn next_within(&mut self, time: Duration) -> io::Result<Option<Event>> {
         let until = Instant::now() + time;
         loop {
@@ -114,7 +114,7 @@ impl TerminalInput {
         }
     }
 
-    /// Reads what is there; what has waited long enough for more is handed out.
+    /// Reads available input, and returns characters that have waited long enough.
     fn read(&mut self) -> io::Result<()> {
         let stdin = io::stdin();
         let now = self.began.elapsed();
@@ -135,7 +135,7 @@ impl TerminalInput {
     }
 }
 
-/// Returns whether something can be read within `time`; the end can be as well.
+/// Returns whether something can be read within `time`, including the end of input.
 fn has_input(stdin: &Stdin, time: Duration) -> io::Result<bool> {
     let time = Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
@@ -148,7 +148,7 @@ fn has_input(stdin: &Stdin, time: Duration) -> io::Result<bool> {
     }
 }
 
-/// Says each time it is asked once something can be read, until the other end of `end` is closed.
+/// Reports available input once per message, until the other end of `end` is closed.
 fn watch(asked: &Receiver<()>, end: &UnixStream, heard: &Notify) {
     let stdin = io::stdin();
     while asked.recv().is_ok() {

@@ -1,4 +1,4 @@
-//! Pasted text: between the marks of a terminal that has them, else recognised by its pace.
+//! Pasted text: between the marks of terminals that send them, else recognised by its pace.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use crate::model::ConsoleEvent;
 
 /// The mark at the end of pasted text.
 const END: &str = "\x1b[201~";
-/// More text than this is read and dropped: nothing here takes a longer line.
+/// The limit of pasted text. The rest is read and dropped, since no line takes more.
 const MOST: usize = 1 << 20;
 
-/// Pasted text as far as it has come.
+/// The pasted text received so far.
 #[derive(Debug)]
 pub(super) struct PasteCollector {
     text: String,
-    /// So much of the end mark has come.
+    /// The received length of the end mark.
     ending: usize,
-    /// When several characters came together at last.
+    /// The last time at which several characters arrived together.
     grew: Duration,
 }
 
 impl PasteCollector {
-    /// After the mark at the beginning, at `now`.
+    /// Creates the collector after the start mark, at `now`.
     pub(super) fn new(now: Duration) -> Self {
         PasteCollector {
             text: String::new(),
@@ -32,12 +32,12 @@ impl PasteCollector {
         }
     }
 
-    /// Returns when it grew by more than single keys.
+    /// Returns the last time at which it grew by more than single keys.
     pub(super) fn grew(&self) -> Duration {
         self.grew
     }
 
-    /// Takes a character; returns true at the end. `at` is the time if others came with it.
+    /// Adds a character and returns true at the end. `at` is the time if others arrived with it.
     pub(super) fn push(&mut self, c: char, at: Option<Duration>) -> bool {
         self.grew = at.unwrap_or(self.grew);
         if END[self.ending..].starts_with(c) {
@@ -64,13 +64,13 @@ impl PasteCollector {
     }
 }
 
-/// So many signs at once are no typing, even over a slow connection.
+/// This many characters at once are not typed, even over a slow connection.
 const MANY: usize = 12;
-/// A key that is held down comes many times too, but is always the same one.
+/// The minimum number of different characters: a key held down repeats a single one.
 const DIFFERENT: usize = 6;
 
-/// Returns the events of inputs that came at once, in order. Keys that look like pasted text
-/// become a paste: nobody types like that, and not every terminal marks a paste as such.
+/// Returns the events of inputs that arrived at once, in order. Keys at the pace of pasted text
+/// become a paste, since not every terminal marks one.
 pub(in crate::console) fn console_events(inputs: &[Event]) -> Vec<ConsoleEvent> {
     let mut events = Vec::new();
     for run in inputs.chunk_by(|a, b| typed_sign(a).is_some() == typed_sign(b).is_some()) {
@@ -88,7 +88,7 @@ fn is_pasted(text: &str) -> bool {
     text.chars().count() >= MANY && different.len() >= DIFFERENT
 }
 
-/// The sign that a key types, if it types one.
+/// Returns the character that a key types, if any.
 pub(in crate::console) fn typed_sign(input: &Event) -> Option<char> {
     let Event::Key(key) = input else { return None };
     let plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();

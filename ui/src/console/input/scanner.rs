@@ -1,14 +1,14 @@
-//! The bytes of a terminal as events: keys, the mouse, pasted text.
+//! Converts the bytes of a terminal into events: keys, the mouse, pasted text.
 //!
-//! Terminals also send replies: their name, their colours, where the cursor is. A reply that
-//! another program asked for may arrive here, in pieces and late, and must not act as keys. The
-//! same bytes can be a piece of a reply or keys: `ESC ]` is Alt-], and `1` after it is a key or
-//! the first digit of a colour's number. This state machine, which has no clock, tells them apart:
+//! Terminals also send replies: their name, their colours, the cursor's place. A reply to another
+//! program may arrive here, late and in pieces, and must not act as keys. The same bytes can be a
+//! piece of a reply or keys: `ESC ]` is Alt-], and `1` after it is a key or the first digit of a
+//! colour's number. This state machine, which has no clock, distinguishes them:
 //!
-//! - Characters within [`TOGETHER`] of each other were sent by a program, and keys come alone.
-//! - A character that comes alone and may continue a reply waits for at most [`TYPED`]. If the
-//!   reply does not go on, the character is a key. Every other key is handed out at once.
-//! - A reply that is cut off is forgotten: nothing waits for its end to take keys again.
+//! - Characters within [`TOGETHER`] of each other were sent by a program; keys arrive alone.
+//! - A character that arrives alone and may continue a reply waits for at most [`TYPED`]. If the
+//!   reply does not continue, the character is a key. Every other key is returned at once.
+//! - A reply that is cut off is dropped: its missing end does not block keys.
 
 use std::time::Duration;
 
@@ -19,23 +19,24 @@ use super::sequences;
 use super::started::{SequenceKind, StartedSequence};
 use super::utf8::PartialChar;
 
-/// Nobody presses another key so soon, and no terminal lets more time pass inside of a key.
+/// The time within which characters belong together. Keys are pressed further apart, and terminals
+/// send the characters of a key faster.
 pub const TOGETHER: Duration = Duration::from_millis(50);
-/// A character that may be a key, or the next one of a reply that comes slowly, waits so long.
+/// The wait for a character that may be a key, or the next character of a slow reply.
 pub const TYPED: Duration = Duration::from_millis(750);
-/// The rest of a reply comes within this.
+/// The time within which the rest of a reply arrives.
 pub const CUT: Duration = Duration::from_secs(3);
-/// Pasted text without an end is handed out after so long a silence.
+/// The silence after which pasted text without an end is returned.
 pub const PASTED: Duration = Duration::from_secs(5);
 
-/// How a character arrived.
+/// The timing of a character.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PieceOfInput {
-    /// The time since the byte before.
+    /// The time since the previous byte.
     pub(super) gap: Duration,
-    /// Others came at the same time, or just before.
+    /// Whether others arrived at the same time, or just before.
     pub(super) together: bool,
-    /// The number of characters that came at the same time.
+    /// The number of characters that arrived at the same time.
     pub(super) count: usize,
 }
 
@@ -46,9 +47,9 @@ enum ScanState {
     Ready,
     /// After ESC.
     Escape,
-    /// After ESC, which was handed out as a key. The rest of a reply may come all the same.
+    /// After an ESC that was returned as a key. The rest of a reply may still arrive.
     AfterEscape,
-    /// After `ESC O`; whether that ESC was handed out before.
+    /// After `ESC O`; holds whether that ESC was returned before.
     Application(bool),
     /// Inside of a control sequence or a string.
     Started(StartedSequence),
@@ -63,15 +64,15 @@ enum ScanState {
 pub struct InputScanner {
     partial: PartialChar,
     state: ScanState,
-    /// When the last byte came.
+    /// The time of the last byte.
     last: Duration,
     events: Vec<Event>,
-    /// Where in `events` the characters begin that came one after another at last.
+    /// The first of the last characters in `events` that arrived one after another.
     typed_from: usize,
 }
 
 impl InputScanner {
-    /// Takes bytes that came at `now` and returns the events that they complete.
+    /// Takes bytes that arrived at `now` and returns the events they complete.
     pub fn take(&mut self, bytes: &[u8], now: Duration) -> Vec<Event> {
         let starts = bytes.iter().filter(|byte| **byte & 0xc0 != 0x80);
         let count = starts.count().max(1);
@@ -81,7 +82,7 @@ impl InputScanner {
             together: count > 1 || gap <= TOGETHER,
             count,
         };
-        // Nobody may have asked in time, as while the program was stopped.
+        // `lapse` may not have been called in time, such as while the program was stopped.
         if gap > TYPED {
             self.give_up_due(now);
         }
@@ -93,7 +94,7 @@ impl InputScanner {
         self.handed_out()
     }
 
-    /// Returns when [`lapse`](Self::lapse) is due if no byte comes before, or `None` if nothing
+    /// Returns the time for [`lapse`](Self::lapse) if no byte arrives before, or `None` if nothing
     /// waits.
     pub fn deadline(&self) -> Option<Duration> {
         match &self.state {
@@ -105,7 +106,7 @@ impl InputScanner {
         }
     }
 
-    /// Returns the events of what has waited long enough at `now`.
+    /// Returns the events of characters that have waited long enough at `now`.
     pub fn lapse(&mut self, now: Duration) -> Vec<Event> {
         self.give_up_due(now);
         self.handed_out()
@@ -122,7 +123,7 @@ impl InputScanner {
         std::mem::take(&mut self.events)
     }
 
-    /// Hands out what waited and is no sequence.
+    /// Returns waiting characters that do not form a sequence as keys.
     fn give_up_one(&mut self) {
         match std::mem::take(&mut self.state) {
             ScanState::Started(mut started) if started.tells_key_first() => {
@@ -185,7 +186,7 @@ impl InputScanner {
             }
             ScanState::Started(started) => self.within(started, c, piece),
             ScanState::Paste(paste) => self.paste(paste, c, piece),
-            // Its bytes are taken as they are.
+            // Its bytes are not interpreted.
             ScanState::Mouse(_) => {}
         }
     }
@@ -203,7 +204,7 @@ impl InputScanner {
         }
     }
 
-    /// After ESC, which waits.
+    /// Handles the character after a waiting ESC.
     fn second(&mut self, c: char, piece: PieceOfInput) {
         let key = second(c, false);
         match (c, SequenceKind::of_second(c)) {
@@ -219,12 +220,12 @@ impl InputScanner {
         }
     }
 
-    /// After ESC, which was handed out.
+    /// Handles the character after an ESC that was returned as a key.
     fn second_of_late(&mut self, c: char, piece: PieceOfInput) {
         let limit = if piece.together { CUT } else { TYPED };
         match SequenceKind::of_second(c) {
             _ if piece.gap > limit => self.first(c),
-            // Nothing says how these go on.
+            // The continuation of these is unknown.
             Some(SequenceKind::Other) | None if c != 'O' || !piece.together => self.first(c),
             Some(kind) => {
                 let started = StartedSequence::late(kind, second(c, true));
@@ -234,7 +235,7 @@ impl InputScanner {
         }
     }
 
-    /// After `ESC O`.
+    /// Handles the character after `ESC O`.
     fn application(&mut self, c: char, late: bool, piece: PieceOfInput) {
         match sequences::application_key(c) {
             Some(event) => self.event(event),
@@ -245,7 +246,7 @@ impl InputScanner {
         }
     }
 
-    /// Inside of a sequence.
+    /// Handles a character inside of a sequence.
     fn within(&mut self, mut started: StartedSequence, c: char, piece: PieceOfInput) {
         if let Some(together) = started.closing {
             return self.closing(started, together, c, piece);
@@ -260,7 +261,7 @@ impl InputScanner {
             ' '..='?' if !string => self.within_control(started, c, piece),
             '@'..='~' if !string => self.end_of_control(started, c, piece),
             c if string && !c.is_control() => self.within_control(started, c, piece),
-            // A control character inside of a string means nothing, and alone it is a key.
+            // A control character inside of a string has no meaning; alone it is a key.
             _ if string && started.is_certain() && piece.together => {
                 self.state = ScanState::Started(started);
             }
@@ -280,7 +281,7 @@ impl InputScanner {
         self.char(c, piece);
     }
 
-    /// After ESC inside of a string, which ends with `ESC \`.
+    /// Handles the character after ESC inside of a string, which ends with `ESC \`.
     fn closing(
         &mut self,
         mut started: StartedSequence,
@@ -297,7 +298,7 @@ impl InputScanner {
         if !late {
             self.state = ScanState::Escape;
         } else if together {
-            // That ESC was half of the end.
+            // The ESC was the first half of the end.
             self.state = ScanState::Ready;
         }
         self.char(c, piece);
@@ -333,7 +334,7 @@ impl InputScanner {
         }
     }
 
-    /// The end of a string whose beginning did not come here: the text before it, which came at
+    /// Handles the end of a string with an unknown beginning: the text before it, which arrived at
     /// the same time, belongs to it.
     fn end_of_unknown(&mut self) {
         self.events.truncate(self.typed_from);
@@ -358,10 +359,10 @@ impl InputScanner {
     }
 }
 
-/// A bell ends a string that began elsewhere only after so many characters at once.
+/// The number of characters at once after which a bell ends a string that began elsewhere.
 const TAIL: usize = 4;
 
-/// Returns the key that `c` after ESC is: with Alt, unless that ESC was a key of its own.
+/// Returns the key for `c` after ESC: with Alt, unless that ESC was a separate key.
 fn second(c: char, late: bool) -> KeyEvent {
     let mut key = sequences::typed(c);
     if !late {

@@ -1,15 +1,15 @@
-//! The meaning of a finished control sequence: a key, the mouse, or nothing at all. Reports that
-//! another program asked the terminal for mean nothing here.
+//! The meaning of a complete control sequence: a key, the mouse, or nothing. Reports requested by
+//! another program have no meaning here.
 
 use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 
-/// Finals of sequences that are keys without parameters.
+/// The last characters of key sequences without parameters.
 const PLAIN_KEYS: &str = "ABCDFHZPQS";
-/// Finals of keys, the mouse and reports that follow parameters.
+/// The last characters of keys, mouse events and reports with parameters.
 const WITH_PARAMETERS: &str = "ABCDFHPQSRtcnxuymM~";
-/// Finals of reports that the window has the focus, or has lost it.
+/// The last characters of reports that the window gained or lost the focus.
 const FOCUS: &str = "IO";
 
 /// Returns whether keyboards or terminals send `ESC [ parameters last`.
@@ -20,7 +20,7 @@ pub(super) fn is_known(parameters: &str, last: char) -> bool {
     }
 }
 
-/// Returns the event of `ESC [ parameters last`, or `None` if it is no key and no mouse.
+/// Returns the event of `ESC [ parameters last`, or `None` if it is neither a key nor the mouse.
 pub(super) fn event(parameters: &str, last: char) -> Option<Event> {
     if let Some(mouse) = parameters.strip_prefix('<') {
         return sgr_mouse(mouse, last);
@@ -29,7 +29,7 @@ pub(super) fn event(parameters: &str, last: char) -> Option<Event> {
         let number = u32::from(last).checked_sub(u32::from('A'))?;
         return (number < 5).then(|| key(KeyCode::F(number as u8 + 1)));
     }
-    // Private parameters and intermediate bytes are those of reports.
+    // Private parameters and intermediate bytes belong to reports.
     let digits = |c: char| c.is_ascii_digit() || c == ';' || c == ':';
     if !parameters.chars().all(digits) {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn application_key(last: char) -> Option<Event> {
     Some(key(code))
 }
 
-/// Returns the key that a character is, as a terminal sends it.
+/// Returns the key that a terminal sends as this character.
 pub(super) fn typed(c: char) -> KeyEvent {
     let control = |c: char| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
     match c {
@@ -91,7 +91,8 @@ fn name(last: char) -> Option<KeyCode> {
     })
 }
 
-/// `ESC [ A`, `ESC [ 1 ; 5 A`. The third key of its kind, `R`, is where the cursor is.
+/// Parses `ESC [ A` and `ESC [ 1 ; 5 A`. The third key of its kind, `R`, is a report of the
+/// cursor's place.
 fn named_key(parameters: &str, last: char) -> Option<Event> {
     let code = name(last)?;
     let held = match parameters.split_once(';') {
@@ -105,7 +106,7 @@ fn named_key(parameters: &str, last: char) -> Option<Event> {
     Some(Event::Key(KeyEvent::new_with_kind(code, modifiers, kind)))
 }
 
-/// `ESC [ 3 ~`, `ESC [ 3 ; 5 ~`.
+/// Parses `ESC [ 3 ~` and `ESC [ 3 ; 5 ~`.
 fn numbered_key(parameters: &str) -> Option<Event> {
     let (number, held) = parameters.split_once(';').unwrap_or((parameters, ""));
     let code = match number.parse::<u8>().ok()? {
@@ -126,7 +127,8 @@ fn numbered_key(parameters: &str) -> Option<Event> {
     Some(Event::Key(KeyEvent::new_with_kind(code, modifiers, kind)))
 }
 
-/// `ESC [ 113 ; 5 u`: a key by its character, as some terminals send what has no other sequence.
+/// Parses `ESC [ 113 ; 5 u`: a key by its character, used by some terminals for keys without
+/// another sequence.
 fn code_key(parameters: &str) -> Option<Event> {
     let (codes, held) = parameters.split_once(';').unwrap_or((parameters, ""));
     let (held, kind) = held_keys(held.split(';').next().unwrap_or_default())?;
@@ -136,7 +138,7 @@ fn code_key(parameters: &str) -> Option<Event> {
     let shifted = shifted.filter(|_| held.contains(KeyModifiers::SHIFT));
     let number = shifted.unwrap_or(plain);
     let pressed = typed(keypad(number).or_else(|| char::from_u32(number))?);
-    // Private characters stand for keys that type nothing.
+    // Private characters are keys that type nothing.
     if matches!(pressed.code, KeyCode::Char('\u{e000}'..='\u{f8ff}')) {
         return None;
     }
@@ -156,7 +158,8 @@ fn keypad(number: u32) -> Option<char> {
     "0123456789./*-+\r=,".chars().nth(at)
 }
 
-/// Returns the modifiers of a parameter such as `5` or `5:3`, and whether the key went down or up.
+/// Returns the modifiers of a parameter such as `5` or `5:3`, and whether the key was pressed or
+/// released.
 fn held_keys(parameter: &str) -> Option<(KeyModifiers, KeyEventKind)> {
     let (mask, kind) = parameter.split_once(':').unwrap_or((parameter, ""));
     let mask = match mask {
@@ -181,7 +184,7 @@ fn held_keys(parameter: &str) -> Option<(KeyModifiers, KeyEventKind)> {
     Some((held.map(|(_, modifier)| modifier).collect(), kind))
 }
 
-/// `ESC [ < 0 ; 10 ; 5 M`, with `m` at the end where a button was let go.
+/// Parses `ESC [ < 0 ; 10 ; 5 M`, with `m` at the end if a button was released.
 fn sgr_mouse(parameters: &str, last: char) -> Option<Event> {
     let [button, x, y] = numbers(parameters.trim_end_matches(';'))?;
     let (kind, modifiers) = mouse_kind(button)?;
@@ -193,7 +196,7 @@ fn sgr_mouse(parameters: &str, last: char) -> Option<Event> {
     Some(mouse(kind, modifiers, x, y))
 }
 
-/// `ESC [ 32 ; 10 ; 5 M`.
+/// Parses `ESC [ 32 ; 10 ; 5 M`.
 fn rxvt_mouse(parameters: &str) -> Option<Event> {
     let [button, x, y] = numbers(parameters)?;
     let (kind, modifiers) = mouse_kind(button.checked_sub(32)?)?;
@@ -215,7 +218,7 @@ fn numbers(parameters: &str) -> Option<[u16; 3]> {
     numbers.try_into().ok()
 }
 
-/// The terminal counts columns and rows from one.
+/// Creates a mouse event; the terminal counts columns and rows from one.
 fn mouse(kind: MouseEventKind, modifiers: KeyModifiers, x: u16, y: u16) -> Event {
     Event::Mouse(MouseEvent {
         kind,
@@ -225,8 +228,8 @@ fn mouse(kind: MouseEventKind, modifiers: KeyModifiers, x: u16, y: u16) -> Event
     })
 }
 
-/// Returns what a number of a mouse event says: the button in its lowest and highest bits, in
-/// between whether the mouse moved and which keys were held.
+/// Decodes the number of a mouse event: the button in its lowest and highest bits, in between the
+/// movement and the modifiers.
 fn mouse_kind(number: u16) -> Option<(MouseEventKind, KeyModifiers)> {
     let button = (number & 0b11) | ((number & 0b1100_0000) >> 4);
     let moved = number & 0b10_0000 != 0;

@@ -1,5 +1,4 @@
-//! A sequence of which the beginning has come: how long it waits for its rest, and which of its
-//! characters may be keys after all.
+//! An incomplete sequence: how long it waits for its rest, and which of its characters may be keys.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ pub(super) enum SequenceKind {
     Device,
     /// `ESC _`: a string of an application, such as an answer about pictures.
     Application,
-    /// `ESC ^` and `ESC X`: strings that mean nothing to anybody here.
+    /// `ESC ^` and `ESC X`: strings without a meaning here.
     Other,
 }
 
@@ -55,7 +54,8 @@ impl SequenceKind {
         }
     }
 
-    /// Returns whether `text` is the beginning of a reply even if each character came alone.
+    /// Returns whether `text` is the beginning of a reply even if its characters arrived one by
+    /// one.
     fn is_told_by(self, text: &str) -> bool {
         match self {
             SequenceKind::Control | SequenceKind::Other => false,
@@ -65,49 +65,50 @@ impl SequenceKind {
     }
 }
 
-/// A number and a semicolon, or the letter of a title.
+/// Returns whether `text` is a number with a semicolon, or the letter of a title.
 fn begins_command(text: &str) -> bool {
     let number = text.split(';').next().unwrap_or_default();
     let digits = number.len() <= 5 && number.chars().all(|c| c.is_ascii_digit());
     digits || text.starts_with(TITLES)
 }
 
-/// Replies about titles begin with one of these and go on with the title.
+/// The first letters of replies about titles, followed by the title.
 const TITLES: [char; 3] = ['l', 'L', 'I'];
 
 fn is_title(text: &str) -> bool {
     text.starts_with(TITLES) && text.chars().count() > 1
 }
 
-/// So much of a string is kept, to tell which one it is.
+/// The length of a string that is kept to identify it.
 const BEGINNING: usize = 16;
-/// No control sequence is longer, and nobody presses so many keys without looking up.
+/// The longest control sequence. More characters in a row are keys.
 const MOST: usize = 64;
 
 /// A sequence that has begun.
 #[derive(Debug)]
 pub(super) struct StartedSequence {
     pub(super) kind: SequenceKind,
-    /// The key that its beginning is if no sequence follows, until that key was handed out.
+    /// The key for the beginning if no sequence follows, or `None` once it was returned.
     pub(super) key: Option<KeyEvent>,
-    /// ESC was handed out as a key before, so that the beginning waits longer.
+    /// Whether ESC was returned as a key before, so that the beginning waits longer.
     after_escape: bool,
-    /// All that came at once since the beginning.
+    /// Whether everything since the beginning arrived at once.
     unbroken: bool,
-    /// The parameters of a control sequence, or how a string begins.
+    /// The parameters of a control sequence, or the beginning of a string.
     pub(super) text: String,
-    /// Characters that came alone: keys, if the sequence does not go on.
+    /// Characters that arrived alone, which are keys if the sequence does not continue.
     pub(super) doubtful: String,
-    /// Nothing but a sequence begins like this.
+    /// Whether only a sequence has this beginning.
     certain: bool,
-    /// No known reply begins like this.
+    /// Whether no known reply has this beginning.
     strange: bool,
-    /// ESC came, which may begin the end; whether it came together with others.
+    /// Whether the ESC of a possible end arrived together with others, or `None` without such an
+    /// ESC.
     pub(super) closing: Option<bool>,
 }
 
 impl StartedSequence {
-    /// After ESC and another character at once, which would be `key`.
+    /// Creates a sequence after ESC and another character at once, which could be `key`.
     pub(super) fn new(kind: SequenceKind, key: KeyEvent) -> Self {
         StartedSequence {
             kind,
@@ -122,7 +123,7 @@ impl StartedSequence {
         }
     }
 
-    /// After an eight-bit control character, which no key sends.
+    /// Creates a sequence after an eight-bit control character, which no key sends.
     pub(super) fn eight_bit(kind: SequenceKind) -> Self {
         StartedSequence {
             key: None,
@@ -131,7 +132,7 @@ impl StartedSequence {
         }
     }
 
-    /// After an ESC that was handed out as a key.
+    /// Creates a sequence after an ESC that was returned as a key.
     pub(super) fn late(kind: SequenceKind, key: KeyEvent) -> Self {
         StartedSequence {
             after_escape: true,
@@ -140,8 +141,8 @@ impl StartedSequence {
         }
     }
 
-    /// Returns the time after the last byte at which something is handed out, or `None` if there
-    /// is nothing to hand out.
+    /// Returns the time after the last byte at which characters are returned as keys, or `None` if
+    /// no character waits.
     pub(super) fn wait(&self) -> Option<Duration> {
         let alone = self.closing == Some(false);
         match self.key {
@@ -153,12 +154,12 @@ impl StartedSequence {
         }
     }
 
-    /// Returns whether the beginning alone is handed out first, and the rest still waits.
+    /// Returns whether the beginning is returned first while the rest still waits.
     pub(super) fn tells_key_first(&self) -> bool {
         self.key.is_some() && !self.after_escape && !self.strange
     }
 
-    /// Returns whether `piece` comes too late to belong to it.
+    /// Returns whether `piece` arrives too late to belong to it.
     pub(super) fn is_over(&self, piece: PieceOfInput) -> bool {
         let limit = if self.certain || piece.together {
             CUT
@@ -168,24 +169,24 @@ impl StartedSequence {
         piece.gap > limit
     }
 
-    /// Returns whether it is a sequence beyond doubt.
+    /// Returns whether it is certainly a sequence.
     pub(super) fn is_certain(&self) -> bool {
         self.certain
     }
 
-    /// Returns whether a letter that ends a control sequence belongs to it; else it is a key.
+    /// Returns whether a letter ends this control sequence; else the letter is a key.
     pub(super) fn is_ended_by(&self, last: char, piece: PieceOfInput) -> bool {
         let at_once = self.unbroken && piece.gap <= TOGETHER;
         let rest = piece.together && !self.text.is_empty();
         at_once || rest || super::sequences::is_known(&self.text, last)
     }
 
-    /// Returns whether all of it came at once, `piece` as well.
+    /// Returns whether everything including `piece` arrived at once.
     pub(super) fn is_unbroken(&self, piece: PieceOfInput) -> bool {
         self.unbroken && piece.gap <= TOGETHER
     }
 
-    /// Takes a character in; false if the character cannot belong to it.
+    /// Adds a character. Returns false if the character cannot belong to it.
     pub(super) fn push(&mut self, c: char, piece: PieceOfInput) -> bool {
         self.unbroken &= piece.gap <= TOGETHER;
         let taken = match self.certain {
@@ -205,21 +206,21 @@ impl StartedSequence {
         long || self.doubtful.chars().count() >= MOST
     }
 
-    /// While it may be keys: whether `c` may follow.
+    /// Returns whether `c` may follow while the characters may still be keys.
     fn begins_with(&mut self, c: char, piece: PieceOfInput) -> bool {
         let known = self.kind.begins(&format!("{}{c}", self.text));
-        // Nobody types so much at once.
+        // More characters at once are not typed.
         let many = piece.count > 3;
         self.strange |= !known && !many;
         known || many || self.unbroken
     }
 
-    /// After a beginning that is certain: whether `c` may follow alone.
+    /// Returns whether `c` may follow alone after a certain beginning.
     fn goes_on_with(&self, c: char) -> bool {
         !self.is_colour() || c.is_ascii_hexdigit() || ":;/rgb?#".contains(c)
     }
 
-    /// A reply about a colour: `10;rgb:ffff/ffff/ffff`, `4;1;rgb:…`.
+    /// Returns whether it is a reply about a colour: `10;rgb:ffff/ffff/ffff`, `4;1;rgb:…`.
     fn is_colour(&self) -> bool {
         let number = self.text.split_once(';').and_then(|(n, _)| n.parse().ok());
         self.kind == SequenceKind::Command && matches!(number, Some(4 | 5 | 10..=19))
@@ -232,7 +233,7 @@ impl StartedSequence {
         self.doubtful.push(c);
     }
 
-    /// Drops the piece, which is no key, once the sequence is certain.
+    /// Drops the piece, which is not a key, once the sequence is certain.
     fn settle(&mut self, piece: PieceOfInput) {
         let begins = !self.strange && self.unbroken;
         let several = self.text.chars().count() > 1;

@@ -1,14 +1,14 @@
-//! Bytes to characters, one byte at a time. Damage costs the damaged character alone.
+//! Converts bytes to characters, one at a time. Only damaged characters are lost.
 
-/// The part of a character that has come so far.
+/// The received part of a character.
 #[derive(Debug, Default)]
 pub(super) struct PartialChar {
     bytes: Vec<u8>,
 }
 
 impl PartialChar {
-    /// Takes a byte and returns the character that it completes. A byte that continues no
-    /// character is a control character of its own, as terminals with eight-bit controls send them.
+    /// Takes a byte and returns the character it completes. A byte that continues no character is a
+    /// control character, as sent by terminals with eight-bit controls.
     pub(super) fn push(&mut self, byte: u8) -> Option<char> {
         let continues = byte & 0b1100_0000 == 0b1000_0000;
         if !continues {

@@ -162,7 +162,7 @@ impl Form {
     }
 }
 
-const SEEN: &str = "Empty: load on the first model only; searches use the traffic observed so far.";
+const SEEN: &str = "Empty: load on the first model only; searches use the observed traffic.";
 
 impl Form {
     /// Asks for the traffic shares of models, starting from the current ones.

@@ -1,4 +1,4 @@
-//! Where the columns and rows of the matrix are, for the room there is.
+//! The places of the matrix's columns and rows, for the available room.
 
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_session::DeviceView;
@@ -7,19 +7,19 @@ use super::{precisions, words};
 use crate::model::Model;
 use crate::text::format;
 
-/// How devices are described at the right of the matrix.
+/// The form of the device descriptions at the right of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Two shares in percent.
+    /// Two percentages.
     Narrow,
-    /// Three.
+    /// Three percentages.
     Middle,
     /// A meter, and memory in bytes.
     Wide,
 }
 
 impl Side {
-    /// Columns that it takes.
+    /// Returns its width in columns.
     pub(super) fn width(self) -> u16 {
         match self {
             Side::Narrow => 10,
@@ -32,15 +32,15 @@ impl Side {
 /// The columns of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MatrixColumns {
-    /// Columns for the names of devices.
+    /// The width of device names.
     pub label: u16,
-    /// Names leave out what every simulated device's begins with.
+    /// Whether names omit the common prefix of simulated devices.
     pub short: bool,
-    /// Columns of one member.
+    /// The width of a member's column.
     pub cell: u16,
-    /// First member shown.
+    /// The first visible member.
     pub first: usize,
-    /// Members shown.
+    /// The number of visible members.
     pub shown: usize,
     /// The description of devices at the right.
     pub side: Side,
@@ -50,7 +50,7 @@ const LEAST: u16 = 5;
 const MOST: u16 = 11;
 
 impl MatrixColumns {
-    /// The columns for `width`, scrolled so that the cursor is there.
+    /// Returns the columns for `width`, scrolled to the cursor.
     pub(super) fn new(model: &Model, width: u16) -> Self {
         let there = model.snapshot.members.len();
         let members = there.max(1);
@@ -78,30 +78,30 @@ impl MatrixColumns {
         }
     }
 
-    /// The members that are shown.
+    /// Returns the visible members.
     pub(super) fn members(&self) -> impl Iterator<Item = MemberIndex> + use<> {
         (self.first..self.first + self.shown).map(MemberIndex::new)
     }
 
-    /// The column after the member's.
+    /// Returns the column after the member's.
     pub(super) fn end(&self, member: MemberIndex) -> u16 {
         let place = member.get().saturating_sub(self.first) as u16 + 1;
         self.label.saturating_add(self.cell.saturating_mul(place))
     }
 
-    /// The member whose column this is, where it is one.
+    /// Returns the member at a column, if any.
     pub(super) fn member(&self, x: u16) -> Option<MemberIndex> {
         let place = usize::from(x.checked_sub(self.label)? / self.cell);
         (place < self.shown).then_some(MemberIndex::new(self.first + place))
     }
 
-    /// The column where the right side starts.
+    /// Returns the first column of the right side.
     pub(super) fn side_start(&self) -> u16 {
         self.label
             .saturating_add(self.cell.saturating_mul(self.shown as u16))
     }
 
-    /// Whether every name fits over its column.
+    /// Returns whether every name fits over its column.
     fn names_fit(&self, model: &Model) -> bool {
         let members = model.snapshot.members.iter();
         members
@@ -110,7 +110,7 @@ impl MatrixColumns {
     }
 }
 
-/// Columns for names, and whether they are short: whole names where there is room.
+/// Returns the width of names, and whether they are short: whole names if there is room.
 fn label(model: &Model, width: u16) -> (u16, bool) {
     let widest = |short| {
         let devices = model.snapshot.devices.iter();
@@ -124,7 +124,7 @@ fn label(model: &Model, width: u16) -> (u16, bool) {
     }
 }
 
-/// A device's name, and how many times as long it takes where that was set.
+/// Returns a device's name, with its slowdown if one is set.
 pub(super) fn device_label(view: &DeviceView, short: bool) -> String {
     let name = format::device_name(&view.name, short);
     match view.slowdown == 1.0 {
@@ -133,38 +133,38 @@ pub(super) fn device_label(view: &DeviceView, short: bool) -> String {
     }
 }
 
-/// The details of a device's entries that the rows under it show, the most important first.
+/// The details of a device's entries in the rows below it, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeviceDetail {
-    /// Share of the batch size that batches filled.
+    /// The filled share of the batch size.
     Fill,
-    /// Samples taken and not started.
+    /// Samples taken but not started.
     Wait,
-    /// Share of the device's time.
+    /// The share of the device's time.
     Load,
 }
 
-/// All of them.
+/// All details.
 pub(super) const DETAILS: [DeviceDetail; 3] =
     [DeviceDetail::Fill, DeviceDetail::Wait, DeviceDetail::Load];
 
-/// The rows.
+/// The rows of the matrix.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MatrixShape {
-    /// Names of members take two rows by turns.
+    /// Whether names of members alternate between two rows.
     pub stagger: bool,
-    /// Rows for names.
+    /// The rows for names.
     pub head: u16,
-    /// Devices shown.
+    /// The number of visible devices.
     pub devices: u16,
-    /// The first of them.
+    /// The first visible device.
     pub first: usize,
-    /// Rows for details under each.
+    /// The rows for details below each.
     pub details: u16,
 }
 
 impl MatrixShape {
-    /// For `height` rows inside of the panel.
+    /// Returns the rows for `height` rows inside of the panel.
     pub(super) fn new(model: &Model, columns: MatrixColumns, height: u16) -> Self {
         let all = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
         let stagger = height >= all.saturating_add(2).min(6) && !columns.names_fit(model);
@@ -181,17 +181,17 @@ impl MatrixShape {
         }
     }
 
-    /// Rows of one device.
+    /// Returns the rows of one device.
     pub(super) fn each(&self) -> u16 {
         1 + self.details
     }
 
-    /// The row after the devices.
+    /// Returns the row after the devices.
     pub(super) fn under(&self) -> u16 {
         self.head + self.devices * self.each()
     }
 
-    /// The device in a row, where there is one.
+    /// Returns the device in a row, if any.
     pub(super) fn device(&self, row: u16) -> Option<DeviceIndex> {
         let at = row.checked_sub(self.head)? / self.each();
         let device = DeviceIndex::new(self.first + usize::from(at));
@@ -199,17 +199,17 @@ impl MatrixShape {
     }
 }
 
-/// Rows for queues, rates and a few words. How many words there are just now does not
-/// count: rows must not come and go with them.
+/// The rows for queues, rates and a few words. The current number of words does not count, so that
+/// rows do not come and go with them.
 const REST: u16 = 7;
 
-/// Rows for the numbers that members are computed in.
+/// Returns the rows for precisions.
 fn of_precisions(model: &Model) -> u16 {
     u16::from(precisions::is_shown(model))
 }
 
-/// As many details as fit beside the rest; all where the panel has the whole screen and
-/// devices can be scrolled.
+/// Returns the number of details that fit next to the rest, or all if the panel has the whole
+/// screen and devices can be scrolled.
 fn details(model: &Model, devices: u16, room: u16) -> u16 {
     if model.edit.is_some() {
         return 0;
@@ -224,7 +224,8 @@ fn details(model: &Model, devices: u16, room: u16) -> u16 {
     }
 }
 
-/// Devices that fit in `room` rows: what is urgent has a line of its own, as precisions have.
+/// Returns the number of devices that fit in `room` rows. Urgent words and precisions have their
+/// own lines.
 fn devices(model: &Model, all: u16, details: u16, room: u16) -> u16 {
     let spare = match details {
         0 if room > 2 => u16::from(words::is_urgent(model)) + of_precisions(model),
@@ -234,11 +235,11 @@ fn devices(model: &Model, all: u16, details: u16, room: u16) -> u16 {
     (room.saturating_sub(spare) / (1 + details)).min(all)
 }
 
-/// Rows that show everything.
+/// Returns the number of rows that show everything.
 pub(crate) fn rows_needed(model: &Model) -> u16 {
     let devices = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
     let details = 1 + DETAILS.len() as u16;
-    // The title, two rows of names, and two rows more for words.
+    // The title, two rows of names, and two more rows for words.
     let rest = REST + 5 + of_precisions(model);
     devices.saturating_mul(details).saturating_add(rest)
 }

@@ -1,4 +1,4 @@
-//! The matrix: devices × members, with the load of each entry; also while it is edited.
+//! The matrix: devices × members, with the load of each entry; also during editing.
 
 mod geometry;
 mod precisions;
@@ -44,7 +44,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     draw_error(&mut inside, at, model, columns);
 }
 
-/// The entry at a place of the screen, for the panel in `area`.
+/// Returns the entry at a place of the screen, for the panel in `area`.
 pub(crate) fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
     let columns = MatrixColumns::new(model, area.width.saturating_sub(2));
     let shape = MatrixShape::new(model, columns, area.height.saturating_sub(1));
@@ -54,8 +54,8 @@ pub(crate) fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
     Some(Cell { device, member })
 }
 
-/// Returns the note on the staged changes, or on the devices and members that are hidden.
-/// If both are hidden and `room` is too small, only the members are named.
+/// Returns the note on staged changes, or on hidden devices and members. If both are hidden and
+/// `room` is too small, only members are named.
 fn note(model: &Model, columns: MatrixColumns, shape: MatrixShape, room: u16) -> String {
     if let Some(edit) = &model.edit {
         return words::staged_note(model, edit);
@@ -102,7 +102,7 @@ fn names(inside: &mut Painter<'_>, model: &Model, columns: MatrixColumns, stagge
     side::names(inside, u16::from(stagger), columns);
 }
 
-/// The cursor shows where it means something.
+/// Returns whether the cursor has a meaning and is shown.
 fn selecting(model: &Model) -> bool {
     model.edit.is_some() || model.focus == Panel::Allocation
 }
@@ -127,7 +127,7 @@ fn device_row(
     side::draw(inside, y, view, columns);
 }
 
-/// Draws it in its column.
+/// Draws an entry in its column.
 fn draw_entry(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, columns: MatrixColumns) {
     let end = columns.end(cell.member);
     let (text, role) = entry_text(model, cell);
@@ -136,7 +136,7 @@ fn draw_entry(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, colum
     let running = model.snapshot.matrix.get(cell).is_some();
     if running && model.edit.is_none() {
         let role = if load < 0.02 { Role::Dim } else { Role::Accent };
-        // Nothing is no bar, and what is there but small still shows.
+        // Zero has no bar; a small value above zero stays visible.
         let glyph = if load > 0.0 {
             bar(load.max(0.125))
         } else {
@@ -150,7 +150,7 @@ fn draw_entry(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, colum
     }
 }
 
-/// The size, and a sign where it is staged or suffers.
+/// Returns the batch size, with a sign if it is staged or slowed.
 fn entry_text(model: &Model, cell: Cell) -> (String, Role) {
     let number = |size: Option<BatchSize>| size.map_or("·".to_owned(), |s| s.to_string());
     let (old, new) = (model.snapshot.matrix.get(cell), model.matrix().get(cell));
@@ -179,7 +179,7 @@ fn suffers(model: &Model, cell: Cell) -> bool {
         .is_some_and(|v| v.interfered.is_some())
 }
 
-/// One row under a device's: the same detail of each of its workers.
+/// Draws a row below a device: the same detail of each of its workers.
 fn detail_row(
     inside: &mut Painter<'_>,
     y: u16,
@@ -200,7 +200,7 @@ fn detail_row(
         let Some(view) = model.snapshot.entry(cell).filter(|_| running) else {
             continue;
         };
-        // The sign of percent lies under the bar, so that digits stand under digits.
+        // The percent sign is under the bar, so that digits align.
         let text = match detail {
             DeviceDetail::Fill if view.fill <= 0.0 => "– ".to_owned(),
             DeviceDetail::Fill => format::percent(view.fill),
@@ -211,7 +211,7 @@ fn detail_row(
     }
 }
 
-/// Why the last change was not entered, right under the entry (over it at the end).
+/// Draws why the last change was rejected, below the entry (above it in the last row).
 fn draw_error(inside: &mut Painter<'_>, row: u16, model: &Model, columns: MatrixColumns) {
     let Some(text) = model.edit.as_ref().and_then(|e| e.error()) else {
         return;
@@ -228,7 +228,7 @@ fn draw_error(inside: &mut Painter<'_>, row: u16, model: &Model, columns: Matrix
         true => row + 1,
         false => row.saturating_sub(height),
     };
-    // Rather the whole row than a rest of the device's name.
+    // The whole row is used rather than a rest of the device's name.
     let (x, widest) = if x < columns.label {
         (0, inside.width())
     } else {

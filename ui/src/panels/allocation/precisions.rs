@@ -1,4 +1,4 @@
-//! The row "in" under the matrix: the numbers that each member is computed in.
+//! The row "in" under the matrix: the precision of each member.
 
 use divisi_model::ensemble::MemberPrecision;
 use divisi_runtime::device::MemberIndex;
@@ -10,7 +10,8 @@ use crate::model::Model;
 use crate::text::format;
 use crate::text::status::unusual_precision;
 
-/// Whether there is something to say: a member is computed in other numbers than usual, or is to be.
+/// Returns whether the row is needed: a member has, or will have, a precision other than the
+/// default.
 pub(super) fn is_shown(model: &Model) -> bool {
     let shown = &model.snapshot;
     let mut members = MemberIndex::enumerate(&shown.members);
@@ -19,7 +20,7 @@ pub(super) fn is_shown(model: &Model) -> bool {
     })
 }
 
-/// Returns the numbers that are staged for a member, if they differ from those that run.
+/// Returns the staged precision of a member, if it differs from the running one.
 fn staged(model: &Model, member: MemberIndex, view: &MemberView) -> Option<MemberPrecision> {
     let staged = model.edit.as_ref()?.setup().precisions.get(member.get());
     staged.copied().filter(|staged| *staged != view.precision)
@@ -43,7 +44,7 @@ pub(super) fn draw(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Mat
     }
 }
 
-/// Whether the row shows all that is staged, both what runs and what is to be.
+/// Returns whether the row shows all staged precisions with the running ones.
 pub(super) fn are_told(model: &Model, columns: MatrixColumns) -> bool {
     let mut members = MemberIndex::enumerate(&model.snapshot.members);
     members.all(|(member, view)| match staged(model, member, view) {
@@ -55,18 +56,18 @@ pub(super) fn are_told(model: &Model, columns: MatrixColumns) -> bool {
     })
 }
 
-/// Returns both numbers, or where there is no room for them the new ones with their sign.
+/// Returns both precisions, or only the new one with its sign if there is no room.
 fn change(was: MemberPrecision, staged: MemberPrecision, columns: MatrixColumns) -> String {
     both(was, staged, columns).unwrap_or_else(|| format!("~{}", short(staged)))
 }
 
-/// Returns both numbers, if a column has room for them.
+/// Returns both precisions, if they fit in a column.
 fn both(was: MemberPrecision, staged: MemberPrecision, columns: MatrixColumns) -> Option<String> {
     let text = format!("{}→{}", short(was), short(staged));
     (format::width(&text) < columns.cell).then_some(text)
 }
 
-/// The name alone: what `auto` became is said of the entry under the cursor.
+/// Returns the name only. The meaning of `auto` is shown for the entry at the cursor.
 fn short(precision: MemberPrecision) -> String {
     match precision.is_auto {
         true => MemberPrecision::AUTO.to_owned(),

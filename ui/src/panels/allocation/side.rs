@@ -1,5 +1,5 @@
-//! The state of a device, at the right of its row: how busy, how full, or gone; under it how a
-//! GPU is doing, as its driver says.
+//! The state of a device at the right of its row: load and memory, or lost; below it the gauges of
+//! a GPU from its driver.
 
 use divisi_runtime::device::gpu::Gauges;
 use divisi_session::{DeviceView, GpuView};
@@ -9,7 +9,7 @@ use super::words::StyledText;
 use crate::look::{Painter, Role};
 use crate::text::{format, status};
 
-/// The names of the columns.
+/// Draws the names of the columns.
 pub(super) fn names(inside: &mut Painter<'_>, y: u16, columns: MatrixColumns) {
     let x = columns.side_start();
     match columns.side {
@@ -24,7 +24,7 @@ pub(super) fn names(inside: &mut Painter<'_>, y: u16, columns: MatrixColumns) {
     };
 }
 
-/// One device.
+/// Draws one device.
 pub(super) fn draw(inside: &mut Painter<'_>, y: u16, view: &DeviceView, columns: MatrixColumns) {
     let x = columns.side_start();
     match columns.side {
@@ -53,7 +53,7 @@ fn busy_role(view: &DeviceView) -> Role {
     }
 }
 
-/// Copying that takes longer than computing holds the device up.
+/// Returns a warning if copying takes longer than computing, since it slows the device down.
 fn copy_role(view: &DeviceView) -> Role {
     if view.copying > view.busy && view.copying > 0.05 {
         Role::Warn
@@ -76,7 +76,7 @@ fn narrow(inside: &mut Painter<'_>, y: u16, view: &DeviceView, x: u16, side: Sid
     if side == Side::Middle {
         x = inside.text(x + 1, y, &format::percent(view.copying), copy_role(view));
     }
-    // Told once, at the first device of the space.
+    // Shown once, at the first device of the memory space.
     match view.shares_memory_of {
         None => inside.text(
             x + 1,
@@ -102,7 +102,7 @@ fn wide(inside: &mut Painter<'_>, y: u16, view: &DeviceView, x: u16) {
     inside.text_right(x + 39, y, &format::bytes(view.memory_bytes), Role::Dim);
 }
 
-/// Row number `row` under a device, at the right of the matrix.
+/// Draws row number `row` below a device, at the right of the matrix.
 pub(super) fn draw_gauges(
     inside: &mut Painter<'_>,
     y: u16,
@@ -124,7 +124,7 @@ pub(super) fn draw_gauges(
     }
 }
 
-/// The weightier first: rows go from the last.
+/// Returns the gauges, the most important first, since rows are cut from the last.
 fn lines(view: &GpuView, side: Side) -> Vec<StyledText> {
     let mut lines = Vec::new();
     let now = match side {
@@ -141,7 +141,7 @@ fn lines(view: &GpuView, side: Side) -> Vec<StyledText> {
     lines
 }
 
-/// The same in few columns, all three of them.
+/// Returns all three gauges in few columns.
 fn tight(gauges: &Gauges) -> [String; 3] {
     let busy = gauges.busy.map(format::percent);
     let warm = gauges.temperature.map(|t| format!("{t}°C"));

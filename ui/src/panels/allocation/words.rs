@@ -1,5 +1,5 @@
-//! Under the matrix: queues and rates of members, then what there is to say; while it is edited,
-//! what is staged would bring.
+//! Under the matrix: queues and rates of members, then messages; during editing, the effects of the
+//! staged changes.
 
 use divisi_model::allocation::Difference;
 use divisi_model::ensemble::PolicyKind;
@@ -21,7 +21,7 @@ use crate::view::SetupEdit;
 /// A text and its role.
 pub(super) type StyledText = (String, Role);
 
-/// Under the matrix, as far as there is room: queues and rates of members, then words.
+/// Draws queues and rates of members, then words, as far as there is room.
 pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: MatrixColumns) {
     if let Some(edit) = &model.edit {
         return draw_staged(inside, y, model, edit, columns);
@@ -42,7 +42,7 @@ pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns:
 }
 
 /// Draws the rows of members, with `spare` rows left for words, and returns the row after them.
-/// The numbers that members are computed in outlive the queues and rates, which panel 7 has, too.
+/// Precisions stay longer than queues and rates, which panel 7 also shows.
 fn draw_rows(
     inside: &mut Painter<'_>,
     mut y: u16,
@@ -68,7 +68,7 @@ fn draw_rows(
     y
 }
 
-/// A lint that is too long loses words before it loses its keys.
+/// Shortens a lint: its words are cut before its keys.
 fn cut(text: &str, room: u16) -> String {
     let (head, keys) = match text.rsplit_once(" · ") {
         Some((head, keys)) if text.starts_with(['!', '·']) => (head, keys),
@@ -81,7 +81,7 @@ fn cut(text: &str, room: u16) -> String {
     }
 }
 
-/// Queues and rates, on `rows` lines.
+/// Draws queues and rates on `rows` lines.
 fn member_rows(inside: &mut Painter<'_>, y: u16, rows: u16, model: &Model, columns: MatrixColumns) {
     let number = |value: f64| format::short(value);
     if rows > 0 {
@@ -110,7 +110,7 @@ fn member_row(
     }
 }
 
-/// Samples a second that queues grow by.
+/// Draws the growth of queues in samples per second.
 fn growth(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
     inside.text(0, y, "grows", Role::Dim);
     for member in columns.members() {
@@ -130,7 +130,7 @@ fn growth(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumn
     }
 }
 
-/// Whether something under the matrix should not be overlooked.
+/// Returns whether there is an urgent message under the matrix.
 pub(super) fn is_urgent(model: &Model) -> bool {
     words(model).iter().any(urgent)
 }
@@ -151,7 +151,7 @@ fn words(model: &Model) -> Vec<StyledText> {
     words.extend(reload(model));
     words.extend(model.snapshot.devices.iter().filter_map(loss));
     words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
-    // The header says this as well, so it may go where there is no room for all.
+    // The header shows this too, so it may be left out without room.
     let watched = header::watching(model);
     words.extend(watched.map(|text| (format!("› {text}"), Role::Warn)));
     let proposed = what_if::proposal(&model.snapshot);
@@ -164,7 +164,7 @@ fn words(model: &Model) -> Vec<StyledText> {
     words
 }
 
-/// Value, limit and what was before of what is on probation.
+/// Returns value, limit and earlier value of each check of the probation.
 fn checked(model: &Model) -> impl Iterator<Item = String> {
     let watched = model.snapshot.probation.as_ref();
     let watched = watched.filter(|p| p.state == ProbationState::Watching);
@@ -187,13 +187,13 @@ fn reload(model: &Model) -> Option<(String, Role)> {
     }
 }
 
-/// Why a device is gone, where its driver said so.
+/// Returns the reason for a device's loss, if its driver reported one.
 fn loss(view: &DeviceView) -> Option<StyledText> {
     let why = view.loss.as_ref()?;
     Some((format!("✗ {}: {why}", view.name), Role::Bad))
 }
 
-/// The entry under the cursor, then its device where there is more to say of it.
+/// Returns the entry at the cursor, then details of its device if there are any.
 fn details(model: &Model) -> impl Iterator<Item = String> {
     let device = model.snapshot.device(model.cursor.device);
     let device = device.and_then(|d| device_detail(d, model));
@@ -233,7 +233,7 @@ fn entry_detail(model: &Model) -> String {
     )
 }
 
-/// A share of what its batches of now were; where there were none, none was measured.
+/// Formats a share of the current batches, or a dash without batches.
 fn measured(share: f64, view: &EntryView) -> String {
     match view.fill > 0.0 {
         true => format::percent(share).trim().to_owned(),
@@ -241,7 +241,7 @@ fn measured(share: f64, view: &EntryView) -> String {
     }
 }
 
-/// Of a device that is simulated, a GPU, lost, slowed or limited.
+/// Returns details of a simulated, lost, slowed or limited device, or of a GPU.
 fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
     let mut parts = Vec::new();
     if view.faults_on_demand {
@@ -259,7 +259,7 @@ fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}: {}", view.name, parts.join(" · ")))
 }
 
-/// Samples in execution, of how many at most where elastic batching bounds them.
+/// Returns the samples in execution, with the limit under elastic batching.
 fn alive(view: &DeviceView, model: &Model) -> Option<String> {
     let set = view.max_inf.map(|n| n.get());
     match (model.snapshot.policy, set) {
@@ -274,7 +274,7 @@ fn alive(view: &DeviceView, model: &Model) -> Option<String> {
     }
 }
 
-/// Returns the sum of the batch sizes on the device under the cursor.
+/// Returns the sum of the batch sizes on the device at the cursor.
 fn batch_sizes(model: &Model) -> u32 {
     let workers = model.snapshot.matrix.workers();
     let here = workers.filter(|w| w.0.device == model.cursor.device);
@@ -282,7 +282,7 @@ fn batch_sizes(model: &Model) -> u32 {
         .sum()
 }
 
-/// In the title: how many changes are staged.
+/// Returns the number of staged changes, for the title.
 pub(super) fn staged_note(model: &Model, edit: &SetupEdit) -> String {
     let difference = Difference::between(&model.snapshot.matrix, edit.staged());
     let settings = SettingChange::between(&model.snapshot.setup(), edit.setup());
@@ -290,7 +290,7 @@ pub(super) fn staged_note(model: &Model, edit: &SetupEdit) -> String {
     format!("EDITING · {staged} staged")
 }
 
-/// Draws it, with the queues and rates of members where there is room for both.
+/// Draws the staged changes, with the queues and rates of members if both fit.
 fn draw_staged(
     inside: &mut Painter<'_>,
     mut y: u16,
@@ -314,7 +314,7 @@ fn draw_staged(
     if left > lines.len() as u16 {
         y += 1;
     } else if left < lines.len() as u16 && !(own > 0 && precisions::are_told(model, columns)) {
-        // Rather what is staged than remarks on it, and these than what it would bring.
+        // Staged changes come before remarks on them, and these before their effects.
         lines.sort_by_key(|line| {
             let mut parts = line.iter();
             let is_staged = parts.any(|part| matches!(part.1, Role::Bad | Role::Warn));
@@ -347,7 +347,7 @@ fn lines(model: &Model, edit: &SetupEdit, width: u16) -> Vec<StyledLine> {
     lines
 }
 
-/// The worker that was taken and waits to be put.
+/// Returns the line about the taken worker.
 fn marked(edit: &SetupEdit) -> Option<StyledLine> {
     let mark = edit.mark()?;
     let frame = edit.staged().frame();

@@ -1,4 +1,4 @@
-//! Where clients are listened to: on a line, or on several where they do not fit.
+//! The addresses that accept clients, on one line or several.
 
 use divisi_session::{DoorAddress, DoorView};
 
@@ -8,10 +8,10 @@ use crate::text::format;
 /// The words before the addresses.
 const LEAD: &str = "listens at ";
 
-/// The column in which further lines begin.
+/// The column of further lines.
 const INDENT: u16 = 3;
 
-/// An address in words, and where it stands.
+/// An address as text, and its place.
 struct PlacedAddress {
     x: u16,
     y: u16,
@@ -19,7 +19,7 @@ struct PlacedAddress {
     role: Role,
 }
 
-/// Draws the addresses; returns the rows that they take.
+/// Draws the addresses and returns the number of rows used.
 pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) -> u16 {
     inside.text(1, 0, LEAD, Role::Dim);
     let placed = placed(door, inside.width());
@@ -45,8 +45,8 @@ fn placed(door: &DoorView, width: u16) -> Vec<PlacedAddress> {
     each.collect()
 }
 
-/// Returns an address, marked where other machines reach it without keys or TLS; where there is room,
-/// with what it lacks.
+/// Returns an address, marked if other machines reach it without keys or TLS, with the missing
+/// protection if there is room.
 fn worded(at: &DoorAddress, room: u16) -> (String, Role) {
     let text = format!("{} {}", at.protocol.name(), at.address);
     let Some(lack) = at.lacks() else {

@@ -1,5 +1,5 @@
-//! Clients over the network: where they are listened to, how many are connected, who asks how much,
-//! and what was refused, by its reason, over the last minute.
+//! Network clients: the addresses, the connections, the callers with their rates, and the refusals
+//! of the last minute by reason.
 
 mod addresses;
 mod refusals;
@@ -15,13 +15,13 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// Columns from which on callers and refusals stand side by side.
+/// The width from which callers and refusals are side by side.
 const WIDE: u16 = 110;
 
-/// Rows above the tables beside those of the addresses: connections, and a gap.
+/// The rows above the tables besides the addresses: connections, and a gap.
 const ABOVE: u16 = 2;
 
-/// Rows below the addresses from which on there is a gap, and refusals have up to half of the rest.
+/// The rows below the addresses from which there is a gap, and refusals get up to half of the rest.
 const ROOMY: u16 = 10;
 
 /// Draws the panel.
@@ -79,19 +79,19 @@ fn all_callers(door: &DoorView) -> CallerRows<'_> {
     }
 }
 
-/// Rows that show all callers, or that nobody asked, with their head.
+/// Returns the number of rows for all callers, or for a line without callers, with the heading.
 fn caller_rows(door: &DoorView) -> u16 {
     let rows = all_callers(door).needed().max(2);
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
-/// Returns how many callers there are to scroll through.
+/// Returns the number of callers to scroll through.
 pub(crate) fn rows(model: &Model) -> usize {
     let door = model.snapshot.door.as_ref();
     door.map_or(0, |door| door.callers.len())
 }
 
-/// Rows that show all of it.
+/// Returns the number of rows that show everything.
 pub(super) fn rows_needed(model: &Model) -> usize {
     let door = model.snapshot.door.as_ref();
     let refused = door.map_or(0, |door| usize::from(refusals::rows_needed(door)));
@@ -106,7 +106,7 @@ fn note(door: &DoorView) -> String {
     }
 }
 
-/// How to listen.
+/// Draws how to start listening.
 fn shut(inside: &mut Painter<'_>, model: &Model) {
     let x = inside.text(1, 0, "not accepting connections   ", Role::Dim);
     keys::draw(inside, x, 0, model, &[(&LISTEN, "starts listening")]);

@@ -1,29 +1,29 @@
-//! Refusals and failures: a row a reason, with how often in each moment of the last minute.
+//! Refusals and failures: a row per reason, with their number over time in the last minute.
 
 use divisi_session::{DoorView, RefusalCount};
 
 use crate::look::{Painter, Role, bar};
 use crate::text::format;
 
-/// Columns of the count, and of the bars with the gap before and after them.
+/// The width of the count, and the gap around the bars.
 const COUNT: u16 = 9;
 const GAP: u16 = 2;
 
-/// Fewer columns of bars tell nothing.
+/// The minimum useful width of bars.
 const LEAST_BARS: u16 = 8;
 
-/// Columns that reasons keep.
+/// The minimum width of reasons.
 const REASON: u16 = 24;
 
-/// Columns of the count since the door was opened.
+/// The width of the count since listening began.
 const TOTAL: u16 = 11;
 
-/// The columns of a panel's parts: bars, reasons and totals. Reasons go first.
+/// The widths of bars, reasons and totals. Reasons take precedence.
 struct RefusalWidths {
     bars: u16,
-    /// The column in which reasons begin.
+    /// The first column of reasons.
     reason: u16,
-    /// Columns of the count since the door was opened; 0 where there is no room for it.
+    /// The width of the count since listening began, or 0 if there is no room.
     total: u16,
 }
 
@@ -43,13 +43,13 @@ impl RefusalWidths {
     }
 }
 
-/// Rows that show all reasons.
+/// Returns the number of rows that show all reasons.
 pub(super) fn rows_needed(door: &DoorView) -> u16 {
     let reasons = door.refusals.len().max(1);
     u16::try_from(reasons).unwrap_or(u16::MAX).saturating_add(1)
 }
 
-/// Draws them, under a head that says over which time they are counted.
+/// Draws the refusals under a heading with the time of the counts.
 pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
     if inside.height() < 2 {
         return;
@@ -81,7 +81,7 @@ fn heads(inside: &mut Painter<'_>, widths: &RefusalWidths, window: &str) {
     }
 }
 
-/// Columns of bars: a moment or several each, as many as there is room for.
+/// Returns the number of columns of bars, each for one or more moments, as far as there is room.
 fn bar_columns(room: u16, door: &DoorView) -> u16 {
     let moments = door.refusals.iter().map(|refused| refused.series.len());
     let moments = u16::try_from(moments.max().unwrap_or(0)).unwrap_or(u16::MAX);
@@ -107,7 +107,7 @@ fn row(inside: &mut Painter<'_>, y: u16, refused: &RefusalCount, widths: &Refusa
     }
 }
 
-/// Returns the height of each bar, 0 to 1 of the highest; what is there but small still shows.
+/// Returns the height of each bar as a share of the highest. Small values stay visible.
 fn shares(series: &[u32], bars: u16) -> impl Iterator<Item = f64> {
     let each = series.len().div_ceil(usize::from(bars.max(1))).max(1);
     let sums: Vec<u64> = series

@@ -1,4 +1,4 @@
-//! Where clients over the network are listened to, in the header.
+//! The addresses that accept clients, in the header.
 
 use divisi_session::{DoorAddress, DoorView};
 
@@ -6,8 +6,8 @@ use super::{HeaderGroup, taken, wide};
 use crate::look::Role;
 use crate::model::Model;
 
-/// Adds the addresses to the groups of a line, and what they lack where other machines reach them;
-/// nothing where nobody is listened to. What is unprotected is shown whatever is left out for it.
+/// Adds the addresses to the groups of a line, with the missing protection if other machines reach
+/// them. A warning about missing protection is always shown, even if other groups are left out.
 pub(super) fn add(groups: &mut Vec<HeaderGroup>, model: &Model, width: u16) {
     let Some(door) = open(model) else {
         return;
@@ -23,8 +23,8 @@ pub(super) fn add(groups: &mut Vec<HeaderGroup>, model: &Model, width: u16) {
     }
 }
 
-/// Returns in the fewest words that other machines reach an address without keys or TLS, or `None`
-/// where none do.
+/// Returns the shortest warning that other machines reach an address without keys or TLS, or `None`
+/// if there is no such address.
 pub(super) fn unprotected(model: &Model) -> Option<HeaderGroup> {
     let addresses = &open(model)?.addresses;
     let mut unprotected = addresses.iter().filter(|at| at.lacks().is_some());
@@ -55,14 +55,14 @@ fn addresses(door: &DoorView, width: u16) -> HeaderGroup {
     ]
 }
 
-/// `http 127.0.0.1:8000 · grpc 127.0.0.1:8001`.
+/// Returns `http 127.0.0.1:8000 · grpc 127.0.0.1:8001`.
 fn long(door: &DoorView) -> String {
     let each = door.addresses.iter();
     let each = each.map(|at| format!("{} {}", at.protocol.name(), at.address));
     each.collect::<Vec<_>>().join(" · ")
 }
 
-/// `127.0.0.1 http:8000 grpc:8001`; one address each where they differ.
+/// `127.0.0.1 http:8000 grpc:8001`, or each address if the hosts differ.
 fn short(door: &DoorView) -> String {
     let mut all = door.addresses.iter();
     let first = all.next().map(|at| at.address.ip());

@@ -1,4 +1,4 @@
-//! The header: the ensemble that is served, how it goes, and what is not as it should be.
+//! The header: the served ensemble, its condition, and problems.
 
 mod door;
 mod signs;
@@ -35,8 +35,8 @@ pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     line(painter, 1, &second);
 }
 
-/// Returns the groups where there is one line. A door without protection stands beside the name, which
-/// is cut for it.
+/// Returns the groups for a single line. A warning about missing protection is next to the name,
+/// which is cut for it.
 fn only(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let (mut name, role) = identity(model, false);
     let unprotected = door::unprotected(model);
@@ -50,17 +50,17 @@ fn only(model: &Model, width: u16) -> Vec<HeaderGroup> {
     groups
 }
 
-/// A group each.
+/// Returns a group for each piece.
 fn alone(pieces: impl IntoIterator<Item = HeaderPiece>) -> Vec<HeaderGroup> {
     pieces.into_iter().map(|piece| vec![piece]).collect()
 }
 
-/// Places of the groups that are left out first if the first line has too little room: the
-/// program's name, then the group that a panel shows as well.
+/// The places of the groups to leave out first if the first line is too narrow: the program's name,
+/// then the group that a panel also shows.
 const GOES: [usize; 2] = [0, 4];
 
-/// Returns the groups of the first line: what serves, and how well. Latencies are one group,
-/// since a part of them would say little.
+/// Returns the groups of the first line: the served ensemble and its performance. Latencies are one
+/// group, since a part of them would be of little use.
 fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let name = (model.title.clone(), Role::Focus);
     let mut groups = alone([
@@ -80,8 +80,8 @@ fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
     groups
 }
 
-/// Returns the groups on what happens beside serving: requests that are being lost, who may
-/// change things, probation, recording, and warnings.
+/// Returns the groups on other events: lost requests, editing rights, probation, recording, and
+/// warnings.
 fn beside(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let (mut pieces, others) = troubles(model);
     pieces.extend(signs::access(model));
@@ -91,7 +91,7 @@ fn beside(model: &Model, width: u16) -> Vec<HeaderGroup> {
     alone(pieces)
 }
 
-/// Columns that they take, each with those that are between it and the one before.
+/// Returns the width of the groups with the gaps between them.
 fn taken(groups: &[HeaderGroup]) -> u16 {
     let there = groups.iter().filter(|g| wide(g) > 0);
     there.map(|g| wide(g) + 2).sum()
@@ -101,7 +101,8 @@ fn wide(group: &HeaderGroup) -> u16 {
     group.iter().map(|piece| format::width(&piece.0)).sum()
 }
 
-/// Groups that do not fit are left out, from the last; what is wrong is cut instead.
+/// Draws the groups. If they do not fit, groups are left out from the last, but problems are cut
+/// instead.
 fn line(painter: &mut Painter<'_>, y: u16, groups: &[HeaderGroup]) {
     let mut x = 1;
     for group in groups.iter().filter(|g| wide(g) > 0) {
@@ -133,7 +134,7 @@ fn identity(model: &Model, long: bool) -> HeaderPiece {
     (text, Role::Strong)
 }
 
-/// Answers of simulated devices mean nothing, whatever else the screen says.
+/// Returns a permanent mark for simulated devices, whose answers mean nothing.
 fn simulated(model: &Model) -> HeaderPiece {
     let text = if model.snapshot.simulated {
         "SIMULATED"
@@ -163,7 +164,7 @@ fn rate(model: &Model) -> HeaderPiece {
     )
 }
 
-/// Of the last seconds, whose number is said; marked where too few requests tell.
+/// Returns the latencies of the last seconds with this time, marked if there were too few requests.
 fn latency(model: &Model) -> HeaderGroup {
     let latency = &model.snapshot.latency.now.summary;
     let value = |share: f64, micros| match latency.is_enough_for(share) {
@@ -179,10 +180,10 @@ fn latency(model: &Model) -> HeaderGroup {
     ]
 }
 
-/// Waiting that no answer shows yet is not waited for this long.
+/// The minimum waiting time to report.
 const SHOWS: Duration = Duration::from_millis(100);
 
-/// A request that has waited longer than any that was answered lately took.
+/// Returns the oldest waiting request, if it has waited longer than any recent answer took.
 fn waiting(shown: &Snapshot) -> Option<HeaderPiece> {
     let oldest = shown.oldest_waiting.filter(|oldest| *oldest >= SHOWS)?;
     let longest = Duration::from_micros(shown.latency.now.summary.max);
@@ -220,13 +221,13 @@ fn settings(model: &Model) -> Vec<HeaderPiece> {
     ]
 }
 
-/// In which numbers GPUs compute, where there are any.
+/// Returns the precision of GPUs, if there are any.
 fn precision(model: &Model) -> String {
     let precision = model.snapshot.precision;
     precision.map_or_else(String::new, |p| p.to_string())
 }
 
-/// Which layout is shown, where it is not the first.
+/// Returns the name of the layout, unless it is the first.
 fn layout(model: &Model) -> String {
     let first = model.arrangement.layouts().first();
     match first.is_some_and(|l| l.name == model.arrangement.name()) {
@@ -235,8 +236,8 @@ fn layout(model: &Model) -> String {
     }
 }
 
-/// Returns the faults, such as requests that are being lost, then the warnings: made-up
-/// weights and other counters that are not zero.
+/// Returns the faults, such as lost requests, then the warnings: synthetic weights and other
+/// counters above zero.
 fn troubles(model: &Model) -> (Vec<HeaderPiece>, Vec<HeaderPiece>) {
     let shown = &model.snapshot;
     let lately = &shown.lately;
@@ -251,7 +252,7 @@ fn troubles(model: &Model) -> (Vec<HeaderPiece>, Vec<HeaderPiece>) {
         ("restarts", shown.counters.worker_restarts, Severity::Fault),
         ("spans lost", model.lost_spans, Severity::Warning),
     ];
-    // Said once for all of them, where there is room.
+    // Shown once for all of them, if there is room.
     let mut since = if model.area.width >= 96 {
         " so far"
     } else {
@@ -266,7 +267,7 @@ fn troubles(model: &Model) -> (Vec<HeaderPiece>, Vec<HeaderPiece>) {
     pieces.into_iter().partition(lost)
 }
 
-/// Returns the severity of lost requests: a fault if some were lost lately, else a warning.
+/// Returns the severity of lost requests: a fault if some were lost recently, else a warning.
 fn grave(lost: &Lost) -> Severity {
     match lost.requests {
         0 => Severity::Warning,

@@ -1,5 +1,4 @@
-//! Signs of all that goes on beside serving: a probation, a recording, a playback, and who else
-//! watches.
+//! The signs of other activities: a probation, a recording, a playback, and other viewers.
 
 use std::time::Duration;
 
@@ -11,20 +10,20 @@ use crate::model::Model;
 use crate::panels::keys;
 use crate::text::{Severity, checks, format};
 
-/// Words of the header, and the role that colours them.
+/// Words of the header, and their role.
 pub(super) type HeaderPiece = (String, Role);
 
-/// How a probation ended is said for so long after its time; the log has it for good.
+/// The time for which the end of a probation is shown; the log keeps it.
 const SAID: Duration = Duration::from_secs(10);
 
-/// Who may change things. What may be done here comes before what comes and goes.
+/// Returns the editing rights. They come before temporary signs.
 pub(super) fn access(model: &Model) -> Vec<HeaderPiece> {
     let read_only = model.read_only;
     let read_only = read_only.then(|| ("read-only".to_owned(), Role::Warn));
     read_only.into_iter().chain(audience(model)).collect()
 }
 
-/// All that goes on in `room` columns, the weightier first.
+/// Returns the signs of all activities in `room` columns, the most important first.
 pub(super) fn signs(model: &Model, room: u16) -> Vec<HeaderPiece> {
     let mut signs: Vec<HeaderPiece> = playback(model).into_iter().collect();
     let watched = [false, true].map(|brief| watched(model, brief));
@@ -36,7 +35,7 @@ pub(super) fn signs(model: &Model, room: u16) -> Vec<HeaderPiece> {
     signs
 }
 
-/// A probation and how its limits stand while it runs.
+/// Returns a probation with its limits and their values.
 fn watched(model: &Model, brief: bool) -> Vec<HeaderPiece> {
     let check = if brief { checks::brief } else { checks::short };
     let watched = model.snapshot.probation.as_ref();
@@ -46,7 +45,7 @@ fn watched(model: &Model, brief: bool) -> Vec<HeaderPiece> {
     probation(model, brief).into_iter().chain(checks).collect()
 }
 
-/// `on probation, 12 s left: p99 ≤ ×1.2`, or how it ended.
+/// Returns `on probation, 12 s left: p99 ≤ ×1.2`, or the outcome.
 fn probation(model: &Model, brief: bool) -> Option<HeaderPiece> {
     let probation = model.snapshot.probation.as_ref()?;
     let recent = model.snapshot.now < ends(probation).saturating_add(SAID);
@@ -73,20 +72,20 @@ fn left(model: &Model, probation: &Probation) -> Duration {
     ends(probation).saturating_sub(model.snapshot.now)
 }
 
-/// While it runs: `on probation, 12 s left: p99 ≤ ×1.2`.
+/// Returns the running probation: `on probation, 12 s left: p99 ≤ ×1.2`.
 pub(crate) fn watching(model: &Model) -> Option<String> {
     let probation = model.snapshot.probation.as_ref();
     let probation = probation.filter(|p| p.state == ProbationState::Watching)?;
     let left = format::seconds(left(model, probation));
     let left = format!("on probation, {left:>4} left");
-    // Where there is nothing to compare with, what is asked is all there is to say.
+    // Without a comparison, only the limits can be shown.
     Some(match probation.checks.as_slice() {
         [] => format!("{left}: {}", limits(&probation.terms).join(", ")),
         _ => left,
     })
 }
 
-/// Formats the limits that a probation sets.
+/// Formats the limits of a probation.
 fn limits(terms: &Terms) -> Vec<String> {
     let points = |share: f64| format!("{:.1}", share * 100.0);
     let p99 = terms.p99.map(|f| format!("p99 ≤ {}", times(f)));
@@ -99,7 +98,7 @@ fn limits(terms: &Terms) -> Vec<String> {
     [p99, failures, accuracy].into_iter().flatten().collect()
 }
 
-/// With a second digit where there is one: `×1.25`.
+/// Formats a factor, with a second decimal if needed: `×1.25`.
 fn times(factor: f64) -> String {
     let text = format!("{factor:.2}");
     format!("×{}", text.trim_end_matches('0').trim_end_matches('.'))
@@ -113,13 +112,13 @@ fn recording(model: &Model) -> Option<HeaderPiece> {
         Some(why) => (format!("✗ recording ended: {why}"), Role::Bad),
         None => (
             format!("● REC {name} {:>8}", format::bytes(recording.bytes)),
-            // It goes on as it should.
+            // A running recording is normal.
             Role::Accent,
         ),
     })
 }
 
-/// `▶ 12.3 of 60.0 s ×2`.
+/// Returns `▶ 12.3 of 60.0 s ×2`.
 fn playback(model: &Model) -> Option<HeaderPiece> {
     let played = model.snapshot.playback.as_ref()?;
     let sign = if played.paused { "‖" } else { "▶" };
@@ -132,7 +131,7 @@ fn playback(model: &Model) -> Option<HeaderPiece> {
     Some((text, Role::Accent))
 }
 
-/// Minutes and seconds of a fixed width: ` 1:02.5`.
+/// Formats minutes and seconds with a fixed width: ` 1:02.5`.
 fn clock(time: Duration) -> String {
     let tenths = time.as_millis() / 100;
     format!(
@@ -143,7 +142,7 @@ fn clock(time: Duration) -> String {
     )
 }
 
-/// Who may change things where several watch, or where the engine is not ours.
+/// Returns the editor, if there are several viewers or the engine belongs to a server.
 fn audience(model: &Model) -> Option<HeaderPiece> {
     let audience = &model.snapshot.audience;
     if !audience.attached && audience.viewers < 2 {
@@ -166,7 +165,7 @@ fn audience(model: &Model) -> Option<HeaderPiece> {
     Some((format!("{here}{watch}{edits}"), Role::Accent))
 }
 
-/// Whoever asks first edits: which key asks.
+/// Returns that there is no editor, with the key to become one.
 fn nobody_edits(model: &Model) -> String {
     let key = keys::label(model, &TAKE_EDITING);
     let may = model.snapshot.audience.attached && !model.read_only && !key.is_empty();

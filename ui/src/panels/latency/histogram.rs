@@ -1,4 +1,4 @@
-//! Bars over a logarithmic axis, and where the percentiles lie on it.
+//! Bars over a logarithmic axis, with the places of the percentiles.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use divisi_session::{Distribution, Target};
 use crate::look::{Painter, Role};
 use crate::text::format;
 
-/// The axis: logarithms of microseconds to columns.
+/// The axis, which maps logarithms of microseconds to columns.
 #[derive(Clone, Copy)]
 pub(super) struct LatencyAxis {
     low: f64,
@@ -17,7 +17,7 @@ pub(super) struct LatencyAxis {
 }
 
 impl LatencyAxis {
-    /// Over both distributions and the target, in `width` columns.
+    /// Creates an axis for both distributions and the target, in `width` columns.
     pub(super) fn new(
         now: &Distribution,
         before: Option<&Distribution>,
@@ -35,18 +35,18 @@ impl LatencyAxis {
         buckets().next()?;
         let low = micros().fold(f64::INFINITY, f64::min);
         let high = micros().fold(low, f64::max);
-        // A single value still gets an axis around it.
+        // A single value also gets an axis around it.
         let (low, high) = (low / 1.2, (high * 1.1).max(low * 2.0));
         Some(LatencyAxis { low, high, width })
     }
 
-    /// The place of so many microseconds, in columns.
+    /// Returns the place of a latency in columns.
     fn place(self, micros: f64) -> f64 {
         let share = (micros / self.low).ln() / (self.high / self.low).ln();
         share * f64::from(self.width)
     }
 
-    /// The columns of a bar. Bars that meet share none, and a narrow one still has one.
+    /// Returns the columns of a bar. Adjacent bars share none, and a narrow bar has at least one.
     fn columns(self, bar: &Bucket) -> Range<u16> {
         let round = |micros: u64| {
             let place = self.place(micros.max(1) as f64).round();
@@ -56,13 +56,13 @@ impl LatencyAxis {
         from..round(bar.micros).max(from + 1)
     }
 
-    /// The column of so many microseconds, where it is on the axis.
+    /// Returns the column of a latency, if it is on the axis.
     pub(super) fn column(self, micros: f64) -> Option<u16> {
         let column = self.place(micros);
         (column >= 0.0 && column < f64::from(self.width)).then_some(column as u16)
     }
 
-    /// The same, or the end that is nearer.
+    /// Returns the column of a latency, or the nearest end of the axis.
     fn nearest(self, micros: f64) -> u16 {
         let end = if micros < self.low {
             0
@@ -73,7 +73,7 @@ impl LatencyAxis {
     }
 }
 
-/// One histogram.
+/// A histogram.
 pub(super) struct HistogramBars<'a> {
     pub view: &'a Distribution,
     pub axis: LatencyAxis,
@@ -117,7 +117,7 @@ impl HistogramBars<'_> {
         }
     }
 
-    /// The slowest hundredth stands out.
+    /// Returns the role of a bar: the slowest hundredth is emphasised.
     fn role(&self, bar: &Bucket) -> Role {
         match bar.from >= self.view.summary.p99 {
             true => Role::Warn,
@@ -125,7 +125,7 @@ impl HistogramBars<'_> {
         }
     }
 
-    /// A line at the target, through the bars too.
+    /// Draws a line at the target, also through the bars.
     fn goal(&self, area: &mut Painter<'_>, height: u16) {
         let Some(target) = self.target else {
             return;
@@ -140,11 +140,11 @@ impl HistogramBars<'_> {
     }
 }
 
-/// The shares of requests below p50, p90, p99, p99.9 and the maximum, which is there from the
-/// first request on.
+/// The shares of requests below p50, p90, p99, p99.9 and the maximum, which exists from the first
+/// request on.
 pub(super) const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
 
-/// Draws them in one row; those of which too few requests tell are dim.
+/// Draws the percentiles in one row; those of too few requests are dimmed.
 fn draw_marks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &LatencySummary) {
     let s = summary;
     let marks = [
@@ -169,7 +169,7 @@ fn draw_marks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &Lat
                 inside.text(x + 1, y, name, Role::Dim);
                 break;
             }
-            // At the right end there may be room on the other side.
+            // At the right end, the name may fit on the other side.
             let from = x.saturating_sub(format::width(name));
             if i + 1 == places.len() && from > before + 6 {
                 inside.text(from, y, name, Role::Dim);
@@ -179,7 +179,7 @@ fn draw_marks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &Lat
     }
 }
 
-/// 1, 2 and 5 of each decade, where there is room, and the unit at the end.
+/// Draws 1, 2 and 5 of each decade, as far as there is room, and the unit at the end.
 fn draw_ticks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis) {
     let end = inside.width().saturating_sub(4);
     inside.text_right(inside.width().saturating_sub(1), y, "ms", Role::Dim);

@@ -1,5 +1,5 @@
-//! The distribution of latencies on a logarithmic axis, its percentiles, and where the
-//! time went; lately, since the last reload and before it.
+//! The distribution of latencies on a logarithmic axis, its percentiles, and the time in each
+//! stage: recently, since the last reload and before it.
 
 mod histogram;
 mod split;
@@ -29,7 +29,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let (now, name) = newest(view, model);
     let before = before(model, whose);
     let mut y = table::draw(&mut inside, view, before, model);
-    // Two rows at least are the histogram's.
+    // The histogram keeps at least two rows.
     let room = inside.height().saturating_sub(y + 3);
     let split = (&name[..], &now.split);
     y += split::draw(&mut inside, y, room, split, before.map(|b| &b.split));
@@ -38,8 +38,8 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     histograms(&mut area, model, (now, &name), before);
 }
 
-/// Returns the distribution that is drawn as bars, and its name. It covers the latest
-/// answers, or all since the last reload if there are none.
+/// Returns the distribution to draw as bars, and its name: the latest answers, else all since the
+/// last reload.
 fn newest<'a>(view: &'a LatencyView, model: &Model) -> (&'a Distribution, String) {
     match view.now.summary.count {
         0 => (&view.since, "since".to_owned()),
@@ -57,7 +57,7 @@ fn note(whose: Whose, model: &Model) -> String {
     format!("{} · {to}", whose.name(&model.snapshot))
 }
 
-/// Latencies under an open load count from when requests were due.
+/// Returns whether the load is open. Latencies are then measured from the due times of requests.
 fn is_open(model: &Model) -> bool {
     let load = model.snapshot.load.pattern.as_ref();
     load.is_some_and(|pattern| pattern.is_open())
@@ -68,13 +68,13 @@ fn empty(inside: &mut Painter<'_>, model: &Model) {
     keys::draw(inside, 0, 1, model, &[(&LOAD, "starts a load")]);
 }
 
-/// Latencies before the last reload; they are kept for the ensemble.
+/// Returns the latencies before the last reload, which are kept for the ensemble.
 fn before(model: &Model, whose: Whose) -> Option<&Distribution> {
     let before = model.snapshot.latency_before.as_ref();
     before.filter(|b| whose == Whose::Ensemble && b.summary.count > 0)
 }
 
-/// One histogram, or two over one axis: side by side where there is room, else stacked.
+/// Draws one histogram, or two over one axis: side by side if there is room, else stacked.
 fn histograms(
     area: &mut Painter<'_>,
     model: &Model,
@@ -116,7 +116,7 @@ fn histograms(
     }
 }
 
-/// One line of percentiles, for screens without the panel.
+/// Draws one line of percentiles, for screens without the panel.
 pub(crate) fn draw_line(painter: &mut Painter<'_>, model: &Model) {
     let summary = &model.snapshot.latency.now.summary;
     let pairs = [

@@ -1,14 +1,14 @@
-//! Where the mean latency went: a stacked bar, and its parts in milliseconds.
+//! The parts of the mean latency: a stacked bar, and milliseconds.
 
 use divisi_model::metrics::SplitMeans;
 
 use crate::look::{Painter, Role};
 use crate::text::format;
 
-/// Rows for the parts' numbers at most.
+/// The maximum rows for the parts' numbers.
 const MOST: u16 = 2;
 
-/// One part of the mean.
+/// A part of the mean.
 struct SplitPart {
     sign: &'static str,
     name: &'static str,
@@ -17,7 +17,7 @@ struct SplitPart {
     micros: f64,
 }
 
-/// In the order in which a request goes through them; signs as in the streams.
+/// Returns the parts in the order of a request's stages, with the signs of the streams.
 fn parts(split: &SplitMeans) -> [SplitPart; 6] {
     let part = |sign, name, short, role, micros| SplitPart {
         sign,
@@ -36,7 +36,7 @@ fn parts(split: &SplitMeans) -> [SplitPart; 6] {
     ]
 }
 
-/// Draws the bars and the numbers in at most `room` rows; returns how many it took.
+/// Draws the bars and the numbers in at most `room` rows, and returns the number of rows used.
 pub(super) fn draw(
     inside: &mut Painter<'_>,
     y: u16,
@@ -52,7 +52,7 @@ pub(super) fn draw(
     let before = before
         .map(self::parts)
         .filter(|b| room > 4 && total(b) > 0.0);
-    // Both over one scale, so that the shorter bar is the shorter time.
+    // Both bars have the same scale, so that a shorter bar is a shorter time.
     let whole = before.as_ref().map_or(now, |b| total(b).max(now));
     let names = names(name, inside.width());
     let x = names.iter().map(|n| format::width(n)).max().unwrap_or(0) + 1;
@@ -65,7 +65,7 @@ pub(super) fn draw(
     rows + numbers(inside, y + rows, (room - rows).min(MOST), &parts)
 }
 
-/// Of which time the bars are the means.
+/// Returns the names of the bars' times.
 fn names(name: &str, width: u16) -> [String; 2] {
     match width >= 44 {
         true => [format!("{name} mean"), "before".to_owned()],
@@ -89,7 +89,7 @@ fn bar(inside: &mut Painter<'_>, (x, y): (u16, u16), name: &str, parts: &[SplitP
     }
 }
 
-/// Words that fit: whole ones, or short ones, or only the largest parts.
+/// Draws whole words, short words, or only the largest parts, as far as there is room.
 fn numbers(inside: &mut Painter<'_>, y: u16, rows: u16, parts: &[SplitPart]) -> u16 {
     let width = inside.width();
     let all: Vec<&SplitPart> = parts.iter().collect();
@@ -114,7 +114,7 @@ fn short(part: &SplitPart) -> String {
     format!("{} {}", part.short, format::millis(part.micros as u64))
 }
 
-/// Parts side by side, in lines of at most `width` columns.
+/// Returns the parts side by side, in lines of at most `width` columns.
 fn lines<'a>(
     parts: &[&'a SplitPart],
     name: fn(&SplitPart) -> String,

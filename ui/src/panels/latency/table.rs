@@ -1,5 +1,5 @@
-//! Percentiles in fixed columns: lately, since the last reload, before it, and the change;
-//! then the target, and how many requests miss it.
+//! Percentiles in fixed columns: recently, since the last reload, before it, and the change; then
+//! the target and the share of requests that miss it.
 
 use divisi_model::metrics::LatencySummary;
 use divisi_session::{Distribution, LatencyView, Target};
@@ -9,13 +9,13 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// Columns for the names of the rows.
+/// The width of the rows' names.
 const LABEL: u16 = 6;
 const NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 
 type PercentileText = (String, Role);
 
-/// Draws it; returns how many rows it took.
+/// Draws the table and returns the number of rows used.
 pub(super) fn draw(
     inside: &mut Painter<'_>,
     view: &LatencyView,
@@ -51,7 +51,7 @@ pub(super) fn draw(
     }
 }
 
-/// Columns of numbers, all of one width; the last is left out where there is no room.
+/// Columns of numbers with the same width. The last is left out without room.
 struct PercentileTable {
     label: u16,
     column: u16,
@@ -95,7 +95,7 @@ fn short(name: &str) -> String {
     }
 }
 
-/// Those of which too few requests tell are dim and marked.
+/// Returns the percentiles; those of too few requests are dimmed and marked.
 fn values(summary: &LatencySummary, role: Role, column: u16) -> [PercentileText; 5] {
     let micros = micros(summary);
     std::array::from_fn(|i| match summary.is_enough_for(SHARES[i]) {
@@ -105,8 +105,8 @@ fn values(summary: &LatencySummary, role: Role, column: u16) -> [PercentileText;
     })
 }
 
-/// Milliseconds, or seconds where those would not fit in a column: none that could be
-/// taken for the name of a row.
+/// Formats milliseconds, or seconds if milliseconds do not fit in a column, so that no value looks
+/// like a row's name.
 fn value(micros: u64, column: u16) -> String {
     let seconds = micros as f64 / 1e6;
     match micros {
@@ -135,8 +135,8 @@ fn changes(before: &LatencySummary, now: &LatencySummary) -> [PercentileText; 5]
     })
 }
 
-/// `target ┆ 5.00 ms · missed 1.8% ✗ of 1.0% allowed · since 2.1% · before 4.0%`. What is
-/// missed is of the window; where nothing was answered in it, since the reload.
+/// Draws `target ┆ 5.00 ms · missed 1.8% ✗ of 1.0% allowed · since 2.1% · before 4.0%`. The missed
+/// share is of the window, or since the reload if the window has no answers.
 fn draw_objective(
     inside: &mut Painter<'_>,
     y: u16,

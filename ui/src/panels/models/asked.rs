@@ -1,5 +1,5 @@
-//! Who asks the model under the cursor over the network, and what of that was refused or failed: as
-//! rows, or on one line where there is no room for them.
+//! The network callers of the model at the cursor, and its refused or failed calls: as rows, or on
+//! one line without room.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::panels::callers::{CallerRows, others_name, per_second};
 use crate::text::format;
 
-/// The calls to a model, and where they are counted.
+/// The calls of a model, and the listener that counts them.
 pub(super) struct AskedModel<'a> {
     model: &'a CatalogueView,
     asked: &'a ModelCallers,
@@ -18,7 +18,7 @@ pub(super) struct AskedModel<'a> {
 }
 
 impl<'a> AskedModel<'a> {
-    /// Returns the calls to the model that is looked at, or `None` where nobody asked it lately.
+    /// Returns the calls of the model at the cursor, or `None` without recent calls.
     pub(super) fn of(model: &'a Model, view: Option<&'a CatalogueView>) -> Option<Self> {
         let door = model.snapshot.door.as_ref()?;
         let view = view?;
@@ -38,22 +38,22 @@ impl<'a> AskedModel<'a> {
         }
     }
 
-    /// Rows that show all, with a gap above.
+    /// Returns the number of rows that show all, with a gap above.
     pub(super) fn needed(&self) -> usize {
         1 + self.rows().needed() + usize::from(self.below())
     }
 
-    /// Rows that show one caller under its head, with a gap above.
+    /// Returns the number of rows that show one caller with its heading and a gap above.
     pub(super) fn least(&self) -> u16 {
         3 + u16::from(self.asked.others.is_some()) + self.below()
     }
 
-    /// The rows of what was refused or failed.
+    /// Returns the number of rows of refused or failed calls.
     fn below(&self) -> u16 {
         u16::from(!self.asked.refusals.is_empty())
     }
 
-    /// Draws the callers, and below them what was refused or failed.
+    /// Draws the callers, then the refused or failed calls.
     pub(super) fn draw(&self, part: &mut Painter<'_>) {
         let below = self.below();
         let (width, height) = (part.width(), part.height());
@@ -99,7 +99,7 @@ impl<'a> AskedModel<'a> {
     }
 }
 
-/// Returns what was refused or failed within the window, in words.
+/// Returns the refused or failed calls within the window, in words.
 fn refusals(asked: &ModelCallers, window: Duration) -> String {
     let counts = asked.refusals.iter();
     let counts = counts.map(|(reason, count)| format!("{} {reason}", format::grouped(*count)));

@@ -8,14 +8,14 @@ use divisi_modelless::quantities::significant;
 use crate::model::Model;
 use crate::text::format;
 
-/// A column: its head, the columns of the screen that it takes with the gap before it, and its text.
+/// A column: its heading, its width with the gap before it, and its text.
 pub(super) struct ModelColumn {
     pub name: &'static str,
     pub width: u16,
     pub text: fn(&CatalogueView, &Model) -> String,
 }
 
-/// In the order of the screen; where not all fit, the first ones are shown.
+/// The columns in the order of the screen. The first ones are shown if not all fit.
 static COLUMNS: [ModelColumn; 9] = [
     ModelColumn {
         name: "req/s",
@@ -64,7 +64,7 @@ static COLUMNS: [ModelColumn; 9] = [
     },
 ];
 
-/// The same where models are variants of tasks.
+/// The columns for variants of tasks.
 static OF_VARIANTS: [ModelColumn; 9] = [
     ModelColumn {
         name: "accuracy",
@@ -130,7 +130,7 @@ pub(super) fn fitting(models: &[CatalogueView], mut room: u16) -> &'static [Mode
     &all[..count]
 }
 
-/// Returns a cost in as many columns as it has.
+/// Formats a cost within the width of its column.
 fn cost(of_million: f64) -> String {
     match of_million > 0.0 && of_million < LEAST_WRITTEN_OUT {
         true => format!("{of_million:.1e}"),
@@ -138,7 +138,7 @@ fn cost(of_million: f64) -> String {
     }
 }
 
-/// Costs below are written by their power of ten.
+/// Costs below this are written with an exponent.
 const LEAST_WRITTEN_OUT: f64 = 1e-3;
 
 fn of_variant(view: &CatalogueView, of: impl Fn(&VariantView) -> String) -> String {
@@ -151,7 +151,7 @@ fn of_batches(view: &CatalogueView, of: impl Fn(&RunningBatches) -> String) -> S
     running.map_or("–".into(), of)
 }
 
-/// Returns the percentage of its task's queries that a variant answered, if any was.
+/// Returns the percentage of its task's queries that a variant answered, if there were any.
 fn share(view: &CatalogueView, model: &Model) -> Option<f64> {
     let own = view.variant.as_ref()?;
     let variants = model.snapshot.models.iter();
@@ -168,8 +168,8 @@ fn latency(view: &CatalogueView, of: fn(&LatencySummary) -> u64) -> String {
     }
 }
 
-/// Returns the samples that the network of a model ran a second, for whoever asked: also those of
-/// pipelines that use it. Several networks have no rate in common.
+/// Returns the samples per second run by the network of a model, including the requests of
+/// pipelines that use it. Several networks have no common rate.
 fn run(view: &CatalogueView, model: &Model) -> Option<f64> {
     let &[member] = &view.members[..] else {
         return None;

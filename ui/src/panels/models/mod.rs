@@ -1,5 +1,5 @@
-//! The catalogue: models, pipelines and ensembles by name and version, how often they are asked, by whom
-//! and how they answer; those that are not served with the reason.
+//! The catalogue: models, pipelines and ensembles by name and version, with their rates, callers
+//! and latencies; models that are not served are listed with the reason.
 
 mod asked;
 mod columns;
@@ -29,7 +29,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let widths = ModelWidths::of(&model.snapshot.models, width);
     let words = ModelWords::of(model, view, (width, widths.reason(width)));
     let said = words_rows(model, &words, height);
-    // A row above the words is left free, or tells who asks.
+    // The row above the words is blank, or shows the callers.
     let under = if said > 0 { said + 1 } else { 0 };
     let below = rows_below(model, asked.as_ref(), height.saturating_sub(1 + under));
     let listed = height - under - below;
@@ -49,7 +49,8 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     words.draw(&mut inside.part(0, height - said, width, said), model, view);
 }
 
-/// Returns the rows of the words below the list: one, and of more what models leave, or up to half.
+/// Returns the rows of the words below the list: at least one, and otherwise the rows without
+/// models, or up to half.
 fn words_rows(model: &Model, words: &ModelWords, height: u16) -> u16 {
     match height {
         0..=3 => 0,
@@ -57,14 +58,15 @@ fn words_rows(model: &Model, words: &ModelWords, height: u16) -> u16 {
     }
 }
 
-/// Returns how many of the rows below the heads something else may have: what models leave, or half.
+/// Returns the rows below the headings that are free for other contents: those without models, or
+/// half.
 fn spare(model: &Model, rows: u16) -> u16 {
     let models = u16::try_from(model.snapshot.models.len()).unwrap_or(u16::MAX);
     rows.saturating_sub(models).max(rows / 2)
 }
 
-/// Returns the rows that callers have of those below the heads: what models leave, or up to half; 0
-/// where that is too little.
+/// Returns the rows of callers below the headings: those without models, or up to half; 0 if that
+/// is too little.
 fn rows_below(model: &Model, asked: Option<&AskedModel<'_>>, rows: u16) -> u16 {
     let needed = asked.map_or(0, AskedModel::needed);
     let needed = u16::try_from(needed).unwrap_or(u16::MAX);
@@ -75,7 +77,7 @@ fn rows_below(model: &Model, asked: Option<&AskedModel<'_>>, rows: u16) -> u16 {
     }
 }
 
-/// The models, a row each, with the one under the cursor among them.
+/// Draws the models, a row each, including the one at the cursor.
 fn list(inside: &mut Painter<'_>, model: &Model, widths: &ModelWidths) {
     let models = &model.snapshot.models;
     let columns = fitting(models, inside.width().saturating_sub(widths.kind_end()));
@@ -97,19 +99,19 @@ fn list(inside: &mut Painter<'_>, model: &Model, widths: &ModelWidths) {
     }
 }
 
-/// Returns the models that a list of so many rows shows, with the one under the cursor among them.
+/// Returns the models shown by a list of this many rows, including the one at the cursor.
 fn shown(model: &Model, listed: u16) -> Range<usize> {
     let room = usize::from(listed.saturating_sub(1)).max(1);
     let first = (cursor(model) + 1).saturating_sub(room);
     first..(first + room).min(model.snapshot.models.len())
 }
 
-/// Returns the place of the model under the cursor.
+/// Returns the place of the model at the cursor.
 pub(crate) fn cursor(model: &Model) -> usize {
     model.model_cursor.place(&model.snapshot.models)
 }
 
-/// Rows that show all models, who asks any of them, and the words on any.
+/// Returns the rows that show all models, the callers of any of them, and the words on any.
 pub(super) fn rows_needed(model: &Model) -> usize {
     let models = &model.snapshot.models;
     let asked = models
@@ -119,8 +121,7 @@ pub(super) fn rows_needed(model: &Model) -> usize {
     models.len() + callers.unwrap_or(0) + words_needed(model) + 4
 }
 
-/// Returns the rows of the words on the model under the cursor, or on the one of which there is most to
-/// say, as if the panel had the whole width.
+/// Returns the rows of the longest words on a model, for a panel of the whole width.
 fn words_needed(model: &Model) -> usize {
     let models = &model.snapshot.models;
     let width = model.area.width.saturating_sub(2);
@@ -134,7 +135,7 @@ fn words_needed(model: &Model) -> usize {
     usize::from(rows[0].max(rows[1]))
 }
 
-/// Returns how many models are served and how many not, and how many of them the list has no rows for.
+/// Returns the number of models that are served, not served, and hidden.
 fn note(model: &Model, listed: u16, width: u16) -> String {
     let models = &model.snapshot.models;
     let served = models.iter().filter(|m| m.unserved.is_none()).count();

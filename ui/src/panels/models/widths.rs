@@ -1,26 +1,27 @@
-//! The columns of the screen that names and versions of models take.
+//! The widths of the names and versions of models.
 
 use divisi_session::CatalogueView;
 
 use crate::text::format;
 
-/// Columns for the signs before a name.
+/// The width of the signs before a name.
 pub(super) const SIGNS: u16 = 3;
-/// Columns of a kind, with the gap before it.
+/// The width of a kind, with the gap before it.
 const KIND: u16 = 9;
-/// Columns of a version: those of its head, and of the longest number that there is.
+/// The widths of a version: its heading, and the longest number.
 const VERSION: (u16, u16) = (3, 20);
 
-/// The widths of what precedes the figures.
+/// The widths of the columns before the figures.
 pub(super) struct ModelWidths {
-    /// Columns of names.
+    /// The width of names.
     pub name: u16,
-    /// Columns of versions, without the gap before them.
+    /// The width of versions, without the gap before them.
     pub version: u16,
 }
 
 impl ModelWidths {
-    /// As wide as the longest, names up to a third of the panel, versions up to a fifth.
+    /// Returns the widths of the longest, for names up to a third of the panel, for versions up to
+    /// a fifth.
     pub(super) fn of(models: &[CatalogueView], width: u16) -> Self {
         let names = models.iter().map(|model| format::width(&model.name));
         let versions = models.iter().filter_map(|model| model.version);
@@ -45,7 +46,7 @@ impl ModelWidths {
         self.version_end() + KIND
     }
 
-    /// Returns the columns that a row has for why a model is not served.
+    /// Returns the width for the reason why a model is not served.
     pub(super) fn reason(&self, width: u16) -> u16 {
         width.saturating_sub(self.version_end() + 1)
     }

@@ -1,4 +1,4 @@
-//! The words on the model under the cursor, below the list: why a change of it was refused, why it or
+//! The words on the model at the cursor, below the list: why a change of it was refused, why it or
 //! its newest files are not served, and the keys.
 
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::model::Model;
 use crate::panels::keys;
 use crate::text::format;
 
-/// See the module's text.
+/// The words on a model.
 pub(super) struct ModelWords {
     lines: Vec<String>,
     role: Role,
-    /// Whether loading and unloading are offered; on a line of their own, the last one.
+    /// Whether loading and unloading are offered, on the last line.
     has_keys: bool,
 }
 
 impl ModelWords {
-    /// The words of the model that is looked at, for a panel of a width. The list has `reason` columns
-    /// for why a model is not served.
+    /// Returns the words on the model at the cursor, for a panel of a width. The list has `reason`
+    /// columns for the reason why a model is not served.
     pub(super) fn of(
         model: &Model,
         view: Option<&CatalogueView>,
@@ -38,13 +38,13 @@ impl ModelWords {
         }
     }
 
-    /// Rows that show all; a row is kept for the keys of another model.
+    /// Returns the rows that show all, with a row reserved for the keys of other models.
     pub(super) fn rows(&self) -> u16 {
         let lines = self.lines.len() + usize::from(self.has_keys);
         u16::try_from(lines.max(1)).unwrap_or(u16::MAX)
     }
 
-    /// Draws them; of more lines than there is room for the last is cut.
+    /// Draws the words. The last line is cut if there is no room for all.
     pub(super) fn draw(&self, part: &mut Painter<'_>, model: &Model, view: Option<&CatalogueView>) {
         let keys = u16::from(self.has_keys);
         let room = usize::from(part.height().saturating_sub(keys));
@@ -69,7 +69,7 @@ impl ModelWords {
     }
 }
 
-/// Returns what is to be told of a model, and whether the keys are shown as well.
+/// Returns the message on a model, and whether the keys are shown as well.
 fn told(model: &Model, view: &CatalogueView, room: u16) -> Option<(String, Role, bool)> {
     if let Some(change) = refusal_of(model, view) {
         let why = change.refusal().map_or("", Refusal::text);
@@ -77,7 +77,7 @@ fn told(model: &Model, view: &CatalogueView, room: u16) -> Option<(String, Role,
         return Some((text, Role::Bad, false));
     }
     match (&view.unserved, &view.failure) {
-        // Where the list shows all of it, nothing is said twice.
+        // A reason that the list shows completely is not repeated.
         (Some(reason), failure) => (format::width(reason) > room).then(|| {
             let role = match failure {
                 Some(_) => Role::Bad,
@@ -96,8 +96,7 @@ fn told(model: &Model, view: &CatalogueView, room: u16) -> Option<(String, Role,
     }
 }
 
-/// Returns what is known of a variant: how often it is right, how long its batches take, and the goals
-/// that its answers missed.
+/// Describes a variant: its accuracy, the time of its batches, and the goals missed by its answers.
 fn of_variant(variant: &VariantView) -> String {
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
     let counted = variant.counted.map(|counted| {
@@ -135,7 +134,7 @@ fn of_variant(variant: &VariantView) -> String {
     )
 }
 
-/// Returns the last change of the models, where it was refused, is about this one and is still told.
+/// Returns the last change of models if it was refused, is about this model and is still shown.
 pub(super) fn refusal_of<'a>(
     model: &'a Model,
     view: &CatalogueView,

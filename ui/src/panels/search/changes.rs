@@ -1,5 +1,5 @@
-//! Changes that the search tried and took: this iteration's neighbours over the matrix (which
-//! change would help where), and the steps taken.
+//! The changes tried and accepted by the search: the neighbours of this iteration over the matrix,
+//! and the accepted steps.
 
 use divisi_engine::search::{Accepted, Tried};
 use divisi_model::allocation::Cell;
@@ -11,19 +11,19 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// Gains that have the darkest shade.
+/// Gains from this on have the darkest shade.
 const DEEP: f64 = 0.10;
 
-/// The best score of each entry's neighbours, against the matrix they are neighbours of.
+/// The best score of each entry's neighbours, relative to the current matrix.
 pub(super) struct Heat {
     best: Vec<Option<Tried>>,
     members: usize,
-    /// The score that gains are counted from.
+    /// The reference score of gains.
     from: f64,
 }
 
 impl Heat {
-    /// None while nothing was tried in this iteration.
+    /// Returns `None` before the first neighbour of this iteration.
     pub(super) fn new(search: &SearchView, model: &Model) -> Option<Self> {
         let frame = model.snapshot.matrix.frame();
         let (devices, members) = (frame.devices.len(), frame.members.len());
@@ -47,7 +47,7 @@ impl Heat {
         })
     }
 
-    /// The change that helps most, in words: `cpu:1 × res-m 0 → 16 (+9 %)`.
+    /// Returns the change with the largest gain: `cpu:1 × res-m 0 → 16 (+9 %)`.
     pub(super) fn best(&self, model: &Model) -> Option<String> {
         let tried = self.best.iter().flatten();
         let best = tried.max_by(|a, b| a.score.total_cmp(&b.score))?;
@@ -60,13 +60,13 @@ impl Heat {
         Some(format!("{place} {before} → {after} ({gain})"))
     }
 
-    /// Rows that it takes.
+    /// Returns the number of rows.
     pub(super) fn rows(&self) -> u16 {
         let devices = self.best.len() / self.members.max(1);
         u16::try_from(devices).unwrap_or(u16::MAX).saturating_add(1)
     }
 
-    /// Draws a row a device as far as there is room; returns how many it took.
+    /// Draws a row per device as far as there is room, and returns the number of rows used.
     pub(super) fn draw(&self, inside: &mut Painter<'_>, model: &Model) -> u16 {
         let rows = self.rows().min(inside.height());
         let grid = HeatGrid::new(model, inside.width(), self.members);
@@ -104,7 +104,7 @@ impl Heat {
         }
     }
 
-    /// Sign and shade; in percent where there is room.
+    /// Draws a sign and a shade, or a percentage if there is room.
     fn cell(&self, inside: &mut Painter<'_>, end: u16, y: u16, score: f64, width: u16) {
         let gain = score / self.from - 1.0;
         let shade = match gain.abs() / DEEP {
@@ -128,7 +128,7 @@ impl Heat {
     }
 }
 
-/// Where the members' columns are.
+/// The columns of the members.
 struct HeatGrid {
     label: u16,
     cell: u16,
@@ -165,7 +165,7 @@ impl HeatGrid {
     }
 }
 
-/// The score of the matrix whose neighbours are tried.
+/// Returns the score of the matrix whose neighbours are tried.
 fn current(search: &SearchView) -> Option<f64> {
     let seen = &search.progress;
     let last = seen.accepted.last().map(|a| a.score);
@@ -173,8 +173,8 @@ fn current(search: &SearchView) -> Option<f64> {
     score.filter(|s| *s > 0.0)
 }
 
-/// Returns the batch size that the search's steps last set at `cell`, or `None` if no step
-/// changed it. The inner `None` means no worker.
+/// Returns the batch size last set at `cell` by the search's steps, or `None` if no step changed
+/// it. The inner `None` means no worker.
 fn set_before(steps: &[Accepted], cell: Cell) -> Option<Option<BatchSize>> {
     let changes = steps.iter().rev().flat_map(|s| s.changes.iter().rev());
     let mut here = changes.filter(|c| c.0 == cell);
@@ -186,7 +186,7 @@ fn running(model: &Model, cell: Cell) -> Option<BatchSize> {
     workers.find(|w| w.0 == cell).map(|w| w.1)
 }
 
-/// `cpu:1 × res-m`.
+/// Returns a place: `cpu:1 × res-m`.
 fn place(model: &Model, cell: Cell) -> String {
     let frame = model.snapshot.matrix.frame();
     let device = frame.device(cell.device).unwrap_or("");
@@ -194,7 +194,7 @@ fn place(model: &Model, cell: Cell) -> String {
     format!("{device} × {member}")
 }
 
-/// Draws as many as fit, scrolled back as far as the user wants.
+/// Draws as many steps as fit, scrolled back by the user.
 pub(super) fn draw_steps(area: &mut Painter<'_>, search: &SearchView, model: &Model) {
     let steps = &search.progress.accepted;
     let rows = usize::from(area.height().saturating_sub(1));
@@ -223,7 +223,7 @@ pub(super) fn draw_steps(area: &mut Painter<'_>, search: &SearchView, model: &Mo
 fn line(area: &mut Painter<'_>, y: u16, step: &Accepted, before: Option<&Accepted>, model: &Model) {
     let evaluations = format!("{:>7}", format::grouped(step.evaluations as u64));
     let score = format!("{:>8}", format::grouped(step.score.max(0.0).round() as u64));
-    // Predictions and runs are not to be compared.
+    // Predictions and runs are not comparable.
     let like = before.filter(|b| b.run == step.run);
     let gain = like.and_then(|b| format::gain(b.score, step.score));
     let gain = format!("{:>7}  ", gain.unwrap_or_default());
@@ -250,8 +250,7 @@ fn line(area: &mut Painter<'_>, y: u16, step: &Accepted, before: Option<&Accepte
     area.text(x, y, &format::fit(&changes, room), Role::Text);
 }
 
-/// Describes a change by its new batch size. The old one is left out, as it may have changed
-/// since.
+/// Describes a change by its new batch size. The old one is left out, since it may have changed.
 fn change(model: &Model, cell: Cell, to: Option<BatchSize>) -> String {
     let size = to.map_or(0, BatchSize::get);
     format!("{} → {size}", place(model, cell))

@@ -1,5 +1,5 @@
-//! The search in numbers and words: how far it is and what the best scores; what it is for and
-//! how near it is, what the best changes, how it went.
+//! The search in numbers and words: its progress and best score, its goal and shortfall, the best
+//! change, and its history.
 
 use divisi_engine::search::EvaluatorKind;
 use divisi_model::allocation::{Difference, Matrix};
@@ -11,7 +11,7 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// As many lines as there are facts and room, the weightier first.
+/// Draws as many facts as there is room for, the most important first.
 pub(super) fn draw(
     inside: &mut Painter<'_>,
     search: &SearchView,
@@ -55,13 +55,13 @@ fn state(search: &SearchView) -> (String, Role) {
     }
 }
 
-/// Before the model's first score, what it works with may have to be measured.
+/// Returns whether profiles are measured before the model's first score.
 fn is_profiling(search: &SearchView) -> bool {
     let modelled = search.scored_by == EvaluatorKind::Model;
     modelled && search.progress.measuring && search.progress.start_score.is_none()
 }
 
-/// Iterations and neighbours, of how many where that is known.
+/// Draws iterations and neighbours, with their totals if known.
 fn progress(inside: &mut Painter<'_>, y: u16, search: &SearchView) {
     let wide = inside.width() >= 50;
     let seen = &search.progress;
@@ -86,7 +86,7 @@ fn progress(inside: &mut Painter<'_>, y: u16, search: &SearchView) {
     inside.pieces(0, y, &pieces);
 }
 
-/// `3/10`, or `3` of nobody knows how many.
+/// Formats `3/10`, or `3` without a total.
 fn of(at: usize, all: usize) -> String {
     match all {
         0 => at.to_string(),
@@ -94,7 +94,7 @@ fn of(at: usize, all: usize) -> String {
     }
 }
 
-/// The best and how sure it is, the start, and the gain: as much as there is room for.
+/// Draws the best score with its certainty, the start and the gain, as far as there is room.
 fn best(inside: &mut Painter<'_>, y: u16, search: &SearchView) -> u16 {
     let seen = &search.progress;
     let score = |s: Option<f64>| {
@@ -124,10 +124,10 @@ fn best(inside: &mut Painter<'_>, y: u16, search: &SearchView) -> u16 {
     y + 1
 }
 
-/// A word before, what is said, and how.
+/// A label, a text and its role.
 type Fact = (&'static str, String, Role);
 
-/// Draws what there is room for under the numbers; returns the row after it.
+/// Draws the facts that fit under the numbers, and returns the row after them.
 fn draw_goal(
     inside: &mut Painter<'_>,
     mut y: u16,
@@ -136,7 +136,7 @@ fn draw_goal(
     model: &Model,
 ) -> u16 {
     let wide = inside.width() >= 46;
-    // The keys and a line of the chart stay.
+    // The keys and a line of the chart keep their place.
     let room = inside.height().saturating_sub(y + 2);
     for (name, text, role) in goal_facts(search, next, model, wide)
         .into_iter()
@@ -166,7 +166,7 @@ fn goal_facts(search: &SearchView, next: Option<String>, model: &Model, wide: bo
     facts.into_iter().flatten().collect()
 }
 
-/// Returns the comparison of the best matrix with the start, once the two were run in turn.
+/// Returns the comparison of the best matrix with the start, once both ran alternately.
 fn compared(search: &SearchView) -> Option<Fact> {
     let gain = search.progress.gain.as_ref()?;
     Some(match gain.is_better() {
@@ -175,7 +175,7 @@ fn compared(search: &SearchView) -> Option<Fact> {
     })
 }
 
-/// How far the best found can be from the best there is by the model, if that holds.
+/// Returns the distance of the best matrix from the model's bound, if the bound holds.
 fn bound(search: &SearchView, wide: bool) -> Option<Fact> {
     let seen = &search.progress;
     let (bound, best) = (seen.bound?, seen.best_score?);

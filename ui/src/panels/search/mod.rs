@@ -1,4 +1,4 @@
-//! The search: where it is, what it has found, and the scores it sees as pictures.
+//! The search: its progress, its results, and its scores as pictures.
 
 mod changes;
 mod facts;
@@ -43,7 +43,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
 }
 
-/// The curve, the heat map and the steps taken, as far as there is room.
+/// Draws the curve, the heat map and the accepted steps, as far as there is room.
 fn pictures(area: &mut Painter<'_>, search: &SearchView, heat: Option<Heat>, model: &Model) {
     let (width, height) = (area.width(), area.height());
     let steps = u16::try_from(search.progress.accepted.len()).unwrap_or(u16::MAX);
@@ -73,7 +73,7 @@ fn pictures(area: &mut Painter<'_>, search: &SearchView, heat: Option<Heat>, mod
     changes::draw_steps(&mut area.part(0, used, width, height - used), search, model);
 }
 
-/// The best so far; a search that keeps no curve shows the scores it sees.
+/// Draws the best score so far, or the single scores for a search without a curve.
 fn plot(area: &mut Painter<'_>, search: &SearchView) {
     match search.progress.curve.is_empty() {
         true => draw_columns(area, 0, area.height(), search),
@@ -100,10 +100,10 @@ fn hint(inside: &mut Painter<'_>, y: u16, search: &SearchView, model: &Model) {
     keys::draw(inside, 0, y, model, &hints);
 }
 
-/// Columns for the numbers of the axis.
+/// The width of the axis's numbers.
 const AXIS: u16 = 6;
 
-/// Draws it over the whole area, with its axes; it is a staircase.
+/// Draws the curve, a staircase, over the whole area with its axes.
 fn draw_curve(area: &mut Painter<'_>, search: &SearchView) {
     let curve = &search.progress.curve;
     let (width, height) = (area.width().saturating_sub(AXIS), area.height());
@@ -126,7 +126,7 @@ fn draw_curve(area: &mut Painter<'_>, search: &SearchView) {
     axis(area, rows, most);
 }
 
-/// Draws the score that no matrix exceeds, according to the model.
+/// Draws the model's bound of the score.
 fn bound(area: &mut Painter<'_>, search: &SearchView, rows: u16, share: impl Fn(f64) -> f64) {
     let bound = search.progress.bound.map(share);
     let Some(share) = bound.filter(|s| (0.0..=1.0).contains(s) && rows > 2) else {
@@ -148,7 +148,8 @@ fn axis(area: &mut Painter<'_>, y: u16, most: usize) {
     area.text_right(area.width(), y, &last, Role::Dim);
 }
 
-/// From a little under the start to the best, or to the bound where that is near.
+/// Returns the range from slightly below the start to the best score, or to the bound if it is
+/// near.
 fn bounds(search: &SearchView) -> (f64, f64) {
     let curve = search.progress.curve.iter().map(|p| p.1);
     let start = search.progress.start_score;
@@ -160,16 +161,16 @@ fn bounds(search: &SearchView) -> (f64, f64) {
     ((low - margin).max(0.0), high + margin / 2.0)
 }
 
-/// The score of the last point at or before so many evaluations.
+/// Returns the score of the last point at or before this number of evaluations.
 fn best_after(curve: &[(usize, f64)], evaluations: usize) -> Option<f64> {
     let after = curve.partition_point(|p| p.0 <= evaluations);
     curve.get(after.checked_sub(1)?).map(|p| p.1)
 }
 
-/// Columns for the numbers of the axis.
+/// The width of the axis's numbers.
 const SCALE: u16 = 7;
 
-/// A column a neighbour, from the least to the best score, and a line for the best.
+/// Draws a column per neighbour, from the lowest to the highest score, and a line for the best.
 fn draw_columns(inside: &mut Painter<'_>, y: u16, height: u16, search: &SearchView) {
     let width = inside.width().saturating_sub(SCALE + 1);
     if height == 0 || width == 0 || search.progress.scores.is_empty() {
@@ -200,7 +201,7 @@ fn draw_columns(inside: &mut Painter<'_>, y: u16, height: u16, search: &SearchVi
     }
 }
 
-/// At most `most` values; of those that share a column the highest stays.
+/// Returns at most `most` values, the highest of those that share a column.
 fn squeeze(scores: &[f64], most: usize) -> Vec<f64> {
     let each = scores.len().div_ceil(most.max(1)).max(1);
     let highest = |part: &[f64]| part.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The columns of the steps' panel: their heads, and which of them fit.
+//! The columns of the steps' panel: their headings, and those that fit.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use divisi_engine::serving::{GraphStep, GraphWork};
 use crate::look::Role;
 use crate::text::format;
 
-/// One column.
+/// A column.
 #[derive(Clone, Copy)]
 pub(super) struct StepColumn {
-    /// Its head.
+    /// Its heading.
     pub name: &'static str,
-    /// Columns of the screen that it takes, with the gap before it.
+    /// Its width with the gap before it.
     pub width: u16,
-    /// The function that returns the text for a step of a graph with so many requests.
+    /// The function that returns the text for a step of a graph with a number of requests.
     pub value: fn(&GraphStep, u64) -> (String, Role),
-    /// Its place where not all fit, from 0.
+    /// Its priority if not all fit, from 0.
     rank: u8,
 }
 
@@ -34,7 +34,7 @@ const fn column(
     }
 }
 
-/// In the order of the screen.
+/// The columns in the order of the screen.
 static COLUMNS: [StepColumn; 7] = [
     column("rows/s", 8, 0, |step, _| {
         plain(format::short(step.stats.rows_per_s))
@@ -63,7 +63,7 @@ fn plain(text: String) -> (String, Role) {
     (text, Role::Text)
 }
 
-/// The mean of a time that was measured: nobody does for rules, which fold rows as they come.
+/// Formats a mean time. Rules are not measured, since they fold rows on arrival.
 fn time(step: &GraphStep, mean: Duration) -> (String, Role) {
     let measured = step.stats.rows > 0 && !matches!(step.work, GraphWork::Rule(_));
     match measured {
@@ -79,7 +79,7 @@ fn share(share: Option<f64>) -> (String, Role) {
     }
 }
 
-/// Returns those that fit into `room`, the weightier first, in the order of the screen.
+/// Returns the columns that fit into `room`, chosen by priority, in the order of the screen.
 pub(super) fn fitting(room: u16) -> Vec<StepColumn> {
     let mut ranked: Vec<&StepColumn> = COLUMNS.iter().collect();
     ranked.sort_by_key(|column| column.rank);
@@ -94,7 +94,7 @@ pub(super) fn fitting(room: u16) -> Vec<StepColumn> {
     COLUMNS.iter().filter(fits).copied().collect()
 }
 
-/// Describes who runs a step, and when.
+/// Describes the model or host step that runs a step, and its condition.
 pub(super) fn words(step: &GraphStep) -> String {
     let work = match &step.work {
         GraphWork::Model(name) if *name == step.name => "model".to_owned(),

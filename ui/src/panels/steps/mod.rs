@@ -1,5 +1,5 @@
-//! The graphs of steps that are served, from their inputs to their outputs, with how each step does.
-//! The steps that requests wait for most are lit.
+//! The graphs of served steps, from their inputs to their outputs, with the figures of each step.
+//! The steps that requests wait for most are highlighted.
 
 mod columns;
 mod rails;
@@ -17,14 +17,14 @@ use rails::{CriticalPath, RailRow, rails};
 
 /// A row of the panel.
 enum StepRow<'a> {
-    /// The name of a model, where there are several.
+    /// The name of a model, if there are several.
     Title(&'a str),
     /// A step.
     Step {
         step: &'a GraphStep,
         rail: RailRow,
         is_critical: bool,
-        /// Requests that were answered.
+        /// The number of answered requests.
         requests: u64,
     },
 }
@@ -49,7 +49,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
 }
 
-/// Returns the rows that the panel can use, with its title and its heads.
+/// Returns the number of useful rows, with the title and the headings.
 pub(super) fn rows_needed(model: &Model) -> usize {
     rows_of(model) + 3
 }
@@ -96,7 +96,7 @@ fn rows_of_graph(graph: &StepGraph) -> impl Iterator<Item = StepRow<'_>> {
     })
 }
 
-/// Where the columns of the rows begin.
+/// The first columns of the rows' parts.
 struct Widths {
     rails: u16,
     names: u16,

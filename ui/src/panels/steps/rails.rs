@@ -3,12 +3,12 @@
 
 use divisi_engine::serving::StepGraph;
 
-/// A row: its step, and the signs before its name, each with whether the critical path goes there.
+/// A row: its step, and the signs before its name, each with its membership in the critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RailRow {
     /// The place of the step in its graph.
     pub step: usize,
-    /// Two for each lane: its own, and that between it and the next one.
+    /// Two signs for each lane: its own, and the one between it and the next lane.
     pub signs: Vec<(&'static str, bool)>,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn rails(graph: &StepGraph) -> Vec<RailRow> {
     order.map(|step| lanes.row(graph, &path, step)).collect()
 }
 
-/// The steps by how many lie before them on the longest way to them.
+/// Returns the steps by the length of the longest path to them.
 fn by_layer(graph: &StepGraph) -> Vec<usize> {
     let mut layers: Vec<usize> = Vec::with_capacity(graph.steps.len());
     for step in &graph.steps {
@@ -32,14 +32,14 @@ fn by_layer(graph: &StepGraph) -> Vec<usize> {
     order
 }
 
-/// The steps that requests wait for most often, one after another.
+/// The critical path: the steps that requests wait for most often, one after another.
 pub(super) struct CriticalPath {
-    /// For each step on it the next one; the last step is its own next one.
+    /// The next step of each step on the path; the last step is its own next one.
     next: Vec<Option<usize>>,
 }
 
 impl CriticalPath {
-    /// Walks back from the step that requests end with most often.
+    /// Follows the path back from the step that ends requests most often.
     pub(super) fn of(graph: &StepGraph) -> Self {
         let mut next = vec![None; graph.steps.len()];
         let critical = |step: &usize| graph.steps[*step].stats.critical;
@@ -55,7 +55,7 @@ impl CriticalPath {
         CriticalPath { next }
     }
 
-    /// Whether a step is on it.
+    /// Returns whether a step is on the path.
     pub(super) fn has(&self, step: usize) -> bool {
         self.next[step].is_some()
     }
@@ -66,15 +66,15 @@ impl CriticalPath {
 }
 
 struct StepLanes {
-    /// The step whose result each carries.
+    /// The step whose result each lane carries.
     carried: Vec<Option<usize>>,
-    /// Of each step, the steps that have yet to read its result.
+    /// For each step, the steps that have yet to read its result.
     readers: Vec<usize>,
-    /// The steps that are drawn.
+    /// Whether each step is drawn already.
     drawn: Vec<bool>,
 }
 
-/// The lanes that one row joins, from the first to the last of them.
+/// The lanes joined by a row, from the first to the last.
 struct JoinedLanes {
     first: usize,
     last: usize,
@@ -130,7 +130,8 @@ impl StepLanes {
         RailRow { step, signs }
     }
 
-    /// The lane of a step: that of a result which nobody reads after it, or else a free one.
+    /// Returns the lane of a step: the lane of a result without further readers, or else a free
+    /// one.
     fn own_lane(&mut self, read: &[usize]) -> usize {
         let ends = |lane: &usize| self.carried[*lane].is_none_or(|of| self.readers[of] == 0);
         if let Some(lane) = read.iter().copied().find(|lane| ends(lane)) {
@@ -151,7 +152,7 @@ impl StepLanes {
         self.carried[own] = Some(step).filter(|step| self.readers[*step] > 0);
     }
 
-    /// Whether the critical path goes along a lane beyond this row.
+    /// Returns whether the critical path follows a lane beyond this row.
     fn passes(&self, path: &CriticalPath, lane: usize, step: usize) -> bool {
         let next = self.carried[lane].and_then(|from| path.next[from]);
         next.is_some_and(|to| to != step && !self.drawn[to])
@@ -176,7 +177,7 @@ impl StepLanes {
 }
 
 impl JoinedLanes {
-    /// The sign between a lane and the next one.
+    /// Returns the sign between a lane and the next one.
     fn between(&self, lane: usize) -> &'static str {
         match (self.first..self.last).contains(&lane) {
             true if lane + 1 == self.own => "▸",
@@ -186,13 +187,13 @@ impl JoinedLanes {
         }
     }
 
-    /// Whether the way from one of these lanes to the row's own goes through a lane.
+    /// Returns whether the way from one of these lanes to the row's own lane crosses a lane.
     fn leads(&self, from: &[usize], lane: usize) -> bool {
         let within = |from: usize| lane.clamp(from.min(self.own), from.max(self.own)) == lane;
         from.iter().any(|from| within(*from))
     }
 
-    /// Whether it goes on to the next lane.
+    /// Returns whether the way continues to the next lane.
     fn leads_on(&self, from: &[usize], lane: usize) -> bool {
         self.leads(from, lane) && self.leads(from, lane + 1)
     }

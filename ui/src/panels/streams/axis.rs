@@ -1,4 +1,4 @@
-//! The time axis in the frame's lower line, what changed when, and times in words.
+//! The time axis in the frame's lower line, the changes on it, and times in words.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// Draws it.
+/// Draws the axis.
 pub(super) fn draw(painter: &mut Painter<'_>, view: &StreamsView, model: &Model) {
     let y = painter.height().saturating_sub(1);
     let start = view.label + 1;
@@ -27,7 +27,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, view: &StreamsView, model: &Model)
     }
 }
 
-/// So much of the window's length before its end.
+/// Formats the time before the end of the window, at a fraction of its length.
 fn back(model: &Model, part: f64) -> String {
     let length = model.streams.length().mul_f64(part);
     format!(" −{} ", length_words(length))
@@ -40,13 +40,13 @@ fn end(model: &Model) -> String {
     }
 }
 
-/// Writes into the axis; returns the columns taken.
+/// Writes into the axis and returns the columns used.
 fn words(painter: &mut Painter<'_>, x: u16, text: &str) -> (u16, u16) {
     let y = painter.height().saturating_sub(1);
     (x, painter.text(x, y, text, Role::Dim))
 }
 
-/// A thin sign where something changed, and what it was where there is room.
+/// Draws a thin sign at a change, with its name if there is room.
 fn draw_mark(
     painter: &mut Painter<'_>,
     y: u16,
@@ -80,7 +80,7 @@ fn describe(kind: MarkKind) -> (&'static str, Role) {
     }
 }
 
-/// A round length of time: `200 µs`, `50 ms`, `5 s`, `10 min`.
+/// Formats a round time: `200 µs`, `50 ms`, `5 s`, `10 min`.
 pub(super) fn length_words(length: Duration) -> String {
     let micros = length.as_micros();
     match micros {
@@ -95,7 +95,7 @@ pub(super) fn length_words(length: Duration) -> String {
     }
 }
 
-/// How long a step took, three significant digits: `412 µs`, `12.3 ms`, `1.23 s`.
+/// Formats the time of a step with three significant digits: `412 µs`, `12.3 ms`, `1.23 s`.
 pub(super) fn taken_words(time: Duration) -> String {
     let micros = time.as_nanos() as f64 / 1e3;
     let (value, unit) = match micros {
@@ -111,7 +111,7 @@ pub(super) fn taken_words(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A moment since the engine's start, as exact as the picture is.
+/// Formats a moment since the engine's start, with the precision of the picture.
 fn moment_words(at: Duration, length: Duration) -> String {
     let digits = match length.as_micros() {
         0..10_000 => 6,

@@ -1,4 +1,4 @@
-//! The live timeline: a row a lane, and rows for whole devices and their copies.
+//! The live timeline: a row per lane, and rows for whole devices and their copies.
 
 mod axis;
 mod request;
@@ -38,7 +38,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     axis::draw(painter, &view, model);
 }
 
-/// The rows that show everything, for the panel's height.
+/// Returns the number of rows that show everything, for the panel's height.
 pub(super) fn rows_needed(model: &Model) -> usize {
     let reading = if model.streams.reading.is_some() {
         3
@@ -49,7 +49,7 @@ pub(super) fn rows_needed(model: &Model) -> usize {
     RowPlan::new(model, usize::MAX).rows.len() + reading + typing
 }
 
-/// How much time, then what else there is room to say.
+/// Returns the visible time, then further facts as far as there is room.
 fn note(model: &Model, view: &StreamsView, width: u16) -> String {
     let streams = &model.streams;
     let mut note = axis::length_words(streams.length());
@@ -118,7 +118,7 @@ fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view
     }
 }
 
-/// As high as the share of the time; copies are short, and show all the same.
+/// Draws a bar as high as the share of the time. Copies are short but stay visible.
 fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, sum: RowSum) {
     if share <= 0.0 {
         return;
@@ -132,7 +132,7 @@ fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, sum: RowSum)
     inside.sign(x, y, EIGHTHS[eighths], role);
 }
 
-/// The spans of the request of the span that is read out, in all rows.
+/// Returns the spans in all rows of the selected span's request.
 fn of_request(model: &Model, view: &StreamsView) -> Vec<Span> {
     let Some(reading) = &model.streams.reading else {
         return Vec::new();
@@ -142,7 +142,7 @@ fn of_request(model: &Model, view: &StreamsView) -> Vec<Span> {
     spans.collect()
 }
 
-/// They stand out in the rows of their lanes.
+/// Highlights them in their lanes.
 fn draw_request(
     inside: &mut Painter<'_>,
     y: u16,
@@ -168,7 +168,7 @@ fn draw_request(
     }
 }
 
-/// The chosen row's name stands out, and on it the span that is read out.
+/// Highlights the selected row's name and the selected span.
 fn draw_choice(
     inside: &mut Painter<'_>,
     y: u16,
@@ -187,14 +187,14 @@ fn draw_choice(
     }
 }
 
-/// The first and last cell of a span.
+/// Returns the first and the last cell of a span.
 fn cells(span: &Span, view: &StreamsView) -> Option<(usize, usize)> {
     let window = view.window;
     if span.start >= window.until() || span.end < window.from() {
         return None;
     }
     let first = window.cell_of(span.start).unwrap_or(0);
-    // An end at a cell's start leaves that cell alone.
+    // A span that ends at a cell's start does not cover that cell.
     let end = span.end.saturating_sub(std::time::Duration::from_nanos(1));
     let last = window.cell_of(end.max(span.start));
     Some((first, last.unwrap_or(window.cells - 1)))
@@ -226,7 +226,7 @@ fn draw_foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
     }
 }
 
-/// The rows in their order, as they are on the screen.
+/// Returns the rows in the order of the screen.
 pub(crate) fn keys(view: &StreamsView) -> Vec<RowKey> {
     view.plan.rows.iter().map(StreamRow::key).collect()
 }

@@ -1,5 +1,4 @@
-//! The way of the request of the span that is read out: how long it took, which step was last, and for
-//! which it waited most.
+//! The request of the selected span: its time, its last step, and its longest wait.
 
 use std::time::Duration;
 
@@ -13,16 +12,16 @@ use crate::model::Model;
 use crate::text::format;
 use crate::view::SpanReading;
 
-/// A request's spans are looked for so long before and after the one that is read out.
+/// The time before and after the selected span in which the request's spans are searched.
 const AROUND: Duration = Duration::from_secs(10);
 
-/// The way of a request as its spans tell it.
+/// The way of a request, from its spans.
 #[derive(Debug)]
 struct RequestWay {
     spans: usize,
     took: Duration,
     last: Span,
-    /// The waits on the chain of steps that waited most: what waits beside it is not added.
+    /// The waits on the chain of steps that waited most. Parallel waits are not added.
     waited: Duration,
     longest: Option<Span>,
 }
@@ -47,8 +46,8 @@ fn took(span: &Span) -> Duration {
     span.end.saturating_sub(span.start)
 }
 
-/// Returns the waits of one request along the chain of its graph's steps that waited most; nothing where
-/// its graph is not known. Of a step that it waited for in parts, the longest counts.
+/// Returns the waits of a request along the chain of its graph's steps that waited most, or none if
+/// its graph is unknown. Of several waits for a step, the longest counts.
 fn chained<'a>(waits: impl Iterator<Item = &'a Span> + Clone, graphs: &[StepGraph]) -> Duration {
     let entry = waits.clone().find_map(|span| span.of_step);
     let graph = entry.and_then(|of| graphs.get(usize::from(of.entry)));
@@ -100,6 +99,6 @@ fn words(model: &Model, way: &RequestWay, request: u64) -> String {
         }
         None => text += " · waits not recorded",
     }
-    // Batches tell the request of their first sample alone.
+    // Batches record the request of their first sample only.
     text + &format!(" · {} known spans", way.spans)
 }

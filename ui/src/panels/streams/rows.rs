@@ -1,10 +1,9 @@
-//! Which rows the panel has, and in which order where the user chose: workers or their lanes,
-//! and sums of devices.
+//! The rows of the panel, in the user's order: workers or their lanes, and sums of devices.
 //!
-//! Devices that run one batch at a time have a row a worker. Where lanes run side by
-//! side there is a row a lane, then the whole device, then its copies (as Ebird's
-//! figure 10). What does not fit is folded: the device of the cursor comes first with
-//! all its rows, those that do not fit have their sums only.
+//! Devices that run one batch at a time have a row per worker. If lanes run in parallel, there is a
+//! row per lane, then the whole device, then its copies (like Ebird's figure 10). Without room,
+//! rows are folded: the cursor's device comes first with all its rows, and devices that do not fit
+//! show only their sums.
 
 use std::cmp::Reverse;
 
@@ -18,18 +17,18 @@ use crate::text::format;
 use crate::view::RowOrder;
 use crate::view::timeline::{RowKey, RowSum, TimelineRows};
 
-/// One row of the panel, and where the raster has it.
+/// A row of the panel, and its place in the picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StreamRow {
-    /// A worker's lane, or a worker that has no others.
+    /// A worker's lane, or a worker without lanes.
     Lane {
         device: DeviceIndex,
         member: MemberIndex,
-        /// The largest batch that it takes.
+        /// The largest batch of the lane.
         size: usize,
-        /// One of several that run side by side.
+        /// Whether it is one of several parallel lanes.
         side_by_side: bool,
-        /// Counted from the smallest.
+        /// The number of the lane, from the smallest.
         lane: usize,
         at: usize,
     },
@@ -42,7 +41,7 @@ pub(crate) enum StreamRow {
 }
 
 impl StreamRow {
-    /// Returns the key of what the row shows, which does not depend on its position.
+    /// Returns the key of the row's subject, which does not depend on its position.
     pub(crate) fn key(&self) -> RowKey {
         match *self {
             StreamRow::Lane {
@@ -65,23 +64,23 @@ impl StreamRow {
 pub(crate) struct RowPlan {
     pub rows: Vec<StreamRow>,
     pub places: TimelineRows,
-    /// Devices are folded that would have all their rows under the cursor.
+    /// Whether devices are folded that would show all their rows at the cursor.
     pub folded: bool,
 }
 
-/// How much of a device is shown.
+/// The visible part of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LaneDetail {
-    /// Lanes, and sums where there are several.
+    /// Lanes, and sums if there are several.
     All,
     /// Workers without sums.
     Workers,
-    /// The sum where lanes run side by side, else workers.
+    /// The sum if lanes run in parallel, else workers.
     Folded,
 }
 
 impl RowPlan {
-    /// The rows for a panel with room for `room` of them.
+    /// Returns the rows for a panel with `room` rows.
     pub(crate) fn new(model: &Model, room: usize) -> Self {
         let devices = DeviceIndex::all(model.snapshot.devices.len());
         let mut all = RowPlan::of(model, devices.clone().map(|d| (d, LaneDetail::All)));
@@ -98,8 +97,8 @@ impl RowPlan {
         RowPlan::folded(model, room)
     }
 
-    /// The device of the cursor first, then the others, with all their rows as long as
-    /// those leave a row for each that is still to come.
+    /// Returns the cursor's device first, then the others. A device shows all its rows as long as a
+    /// row is left for each of the others.
     fn folded(model: &Model, room: usize) -> Self {
         let cursor = model.cursor.device;
         let others = DeviceIndex::all(model.snapshot.devices.len()).filter(|d| *d != cursor);
@@ -181,7 +180,7 @@ impl RowPlan {
     }
 }
 
-/// The row's name. `short` leaves out what all simulated devices' names begin with.
+/// Returns the row's name. `short` omits the common prefix of simulated devices.
 pub(super) fn label(model: &Model, row: &StreamRow, short: bool) -> String {
     let device = |index: DeviceIndex| {
         let view = model.snapshot.device(index);
@@ -212,12 +211,12 @@ fn sum_name(sum: RowSum) -> &'static str {
     }
 }
 
-/// The user chose rows or their order; nothing is folded then.
+/// Returns whether the user chose rows or their order. Rows are not folded then.
 fn arranged(model: &Model) -> bool {
     model.streams.order != RowOrder::Device || !model.streams.filter.is_empty()
 }
 
-/// Leaves out what the filter does not name, and sorts the rest.
+/// Filters and sorts the rows.
 fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
     let wanted = model.streams.filter.to_lowercase();
     rows.retain(|row| names(model, row).any(|n| n.to_lowercase().contains(&wanted)));
@@ -232,7 +231,7 @@ fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
     }
 }
 
-/// The names that a row is found by.
+/// Returns the names that the filter searches for a row.
 fn names<'a>(model: &'a Model, row: &StreamRow) -> impl Iterator<Item = &'a str> {
     let (device, member) = match *row {
         StreamRow::Lane { device, member, .. } => (device, model.snapshot.member(member)),
@@ -242,7 +241,7 @@ fn names<'a>(model: &'a Model, row: &StreamRow) -> impl Iterator<Item = &'a str>
     device.into_iter().chain(member.map(|m| m.name.as_str()))
 }
 
-/// Tenths of the time, so that rows do not change places at every look.
+/// Returns the load in tenths, so that rows do not change places constantly.
 fn load(model: &Model, row: &StreamRow) -> u32 {
     let shown = &model.snapshot;
     let share = match *row {

@@ -1,5 +1,4 @@
-//! The signs for the steps of a batch, their legend, and the span under the cursor
-//! in words.
+//! The signs for the steps of a batch, their legend, and the selected span in words.
 
 use divisi_engine::serving::GraphStep;
 use divisi_model::trace::{Span, SpanKind};
@@ -11,7 +10,7 @@ use crate::text::format;
 use crate::view::SpanReading;
 use crate::view::timeline::CellMark;
 
-/// Sign and role of a step.
+/// Returns the sign and the role of a step.
 fn step_sign(kind: SpanKind) -> (&'static str, Role) {
     match kind {
         SpanKind::Wait => ("░", Role::Wait),
@@ -22,8 +21,8 @@ fn step_sign(kind: SpanKind) -> (&'static str, Role) {
     }
 }
 
-/// Sign and role of a cell. Where batches are shorter than a cell, what computes is as
-/// high as its share of the time; signs of ASCII have no heights.
+/// Returns the sign and the role of a cell. If batches are shorter than a cell, the height of its
+/// sign is the share of computing; ASCII signs have no heights.
 pub(super) fn cell_sign(mark: CellMark, ascii: bool) -> Option<(&'static str, Role)> {
     let (sign, role) = step_sign(mark.kind?);
     match (role, mark.eighths) {
@@ -61,19 +60,19 @@ const SHORT: [(&str, Role); 10] = [
     (" send ", Role::Dim),
 ];
 
-/// The legend for a panel of a width, and how wide it is.
+/// Returns the legend for a panel of a width, and its own width.
 fn legend(width: u16) -> (&'static [(&'static str, Role)], u16) {
     let legend: &[_] = if width < 120 { &SHORT } else { &LONG };
     (legend, legend.iter().map(|p| format::width(p.0)).sum())
 }
 
-/// Columns left beside the panel's name and the legend, where there is room for one.
+/// Returns the columns left by the panel's name and the legend.
 pub(super) fn note_room(width: u16) -> u16 {
     let legend = if width < 72 { 0 } else { legend(width).1 };
     width.saturating_sub(legend + 20)
 }
 
-/// Draws the legend in the frame's upper line, beside a title of width `title`.
+/// Draws the legend in the frame's upper line, after a title of width `title`.
 pub(super) fn draw_legend(painter: &mut Painter<'_>, title: u16) {
     let (legend, width) = legend(painter.width());
     if title + width + 3 <= painter.width() {
@@ -90,10 +89,10 @@ const STEPS: [(SpanKind, &str); 5] = [
     (SpanKind::Send, "send"),
 ];
 
-/// Narrower panels have the same in fewer words.
+/// Narrower panels use shorter words.
 const ROOMY: u16 = 110;
 
-/// Draws one line, and a second one where there is room.
+/// Draws one line, and a second one if there is room.
 pub(super) fn draw_readout(painter: &mut Painter<'_>, model: &Model, reading: &SpanReading) {
     let span = &reading.span;
     let (sign, role) = step_sign(span.kind);
@@ -121,7 +120,7 @@ pub(super) fn draw_readout(painter: &mut Painter<'_>, model: &Model, reading: &S
     }
 }
 
-/// Member, device and lane.
+/// Returns member, device and lane.
 fn place(model: &Model, span: &Span, roomy: bool) -> String {
     let member = model.snapshot.member(span.member);
     let device = model.snapshot.device(span.device);
@@ -134,7 +133,7 @@ fn place(model: &Model, span: &Span, roomy: bool) -> String {
     ) + &step_words(model, span)
 }
 
-/// Returns the name of the step that a span is for, else that of its model.
+/// Returns the name of a span's step, else of its model.
 pub(super) fn work_name(model: &Model, span: &Span) -> String {
     let step = step_of(model, span).map(|step| step.name.clone());
     let member = || model.snapshot.member(span.member).map(|m| m.name.clone());
@@ -147,7 +146,7 @@ fn step_of<'a>(model: &'a Model, span: &Span) -> Option<&'a GraphStep> {
     graph.steps.iter().find(|step| step.number == of.step)
 }
 
-/// The step that a span is for, where its name is not that of the model.
+/// Returns the step of a span if its name differs from the model's.
 fn step_words(model: &Model, span: &Span) -> String {
     let member = model.snapshot.member(span.member);
     let step = step_of(model, span);
@@ -155,7 +154,7 @@ fn step_words(model: &Model, span: &Span) -> String {
     named.map_or(String::new(), |step| format!(" · step {}", step.name))
 }
 
-/// Describes the batch, samples and requests that the span worked on.
+/// Describes the batch, the samples and the requests of a span.
 fn contents(span: &Span, roomy: bool) -> String {
     let batch = span.batch.map(|b| format!("batch {b}: "));
     let batch = batch.unwrap_or_default();
@@ -169,7 +168,7 @@ fn contents(span: &Span, roomy: bool) -> String {
     }
 }
 
-/// The times of all steps of its batch; those that took none have a dot.
+/// Draws the times of all steps of its batch, with a dot for steps without time.
 fn steps(painter: &mut Painter<'_>, reading: &SpanReading) {
     let roomy = painter.width() >= ROOMY;
     let mut x = if roomy {

@@ -1,21 +1,21 @@
-//! Which rows, columns and time the timeline shows in a panel of a size.
+//! The rows, columns and time of the timeline in a panel of a size.
 
 use super::rows::{RowPlan, StreamRow, label};
 use crate::model::Model;
 use crate::text::format;
 use crate::view::timeline::TimeWindow;
 
-/// Rows and columns of the panel, its frame counted.
+/// The rows and columns of the panel, including its frame.
 #[derive(Debug)]
 pub(crate) struct StreamsView {
     pub plan: RowPlan,
-    /// The row at the top.
+    /// The first visible row.
     pub first: usize,
-    /// Rows that there is room for.
+    /// The number of rows that fit.
     pub room: usize,
-    /// Lines at the foot: what is typed or read out.
+    /// The number of lines at the foot, for typed text or a readout.
     pub foot: u16,
-    /// Columns of names.
+    /// The width of names.
     pub label: u16,
     /// The names of all rows.
     pub names: Vec<String>,
@@ -23,7 +23,7 @@ pub(crate) struct StreamsView {
 }
 
 impl StreamsView {
-    /// For a panel of a size.
+    /// Returns the view for a panel of a size.
     pub(crate) fn new(model: &Model, width: u16, height: u16) -> Self {
         let inside = height.saturating_sub(2);
         let foot = foot(model, inside);
@@ -45,20 +45,20 @@ impl StreamsView {
         }
     }
 
-    /// The row at a line of the panel.
+    /// Returns the row at a line of the panel.
     pub(crate) fn row_at(&self, y: u16) -> Option<&StreamRow> {
         let line = usize::from(y.checked_sub(1)?);
         let row = self.plan.rows.get(self.first + line)?;
         (line < self.room).then_some(row)
     }
 
-    /// The cell at a column of the panel.
+    /// Returns the cell at a column of the panel.
     pub(crate) fn cell_at(&self, x: u16) -> Option<usize> {
         let cell = usize::from(x.checked_sub(1 + self.label)?);
         (cell < self.window.cells).then_some(cell)
     }
 
-    /// Where the chosen row stands.
+    /// Returns the place of the selected row.
     pub(crate) fn selected(&self, model: &Model) -> Option<usize> {
         let key = model.streams.selected?;
         self.plan.rows.iter().position(|r| r.key() == key)
@@ -80,7 +80,7 @@ fn first_row(model: &Model, rows: usize, room: usize) -> usize {
     model.streams.scroll.min(rows.saturating_sub(room))
 }
 
-/// Columns of names, and the names, short where long ones would take too much.
+/// Returns the width of names and the names, short if long ones would take too much room.
 fn names(model: &Model, plan: &RowPlan, width: u16) -> (u16, Vec<String>) {
     let most = (width / 3).min(28);
     let named = |short| {

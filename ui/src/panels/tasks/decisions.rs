@@ -1,4 +1,4 @@
-//! The decisions of a policy, and what it did not do and why.
+//! The decisions of a policy, and the reasons against other actions.
 
 use divisi_session::{ScalingChange, ScalingView};
 
@@ -6,12 +6,12 @@ use super::{TaskLine, heading, row, wrapped};
 use crate::look::Role;
 use crate::text::format;
 
-/// The changes that are shown.
+/// The number of shown changes.
 const CHANGES: usize = 8;
-/// The actions that are shown.
+/// The number of shown actions.
 const CONSIDERED: usize = 12;
 
-/// Returns the variants that are loaded, with their states.
+/// Returns the loaded variants with their states.
 pub(super) fn loaded(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     let rows = scaling.loaded.iter().map(|variant| {
         let role = match variant.state.as_str() {
@@ -32,7 +32,7 @@ pub(super) fn loaded(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     }
 }
 
-/// Returns the last changes of what is served, the newest first.
+/// Returns the last changes of served variants, the newest first.
 pub(super) fn changes(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     if scaling.changes.is_empty() {
         return Vec::new();
@@ -66,7 +66,7 @@ fn change(change: &ScalingChange, width: u16) -> Vec<TaskLine> {
     }
 }
 
-/// Returns what was considered in the last second, what is done first.
+/// Returns the actions considered in the last second, the executed ones first.
 pub(super) fn considered(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     if scaling.considered.is_empty() {
         return Vec::new();

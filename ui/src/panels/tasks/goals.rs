@@ -1,4 +1,4 @@
-//! How the goals of a task's queries are met, second by second.
+//! The share of queries of a task that met their goals, second by second.
 
 use divisi_modelless::quantities::significant;
 use divisi_session::{GoalSecond, StreamView, TaskView};
@@ -7,11 +7,11 @@ use super::{TaskLine, row, wrapped};
 use crate::look::Role;
 use crate::text::format;
 
-/// The seconds over which parts are told.
+/// The time of the shown shares, in seconds.
 const WINDOW: usize = 60;
 
-/// Returns the lines of a task: how many of its queries met their goals, a second a column, and its
-/// streams.
+/// Returns the lines of a task: the share of queries that met their goals, a column per second, and
+/// its streams.
 pub(super) fn lines(task: &TaskView, width: u16) -> Vec<TaskLine> {
     let mut lines = vec![Vec::new(), summary(task, width)];
     if task.seconds.iter().any(|second| over(second) > 0) {
@@ -26,7 +26,7 @@ fn over(second: &GoalSecond) -> u32 {
     second.met + second.missed
 }
 
-/// Returns the lines about queries whose goals no variant meets, if there were any lately.
+/// Returns the lines about recent queries whose goals no variant meets, if there were any.
 fn unreachable(task: &TaskView, width: u16) -> Vec<TaskLine> {
     let Some(view) = &task.unreachable else {
         return Vec::new();
@@ -74,7 +74,7 @@ fn summary(task: &TaskView, width: u16) -> TaskLine {
     vec![(name, Role::Strong), (met, role), (of, Role::Dim)]
 }
 
-/// A second a column: how many missed a goal.
+/// Returns a column per second: the number of queries that missed a goal.
 fn columns(seconds: &[GoalSecond], width: u16) -> TaskLine {
     const WORDS: &str = "  missed ";
     let room = usize::from(width).saturating_sub(WORDS.len());

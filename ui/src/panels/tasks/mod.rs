@@ -1,5 +1,5 @@
-//! Tasks: how their goals are met, which policy loads their variants, what it decided and why, what
-//! other policies would have done, and the offline jobs.
+//! Tasks: their goals, the policy for loading variants with its decisions and reasons, the results
+//! of other policies, and batch jobs.
 
 mod decisions;
 mod goals;
@@ -35,12 +35,12 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
 }
 
-/// Returns the rows that the panel has in all where it has the whole width.
+/// Returns the total number of rows of a panel with the whole width.
 pub(super) fn rows(model: &Model) -> usize {
     rows_in(model, model.area.width.saturating_sub(2))
 }
 
-/// Returns the rows that the panel has in all in so many columns.
+/// Returns the total number of rows of a panel with this many columns.
 pub(crate) fn rows_in(model: &Model, columns: u16) -> usize {
     lines(model, columns).len()
 }
@@ -52,7 +52,7 @@ fn lines(model: &Model, width: u16) -> Vec<TaskLine> {
     };
     let width = width.saturating_sub(2);
     let mut lines = policies::head(model, scaling, width);
-    // Who asked for it sees it without scrolling.
+    // A requested comparison is visible without scrolling.
     lines.extend(policies::comparison(scaling, width));
     for task in &scaling.tasks {
         lines.extend(goals::lines(task, width));
@@ -72,7 +72,7 @@ fn jobs(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     heading("batch jobs").into_iter().chain(rows).collect()
 }
 
-/// Returns the line of a job, with its state below where that is too long.
+/// Returns the line of a job, with its state on a second line if it is too long.
 fn job(job: &JobView, width: u16) -> Vec<TaskLine> {
     let share = job.written as f64 / job.rows.max(1) as f64;
     let text = format!(
@@ -94,12 +94,13 @@ fn job(job: &JobView, width: u16) -> Vec<TaskLine> {
         .collect()
 }
 
-/// Returns a line of one text, as much of it as fits.
+/// Returns a line of one text, cut to the width.
 fn row(text: &str, role: Role, width: u16) -> TaskLine {
     vec![(format::fit(text, width), role)]
 }
 
-/// Returns the lines of pieces with a text behind them, which goes on below itself where it is too wide.
+/// Returns the lines of pieces with a text after them, which continues below itself if it is too
+/// wide.
 fn wrapped(pieces: TaskLine, text: &str, role: Role, width: u16) -> Vec<TaskLine> {
     let used: u16 = pieces.iter().map(|(piece, _)| format::width(piece)).sum();
     let mut texts = format::wrap(text, width.saturating_sub(used)).into_iter();
@@ -110,7 +111,7 @@ fn wrapped(pieces: TaskLine, text: &str, role: Role, width: u16) -> Vec<TaskLine
     std::iter::once(first).chain(others).collect()
 }
 
-/// Returns an empty line, and a heading.
+/// Returns a blank line and a heading.
 fn heading(text: &str) -> [TaskLine; 2] {
     [Vec::new(), vec![(text.to_owned(), Role::Dim)]]
 }

@@ -1,4 +1,4 @@
-//! The policy that decides, and what others would have done.
+//! The current policy, and the results of the others.
 
 use divisi_modelless::quantities::significant;
 use divisi_session::{PolicyOutcome, ScalingView};
@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::panels::keys;
 use crate::text::format;
 
-/// Returns the line of the policies, and why none decides, if so.
+/// Returns the line of the policies, with the reason if none is active.
 pub(super) fn head(model: &Model, scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     let mut line = vec![("policy ".to_owned(), Role::Dim)];
     for name in &scaling.policies {
@@ -33,7 +33,7 @@ pub(super) fn head(model: &Model, scaling: &ScalingView, width: u16) -> Vec<Task
     lines
 }
 
-/// Returns what each policy would have done, in virtual time.
+/// Returns the result of each policy in virtual time.
 pub(super) fn comparison(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     let Some(comparison) = &scaling.comparison else {
         return Vec::new();

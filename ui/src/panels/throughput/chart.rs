@@ -1,4 +1,4 @@
-//! A curve in dots over the last moments, its axes, and signs where something changed.
+//! A curve of dots over recent time, its axes, and signs at changes.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use crate::look::{Dots, Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// Columns for the numbers of the axis, at least.
+/// The minimum width of the axis's numbers.
 pub(super) const AXIS: u16 = 6;
 
 /// Values over time, the newest at the right edge.
 pub(super) struct Curve {
     series: Vec<f64>,
     moment: Duration,
-    /// Moments that a dot is the mean of.
+    /// The number of moments averaged in a dot.
     each: usize,
-    /// The first column of the curve, and how many there are.
+    /// The first column of the curve, and the number of columns.
     left: u16,
     width: u16,
 }
 
 impl Curve {
-    /// Of all moments, in a panel of `width` columns: where there are more than dots, a
-    /// dot is the mean of a few. The axis takes `left` columns.
+    /// Returns a curve of all moments in a panel of `width` columns. If there are more moments than
+    /// dots, a dot is the mean of several. The axis takes `left` columns.
     pub(super) fn new(series: &[f64], moment: Duration, width: u16, left: u16) -> Self {
         let width = width.saturating_sub(left);
         let most = usize::from(width).max(1) * 2;
@@ -39,8 +39,8 @@ impl Curve {
         }
     }
 
-    /// Another series over the same time at the same columns, one value a column of dots;
-    /// none where it had not begun.
+    /// Returns another series over the same time and columns, one value per column of dots, `None`
+    /// before its start.
     pub(super) fn beside(&self, series: &[f64]) -> impl Iterator<Item = Option<f64>> + use<> {
         let means = means(series, self.each);
         let length = self.series.len();
@@ -50,19 +50,19 @@ impl Curve {
         (0..dots).map(move |dot| between(&means[over..], dot, dots, length, missing))
     }
 
-    /// The columns of the curve.
+    /// Returns the columns of the curve.
     pub(super) fn columns(&self) -> Range<u16> {
         self.left..self.left + self.width
     }
 
-    /// The time from its left to its right edge.
+    /// Returns the time from its left to its right edge.
     fn length(&self) -> Duration {
         let gaps = self.series.len().saturating_sub(1);
         self.moment
             .saturating_mul(u32::try_from(gaps).unwrap_or(u32::MAX))
     }
 
-    /// The column of a time so long ago, where it is on the axis.
+    /// Returns the column of a time in the past, if it is on the axis.
     fn column(&self, ago: Duration) -> Option<u16> {
         let length = self.length().as_secs_f64();
         let share = 1.0 - ago.as_secs_f64() / length.max(f64::MIN_POSITIVE);
@@ -70,12 +70,12 @@ impl Curve {
         (share >= 0.0).then_some(self.left + column as u16)
     }
 
-    /// The value at a column of dots, between those of the moments around it.
+    /// Returns the value at a column of dots, interpolated between moments.
     fn at(&self, dot: u16, dots: u16) -> Option<f64> {
         between(&self.series, dot, dots, self.series.len(), 0)
     }
 
-    /// Draws it in `height` rows and its time axis under it.
+    /// Draws the curve in `height` rows, with its time axis below.
     pub(super) fn draw(&self, inside: &mut Painter<'_>, y: u16, height: u16, model: &Model) {
         let top = nice(self.series.iter().copied().fold(0.0, f64::max));
         let mut dots = Dots::new(self.width, height);
@@ -105,7 +105,7 @@ impl Curve {
         }
     }
 
-    /// The changes on the axis, with their columns.
+    /// Returns the changes on the axis with their columns.
     fn marked<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = (u16, MarkKind)> + 'a {
         let shown = &model.snapshot;
         let place =
@@ -113,7 +113,7 @@ impl Curve {
         shown.marks.iter().filter_map(place)
     }
 
-    /// A line for each change, behind the curve.
+    /// Draws a line for each change, behind the curve.
     fn changes(&self, inside: &mut Painter<'_>, y: u16, height: u16, model: &Model) {
         for (x, _) in self.marked(model) {
             for row in 0..height {
@@ -122,7 +122,7 @@ impl Curve {
         }
     }
 
-    /// Their letters, before the curve.
+    /// Draws their letters, in front of the curve.
     fn letters(&self, inside: &mut Painter<'_>, y: u16, model: &Model) {
         for (x, kind) in self.marked(model) {
             inside.sign(x, y, letter(kind), Role::Warn);
@@ -130,7 +130,7 @@ impl Curve {
     }
 }
 
-/// Means of so many values, from the newest on; the oldest few may be fewer.
+/// Returns means of `each` values, from the newest on; the oldest mean may have fewer.
 fn means(series: &[f64], each: usize) -> Vec<f64> {
     let mean = |few: &[f64]| few.iter().sum::<f64>() / few.len() as f64;
     let mut means: Vec<f64> = series.rchunks(each).map(mean).collect();
@@ -138,14 +138,15 @@ fn means(series: &[f64], each: usize) -> Vec<f64> {
     means
 }
 
-/// Where a column of dots lies among so many moments: after which, and how far.
+/// Returns the place of a column of dots among the moments: the moment before it, and the fraction
+/// after that.
 fn place(dot: u16, dots: u16, moments: usize) -> Option<(usize, f64)> {
     let last = moments.checked_sub(1)?;
     let place = f64::from(dot) / f64::from(dots.saturating_sub(1).max(1)) * last as f64;
     Some((place.floor() as usize, place.fract()))
 }
 
-/// The value there of a series of which the first few moments are missing.
+/// Returns the value at that place for a series without the first moments.
 fn between(series: &[f64], dot: u16, dots: u16, moments: usize, missing: usize) -> Option<f64> {
     let (low, part) = place(dot, dots, moments)?;
     let low = low.checked_sub(missing)?;
@@ -154,7 +155,7 @@ fn between(series: &[f64], dot: u16, dots: u16, moments: usize, missing: usize) 
     Some(from + (to - from) * part)
 }
 
-/// The next of 1, 2, 5, 10, …, so that the axis does not change with every value.
+/// Returns the next of 1, 2, 5, 10, …, so that the axis does not change with every value.
 fn nice(value: f64) -> f64 {
     if value <= 1.0 || !value.is_finite() {
         return 1.0;
@@ -168,7 +169,7 @@ fn nice(value: f64) -> f64 {
     fitting.unwrap_or(decade * 10.0)
 }
 
-/// The sign of a kind of change.
+/// Returns the sign of a kind of change.
 fn letter(kind: MarkKind) -> &'static str {
     match kind {
         MarkKind::Reload => "R",
@@ -181,7 +182,7 @@ fn letter(kind: MarkKind) -> &'static str {
     }
 }
 
-/// Rows for the latest changes out of `room`.
+/// Returns the rows for the latest changes out of `room`.
 pub(super) fn legend_rows(room: u16, model: &Model) -> u16 {
     let marks = u16::try_from(model.snapshot.marks.len()).unwrap_or(u16::MAX);
     marks.min(room.div_ceil(3)).min(4)

@@ -1,5 +1,5 @@
-//! Samples answered a second over the last moments, of the ensemble or a member, and what
-//! changed meanwhile; under the ensemble's curve a row a member.
+//! Answered samples per second over recent time, of the ensemble or a member, with the changes;
+//! below the ensemble's curve a row per member.
 
 mod chart;
 
@@ -29,7 +29,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     draw_members(&mut inside, 2 + height + legend, rows, &curve, model);
 }
 
-/// Rates are counted for members, not for workers.
+/// Returns the subject; workers have no rates.
 fn whose(model: &Model) -> Whose {
     match model.scopes.throughput.there(&model.snapshot) {
         Whose::Worker(cell) => Whose::Member(cell.member),
@@ -73,10 +73,10 @@ fn numbers(inside: &mut Painter<'_>, model: &Model, whose: Whose) {
     }
 }
 
-/// Rows that the curve above keeps.
+/// The minimum rows of the curve above.
 const CURVE: u16 = 9;
 
-/// Rows for members, where all of them fit.
+/// Returns the rows for members, or 0 if not all fit.
 fn member_rows(inside: &Painter<'_>, model: &Model, whose: Whose) -> u16 {
     let members = u16::try_from(model.snapshot.members.len()).unwrap_or(u16::MAX);
     let fits = inside.height() >= members.saturating_add(CURVE) && inside.width() >= 36;
@@ -86,8 +86,8 @@ fn member_rows(inside: &Painter<'_>, model: &Model, whose: Whose) -> u16 {
     }
 }
 
-/// Columns before the curve above: as many as before those of the members, so that all
-/// have one time axis.
+/// Returns the columns before the curve above, the same as before the members' curves, so that all
+/// share one time axis.
 fn left(inside: &Painter<'_>, model: &Model, rows: u16) -> u16 {
     match rows {
         0 => AXIS,
@@ -95,23 +95,23 @@ fn left(inside: &Painter<'_>, model: &Model, rows: u16) -> u16 {
     }
 }
 
-/// Columns for rates.
+/// The width of rates.
 const RATE: u16 = 6;
 
-/// Columns for names.
+/// Returns the width of names.
 fn label(inside: &Painter<'_>, model: &Model) -> u16 {
     let names = model.snapshot.members.iter();
     let widest = names.map(|m| format::width(&m.name)).max();
     widest.unwrap_or(0).min(inside.width() / 3)
 }
 
-/// Draws them, over the time of the curve above.
+/// Draws the members over the time of the curve above.
 fn draw_members(inside: &mut Painter<'_>, y: u16, rows: u16, above: &Curve, model: &Model) {
     let members = &model.snapshot.members;
     let label = label(inside, model);
     let all = || members.iter().flat_map(|m| &m.series).copied();
     let most = f64::from(all().fold(1.0, f32::max));
-    // Members of one ensemble answer alike: what differs is near the top.
+    // Members of an ensemble have similar rates, so the differences are near the top.
     let least = f64::from(all().fold(f32::INFINITY, f32::min)).min(most) * 0.9;
     let scale = (most - least).max(1.0);
     let columns = above.columns();

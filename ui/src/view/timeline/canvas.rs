@@ -1,8 +1,8 @@
-//! Spans as cells: what each lane did, and how much of the time a device did something.
+//! Spans as cells: the activity of each lane, and the share of time in which a device was active.
 //!
-//! A canvas is kept from frame to frame. Its cells stand in a ring by their number since
-//! the engine's start: when the window moves on, the cells that come in are emptied and
-//! only spans that are new are painted, at any zoom.
+//! A canvas is kept from frame to frame. Its cells form a ring by their number since the engine's
+//! start. When the window moves on, the new cells are cleared and only new spans are painted, at
+//! any zoom.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use divisi_model::trace::SpanKind;
 use super::grid::{TimeWindow, TimelineRows};
 use super::history::{PackedSpan, SpanHistory, nanos};
 
-/// A step that covers less of a cell does not show there.
+/// The minimum share of a cell for a step to show in it.
 const LEAST: f32 = 0.02;
 
 /// One cell of a lane's row.
@@ -21,19 +21,19 @@ pub struct CellMark {
     pub kind: Option<SpanKind>,
     /// Whether it belongs to every other batch, which is drawn in another colour.
     pub other: bool,
-    /// Eighths of the cell that it computed, where batches are shorter than a cell; the
-    /// whole cell belongs to longer ones.
+    /// Eighths of the cell spent computing, if batches are shorter than a cell. Longer batches have
+    /// the whole cell.
     pub eighths: Option<u8>,
     /// A character of the batch's number of samples.
     pub digit: Option<char>,
 }
 
-/// How much of a cell each kind covers: wait, copy in, compute, copy out, send.
+/// The share of a cell covered by each kind: wait, copy in, compute, copy out, send.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cover {
     parts: [f32; 5],
     other: bool,
-    /// A batch that is longer than a cell computed here.
+    /// Whether a batch that is longer than a cell computed here.
     whole: bool,
 }
 
@@ -44,7 +44,7 @@ impl Cover {
     }
 }
 
-/// A batch that is long enough for its size to be written on it.
+/// A batch that is long enough to show its size.
 #[derive(Clone, Copy, Debug)]
 struct Label {
     row: usize,
@@ -58,9 +58,9 @@ struct Label {
 pub struct Canvas {
     rows: TimelineRows,
     window: TimeWindow,
-    /// Spans painted: the number of the next one.
+    /// The number of the next span to paint.
     seen: u64,
-    /// The latest end among them.
+    /// The latest end of a painted span.
     latest: u64,
     cover: Vec<Cover>,
     shares: Vec<f32>,
@@ -68,12 +68,12 @@ pub struct Canvas {
     labels: VecDeque<Label>,
     /// Digits of labels, by row and place in the window.
     digits: Vec<u8>,
-    /// When each row last had samples copied in.
+    /// The last time at which each row copied samples in.
     copied: Vec<u64>,
 }
 
 impl Canvas {
-    /// The picture of a window, painted from nothing.
+    /// Returns the picture of a window, painted from scratch.
     pub fn of(history: &SpanHistory, rows: &TimelineRows, window: TimeWindow) -> Self {
         let lanes = rows.lanes() * window.cells;
         let mut canvas = Canvas {
@@ -95,8 +95,8 @@ impl Canvas {
         canvas
     }
 
-    /// Moves on to the window and paints what is new; false where it has to be painted
-    /// from nothing.
+    /// Moves to the window and paints new spans. Returns false if it has to be painted from
+    /// scratch.
     pub fn follow(
         &mut self,
         history: &SpanHistory,
@@ -169,7 +169,7 @@ impl Canvas {
         };
         let (window, cells) = (self.window, self.window.cells);
         let (start, cover) = (row * window.cells, &mut self.cover);
-        // Shorter ones cannot be told from their neighbours.
+        // Shorter batches look like their neighbours.
         let whole = kind == COMPUTE && span.end - span.start >= window.cell;
         window.cover(span.start, span.end, |cell, part| {
             let cover = &mut cover[start + column(cell, cells)];
@@ -191,7 +191,7 @@ impl Canvas {
         }
     }
 
-    /// Writes the sizes of batches where they fit.
+    /// Writes the sizes of batches that fit.
     fn write(&mut self) {
         self.digits.fill(0);
         let window = self.window;
@@ -214,7 +214,7 @@ impl Canvas {
         }
     }
 
-    /// Copying in is often shorter than a cell; a long batch can spare one for it.
+    /// Gives copying in a cell of a long batch, since copying is often shorter than a cell.
     fn spare_for_copy(&mut self, label: &Label, first: i64) {
         let copies = self.copied[label.row] >= nanos(self.window.from());
         if !copies || first <= self.window.first {
@@ -227,7 +227,7 @@ impl Canvas {
         }
     }
 
-    /// A lane's cell, counted from the window's first.
+    /// Returns a lane's cell, counted from the window's first.
     pub fn mark(&self, row: usize, cell: usize) -> CellMark {
         let start = row * self.window.cells;
         let at = start + self.column(self.window.first + cell as i64);
@@ -241,14 +241,14 @@ impl Canvas {
         }
     }
 
-    /// The share of a sum's cell, counted from the window's first.
+    /// Returns the share of a sum's cell, counted from the window's first.
     pub fn share(&self, row: usize, cell: usize) -> f64 {
         let column = self.column(self.window.first + cell as i64);
         f64::from(self.shares[row * self.window.cells + column].min(1.0))
     }
 }
 
-/// The place of a cell in the ring, by its number.
+/// Returns the place of a cell in the ring, by its number.
 fn column(cell: i64, cells: usize) -> usize {
     cell.rem_euclid(cells as i64) as usize
 }
@@ -267,7 +267,8 @@ fn part_of(kind: SpanKind) -> Option<usize> {
     }
 }
 
-/// Work before waiting: a batch waits while the one before it computes.
+/// Returns the kind of step to show: work before waiting, since a batch waits while the previous
+/// one computes.
 fn kind_of(parts: &[f32; 5]) -> Option<SpanKind> {
     let work = [
         (parts[COMPUTE], SpanKind::Compute),
@@ -284,18 +285,18 @@ fn kind_of(parts: &[f32; 5]) -> Option<SpanKind> {
     best.or((parts[0] > LEAST).then_some(SpanKind::Wait))
 }
 
-/// So many separate times are remembered; spans come nearly in order, so what comes
-/// late only overlaps the latest.
+/// The maximum number of remembered intervals. Spans arrive nearly in order, so late ones overlap
+/// only the latest.
 const MOST: usize = 4096;
 
-/// Separate times in their order, in nanoseconds.
+/// Disjoint time intervals in order, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 struct Union {
     parts: Vec<(u64, u64)>,
 }
 
 impl Union {
-    /// Adds a time and calls `fresh` with what of it was not covered before.
+    /// Adds an interval and calls `fresh` with its parts that were not covered before.
     fn add(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         let after = self.parts.iter().rev().take_while(|p| p.1 >= start).count();
         let at = self.parts.len() - after;

@@ -1,4 +1,4 @@
-//! The grid of a picture: which rows show what, and the part of time that its cells cover.
+//! The grid of a picture: its rows, and the time of its cells.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::history::nanos;
 
-/// The activity of a whole device that a row sums up.
+/// The kind of activity that a device's row sums up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowSum {
     /// Any lane computed.
@@ -20,7 +20,7 @@ pub enum RowSum {
 }
 
 impl RowSum {
-    /// The sum that a step counts towards.
+    /// Returns the sum that includes a step.
     pub fn of(kind: SpanKind) -> Option<Self> {
         match kind {
             SpanKind::Compute => Some(RowSum::Compute),
@@ -31,7 +31,7 @@ impl RowSum {
     }
 }
 
-/// A row by what it shows, wherever it stands.
+/// A row by its subject, independent of its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowKey {
     /// A worker's lane.
@@ -52,21 +52,21 @@ pub enum RowKey {
     },
 }
 
-/// Where lanes of workers and sums of devices are in a picture.
+/// The places of workers' lanes and devices' sums in a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimelineRows {
-    /// Members of the matrix.
+    /// The number of members in the matrix.
     members: usize,
-    /// By device and member: the first row and how many.
+    /// The first row and the number of rows, by device and member.
     workers: Vec<Option<(usize, usize)>>,
-    /// By device.
+    /// The rows of sums by device.
     sums: Vec<[Option<usize>; 3]>,
     lanes: usize,
     summed: usize,
 }
 
 impl TimelineRows {
-    /// No rows yet for a matrix of so many devices and members.
+    /// Creates a grid without rows for a matrix of this size.
     pub fn new(devices: usize, members: usize) -> Self {
         TimelineRows {
             members,
@@ -76,7 +76,7 @@ impl TimelineRows {
         }
     }
 
-    /// Rows for the lanes of a worker, at least one; returns the first.
+    /// Adds rows for the lanes of a worker, at least one, and returns the first.
     pub fn worker(&mut self, device: DeviceIndex, member: MemberIndex, lanes: usize) -> usize {
         let (first, count) = (self.lanes, lanes.max(1));
         if let Some(place) = self
@@ -89,7 +89,7 @@ impl TimelineRows {
         first
     }
 
-    /// A row for a sum of a device.
+    /// Adds a row for a sum of a device.
     pub fn sum(&mut self, device: DeviceIndex, sum: RowSum) -> usize {
         let next = self.summed;
         let Some(place) = self.sums.get_mut(device.get()) else {
@@ -100,18 +100,18 @@ impl TimelineRows {
         *at
     }
 
-    /// Rows of lanes.
+    /// Returns the number of rows of lanes.
     pub fn lanes(&self) -> usize {
         self.lanes
     }
 
-    /// Rows of sums.
+    /// Returns the number of rows of sums.
     pub fn sums(&self) -> usize {
         self.summed
     }
 
-    /// The lane's row that shows the span. Lanes that another policy had are shown in
-    /// the last one; what is copied ahead belongs to no lane yet.
+    /// Returns the lane's row of a span. Lanes of another policy share the last one. A copy ahead
+    /// has no lane yet.
     pub fn lane_of(&self, span: &Span) -> Option<usize> {
         self.lane(span.kind, span.device, span.member, span.lane)
     }
@@ -132,7 +132,7 @@ impl TimelineRows {
         Some(first + lane.min(count - 1))
     }
 
-    /// The sum's row that shows the span.
+    /// Returns the sum's row of a span.
     pub fn sum_of(&self, span: &Span) -> Option<usize> {
         self.summed(span.kind, span.device)
     }
@@ -143,24 +143,23 @@ impl TimelineRows {
     }
 }
 
-/// A cell is never narrower.
+/// The minimum time of a cell in nanoseconds.
 const LEAST_CELL: u64 = 100;
 
-/// The part of time that a row shows. Cells are counted from the engine's start, so a
-/// picture that moves does so by whole cells and does not shimmer.
+/// The visible time. Cells are counted from the engine's start, so a picture moves by whole cells
+/// and does not flicker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeWindow {
-    /// The number of the first cell; below zero before the engine's start, where nothing
-    /// is.
+    /// The number of the first cell, below zero before the engine's start.
     pub first: i64,
-    /// Nanoseconds of a cell.
+    /// The time of a cell in nanoseconds.
     pub cell: u64,
-    /// Cells.
+    /// The number of cells.
     pub cells: usize,
 }
 
 impl TimeWindow {
-    /// `cells` cells over `length`, the last of which has `end` in it.
+    /// Returns `cells` cells over `length`, the last of which contains `end`.
     pub fn ending(end: Duration, length: Duration, cells: usize) -> Self {
         let cells = cells.max(1);
         let cell = (nanos(length) / cells as u64).max(LEAST_CELL);
@@ -168,47 +167,47 @@ impl TimeWindow {
         TimeWindow { first, cell, cells }
     }
 
-    /// The number of the cell after the last.
+    /// Returns the number of the cell after the last.
     pub fn last(&self) -> i64 {
         self.first.saturating_add(number(self.cells as u64))
     }
 
-    /// The start of the first cell.
+    /// Returns the start of the first cell.
     pub fn from(&self) -> Duration {
         self.start_of(0)
     }
 
-    /// The end of the last cell.
+    /// Returns the end of the last cell.
     pub fn until(&self) -> Duration {
         self.start_of(self.cells)
     }
 
-    /// When a cell starts, counted from the window's first; the engine's start for cells
-    /// before it.
+    /// Returns the start of a cell, counted from the window's first, or the engine's start for
+    /// earlier cells.
     pub fn start_of(&self, cell: usize) -> Duration {
         let number = self.first.saturating_add(number(cell as u64));
         Duration::from_nanos(self.nanos_of(number))
     }
 
-    /// When a cell starts by its number, in nanoseconds.
+    /// Returns the start of a cell by its number, in nanoseconds.
     fn nanos_of(&self, number: i64) -> u64 {
         let number = u64::try_from(number).unwrap_or(0);
         number.saturating_mul(self.cell)
     }
 
-    /// The cell that a moment is in, counted from the window's first.
+    /// Returns the cell of a moment, counted from the window's first.
     pub fn cell_of(&self, at: Duration) -> Option<usize> {
         let cell = number(nanos(at) / self.cell).checked_sub(self.first)?;
         usize::try_from(cell).ok().filter(|c| *c < self.cells)
     }
 
-    /// Whether it has any of the time between two moments, in nanoseconds.
+    /// Returns whether it overlaps the time between two moments, in nanoseconds.
     pub fn meets(&self, start: u64, end: u64) -> bool {
         start < self.nanos_of(self.last()) && end >= self.nanos_of(self.first)
     }
 
-    /// Calls `each` with the number of every cell between two moments, counted from the
-    /// engine's start, and the share of it between.
+    /// Calls `each` with the number of every cell between two moments, counted from the engine's
+    /// start, and its share between them.
     pub fn cover(&self, start: u64, end: u64, mut each: impl FnMut(i64, f32)) {
         let (from, to) = (number(start / self.cell), number(end / self.cell));
         let share = |nanos: u64| nanos as f32 / self.cell as f32;
@@ -231,7 +230,7 @@ impl TimeWindow {
     }
 }
 
-/// A cell's number, to be counted with.
+/// Converts a cell's number to a signed one.
 fn number(cell: u64) -> i64 {
     i64::try_from(cell).unwrap_or(i64::MAX)
 }

@@ -1,14 +1,13 @@
-//! The latest spans within a bound of bytes, in the order in which they came.
+//! The latest spans within a limit of bytes, in the order of their arrival.
 //!
-//! A span takes 56 bytes, half of what the engine's own type takes, and a chunk holds 1 024 of
-//! them, so a chunk is 57 344 bytes and a few words. Five minutes at 2 000 spans a second are
-//! 600 000 spans: 586 chunks, 32.1 MiB. Up to 48 MiB (898 000 spans) everything is kept: seven
-//! minutes and a half at that rate, more than an hour at a tenth of it. Beyond, five minutes
-//! are, up to 128 MiB: 8 000 spans a second; only faster than that is less than five minutes
-//! kept.
+//! A span takes 56 bytes, half of the engine's own type. A chunk holds 1 024 spans, so it takes 57
+//! 344 bytes and a few words. Five minutes at 2 000 spans per second are 600 000 spans: 586 chunks,
+//! 32.1 MiB. Up to 48 MiB (898 000 spans) all spans are kept: seven and a half minutes at that
+//! rate, more than an hour at a tenth of it. Beyond that, five minutes are kept, up to 128 MiB,
+//! which suffices for 8 000 spans per second. At higher rates less than five minutes are kept.
 //!
-//! Chunks know the times that they cover, so a look at a part of time touches only the
-//! chunks that have to do with it. They are shared, not copied, when a history is cloned.
+//! Chunks know the times they cover, so reading a part of time touches only its chunks. A cloned
+//! history shares them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,12 +18,12 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 /// Spans in a chunk.
 const CHUNK: usize = 1024;
-/// Beyond so many bytes only what is young enough is kept, and never more than so many.
+/// Beyond the first limit only young spans are kept; the second limit is never exceeded.
 const ENOUGH_BYTES: usize = 48 << 20;
 const MOST_BYTES: usize = 128 << 20;
 const ENOUGH_CHUNKS: usize = ENOUGH_BYTES / (CHUNK * size_of::<PackedSpan>());
 const MOST_CHUNKS: usize = MOST_BYTES / (CHUNK * size_of::<PackedSpan>());
-/// Young enough: five minutes, and a little for what is late.
+/// The age of young spans in nanoseconds: five minutes, and a margin for late ones.
 const YOUNG: u64 = 305_000_000_000;
 
 #[derive(Clone, Debug)]
@@ -45,19 +44,19 @@ impl Chunk {
     }
 }
 
-/// Spans by their numbers, which count from 0 since the start.
+/// Spans by their numbers, counted from 0 since the start.
 #[derive(Clone, Debug, Default)]
 pub struct SpanHistory {
-    /// All full but the last.
+    /// The chunks, all full except the last.
     chunks: VecDeque<Arc<Chunk>>,
-    /// The number of the first span that is there: how many are gone.
+    /// The number of the first kept span, which is also the number of dropped ones.
     first: u64,
-    /// The latest end of the spans that are gone.
+    /// The latest end of the dropped spans.
     gone_until: Option<u64>,
 }
 
 impl SpanHistory {
-    /// Adds one; the oldest make room.
+    /// Adds a span; the oldest ones are dropped if needed.
     pub fn push(&mut self, span: PackedSpan) {
         let full = self.chunks.back().is_none_or(|c| c.spans.len() == CHUNK);
         if full {
@@ -72,7 +71,7 @@ impl SpanHistory {
         }
     }
 
-    /// Gives every span the column that its own has become.
+    /// Updates the column of every span after a change of columns.
     pub fn renumber(&mut self, columns: &[Option<usize>]) {
         for chunk in &mut self.chunks {
             let spans = Arc::make_mut(chunk).spans.iter_mut();
@@ -97,37 +96,37 @@ impl SpanHistory {
         self.chunks.len() >= MOST_CHUNKS || (self.chunks.len() >= ENOUGH_CHUNKS && old)
     }
 
-    /// How many spans made room for newer ones.
+    /// Returns the number of dropped spans.
     pub fn gone(&self) -> u64 {
         self.first
     }
 
-    /// From when on every span is there, where some are gone.
+    /// Returns the time since which no spans are missing, if some were dropped.
     pub fn whole_since(&self) -> Option<Duration> {
         self.gone_until.map(Duration::from_nanos)
     }
 
-    /// The earliest moment of any span that is there.
+    /// Returns the earliest time of the kept spans.
     pub fn earliest(&self) -> Option<Duration> {
         let earliest = self.chunks.iter().map(|c| c.from).min();
         earliest.map(Duration::from_nanos)
     }
 
-    /// The number that the next span will have.
+    /// Returns the number of the next span.
     pub fn next(&self) -> u64 {
         let last = self.chunks.back().map_or(0, |c| c.spans.len());
         let full = self.chunks.len().saturating_sub(1) * CHUNK;
         self.first + (full + last) as u64
     }
 
-    /// Bytes taken, filled or not.
+    /// Returns the allocated bytes.
     pub fn bytes(&self) -> usize {
         let of = |c: &Arc<Chunk>| c.spans.capacity() * size_of::<PackedSpan>() + size_of::<Chunk>();
         let chunks: usize = self.chunks.iter().map(of).sum();
         chunks + self.chunks.capacity() * size_of::<Arc<Chunk>>()
     }
 
-    /// The spans numbered from `number` on.
+    /// Returns the spans numbered from `number` on.
     pub fn from(&self, number: u64) -> impl DoubleEndedIterator<Item = (u64, &PackedSpan)> {
         let skipped = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let chunk = (skipped / CHUNK).min(self.chunks.len());
@@ -141,7 +140,7 @@ impl SpanHistory {
         })
     }
 
-    /// The spans numbered below `number`, the latest first.
+    /// Returns the spans numbered below `number`, the latest first.
     pub fn before(&self, number: u64) -> impl Iterator<Item = (u64, &PackedSpan)> {
         let count = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let chunks = (count.div_ceil(CHUNK)).min(self.chunks.len());
@@ -154,7 +153,7 @@ impl SpanHistory {
         })
     }
 
-    /// The spans that have to do with a part of time, in the order in which they came.
+    /// Returns the spans that overlap a part of time, in the order of their arrival.
     pub fn within(
         &self,
         from: Duration,
@@ -172,16 +171,16 @@ impl SpanHistory {
     }
 }
 
-/// No batch: a copy ahead has none.
+/// The value for no batch, such as of a copy ahead.
 const NO_BATCH: u64 = u64::MAX;
 
-/// No entry of a catalogue: a copy ahead is for no step.
+/// The value for no entry of a catalogue, such as of a copy ahead.
 const NO_ENTRY: u16 = u16::MAX;
 
-/// No column: that of the span is gone.
+/// The value for a column that no longer exists.
 const GONE: u16 = u16::MAX;
 
-/// Kinds by the number that stands for them.
+/// The kinds, by their stored numbers.
 const KINDS: [SpanKind; 6] = [
     SpanKind::Wait,
     SpanKind::CopyIn,
@@ -191,8 +190,8 @@ const KINDS: [SpanKind; 6] = [
     SpanKind::Send,
 ];
 
-/// A span, and whether its batch is every other one of its lane. Times are nanoseconds
-/// since the engine's start.
+/// A span, and whether its batch is every other one of its lane. Times are nanoseconds since the
+/// engine's start.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedSpan {
     pub start: u64,
@@ -259,12 +258,12 @@ impl PackedSpan {
         KINDS[usize::from(self.kind).min(KINDS.len() - 1)]
     }
 
-    /// Of this request, as far as its first sample tells.
+    /// Returns whether it belongs to this request, as far as its first sample shows.
     pub fn is_of_request(&self, request: u64) -> bool {
         self.request == request
     }
 
-    /// Of this batch.
+    /// Returns whether it belongs to this batch.
     pub fn is_of(&self, batch: u64) -> bool {
         self.batch == batch && batch != NO_BATCH
     }
@@ -290,7 +289,7 @@ impl PackedSpan {
     }
 }
 
-/// Nanoseconds; 584 years are as long as any.
+/// Converts to nanoseconds, up to 584 years.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

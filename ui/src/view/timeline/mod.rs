@@ -16,8 +16,8 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use history::{PackedSpan, SpanHistory};
 
-/// How far from a span the others of its batch are looked for, in spans: they come in
-/// one look at the engine, in the order of their ends.
+/// The distance in spans within which the others of a batch are searched. They arrive in one
+/// reading of the engine, in the order of their ends.
 const NEAR: u64 = 8192;
 
 /// The latest spans.
@@ -32,9 +32,9 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Adds spans; the oldest make room.
+    /// Adds spans; the oldest ones are dropped if needed.
     pub fn extend(&mut self, mut spans: Vec<Span>) {
-        // Each device's are in order; who looks from one to the next wants all of them so.
+        // Each device's spans are in order; navigation needs all of them in order.
         spans.sort_by_key(|s| s.end);
         for span in &spans {
             let other = self.other(span);
@@ -43,7 +43,7 @@ impl Timeline {
         }
     }
 
-    /// Whether a batch is every other one of its lane.
+    /// Returns whether a batch is every other one of its lane.
     fn other(&mut self, span: &Span) -> bool {
         if span.kind != SpanKind::Compute {
             return false;
@@ -54,40 +54,40 @@ impl Timeline {
         *parity
     }
 
-    /// Gives spans the columns that theirs have become, by number; those of columns that are gone are
-    /// in no row any more.
+    /// Updates the columns of spans after a change of columns. Spans of removed columns are in no
+    /// row.
     pub fn renumber(&mut self, columns: &[Option<usize>]) {
         self.history.renumber(columns);
         self.parity.clear();
         self.canvas.take();
     }
 
-    /// The end of the newest span.
+    /// Returns the end of the newest span.
     pub fn newest(&self) -> Option<Duration> {
         self.newest
     }
 
-    /// The earliest moment that is known of.
+    /// Returns the earliest known time.
     pub fn earliest(&self) -> Option<Duration> {
         self.history.earliest()
     }
 
-    /// How many spans made room for newer ones.
+    /// Returns the number of dropped spans.
     pub fn crowded_out(&self) -> u64 {
         self.history.gone()
     }
 
-    /// From when on every span is there, where some are gone.
+    /// Returns the time since which no spans are missing, if some were dropped.
     pub fn whole_since(&self) -> Option<Duration> {
         self.history.whole_since()
     }
 
-    /// Bytes that the spans take.
+    /// Returns the bytes of the spans.
     pub fn bytes(&self) -> usize {
         self.history.bytes()
     }
 
-    /// The picture of a window.
+    /// Returns the picture of a window.
     pub fn picture(&self, rows: &TimelineRows, window: TimeWindow) -> Ref<'_, Canvas> {
         let mut kept = self.canvas.borrow_mut();
         if !kept.follow(&self.history, rows, window) {
@@ -97,13 +97,14 @@ impl Timeline {
         self.canvas.borrow()
     }
 
-    /// The spans that have to do with a part of time, by their numbers.
+    /// Returns the spans that overlap a part of time, with their numbers.
     pub fn within(&self, from: Duration, until: Duration) -> impl Iterator<Item = (u64, Span)> {
         let met = self.history.within(from, until);
         met.map(|(number, span)| (number, span.span()))
     }
 
-    /// The spans of a request within a part of time, as far as the first samples of batches tell.
+    /// Returns the spans of a request within a part of time, as far as the first samples of batches
+    /// show.
     pub fn of_request(
         &self,
         request: u64,
@@ -115,19 +116,19 @@ impl Timeline {
         of_request.map(|(_, span)| span.span())
     }
 
-    /// The next span after `number` that is wanted.
+    /// Returns the next span after `number` that matches.
     pub fn next(&self, number: u64, wanted: impl Fn(&Span) -> bool) -> Option<(u64, Span)> {
         let spans = self.history.from(number.saturating_add(1));
         spans.map(|(n, s)| (n, s.span())).find(|(_, s)| wanted(s))
     }
 
-    /// The last span before `number` that is wanted.
+    /// Returns the last span before `number` that matches.
     pub fn previous(&self, number: u64, wanted: impl Fn(&Span) -> bool) -> Option<(u64, Span)> {
         let spans = self.history.before(number);
         spans.map(|(n, s)| (n, s.span())).find(|(_, s)| wanted(s))
     }
 
-    /// All steps of the batch of a span, as far as they are there.
+    /// Returns the known steps of the batch of a span.
     pub fn batch_of(&self, number: u64, span: &Span) -> Vec<Span> {
         let Some(batch) = span.batch else {
             return vec![*span];

@@ -1,4 +1,4 @@
-//! PNG, JPEG and WebP decoded to bytes, within bounds on size and memory.
+//! Decodes PNG, JPEG and WebP to bytes, within limits on size and memory.
 
 use std::io::Cursor;
 
@@ -9,10 +9,10 @@ use super::error::ImageError;
 use super::jpeg;
 use super::pixels::{DecodedImage, check_claim, check_size, damaged, zeros};
 
-/// The most bytes that a decoder takes beside the image.
+/// The maximum memory of a decoder in addition to the image, in bytes.
 pub(super) const MOST_WORK: usize = 64 << 20;
 
-/// Decodes an image, whatever its name; transparency is dropped.
+/// Decodes an image, regardless of its name. Transparency is dropped.
 pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => png(bytes),
@@ -68,7 +68,7 @@ fn webp(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     Ok(opaque(height, width, samples, pixels))
 }
 
-/// Returns an image of so many values a pixel without the last one if that is its opacity.
+/// Returns an image without its opacity, if that is the last value of each pixel.
 fn opaque(height: usize, width: usize, values: usize, mut pixels: Vec<u8>) -> DecodedImage {
     let channels = values - usize::from(values.is_multiple_of(2));
     if channels < values {

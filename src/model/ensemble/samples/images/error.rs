@@ -1,14 +1,14 @@
-//! Why an image is no sample.
+//! The reason why an image is not a sample.
 
 use thiserror::Error;
 
-/// Why an image is no sample.
+/// The reason why an image is not a sample.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ImageError {
-    /// Its first bytes are those of no format that is read.
+    /// Its first bytes do not belong to a supported format.
     #[error("expected a PNG, JPEG or WebP image, found other bytes")]
     Format,
-    /// It is damaged, or of a kind that cannot be read.
+    /// It is damaged, or of an unsupported kind.
     #[error("not a readable {format} image: {reason}")]
     Damaged {
         /// Its format.
@@ -25,9 +25,9 @@ pub enum ImageError {
              {width}×{height}"
     )]
     Large {
-        /// The most pixels of a side.
+        /// The maximum number of pixels of a side.
         most_side: usize,
-        /// The most pixels.
+        /// The maximum number of pixels.
         most: usize,
         /// Its width in pixels.
         width: usize,
@@ -39,25 +39,25 @@ pub enum ImageError {
     Claim {
         /// The length of the file in bytes.
         bytes: usize,
-        /// The pixels that it claims.
+        /// The claimed number of pixels.
         pixels: usize,
     },
-    /// There is no memory to decode it.
+    /// There is not enough memory to decode it.
     #[error("not enough memory for its {0} bytes")]
     Memory(usize),
-    /// It is smaller than what is cut out of it.
+    /// It is smaller than the crop.
     #[error(
         "expected at least {0}×{1} pixels (width×height) for the crop, found {2}×{3}; set \
          `input.resize` to resize first",
         wanted[1], wanted[0], found[1], found[0]
     )]
     Small {
-        /// The height and width that are cut out.
+        /// The height and width of the crop.
         wanted: [usize; 2],
-        /// The height and width that there are.
+        /// The height and width of the image.
         found: [usize; 2],
     },
-    /// It has colours where its pixels should be numbers of classes.
+    /// It has colours, but its pixels should be class numbers.
     #[error("expected a greyscale or palette PNG with class numbers as pixels")]
     Colours,
     /// The input takes no images.

@@ -1,4 +1,4 @@
-//! How images of any size become samples, as torchvision's `Resize` and `CenterCrop` do it.
+//! Fits images of any size to samples, as torchvision's `Resize` and `CenterCrop` do.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use super::pixels::check_size;
 /// How an image of another size becomes a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ImageFit {
-    /// It is resized to the sample's height and width, whatever its proportions.
+    /// Resizes it to the sample's height and width, regardless of its proportions.
     #[default]
     Stretch,
-    /// Its shorter side is resized to so many pixels, if that is given, and its centre cut out.
+    /// Resizes its shorter side to `resize` pixels, if set, and cuts out the centre.
     Crop {
-        /// The pixels of the shorter side.
+        /// The number of pixels of the shorter side.
         resize: Option<usize>,
     },
 }
 
-/// The height and width that an image is resized to, and the part of the result that is kept.
+/// The height and width of a resized image, and the part of it that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ImageWindow {
     /// Height and width.
@@ -28,10 +28,10 @@ pub(super) struct ImageWindow {
 }
 
 impl ImageFit {
-    /// Returns how an image of a height and width becomes a sample of others.
+    /// Returns the resizing and crop that convert an image of one size to a sample of another.
     ///
     /// # Errors
-    /// The image is too small for the part that is kept.
+    /// The image is smaller than the kept part.
     pub(super) fn window(
         self,
         image: [usize; 2],
@@ -55,11 +55,11 @@ impl ImageFit {
 }
 
 impl ImageFit {
-    /// Returns by which factor rows and columns of an image grow when it becomes a sample, and
-    /// how many pixels are then cut off before the first.
+    /// Returns the factors by which rows and columns of an image grow when it becomes a sample, and
+    /// the number of pixels cut off before the first kept one.
     ///
     /// # Errors
-    /// As for the image itself: it is too large, or too small for what is cut out.
+    /// As for the image itself: it is too large, or smaller than the crop.
     pub(in crate::ensemble::samples) fn place(
         self,
         image: [usize; 2],
@@ -75,7 +75,8 @@ impl ImageFit {
     }
 }
 
-/// Returns the size of an image whose shorter side has `side` pixels; the longer is rounded down.
+/// Returns the size of an image whose shorter side has `side` pixels. The longer side is rounded
+/// down.
 fn with_shorter_side([height, width]: [usize; 2], side: usize) -> [usize; 2] {
     let longer = |long: usize, short: usize| {
         let scaled = side as u64 * long as u64 / short.max(1) as u64;
@@ -87,7 +88,7 @@ fn with_shorter_side([height, width]: [usize; 2], side: usize) -> [usize; 2] {
     }
 }
 
-/// Returns half of a number, rounded to the even one where two are as near.
+/// Returns half of a number, rounded half to even.
 fn half_to_even(number: usize) -> usize {
     let half = number / 2;
     half + (number % 2) * (half % 2)

@@ -1,4 +1,4 @@
-//! Folders of images: alone, or in a folder for each class.
+//! Folders of images: only images, or one folder per class.
 
 use std::fs;
 use std::io;
@@ -10,19 +10,19 @@ use crate::ensemble::samples::targets::TargetForm;
 
 use super::is_image;
 
-/// The most files of all folders together.
+/// The maximum number of files of all folders together.
 const MOST_FILES: usize = 1 << 22;
 
 /// An image in a folder.
 pub(super) struct ImageFile {
-    /// Its name in the folder, as messages show it.
+    /// Its name in the folder, for messages.
     pub name: String,
     pub path: PathBuf,
-    /// Its class, if it lies in the folder of one.
+    /// Its class, if it lies in a class's folder.
     pub class: Option<usize>,
 }
 
-/// Returns the images in `folder` by name, and those of each class by the names of both.
+/// Returns the images in `folder` by name, and the images of each class by both names.
 pub(super) fn images(
     folder: &Path,
     targets: TargetForm<'_>,
@@ -45,7 +45,7 @@ pub(super) fn images(
     }
 }
 
-/// Returns the images in `folder` by name, which holds nothing else.
+/// Returns the images in `folder` by name. The folder must contain only images.
 pub(super) fn plain_images(folder: &Path) -> Result<Vec<ImageFile>, FolderError> {
     let entries = entries(folder)?;
     entries.into_iter().map(|e| e.image(None, "")).collect()
@@ -95,12 +95,12 @@ impl FolderEntry {
         })
     }
 
-    /// Returns its name as a terminal can show it.
+    /// Returns its name for a terminal.
     fn shown(&self) -> String {
         self.name.escape_debug().to_string()
     }
 
-    /// Returns it as an image of a class, in a folder that is shown as `before`.
+    /// Returns it as an image of a class, in a folder shown as `before`.
     fn image(self, class: Option<usize>, before: &str) -> Result<ImageFile, FolderError> {
         let name = format!("{before}{}", self.shown());
         match (self.is_folder, is_image(&self.name)) {
@@ -115,7 +115,7 @@ impl FolderEntry {
     }
 }
 
-/// Returns what lies in a folder, by name, without what is hidden.
+/// Returns the entries of a folder by name, without hidden ones.
 fn entries(folder: &Path) -> Result<Vec<FolderEntry>, FolderError> {
     let unreadable = |e: io::Error| FolderError::Unreadable(e.to_string());
     let mut entries = Vec::new();

@@ -1,4 +1,4 @@
-//! Images whose pixels are numbers of classes, as targets: a PNG for each sample, in a folder.
+//! Images with class numbers as pixels, used as targets: one PNG per sample, in a folder.
 
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -18,8 +18,8 @@ use super::fit::{ImageFit, ImageWindow};
 use super::folder::{ImageFile, plain_images};
 use super::pixels::{check_claim, check_size, damaged, zeros};
 
-/// Reads the mask of each of the images called `names`: the PNG of the same name up to its end,
-/// or, where images have no names, the masks in the order of theirs.
+/// Reads the mask of each image in `names`: the PNG with the same name except the extension. If
+/// images have no names, takes the masks in name order.
 pub(in crate::ensemble::samples) fn of_folder(
     folder: &Path,
     names: &[String],
@@ -44,7 +44,7 @@ pub(in crate::ensemble::samples) fn of_folder(
     Ok(Targets::Rows { width, values })
 }
 
-/// Returns the file's name without its end, as masks and images share it.
+/// Returns the file's name without its extension, which masks and images share.
 pub(in crate::ensemble::samples) fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
@@ -65,13 +65,13 @@ fn paired(masks: Vec<ImageFile>, names: &[String]) -> Result<Vec<ImageFile>, Sam
     names.iter().map(of).collect()
 }
 
-/// How masks become rows of targets.
+/// The conversion of masks to rows of targets.
 struct MaskRows<'a> {
     columns: TargetColumns<'a>,
     fit: ImageFit,
     /// The height and width of samples.
     sample: [usize; 2],
-    /// Those of answers.
+    /// The height and width of answers.
     sides: [usize; 2],
 }
 
@@ -115,8 +115,8 @@ impl<'a> MaskRows<'a> {
         Ok(())
     }
 
-    /// Returns the row or column of the mask that each row or column of an answer is compared
-    /// with: the nearest, as PIL's filter `NEAREST` takes it.
+    /// Returns the row or column of the mask for each row or column of an answer: the nearest one,
+    /// as PIL's filter `NEAREST` does.
     fn nearest(&self, mask: &ClassImage, window: &ImageWindow, axis: usize) -> Vec<usize> {
         let size = [mask.height, mask.width][axis];
         let scaled = |at: usize, from: usize, to: usize| (2 * at + 1) * from / (2 * to);
@@ -128,7 +128,7 @@ impl<'a> MaskRows<'a> {
     }
 }
 
-/// An image whose pixels are numbers of classes.
+/// An image with class numbers as pixels.
 struct ClassImage {
     height: usize,
     width: usize,
@@ -136,7 +136,7 @@ struct ClassImage {
 }
 
 impl ClassImage {
-    /// Decodes a grey PNG or one with a palette, whose colours do not matter.
+    /// Decodes a greyscale or palette PNG. The palette's colours are ignored.
     fn decode(bytes: &[u8]) -> Result<Self, ImageError> {
         let wrong = |error: png::DecodingError| damaged("PNG", &error);
         let limits = Limits { bytes: MOST_WORK };
@@ -165,7 +165,7 @@ impl ClassImage {
     }
 }
 
-/// Returns the numbers of a row of pixels of 1, 2, 4, 8 or 16 bits, the first in the highest.
+/// Returns the numbers of a row of pixels of 1, 2, 4, 8 or 16 bits. The highest bits come first.
 fn unpacked(row: &[u8], bits: usize, width: usize) -> impl Iterator<Item = u16> + '_ {
     (0..width).map(move |at| match bits {
         16 => u16::from_be_bytes([row[2 * at], row[2 * at + 1]]),
@@ -177,11 +177,11 @@ fn unpacked(row: &[u8], bits: usize, width: usize) -> impl Iterator<Item = u16> 
     })
 }
 
-/// Returns the bytes of a grey PNG of class numbers below `most`, of a height and width: of 8
-/// bits, or of 16 if there are more than 255. The highest number stands for none.
+/// Returns the bytes of a greyscale PNG of this height and width with class numbers below `most`: 8
+/// bits, or 16 bits for more than 255 classes. The highest number stands for no class.
 ///
 /// # Errors
-/// There are not as many numbers as pixels.
+/// The number of class numbers differs from the number of pixels.
 pub fn to_mask_png(
     classes: &[Option<u32>],
     most: usize,

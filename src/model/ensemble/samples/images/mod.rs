@@ -1,8 +1,8 @@
-//! Images as samples: a file is one, a folder is many.
+//! Images as samples: a file is one sample, a folder is many.
 //!
-//! PNG, JPEG and WebP are read as PIL's `convert("RGB")` or `convert("L")` reads them: what lies
-//! under transparent pixels is kept, 16 bits become 8, colours become grey by the weights of
-//! ITU-R 601, and EXIF's orientation is left alone. Their values are whole, from 0 to 255.
+//! PNG, JPEG and WebP are read like PIL's `convert("RGB")` or `convert("L")`: colours under
+//! transparent pixels are kept, 16 bits become 8, colours become grey by the weights of ITU-R 601,
+//! and EXIF's orientation is ignored. Their values are whole numbers from 0 to 255.
 
 mod decode;
 mod error;
@@ -31,23 +31,23 @@ pub use error::ImageError;
 pub use fit::ImageFit;
 pub use masks::to_mask_png;
 
-/// The ends of names of images.
+/// The file extensions of images.
 const ENDS: [&str; 4] = ["png", "jpg", "jpeg", "webp"];
 
-/// Whether a file called `name` is an image.
+/// Returns whether the file `name` is an image.
 pub(super) fn is_image(name: &str) -> bool {
     let end = name.rsplit_once('.').map(|(_, end)| end);
     end.is_some_and(|end| ENDS.iter().any(|known| end.eq_ignore_ascii_case(known)))
 }
 
-/// Reads the bytes of an image as the only sample.
+/// Reads the bytes of an image as a single sample.
 pub(super) fn of_file(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let mut rows = ImageRows::new(form, 1)?;
     rows.add(bytes)?;
     rows.finish()
 }
 
-/// Reads images without labels, each by its name and bytes.
+/// Reads images without labels, each from its name and bytes.
 pub(super) fn of_files(
     files: &[(&str, &[u8])],
     form: &SampleForm<'_>,
@@ -60,8 +60,7 @@ pub(super) fn of_files(
     rows.finish()
 }
 
-/// Reads the images in a folder, one after another, and their labels if they lie in folders of
-/// classes.
+/// Reads the images in a folder in order, and their labels if they lie in class folders.
 pub(super) fn of_folder(folder: &Path, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let files = folder::images(folder, form.targets())?;
     let mut rows = ImageRows::new(form, files.len())?;
@@ -76,7 +75,7 @@ pub(super) fn of_folder(folder: &Path, form: &SampleForm<'_>) -> Result<Samples,
     }
 }
 
-/// The images read so far, plane by plane.
+/// The images read, plane by plane.
 struct ImageRows {
     shape: Shape,
     channels: usize,
@@ -86,7 +85,7 @@ struct ImageRows {
 }
 
 impl ImageRows {
-    /// Takes the memory for `count` images.
+    /// Allocates the memory for `count` images.
     fn new(form: &SampleForm<'_>, count: usize) -> Result<Self, SamplesError> {
         let (channels, size) = match form.shape {
             Shape::Image {

@@ -1,20 +1,22 @@
-//! Pixels in memory, and the bounds of what is decoded to them.
+//! Pixels in memory, and the limits on decoded images.
 
 use super::error::ImageError;
 
-/// The most pixels of a side, above what WebP can have.
+/// The maximum number of pixels of a side, above the maximum of WebP.
 const MOST_SIDE: usize = 1 << 15;
 
-/// The most pixels of an image: 134 million, as PIL warns of decompression bombs at.
+/// The maximum number of pixels of an image: 134 million, the limit of PIL's warning of
+/// decompression bombs.
 const MOST_PIXELS: usize = 1 << 27;
 
-/// The pixels that any file may have, however short it is.
+/// The number of pixels that any file may have, regardless of its length.
 const FREE_PIXELS: usize = 1 << 22;
 
-/// The most pixels for each byte of a file, beyond those: what DEFLATE packs 1-bit pixels to.
+/// The maximum number of additional pixels per byte of a file: DEFLATE's best ratio for 1-bit
+/// pixels.
 const MOST_PIXELS_A_BYTE: usize = 1 << 13;
 
-/// An image of one byte a channel, row by row and pixel by pixel.
+/// An image with one byte per channel, row by row and pixel by pixel.
 pub(super) struct DecodedImage {
     pub height: usize,
     pub width: usize,
@@ -24,7 +26,8 @@ pub(super) struct DecodedImage {
 }
 
 impl DecodedImage {
-    /// Returns it in so many channels: in grey if that is one; a grey one stays grey.
+    /// Returns the image with this number of channels: grey for one channel. A grey image stays
+    /// grey.
     pub(super) fn in_channels(mut self, channels: usize) -> Self {
         if channels == 1 && self.channels == 3 {
             for pixel in 0..self.pixels.len() / 3 {
@@ -38,7 +41,7 @@ impl DecodedImage {
     }
 }
 
-/// Returns the luma of a colour by ITU-R 601, rounded as PIL does.
+/// Returns the luma of a colour by ITU-R 601, rounded as in PIL.
 fn grey([red, green, blue]: [u32; 3]) -> u8 {
     ((red * 19_595 + green * 38_470 + blue * 7_471 + 0x8000) >> 16) as u8
 }
@@ -58,8 +61,8 @@ pub(super) fn check_size(width: usize, height: usize) -> Result<(), ImageError> 
     })
 }
 
-/// Checks that a file is long enough to hold the pixels that it claims: the memory for them is taken before
-/// they are read.
+/// Checks that a file is long enough for the pixels that it claims, because memory for them is
+/// allocated before they are read.
 pub(super) fn check_claim(pixels: usize, file: &[u8]) -> Result<(), ImageError> {
     let most = (file.len() * MOST_PIXELS_A_BYTE).max(FREE_PIXELS);
     let bytes = file.len();

@@ -1,37 +1,38 @@
-//! The size of images changed as PIL's bilinear filter does it, which torchvision uses: each
-//! pixel of the result is a weighted mean of those that it covers, over columns, then over rows.
+//! Resizes images as PIL's bilinear filter does, which torchvision uses: each pixel of the result
+//! is a weighted mean of the pixels that it covers, over columns, then over rows.
 //!
-//! The filter is a triangle that grows with the factor by which an image shrinks. Weights have
-//! 22 bits, and what lies between the two passes is rounded to bytes, so that the result is that of
-//! Pillow 11 to the bit. Pillow 13 sometimes takes rows first, which changes it by 1 at most.
+//! The filter is a triangle that grows with the factor by which an image shrinks. Weights have 22
+//! bits, and values between the two passes are rounded to bytes, so that the result equals Pillow
+//! 11's to the bit. Pillow 13 sometimes processes rows first, which changes the result by 1 at
+//! most.
 
 use std::ops::Range;
 
 use super::fit::ImageWindow;
 use super::pixels::DecodedImage;
 
-/// Bits of a weight after the point: a sum of bytes so weighted fits in 31 bits.
+/// The fractional bits of a weight. A sum of bytes with these weights fits in 31 bits.
 const BITS: u32 = 22;
 
-/// Half of a byte's last place, to round.
+/// Half of a byte's last place, for rounding.
 const HALF: i32 = 1 << (BITS - 1);
 
-/// The pixels along one axis that pixels of the result are made of.
+/// The source pixels and weights along one axis for each pixel of the result.
 struct AxisFilter {
-    /// The first pixel that each pixel of the result is made of, and where its weights lie.
+    /// The first source pixel of each pixel of the result, and the range of its weights.
     taps: Vec<(usize, Range<usize>)>,
     weights: Vec<i32>,
 }
 
 impl AxisFilter {
-    /// Returns the filter of `part` of the result, when `from` pixels become `to`.
+    /// Returns the filter for `part` of the result when `from` pixels become `to`.
     fn new(from: usize, to: usize, part: &Range<usize>) -> Self {
         let mut filter = AxisFilter {
             taps: Vec::with_capacity(part.len()),
             weights: Vec::new(),
         };
         let factor = from as f64 / to as f64;
-        // An image that grows is interpolated between neighbours.
+        // An enlarged image is interpolated between neighbours.
         let reach = factor.max(1.0);
         for at in part.clone() {
             let centre = (at as f64 + 0.5) * factor;
@@ -44,7 +45,7 @@ impl AxisFilter {
 
     /// Adds the weights of `pixels` by their distance from `centre`.
     fn add(&mut self, first: usize, pixels: Range<usize>, centre: f64, reach: f64) {
-        // PIL's own order of operations, on which the last bit depends.
+        // PIL's order of operations, which affects the last bit.
         let inverse = 1.0 / reach;
         let distance = |pixel: usize| ((pixel as f64 - centre + 0.5) * inverse).abs();
         let triangle = |pixel: usize| (1.0 - distance(pixel)).max(0.0);
@@ -56,13 +57,13 @@ impl AxisFilter {
         self.taps.push((first, begin..self.weights.len()));
     }
 
-    /// Returns each pixel of the result: the first pixel that it is made of, and their weights.
+    /// Returns the first source pixel and the weights of each pixel of the result.
     fn pixels(&self) -> impl Iterator<Item = (usize, &[i32])> {
         let taps = self.taps.iter();
         taps.map(|(first, weights)| (*first, &self.weights[weights.clone()]))
     }
 
-    /// Returns the pixels that any pixel of the result is made of.
+    /// Returns the source pixels of the whole result.
     fn covered(&self) -> Range<usize> {
         let firsts = self.taps.iter().map(|(first, _)| *first);
         let ends = self.taps.iter().map(|(first, w)| first + w.len());
@@ -70,7 +71,7 @@ impl AxisFilter {
     }
 }
 
-/// Returns the part of an image that is kept after it was resized, channel by channel.
+/// Returns the kept part of a resized image, channel by channel.
 pub(super) fn planes(image: &DecodedImage, window: &ImageWindow) -> Vec<u8> {
     let [rows, columns] = &window.part;
     let down = AxisFilter::new(image.height, window.size[0], rows);
@@ -110,7 +111,7 @@ fn resize_rows(image: &DecodedImage, rows: Range<usize>, across: &AxisFilter) ->
     result
 }
 
-/// Writes a row of sums into that row of each channel's plane.
+/// Writes a row of sums into the row of each channel's plane.
 fn scatter(sums: &[i32], channels: usize, row: usize, planes: &mut [u8]) {
     let columns = sums.len() / channels;
     let plane = planes.len() / channels;
@@ -121,7 +122,7 @@ fn scatter(sums: &[i32], channels: usize, row: usize, planes: &mut [u8]) {
     }
 }
 
-/// Returns a weighted sum, which begins with [`HALF`], as a byte.
+/// Returns a weighted sum, which starts with [`HALF`], as a byte.
 fn byte(sum: i32) -> u8 {
     (sum >> BITS).clamp(0, 255) as u8
 }

@@ -2,17 +2,17 @@
 
 use thiserror::Error;
 
-/// Why JSON holds no samples or labels.
+/// The reason why JSON holds no samples or labels.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum JsonError {
-    /// It is no JSON, or has another structure.
+    /// It is not valid JSON, or has another structure.
     #[error("line {line}, column {column}: {reason}")]
     Place {
         /// The line, from 1.
         line: usize,
         /// The column, from 1, or 0 at the start of the line.
         column: usize,
-        /// The reason, as it is shown.
+        /// The reason as shown.
         reason: String,
     },
     /// A sample is wrong.
@@ -23,12 +23,12 @@ pub enum JsonError {
         /// The error in it.
         error: JsonRowError,
     },
-    /// A field is not known.
+    /// A field is unknown.
     #[error("expected the fields {expected}, found `{found}`")]
     Field {
-        /// The fields that there may be.
+        /// The valid fields.
         expected: &'static str,
-        /// The field that was found.
+        /// The unknown field.
         found: String,
     },
     /// A field appears twice, under one of its names.
@@ -39,13 +39,13 @@ pub enum JsonError {
     MissingField(&'static str),
 }
 
-/// Why a row of JSON is no sample.
+/// The reason why a row of JSON is not a sample.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum JsonRowError {
     /// Its arrays have another shape.
     #[error("expected the shape {expected}, found {found:?}")]
     Shape {
-        /// The shapes that fit.
+        /// The valid shapes.
         expected: String,
         /// The shape of the row.
         found: Vec<u64>,
@@ -56,7 +56,7 @@ pub enum JsonRowError {
     /// Its arrays differ in length or depth.
     #[error("expected arrays of equal lengths and depths")]
     Ragged,
-    /// A value is no number.
+    /// A value is not a number.
     #[error("expected a number, found {0}")]
     NoNumber(String),
     /// A value is infinite as float32.

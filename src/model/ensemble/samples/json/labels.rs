@@ -8,11 +8,11 @@ use crate::ensemble::samples::error::{ClassError, SamplesError};
 use crate::ensemble::samples::form::Classes;
 use divisi_runtime::words;
 
-/// The labels read so far.
+/// The labels read.
 pub(super) struct JsonLabels<'a> {
     classes: Classes<'a>,
     pub found: Vec<usize>,
-    /// The error in a label, if that is why the parser stopped.
+    /// The error in a label, if it stopped the parser.
     pub wrong: Option<SamplesError>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> JsonLabels<'a> {
 /// Reads a label.
 pub(super) struct OneLabel<'r, 'a>(pub &'r mut JsonLabels<'a>);
 
-/// The bound beyond which float64 has no fractions.
+/// The limit above which float64 has no fractions.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 impl<'de> DeserializeSeed<'de> for OneLabel<'_, '_> {

@@ -1,4 +1,4 @@
-//! JSON: a document of samples, alone or with targets, a line for each sample, and targets alone.
+//! JSON: a document of samples with or without targets, one sample per line, or targets only.
 
 mod error;
 mod labels;
@@ -25,7 +25,7 @@ pub use error::{JsonError, JsonRowError};
 use rows::{AllRows, JsonRows, OneRow};
 use targets::{AllTargets, JsonTargets, OneTarget};
 
-/// The most letters of a text in a message.
+/// The maximum number of characters of a text in a message.
 const SHOWN: usize = 120;
 
 /// Reads an array of samples, or an object of `samples` and `labels` (`targets`).
@@ -73,7 +73,7 @@ fn parse<'de>(
     reader.end()
 }
 
-/// Returns an error of the parser, with its place in a text that begins at `line`.
+/// Returns an error of the parser, with its position in a text that begins at `line`.
 fn placed(line: usize, error: &serde_json::Error) -> SamplesError {
     let place = JsonError::Place {
         line: line + error.line().saturating_sub(1),
@@ -83,13 +83,13 @@ fn placed(line: usize, error: &serde_json::Error) -> SamplesError {
     place.into()
 }
 
-/// Returns an error of the parser without its place.
+/// Returns an error of the parser without its position.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     shown(message.rsplit_once(" at line ").map_or(&*message, |m| m.0))
 }
 
-/// Returns the beginning of a file's text, as a terminal can show it.
+/// Returns the beginning of a file's text for a terminal.
 fn shown(text: &str) -> String {
     let mut letters = text.chars();
     let start: String = letters.by_ref().take(SHOWN).collect();
@@ -98,13 +98,13 @@ fn shown(text: &str) -> String {
     start.chars().map(safe).collect::<String>() + more
 }
 
-/// The samples and targets read so far.
+/// The samples and targets read.
 struct JsonSet<'a> {
     rows: JsonRows<'a>,
     targets: JsonTargets<'a>,
     /// Whether there is a field of targets.
     has_targets: bool,
-    /// The error in a field, if that is why the parser stopped.
+    /// The error in a field, if it stopped the parser.
     wrong: Option<SamplesError>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> JsonSet<'a> {
         }
     }
 
-    /// Returns why the parser stopped.
+    /// Returns the error that stopped the parser.
     fn error(&mut self, part: JsonPart, line: usize, error: &serde_json::Error) -> SamplesError {
         let field = self.wrong.take().map(|error| match part {
             JsonPart::Document => error,
@@ -142,7 +142,7 @@ impl<'a> JsonSet<'a> {
     }
 }
 
-/// The text that is read as a whole.
+/// The kind of text that is read as a unit.
 #[derive(Clone, Copy)]
 enum JsonPart {
     Document,
@@ -162,7 +162,7 @@ impl JsonPart {
         }
     }
 
-    /// Returns the same in words.
+    /// Returns the expected fields as text.
     fn expected(self) -> &'static str {
         match self {
             JsonPart::Document => "`samples` (`x`) and `labels` (`targets`, `y`)",
@@ -178,7 +178,7 @@ struct PartReader<'s, 'a> {
 }
 
 impl PartReader<'_, '_> {
-    /// Returns which of the two fields `name` is.
+    /// Returns the one of the two fields that `name` denotes.
     fn field<E: Error>(&mut self, name: &str, seen: &mut [bool; 2]) -> Result<usize, E> {
         let fields = self.part.fields();
         let Some(at) = fields.iter().position(|names| names.contains(&name)) else {

@@ -1,4 +1,4 @@
-//! Rows of numbers in JSON: arrays of a sample's shape, or of all its values in one.
+//! Rows of numbers in JSON: arrays of a sample's shape, or one array of all its values.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use divisi_runtime::words;
 
 use super::shown;
 
-/// The rows read so far.
+/// The rows read.
 pub(super) struct JsonRows<'a> {
     form: &'a SampleForm<'a>,
     width: usize,
     values: Vec<f32>,
     count: usize,
-    /// The shape of the row that is read.
+    /// The shape of the current row.
     shape: NestedShape,
-    /// The error in it, if that is why the parser stopped.
+    /// The error in the current row, if it stopped the parser.
     pub wrong: Option<SamplesError>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> JsonRows<'a> {
     /// Returns the samples.
     ///
     /// # Errors
-    /// There is none.
+    /// There are no samples.
     pub(super) fn finish(mut self) -> Result<Samples, SamplesError> {
         self.values.shrink_to_fit();
         self.form
@@ -54,7 +54,7 @@ impl<'a> JsonRows<'a> {
         if !float.is_finite() {
             return Err(JsonRowError::NotFinite(words::number(value)));
         }
-        // A longer row ends here, however long it is.
+        // A row that is too long ends here, regardless of its length.
         if self.values.len() == (self.count + 1) * self.width {
             return Err(JsonRowError::Long(self.width));
         }
@@ -73,7 +73,7 @@ impl<'a> JsonRows<'a> {
         Ok(())
     }
 
-    /// Keeps an error in the row; the parser's own says no more than that there is one.
+    /// Stores an error in the row. The parser's own error has no details.
     fn keep<T, E: Error>(&mut self, result: Result<T, JsonRowError>) -> Result<T, E> {
         let row = self.count;
         result.map_err(|error| {
@@ -83,12 +83,12 @@ impl<'a> JsonRows<'a> {
     }
 }
 
-/// The lengths of nested arrays, as they are read.
+/// The lengths of nested arrays.
 #[derive(Default)]
 struct NestedShape {
-    /// The length of the arrays of each depth, once one of them has ended.
+    /// The length of the arrays at each depth, once an array has ended.
     lengths: Vec<Option<u64>>,
-    /// The depth of numbers, once there is one.
+    /// The depth of numbers, once a number was read.
     numbers: Option<usize>,
 }
 
@@ -157,7 +157,7 @@ impl<'de> DeserializeSeed<'de> for OneRow<'_, '_> {
     }
 }
 
-/// Reads a number, or an array of what lies one deeper.
+/// Reads a number, or an array of the next depth.
 struct NestedNumbers<'r, 'a> {
     rows: &'r mut JsonRows<'a>,
     depth: usize,

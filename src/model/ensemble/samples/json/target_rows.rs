@@ -1,4 +1,4 @@
-//! Rows of targets in JSON: arrays of numbers or of the names of labels, or one number alone.
+//! Rows of targets in JSON: arrays of numbers or label names, or a single number.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use divisi_runtime::words;
 
 use super::shown;
 
-/// The rows read so far.
+/// The rows read.
 pub(super) struct JsonTargetRows<'a> {
     rows: TargetRows<'a>,
     count: usize,
-    /// The next column of the row that is read.
+    /// The next column of the current row.
     column: usize,
-    /// Whether it names labels.
+    /// Whether the row names labels.
     is_list: bool,
-    /// The error in it, if that is why the parser stopped.
+    /// The error in the current row, if it stopped the parser.
     pub wrong: Option<SamplesError>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> JsonTargetRows<'a> {
         JsonError::Row { row, error }.into()
     }
 
-    /// Returns the error of a cell that holds something else.
+    /// Returns the error of a cell with another content.
     fn cell(&self, found: String) -> SamplesError {
         SamplesError::TargetValue {
             row: self.count,
@@ -111,7 +111,7 @@ impl<'a> JsonTargetRows<'a> {
         }
     }
 
-    /// Keeps an error; the parser's own says no more than that there is one.
+    /// Stores an error. The parser's own error has no details.
     fn keep<E: Error>(&mut self, result: Result<(), SamplesError>) -> Result<(), E> {
         result.map_err(|error| {
             self.wrong = Some(error.within("targets"));
@@ -138,10 +138,10 @@ impl<'de> DeserializeSeed<'de> for OneTargetRow<'_, '_> {
     }
 }
 
-/// Reads a cell, or a row of them.
+/// Reads a cell, or a row of cells.
 struct TargetCells<'r, 'a> {
     rows: &'r mut JsonTargetRows<'a>,
-    /// Whether it lies in a row.
+    /// Whether the cell lies in a row.
     is_row: bool,
 }
 

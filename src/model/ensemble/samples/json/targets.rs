@@ -14,18 +14,18 @@ use crate::ensemble::samples::targets::{TargetForm, Targets};
 use super::labels::{JsonLabels, OneLabel};
 use super::target_rows::{JsonTargetRows, OneTargetRow};
 
-/// The targets read so far.
+/// The targets read.
 pub(super) enum JsonTargets<'a> {
     Classes(JsonLabels<'a>),
     Rows(JsonTargetRows<'a>),
     Boxes(JsonBoxes<'a>),
 }
 
-/// The boxes of samples read so far.
+/// The boxes of samples read.
 pub(super) struct JsonBoxes<'a> {
     classes: Classes<'a>,
     found: Vec<Vec<TargetBox>>,
-    /// The error in a box, if that is why the parser stopped.
+    /// The error in a box, if it stopped the parser.
     wrong: Option<SamplesError>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> JsonTargets<'a> {
         }
     }
 
-    /// Takes the error in a target, if that is why the parser stopped.
+    /// Takes the error in a target, if it stopped the parser.
     pub(super) fn take_wrong(&mut self) -> Option<SamplesError> {
         match self {
             JsonTargets::Classes(labels) => labels.wrong.take(),

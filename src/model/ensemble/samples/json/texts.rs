@@ -1,4 +1,4 @@
-//! Texts in JSON: texts by themselves, or objects of a text, a second one and a target.
+//! Texts in JSON: plain texts, or objects with a text, an optional second text and a target.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::ensemble::samples::text::{TextInput, TextRows};
 use super::targets::{AllTargets, JsonTargets, OneTarget};
 use super::{parse, placed, shown};
 
-/// The fields of a document, in words.
+/// The fields of a document as text.
 const FIELDS: &str = "`samples` (`texts`, `x`) and `labels` (`targets`, `y`)";
 
 /// Reads an array of texts, or an object of `samples` and `labels`.
@@ -44,12 +44,12 @@ pub(in crate::ensemble::samples) fn text_lines(
     set.finish()
 }
 
-/// The texts and targets read so far.
+/// The texts and targets read.
 struct TextSet<'a> {
     rows: TextRows<'a>,
     targets: JsonTargets<'a>,
     has_targets: bool,
-    /// The error in a sample or field, if that is why the parser stopped.
+    /// The error in a sample or field, if it stopped the parser.
     wrong: Option<SamplesError>,
 }
 
@@ -68,14 +68,15 @@ impl<'a> TextSet<'a> {
         taken.map_err(|error| self.fail(error))
     }
 
-    /// Keeps why the sample that is read cannot be one; the parser's error has no room for it.
+    /// Stores the reason why the current sample is invalid. The parser's own error has no room for
+    /// it.
     fn fail<E: Error>(&mut self, error: impl Into<SamplesError>) -> E {
         let row = self.rows.len();
         self.wrong = Some(error.into().within(format!("row {row}")));
         E::custom("")
     }
 
-    /// Returns why the parser stopped.
+    /// Returns the error that stopped the parser.
     fn error(&mut self, line: usize, error: &serde_json::Error) -> SamplesError {
         let known = self.wrong.take().or(self.targets.take_wrong());
         known.unwrap_or_else(|| placed(line, error))
@@ -162,7 +163,7 @@ impl<'de> Visitor<'de> for AllTexts<'_, '_> {
     }
 }
 
-/// Reads a text, or an object of `text`, `text_pair` and a target. Other fields are left alone.
+/// Reads a text, or an object of `text`, `text_pair` and a target. Other fields are ignored.
 struct OneText<'s, 'a>(&'s mut TextSet<'a>);
 
 impl<'de> DeserializeSeed<'de> for OneText<'_, '_> {

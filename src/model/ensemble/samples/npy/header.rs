@@ -1,9 +1,9 @@
-//! The header of an `.npy` file: a Python dictionary with three entries, and
-//! why a file cannot be read.
+//! The header of an `.npy` file (a Python dictionary with three entries), and the errors of such
+//! files.
 //!
-//! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`. Read in one pass and
-//! nothing more than that, so that no header takes time or memory that its bytes do not
-//! bear out (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
+//! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`. The header is read in one pass
+//! without a general parser, so its cost is bounded by its length
+//! (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 
 use thiserror::Error;
 
@@ -12,9 +12,9 @@ use thiserror::Error;
 pub(super) struct Header {
     /// The shape.
     pub dims: Vec<u64>,
-    /// The order of bytes and the type: `<f4`.
+    /// The byte order and type: `<f4`.
     pub code: String,
-    /// Whether the data are in Fortran's order.
+    /// Whether the data are in Fortran order.
     pub fortran: bool,
     /// The offset of the data.
     pub start: usize,
@@ -22,14 +22,14 @@ pub(super) struct Header {
     pub values: usize,
 }
 
-/// The most letters of a file's text in a message.
+/// The maximum number of characters of a file's text in a message.
 const SHOWN: usize = 24;
 
 impl Header {
     /// Reads the beginning of a file.
     ///
     /// # Errors
-    /// The header is damaged, too long, or not one of NumPy's.
+    /// The header is malformed, too long, or not a NumPy header.
     pub(crate) fn read(file: &[u8]) -> Result<Self, NpyError> {
         let (text, start) = text(file)?;
         let mut fields = Fields::default();
@@ -70,7 +70,7 @@ fn text(file: &[u8]) -> Result<(&str, usize), NpyError> {
     Ok((text, file.len() - data.len()))
 }
 
-/// Returns the header's length by the format's version, and the bytes after it.
+/// Returns the header's length for the format's version, and the bytes after the length.
 fn length(version: [u8; 2], rest: &[u8]) -> Result<(u32, &[u8]), NpyError> {
     match version {
         [1, 0] => {
@@ -92,7 +92,7 @@ fn product(dims: &[u64]) -> Result<usize, NpyError> {
     all.ok_or_else(|| NpyError::LargeShape(dims.to_vec()))
 }
 
-/// The fields read so far.
+/// The fields read.
 #[derive(Default)]
 struct Fields {
     dims: Option<Vec<u64>>,
@@ -128,7 +128,7 @@ impl<'a> HeaderText<'a> {
         self.0 = self.0.trim_start();
     }
 
-    /// Takes a sign if it comes next.
+    /// Takes a sign if it is next.
     fn sees(&mut self, sign: char) -> Option<()> {
         self.skip_spaces();
         self.0 = self.0.strip_prefix(sign)?;
@@ -227,23 +227,23 @@ impl<'a> HeaderText<'a> {
     }
 }
 
-/// Returns the beginning of a file's text, as a terminal can show it.
+/// Returns the beginning of a file's text for a terminal.
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(SHOWN).collect();
     let more = if start.len() < text.len() { "…" } else { "" };
     format!("{}{more}", start.trim_end().escape_debug())
 }
 
-/// The most bytes of a header, padding included; NumPy's own have 118.
+/// The maximum number of bytes of a header, including padding. NumPy's own headers have 118 bytes.
 const MAX_HEADER: usize = 1 << 16;
 
-/// The most dimensions, as in NumPy.
+/// The maximum number of dimensions, as in NumPy.
 const MAX_DIMENSIONS: usize = 64;
 
-/// Why an `.npy` file cannot be read.
+/// The reason why an `.npy` file cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NpyError {
-    /// It does not begin as NumPy's files do.
+    /// It does not begin as a NumPy file.
     #[error("its first bytes are not NumPy's")]
     NotNumpy,
     /// The format has another version.
@@ -264,18 +264,18 @@ pub enum NpyError {
     /// The header has a field twice.
     #[error("`{0}` appears twice in its header")]
     RepeatedField(String),
-    /// The header has a field that is not known.
+    /// The header has an unknown field.
     #[error("expected a header of `descr`, `fortran_order` and `shape`, found `{0}`")]
     UnknownField(String),
-    /// The header has something else than expected.
+    /// The header has an unexpected content.
     #[error("expected {expected} in its header, found `{found}`")]
     Header {
         /// The expected text or value.
         expected: String,
-        /// The text that was found.
+        /// The unexpected text.
         found: String,
     },
-    /// The header ends where something is expected.
+    /// The header ends too early.
     #[error("expected {0} in its header")]
     HeaderEnd(String),
     /// It holds records.
@@ -290,23 +290,23 @@ pub enum NpyError {
     /// The shape is too large.
     #[error("truncated: its shape {0:?} is larger than any file")]
     LargeShape(Vec<u64>),
-    /// The data are shorter or longer than the header says.
+    /// The data are shorter or longer than declared in the header.
     #[error("{how}: expected {expected} bytes of data, found {found}")]
     Size {
         /// `truncated`, or `more than one array`.
         how: &'static str,
-        /// Bytes that the header says.
+        /// The number of bytes declared in the header.
         expected: usize,
         /// Bytes of data.
         found: usize,
     },
-    /// Several dimensions are in Fortran's order.
+    /// Several dimensions are in Fortran order.
     #[error("expected C order, found Fortran order: save numpy.ascontiguousarray(x)")]
     FortranOrder,
     /// The type of the numbers cannot be read.
     #[error("expected one of {known}, found {code}{advice}")]
     NumberType {
-        /// The types that can be read.
+        /// The supported types.
         known: String,
         /// The type's code.
         code: String,
@@ -319,7 +319,7 @@ pub enum NpyError {
     /// The length of texts cannot be read.
     #[error("expected names of classes, found {0}")]
     TextType(String),
-    /// Texts have no letters.
+    /// Texts have no characters.
     #[error("expected names of classes, found empty texts")]
     EmptyTexts,
     /// Labels have another shape.
@@ -336,7 +336,7 @@ pub enum NpyError {
     /// Samples have another shape.
     #[error("expected the shape {expected}, found {found:?}{advice}")]
     Shape {
-        /// The shapes that fit.
+        /// The valid shapes.
         expected: String,
         /// The shape of the file.
         found: Vec<u64>,

@@ -1,4 +1,4 @@
-//! NumPy's `.npy` files: samples and targets read, numbers of float32 written.
+//! NumPy's `.npy` files: reads samples and targets, and writes float32.
 
 mod header;
 
@@ -38,7 +38,7 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
 /// Returns the dimensions of each sample of an array.
 ///
 /// # Errors
-/// The bytes are no array.
+/// The bytes are not an array.
 pub(super) fn sample_dims(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
     let dims = read(bytes)?.dims;
     let rest = dims.get(1..).unwrap_or_default().iter();
@@ -47,7 +47,7 @@ pub(super) fn sample_dims(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
         .collect())
 }
 
-/// Reads targets alone.
+/// Reads only targets.
 pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
     match form {
         TargetForm::Classes(classes) => labels(bytes, &classes).map(Targets::Classes),
@@ -77,8 +77,8 @@ fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesEr
     in_rows(labels)
 }
 
-/// Reads rows of numbers: `[n, count]`, `[n]` of one column, `[n, height, width]` of masks, or
-/// those of fewer tokens than the longest sample may have.
+/// Reads rows of numbers: `[n, count]`, `[n]` for one column, `[n, height, width]` for masks, or
+/// rows with fewer tokens than the longest sample.
 fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
     let header = read(&bytes)?;
     let count = columns.count;
@@ -112,7 +112,7 @@ fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, Sa
     })
 }
 
-/// Returns rows of `found` classes of tokens as rows of `count`.
+/// Widens rows of `found` token classes to `count`.
 fn widened(values: &[f32], found: usize, count: usize) -> Result<Vec<f32>, SamplesError> {
     let rows = values.len() / found;
     let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX) / size_of::<f32>() / count;
@@ -127,7 +127,7 @@ fn widened(values: &[f32], found: usize, count: usize) -> Result<Vec<f32>, Sampl
     Ok(wide)
 }
 
-/// Collects labels, or returns the row of the first that is wrong.
+/// Collects labels, or returns the row of the first wrong label.
 fn in_rows(
     labels: impl Iterator<Item = Result<usize, ClassError>>,
 ) -> Result<Vec<usize>, SamplesError> {
@@ -139,7 +139,7 @@ fn in_rows(
 
 fn read(bytes: &[u8]) -> Result<Header, NpyError> {
     let header = Header::read(bytes)?;
-    // In one dimension both orders are the same.
+    // With one dimension both orders are the same.
     let several = header.dims.iter().filter(|d| **d > 1).count() > 1;
     if header.fortran && several {
         return Err(NpyError::FortranOrder);
@@ -159,7 +159,7 @@ fn table(header: Header, bytes: Vec<u8>) -> Result<NumberTable, NpyError> {
     NumberTable::new(bytes, header.start, header.values, number, big).ok_or(NpyError::Truncated)
 }
 
-/// Returns the error of a file that ends too early or too late.
+/// Returns the error of a file with too few or too many bytes.
 fn other_size(expected: Option<usize>, found: usize) -> NpyError {
     let expected = expected.unwrap_or(usize::MAX);
     let how = match found < expected {
@@ -184,7 +184,7 @@ struct Texts {
 }
 
 impl Texts {
-    /// Returns the form of a file's texts, or `None` if it holds something else.
+    /// Returns the form of a file's texts, or `None` if it does not contain texts.
     fn of(header: &Header) -> Result<Option<Self>, NpyError> {
         let code = header.code.as_str();
         let big = code.starts_with('>');
@@ -245,11 +245,11 @@ fn unicode(text: &[u8], big: bool) -> String {
     points.map(letter).collect()
 }
 
-/// Returns the error of a type that cannot be read.
+/// Returns the error of an unsupported type.
 fn unknown(code: String) -> NpyError {
     let known = Number::ALL.map(|(.., words)| words).join(", ");
     let advice = match code.trim_start_matches(['<', '>', '|']) {
-        // The code that ml_dtypes writes: an .npy has no name for bfloat16.
+        // The code that ml_dtypes writes. The .npy format has no name for bfloat16.
         "V2" => "; NumPy has no name for bfloat16: save x.astype('float32')",
         code if code.starts_with('O') => "; Python objects are not supported: save numbers",
         _ => "",
@@ -282,7 +282,7 @@ fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), NpyError> {
     })
 }
 
-/// Returns the bytes of a `.npy` file of float32, little endian, of shape `dims`.
+/// Returns the bytes of an `.npy` file of float32, little endian, with shape `dims`.
 pub fn to_npy(values: impl Iterator<Item = f32>, dims: &[usize]) -> Vec<u8> {
     let mut bytes = to_header("<f4", dims);
     bytes.reserve(4 * dims.iter().product::<usize>());
@@ -290,8 +290,8 @@ pub fn to_npy(values: impl Iterator<Item = f32>, dims: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the bytes of a `.npy` file of class numbers below `most`, of shape `dims`: bytes if
-/// all fit, of which 255 stands for none, else int32, of which -1 does.
+/// Returns the bytes of an `.npy` file of class numbers below `most`, of shape `dims`: bytes if all
+/// numbers fit, with 255 for no class, else int32, with -1 for no class.
 pub fn to_npy_classes(
     classes: impl Iterator<Item = Option<u32>>,
     most: usize,
@@ -309,10 +309,10 @@ pub fn to_npy_classes(
     bytes
 }
 
-/// Returns the start of a `.npy` file of numbers of a type.
+/// Returns the start of an `.npy` file of numbers of a type.
 ///
-/// Format version 1.0: the magic, the version, the length of the header, the header as a
-/// Python dictionary padded so that the data begin at a multiple of 64 bytes.
+/// Format version 1.0: the magic, the version, the length of the header, and the header as a Python
+/// dictionary, padded so that the data begin at a multiple of 64 bytes.
 fn to_header(number: &str, dims: &[usize]) -> Vec<u8> {
     let shape = match dims {
         // A tuple of one.

@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-/// Why a file is no tokenizer, or a text no sample.
+/// The reason why a file is not a tokenizer, or a text not a sample.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TextError {
-    /// The file is no tokenizer.
+    /// The file is not a tokenizer.
     #[error("expected a tokenizer.json of Hugging Face's tokenizers: {0}")]
     Unreadable(String),
-    /// The file is a tokenizer whose work would have no bound, or not repeat.
+    /// The file is a tokenizer whose work is unbounded or not reproducible.
     #[error("{0}")]
     Unbounded(String),
     /// Samples are too short for the tokenizer.
@@ -16,23 +16,23 @@ pub enum TextError {
         "expected at least {least}, since the tokenizer adds {added} tokens of its own, found {found}"
     )]
     Short {
-        /// The least length.
+        /// The minimum length.
         least: usize,
-        /// Tokens that it adds to a pair of texts.
+        /// The number of tokens that it adds to a pair of texts.
         added: usize,
         /// The length.
         found: usize,
     },
-    /// A text without a character but spaces.
+    /// The text is empty or consists of spaces.
     #[error("expected a non-empty text")]
     Empty,
-    /// The tokenizer makes nothing of a text.
+    /// The tokenizer returns no tokens for a text.
     #[error("the tokenizer finds no token in the text")]
     NoTokens,
     /// The tokenizer fails on a text.
     #[error("the tokenizer fails: {0}")]
     Failed(String),
-    /// A token that is not in the vocabulary, which a tokenizer's own rules may add.
+    /// A token is not in the vocabulary. A tokenizer's own rules may add such a token.
     #[error("the tokenizer makes token {found}, but its vocabulary ends at {most}")]
     Beyond {
         /// The token's id.

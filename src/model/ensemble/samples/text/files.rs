@@ -1,4 +1,4 @@
-//! Files of texts: one a line, or in the column `text` of a CSV.
+//! Files of texts: one text per line, or the column `text` of a CSV.
 
 use csv::StringRecord;
 
@@ -15,7 +15,7 @@ use super::rows::TextRows;
 /// The mark that some programs write at the beginning of a text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Reads a text from each line. Empty lines at the end are left out.
+/// Reads a text from each line. Ignores empty lines at the end.
 pub(in crate::ensemble::samples) fn lines(
     bytes: &[u8],
     input: &TextInput,
@@ -34,8 +34,8 @@ pub(in crate::ensemble::samples) fn lines(
     rows.finish()
 }
 
-/// Reads the columns `text` and, where there are pairs, `text_pair`, with labels from `label`
-/// or with the last columns as targets. Other columns are left alone.
+/// Reads the columns `text` and, for pairs, `text_pair`, with labels from `label` or targets from
+/// the last columns. Ignores other columns.
 pub(in crate::ensemble::samples) fn csv(
     bytes: &[u8],
     form: &SampleForm<'_>,
@@ -54,7 +54,7 @@ pub(in crate::ensemble::samples) fn csv(
     }
 }
 
-/// The texts and targets of a CSV read so far.
+/// The texts and targets read from a CSV.
 struct CsvTexts<'a> {
     /// The number of columns.
     columns: usize,
@@ -64,7 +64,7 @@ struct CsvTexts<'a> {
     targets: TextTargets<'a>,
 }
 
-/// The targets beside texts.
+/// The targets of texts.
 enum TextTargets<'a> {
     None,
     Labels {
@@ -72,7 +72,7 @@ enum TextTargets<'a> {
         classes: Classes<'a>,
         found: Vec<usize>,
     },
-    /// From a column on.
+    /// In the columns from this one.
     Rows {
         first: usize,
         columns: CsvTargets<'a>,
@@ -128,7 +128,7 @@ impl<'a> TextTargets<'a> {
                     columns,
                 })
             }
-            // Boxes stand in JSON alone.
+            // Boxes are only supported in JSON.
             TargetForm::Boxes(_) => TextTargets::None,
         }
     }

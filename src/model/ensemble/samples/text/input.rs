@@ -1,4 +1,4 @@
-//! How texts become the tensors of a sample.
+//! The conversion of texts to the tensors of a sample.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use tokenizers::Encoding;
 use super::error::TextError;
 use super::tokenizer::TextTokenizer;
 
-/// A kind of tensor, by what it holds of each token.
+/// The kind of a tensor: its content for each token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenTensor {
-    /// Its number in the vocabulary.
+    /// The token's number in the vocabulary.
     Ids,
-    /// 1, and 0 after the end of the text.
+    /// 1, or 0 after the end of the text.
     Mask,
-    /// 0 in a text, 1 in the second one of a pair.
+    /// 0 in a text, 1 in the second text of a pair.
     Types,
-    /// Its position, from 0.
+    /// The token's position, from 0.
     Positions,
 }
 
@@ -29,7 +29,7 @@ impl TokenTensor {
         TokenTensor::Positions,
     ];
 
-    /// Returns the name of such a tensor in what Hugging Face's models export.
+    /// Returns the usual name of such a tensor in Hugging Face exports.
     pub fn usual_name(self) -> &'static str {
         match self {
             TokenTensor::Ids => "input_ids",
@@ -53,19 +53,19 @@ impl TokenTensor {
     }
 }
 
-/// How texts become samples: cut to a length by a tokenizer, a tensor after another. A row is
-/// padded to that length; its text's own length comes first if lengths vary.
+/// Converts texts to samples: a tokenizer cuts them to a length, and the tensors are concatenated.
+/// A row is padded to that length. If lengths vary, the text's own length comes first.
 #[derive(Clone, Debug)]
 pub struct TextInput {
     tokenizer: Arc<TextTokenizer>,
     tensors: Vec<TokenTensor>,
-    /// Whether a row has the number of its tokens first.
+    /// Whether a row begins with its number of tokens.
     varies: bool,
 }
 
 impl TextInput {
-    /// Creates the input of samples that consist of these tensors in this order, each
-    /// `[length]`, or, where lengths vary, as long as the text.
+    /// Creates the input of samples with these tensors in this order, each of dimensions
+    /// `[length]`, or of the text's length if lengths vary.
     pub fn new(tokenizer: TextTokenizer, tensors: Vec<TokenTensor>, varies: bool) -> Self {
         TextInput {
             tokenizer: Arc::new(tokenizer),
@@ -79,7 +79,7 @@ impl TextInput {
         &self.tokenizer
     }
 
-    /// Returns what each tensor of a sample holds, in the order of the tensors.
+    /// Returns the content of each tensor of a sample, in the order of the tensors.
     pub fn kinds(&self) -> &[TokenTensor] {
         &self.tensors
     }
@@ -89,8 +89,7 @@ impl TextInput {
         usize::from(self.varies) + self.tensors.len() * self.tokenizer.length()
     }
 
-    /// Returns the tokens of a sample that is padded to the length that longer ones are cut to, or
-    /// `None` if no mask tells them.
+    /// Returns the number of tokens of a padded sample, or `None` if no mask determines it.
     pub(in crate::ensemble::samples) fn tokens_of(&self, row: &[f32]) -> Option<usize> {
         let length = self.tokenizer.length();
         let mask = self.tensors.iter().position(|t| *t == TokenTensor::Mask)?;
@@ -98,8 +97,8 @@ impl TextInput {
         Some(mask.iter().rposition(|value| *value != 0.0)? + 1)
     }
 
-    /// Appends the row of a text or a pair of texts to `rows`. Returns whether tokens were cut
-    /// off.
+    /// Appends the row of a text or a pair of texts to `rows`. Returns whether the text was
+    /// truncated.
     ///
     /// # Errors
     /// As for [`TextTokenizer::encode`].

@@ -1,43 +1,42 @@
-//! The bounds of a tokenizer's work, which its file could lift: how far its steps lengthen a
-//! text, how long the words are that it takes apart, and that it makes the same of a text each
-//! time.
+//! Checks that a tokenizer's work is bounded and reproducible, which its file could violate: the
+//! growth of a text by its steps, the length of words that it splits, and random results.
 
 use serde_json::Value;
 
 use super::error::TextError;
 
-/// The most times that the steps of a tokenizer may lengthen a text. ALBERT's six reach 1452 by
-/// the figures of [`growth`].
+/// The maximum factor by which the steps of a tokenizer may lengthen a text. ALBERT's six steps
+/// reach 1452 by the figures of [`growth`].
 const MOST_GROWTH: usize = 4096;
 
-/// The most steps of normalising a text, of taking it apart, and of adding tokens to it.
+/// The maximum number of steps for normalising a text, for splitting it, and for adding tokens.
 const MOST_STEPS: usize = 64;
 
-/// The most characters of a word that WordPiece takes apart: the time grows with the cube.
-/// BERT's 100 is usual.
+/// The maximum number of characters of a word that WordPiece splits, because the time is cubic in
+/// it. BERT's 100 is usual.
 const MOST_WORD: u64 = 1000;
 
-/// The most bytes of a token of Unigram: the time grows with the square. SentencePiece's 16
-/// characters are usual.
+/// The maximum number of bytes of a Unigram token, because the time is quadratic in it.
+/// SentencePiece's 16 characters are usual.
 const MOST_TOKEN: usize = 512;
 
-/// The bytes of a text that are looked at for each token that fits, and the least. Tokens of
-/// natural languages have three to five.
+/// The number of bytes of a text that are read per token that fits, and the minimum number of
+/// bytes. Tokens of natural languages have three to five bytes.
 const BYTES_OF_TOKEN: usize = 64;
 const LEAST_BYTES: usize = 16 << 10;
 
-/// Returns the beginning of a text that can fill a sample of `length` tokens, and whether the
-/// text goes on.
+/// Returns the beginning of a text that can fill a sample of `length` tokens, and whether the text
+/// continues.
 pub(super) fn beginning(text: &str, length: usize) -> (&str, bool) {
     let most = length.saturating_mul(BYTES_OF_TOKEN).max(LEAST_BYTES);
     let end = text.floor_char_boundary(most);
     (&text[..end], end < text.len())
 }
 
-/// Checks that the work of the tokenizer in `text` has bounds and repeats.
+/// Checks that the work of the tokenizer in `text` is bounded and reproducible.
 ///
 /// # Errors
-/// The text is no JSON, or the tokenizer's work has no bound.
+/// The text is not valid JSON, or the tokenizer's work is unbounded or not reproducible.
 pub(super) fn check(text: &str) -> Result<(), TextError> {
     let parsed: Result<Value, _> = serde_json::from_str(text);
     let file = parsed.map_err(|e| TextError::Unreadable(e.to_string()))?;
@@ -47,8 +46,8 @@ pub(super) fn check(text: &str) -> Result<(), TextError> {
     }
 }
 
-/// Returns the field of a model whose work would have no bound or not repeat, and what was
-/// expected.
+/// Returns the field of a model that makes the work unbounded or not reproducible, with the
+/// expected value.
 fn of_model(model: &Value) -> Option<String> {
     let word = model["max_input_chars_per_word"].as_u64();
     if let Some(found) = word.filter(|found| *found > MOST_WORD) {
@@ -60,14 +59,14 @@ fn of_model(model: &Value) -> Option<String> {
         let why = "model.dropout: expected none, since a text would get different tokens each time";
         return Some(why.into());
     }
-    // Unigram's is a list of tokens with their scores.
+    // Unigram's vocabulary is a list of tokens with their scores.
     let listed = model["vocab"].as_array().into_iter().flatten();
     let mut tokens = listed.filter_map(|entry| entry[0].as_str());
     let is_long = tokens.any(|token| token.len() > MOST_TOKEN);
     is_long.then(|| format!("model.vocab: expected tokens of at most {MOST_TOKEN} bytes"))
 }
 
-/// Returns the steps before and after the model that are too many, or lengthen a text too far.
+/// Returns the part whose steps are too many, or lengthen a text too much.
 fn of_steps(file: &Value) -> Option<String> {
     let parts = ["normalizer", "pre_tokenizer", "post_processor"];
     if let Some(part) = parts.iter().find(|part| steps(&file[**part]) > MOST_STEPS) {
@@ -78,16 +77,16 @@ fn of_steps(file: &Value) -> Option<String> {
     })
 }
 
-/// Returns the number of steps that a step consists of.
+/// Returns the number of steps in a step.
 fn steps(step: &Value) -> usize {
     let lists = ["normalizers", "pretokenizers", "processors"];
     let lists = lists.iter().filter_map(|name| step[*name].as_array());
     1 + lists.flatten().map(steps).sum::<usize>()
 }
 
-/// Returns the most times that a step of normalisation lengthens a text, in bytes. Steps are
-/// told by their fields, since old files have no types. The figures of Unicode's forms are
-/// those of its FAQ on normalisation.
+/// Returns the maximum factor by which a step of normalisation lengthens a text, in bytes. Steps
+/// are identified by their fields, because old files have no types. The figures of Unicode's forms
+/// come from its FAQ on normalisation.
 fn growth(step: &Value) -> usize {
     let text = |field: &str| step[field].as_str();
     if let Some(steps) = step["normalizers"].as_array() {
@@ -106,13 +105,14 @@ fn growth(step: &Value) -> usize {
         Some("Lowercase" | "ByteLevel") => 2,
         Some("NFC" | "NFD") => 3,
         Some("NFKC" | "NFKD") => 11,
-        // BERT's takes accents off, lowers letters and puts spaces around others: 3 × 2 × 2.
+        // BERT's removes accents, lowers letters and puts spaces around other characters: 3 × 2 ×
+        // 2.
         _ => 12,
     }
 }
 
-/// Returns the bytes of the longest replacement of a table by SentencePiece: base64 of the size
-/// of an index in four bytes, the index, and replacements that end in a zero.
+/// Returns the bytes of the longest replacement in a SentencePiece table: base64 of the size of an
+/// index in four bytes, the index, and replacements that end with a zero.
 fn longest_replacement(table: &str) -> usize {
     let table = base64::decode(table).unwrap_or_default();
     let size = table.first_chunk().map_or(0, |b| u32::from_le_bytes(*b));

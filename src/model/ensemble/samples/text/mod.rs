@@ -1,4 +1,4 @@
-//! Texts as samples: read from files of text, and turned into the tensors of a network by a
+//! Texts as samples: reads files of texts, and converts texts to the tensors of a network with a
 //! tokenizer.
 
 mod error;

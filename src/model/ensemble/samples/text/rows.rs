@@ -1,4 +1,4 @@
-//! Texts, and the rows that they become, as they are read one after another.
+//! Texts and their rows, collected one by one.
 
 use crate::ensemble::samples::error::SamplesError;
 use crate::ensemble::samples::form::MOST_BYTES;
@@ -7,18 +7,18 @@ use crate::ensemble::samples::rows::Samples;
 use super::error::TextError;
 use super::input::TextInput;
 
-/// The text that a sample was made from.
+/// The text of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleText {
-    /// The text, or the first one of a pair.
+    /// The text, or the first text of a pair.
     pub text: String,
     /// The second text of a pair.
     pub pair: Option<String>,
-    /// Whether tokens were cut off.
+    /// Whether it was truncated.
     pub is_cut: bool,
 }
 
-/// The samples read so far.
+/// The samples read.
 pub(in crate::ensemble::samples) struct TextRows<'a> {
     input: &'a TextInput,
     values: Vec<f32>,
@@ -39,10 +39,10 @@ impl<'a> TextRows<'a> {
         self.texts.len()
     }
 
-    /// Adds a sample. An empty second text is none.
+    /// Adds a sample. An empty second text counts as absent.
     ///
     /// # Errors
-    /// The text is no sample, or there is no memory for another one.
+    /// The text is not a valid sample, or there is not enough memory.
     pub(in crate::ensemble::samples) fn take(
         &mut self,
         text: &str,
@@ -59,7 +59,7 @@ impl<'a> TextRows<'a> {
         Ok(())
     }
 
-    /// Takes the memory of a row: a short text becomes a long one.
+    /// Allocates the memory of a row. A short text becomes a long row.
     fn reserve(&mut self) -> Result<(), SamplesError> {
         let width = self.input.width();
         let row = (width * size_of::<f32>()).max(1) as u64;
@@ -75,7 +75,7 @@ impl<'a> TextRows<'a> {
     /// Returns the samples.
     ///
     /// # Errors
-    /// There is none.
+    /// There are no samples.
     pub(in crate::ensemble::samples) fn finish(mut self) -> Result<Samples, SamplesError> {
         self.values.shrink_to_fit();
         let samples = Samples::new(self.values, self.input.width(), None)?;

@@ -1,5 +1,5 @@
-//! A `tokenizer.json` of Hugging Face's tokenizers, which may be damaged or hostile: it is read
-//! within bounds, and what fails in the library ends in an error.
+//! A `tokenizer.json` of Hugging Face's tokenizers. The file may be damaged or hostile: it is read
+//! within limits, and panics of the library become errors.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,13 +12,13 @@ use tokenizers::{
 use super::error::TextError;
 use super::limits;
 
-/// The most bytes of a file; a larger one is taken for a mistake.
+/// The maximum number of bytes of a file. A larger file is treated as a mistake.
 pub const MOST_TOKENIZER: u64 = 64 << 20;
 
-/// The tokens that pad texts where the file names none: those of BERT, RoBERTa and T5.
+/// The padding tokens if the file names none: those of BERT, RoBERTa and T5.
 const PADDING: [&str; 2] = ["[PAD]", "<pad>"];
 
-/// The most letters of the library's words in a message.
+/// The maximum number of characters of the library's messages in an error.
 const SHOWN: usize = 160;
 
 /// A tokenizer that cuts texts to a length.
@@ -31,13 +31,12 @@ pub struct TextTokenizer {
 }
 
 impl TextTokenizer {
-    /// Reads a `tokenizer.json` whose texts are cut to `length` tokens, those that it adds
-    /// itself among them. The length and the padding that the file asks for are ignored, but
-    /// for the id that pads.
+    /// Reads a `tokenizer.json`. It will cut texts to `length` tokens, including the tokens that it
+    /// adds. The file's own length and padding are ignored, except for the padding id.
     ///
     /// # Errors
-    /// The text is no tokenizer, its work would have no bound, or the length is too short for
-    /// the tokens that it adds.
+    /// The text is not a tokenizer, its work is unbounded, or the length is too short for the
+    /// tokens that it adds.
     pub fn parse(text: &str, length: usize) -> Result<Self, TextError> {
         limits::check(text)?;
         let read = || text.parse::<Tokenizer>().map_err(|e| shown(&e.to_string()));
@@ -81,32 +80,32 @@ impl TextTokenizer {
         types.copied().max().unwrap_or(0)
     }
 
-    /// Returns the same tokenizer with another id behind the end of a text.
+    /// Returns the tokenizer with another padding id.
     #[must_use]
     pub fn padded_with(self, padding: u32) -> Self {
         TextTokenizer { padding, ..self }
     }
 
-    /// Returns the id behind the end of a text that is padded.
+    /// Returns the padding id.
     pub fn padding(&self) -> u32 {
         self.padding
     }
 
-    /// Returns the number of tokens that texts are cut to.
+    /// Returns the number of tokens to which texts are cut.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Returns the tokens of a text or a pair of texts, and whether some were cut off.
+    /// Returns the tokens of a text or a pair of texts, and whether the text was truncated.
     ///
     /// # Errors
-    /// A text is empty, or the tokenizer cannot make tokens of it.
+    /// A text is empty, or the tokenizer fails on it.
     pub fn encode(&self, text: &str, pair: Option<&str>) -> Result<(Encoding, bool), TextError> {
         self.encoded(text, pair, |input| self.tokenizer.encode_fast(input, true))
     }
 
-    /// Returns the part of a text, or of a pair of texts, that each token stands for, without
-    /// space around it. Tokens that the tokenizer adds itself have their names.
+    /// Returns for each token the part of the text, or of the pair of texts, that it stands for,
+    /// without surrounding space. Tokens added by the tokenizer have their names.
     ///
     /// # Errors
     /// As for [`TextTokenizer::encode`].
@@ -149,7 +148,7 @@ impl TextTokenizer {
         Ok((encoding, cut))
     }
 
-    /// Checks what the tokenizer's own rules may break.
+    /// Checks constraints that the tokenizer's own rules may violate.
     fn check(&self, encoding: &Encoding) -> Result<(), TextError> {
         let (ids, types) = (encoding.get_ids(), encoding.get_type_ids());
         if ids.is_empty() {
@@ -179,12 +178,12 @@ impl fmt::Debug for TextTokenizer {
     }
 }
 
-/// Cuts texts to `length` tokens: the longer one of a pair first, as Hugging Face's
+/// Cuts texts to `length` tokens: the longer text of a pair first, as Hugging Face's
 /// `truncation=True` does.
 fn cut_to(tokenizer: &mut Tokenizer, length: usize) -> Result<(), TextError> {
     let processor = tokenizer.get_post_processor();
     let added = processor.map_or(0, |p| p.added_tokens(false).max(p.added_tokens(true)));
-    // Room for a token of each text of a pair.
+    // Room for one token of each text of a pair.
     let least = added.saturating_add(2);
     if length < least {
         let found = length;
@@ -205,15 +204,15 @@ fn cut_to(tokenizer: &mut Tokenizer, length: usize) -> Result<(), TextError> {
     cut.map_err(|e| TextError::Unreadable(shown(&e.to_string())))
 }
 
-/// Does what the library may panic in: it unwraps what a damaged file leaves out.
+/// Runs library code that may panic, because it unwraps fields that a damaged file lacks.
 fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // Nothing of the tokenizer is changed by what panics but its cache of words, whose lock a
-    // panic does not poison halfway through an entry.
+    // A panic changes nothing in the tokenizer except its cache of words, and its lock is never
+    // poisoned in the middle of an entry.
     let done = catch_unwind(AssertUnwindSafe(work));
     done.map_err(|_| "the library panicked".to_owned())
 }
 
-/// Returns the beginning of the library's words, as a terminal can show it.
+/// Returns the beginning of the library's message for a terminal.
 fn shown(text: &str) -> String {
     let safe = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().take(SHOWN).map(safe).collect()

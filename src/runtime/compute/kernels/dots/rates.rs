@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-/// How many times as fast as products of float32 the instruction must be to be used: widened brain
+/// The speed, relative to products of float32, above which the instruction is used. Widened brain
 /// floats are multiplied at the speed of float32.
 const LEAST_SPEED: f64 = 1.2;
 

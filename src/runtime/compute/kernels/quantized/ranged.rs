@@ -1,7 +1,7 @@
 //! Values as bytes by their range in a sample, in rows that products read.
 //!
-//! As `DynamicQuantizeLinear` of ONNX has it: bytes from 0 to 255 over a range that holds 0, by quotients
-//! with the scale. A sample with a value that is not finite has a scale that is NaN.
+//! As in ONNX's `DynamicQuantizeLinear`, bytes from 0 to 255 cover a range that includes 0, by
+//! quotients with the scale. A sample with a value that is not finite has the scale NaN.
 
 use std::ops::Range;
 
@@ -131,7 +131,7 @@ impl RangedScale {
                 zero_point: 0.0,
             };
         }
-        // Zeros alone have no range, and are 0 by any scale.
+        // Only zeros have no range; they are 0 with any scale.
         let scale = scale.max(f32::MIN_POSITIVE);
         RangedScale {
             scale,

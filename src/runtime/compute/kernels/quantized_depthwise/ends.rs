@@ -94,7 +94,7 @@ mod tests {
         };
         assert_eq!(bounds(None), (10, 0, 127));
         assert_eq!(bounds(Some(Activation::Relu)), (10, 10, 127));
-        // 6 is 120 steps, three more than there are.
+        // The number 6 lies 120 steps above the zero point, three beyond the largest byte.
         assert_eq!(bounds(Some(Activation::Relu6)), (10, 10, 127));
     }
 }

@@ -4,7 +4,8 @@ use super::super::activations::TileRows;
 use super::super::vector::{Vector, Vectorised};
 use super::form::{ByteForm, ReducedForm, StepForm};
 
-/// Writes rows of floats as bytes, and returns whether there is a NaN that these cannot be.
+/// Writes rows of floats as bytes, and returns whether a NaN occurred, which bytes cannot
+/// represent.
 #[derive(Clone, Copy)]
 pub(super) struct BytesOfRows {
     pub from: TileRows,

@@ -6,8 +6,8 @@ use super::form::{FloatForm, ReducedForm, StepForm};
 use super::operands::ReducedTile;
 use super::sums::ReducedSums;
 
-/// Rounds, adds, applies the activation and writes, row by row. Loops alone: a closure would be compiled
-/// without the instructions of the kernel.
+/// Rounds, adds, applies the activation and writes, row by row. It uses only loops, because a
+/// closure would be compiled without the instructions of the kernel.
 #[inline(always)]
 pub(super) unsafe fn finish<D: ReducedSums, const M: usize, const N: usize>(
     tile: &ReducedTile,

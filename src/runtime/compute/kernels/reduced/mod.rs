@@ -291,7 +291,7 @@ impl ReducedProduct {
             let mut tile = self.tile(call, block, rows.start, index);
             tile.end.prefetch = prefetch;
             if by_floats {
-                // The activation comes before numbers are rounded, and NaN is looked for.
+                // The activation runs before numbers are rounded and checked for NaN.
                 tile.out = std::ptr::null_mut();
                 (tile.end.out, tile.end.out_stride) =
                     block.outputs.floats(at, (floats.as_mut_ptr(), width));

@@ -110,8 +110,8 @@ impl PreparedImage {
         }
     }
 
-    /// Reduces the floats of line `y` of a sample, channel by channel of a sample whose channels come
-    /// first, and returns whether there is a NaN that the numbers cannot be.
+    /// Reduces the floats of line `y` of a sample, channel by channel if the sample's channels come
+    /// first. Returns whether a NaN occurred that the numbers cannot represent.
     fn reduce(
         &self,
         call: &Call<'_>,

@@ -74,8 +74,7 @@ impl ReduceRows {
     }
 }
 
-/// Writes floats as reduced numbers to as many bytes as these take, and returns whether there is a NaN
-/// that they cannot be.
+/// Writes floats as reduced numbers, and returns whether a NaN occurred that they cannot represent.
 ///
 /// # Safety
 /// The processor has the instructions of `family`.

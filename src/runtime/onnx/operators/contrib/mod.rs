@@ -147,7 +147,7 @@ fn quick_gelu<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inp
     network.pair(node, Binary::Mul, &x, &gate)
 }
 
-/// Returns the rows of a table, which is constant or not, that indices name.
+/// Returns the rows of a table, constant or not, selected by indices.
 fn rows<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -82,8 +82,8 @@ fn by_mean_square<'a>(
     network.binary(node, Binary::Mul, &made.into(), scale)
 }
 
-/// The norm of the sum of a word's row, its position's and its segment's; then how many tokens
-/// the mask leaves, and the sum.
+/// The norm of the sum of the rows of a word, its position and its segment; then the number of
+/// tokens that the mask leaves, and the sum.
 pub(super) fn embed<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

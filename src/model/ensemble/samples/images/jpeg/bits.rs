@@ -3,14 +3,14 @@
 use super::error::{JpegError, ScanFault};
 use super::segments::Segments;
 
-/// The bits of a scan's data, the highest bit of a byte first. Zeros follow the last of them, which
-/// `is_beyond` tells from data.
+/// Reads the bits of a scan's data, the highest bit of a byte first. Zeros follow the last data
+/// bit; `is_beyond` distinguishes them from data.
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The bits that are next, from the top.
+    /// The next bits, from the top.
     bits: u64,
-    /// How many of them are data; below 0 where more were read than there are.
+    /// The number of data bits among them; below 0 if more bits were read than exist.
     count: i32,
     is_at_end: bool,
 }
@@ -88,7 +88,7 @@ impl<'a> BitReader<'a> {
         number as i32
     }
 
-    /// Reads a number of `count` bits, at most 16, whose first bit tells its sign.
+    /// Reads a number of `count` bits, at most 16, whose first bit is its sign.
     #[inline]
     pub(super) fn signed(&mut self, count: u32) -> i32 {
         let number = self.number(count);
@@ -99,13 +99,13 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Whether more bits were read than there are.
+    /// Returns whether more bits were read than exist.
     #[inline]
     pub(super) fn is_beyond(&self) -> bool {
         self.count < 0
     }
 
-    /// Returns why bits could not be read: what is wrong with them, or that they are not all data.
+    /// Returns the reason why bits could not be read: an error in them, or the end of the data.
     #[cold]
     pub(super) fn or_end(&self, error: ScanFault) -> JpegError {
         match self.is_at_end && self.count < 16 {
@@ -114,7 +114,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Returns why there are no more bits: the file ends, or the scan does.
+    /// Returns the reason why there are no more bits: the end of the file or of the scan.
     #[cold]
     pub(super) fn end(&self) -> JpegError {
         match self.marker() {
@@ -128,8 +128,8 @@ impl<'a> BitReader<'a> {
         self.bytes.get(self.at..)?.iter().find(|b| **b != 0xff)
     }
 
-    /// Goes on behind the restart marker of this number, which is the next marker. Data before it
-    /// are skipped, as libjpeg does.
+    /// Continues after the restart marker with this number, which must be the next marker. Data
+    /// before the marker are skipped, as in libjpeg.
     pub(super) fn restart(&mut self, number: u8) -> Result<(), JpegError> {
         let mut segments = Segments::at(self.rest());
         if segments.marker()? != 0xd0 + number {
@@ -139,13 +139,13 @@ impl<'a> BitReader<'a> {
         Ok(())
     }
 
-    /// Returns the bytes from the marker on at which the data end.
+    /// Returns the bytes from the marker that ends the data.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 }
 
-/// Whether one of four bytes has only ones.
+/// Returns whether one of four bytes has only ones.
 #[inline]
 fn has_ones(bytes: u32) -> bool {
     let zeros = !bytes;

@@ -1,4 +1,4 @@
-//! The coefficients of a block as a scan codes them.
+//! Decodes the coefficients of a block from a scan.
 
 use super::bits::BitReader;
 use super::error::ScanFault;
@@ -8,7 +8,7 @@ use super::tables::ZIGZAG;
 /// The coefficients of a block, row by row.
 pub(super) type Block = [i16; 64];
 
-/// How a scan codes its blocks.
+/// The coding of blocks in a scan.
 #[derive(Clone, Copy)]
 pub(super) enum BlockCoding<'a> {
     /// All coefficients at once.
@@ -26,7 +26,7 @@ pub(super) enum BlockCoding<'a> {
     NextAc(&'a HuffmanTable),
 }
 
-/// The coefficients and bits that a scan of a progressive JPEG holds.
+/// The coefficients and bits in a scan of a progressive JPEG.
 #[derive(Clone, Copy)]
 pub(super) struct Share {
     /// The first coefficient.
@@ -43,7 +43,7 @@ fn place(at: usize) -> usize {
     usize::from(ZIGZAG[at & 63])
 }
 
-/// Reads a whole block, which is all zeros before, and returns its last coefficient that is not.
+/// Reads a whole block into a block of zeros, and returns its last non-zero coefficient.
 #[inline]
 pub(super) fn whole(
     bits: &mut BitReader<'_>,
@@ -75,7 +75,7 @@ pub(super) fn whole(
     Ok(last)
 }
 
-/// Reads the first coefficient of a block, as its difference from that of the block before.
+/// Reads the first coefficient of a block, coded as the difference from the previous block.
 #[inline]
 fn first_coefficient(
     bits: &mut BitReader<'_>,
@@ -106,13 +106,13 @@ pub(super) fn next_dc(bits: &mut BitReader<'_>, share: Share, block: &mut Block)
     block[0] |= (bits.number(1) << share.low) as i16;
 }
 
-/// Reads how many blocks end here, this one among them.
+/// Reads the number of blocks that end here, including this one.
 fn ends(bits: &mut BitReader<'_>, size: usize) -> u32 {
     (1 << size) + bits.number(size as u32) as u32
 }
 
-/// Reads coefficients of a block without their lowest bits; `ended` blocks from here on have no
-/// more of them.
+/// Reads coefficients of a block without their lowest bits. `ended` blocks from here on have no
+/// more coefficients.
 pub(super) fn first_ac(
     bits: &mut BitReader<'_>,
     ac: &HuffmanTable,
@@ -142,7 +142,7 @@ pub(super) fn first_ac(
     Ok(())
 }
 
-/// Reads the next bit of coefficients of a block, and those that become something by it.
+/// Reads the next bit of coefficients of a block, and the coefficients that become non-zero.
 pub(super) fn next_ac(
     bits: &mut BitReader<'_>,
     ac: &HuffmanTable,
@@ -180,8 +180,8 @@ pub(super) fn next_ac(
     Ok(())
 }
 
-/// Reads the next bit of each coefficient from `at` on that is not 0, and returns the place of the
-/// zero that `zeros` others come before.
+/// Reads the next bit of each non-zero coefficient from `at`, and returns the place of the zero
+/// after `zeros` other zeros.
 fn refine(
     bits: &mut BitReader<'_>,
     share: Share,

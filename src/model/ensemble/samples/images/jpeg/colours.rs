@@ -1,12 +1,12 @@
-//! The colours that components stand for, and pixels made of them.
+//! The colours of a JPEG's components, and the conversion to pixels.
 
 use super::frame::JpegFrame;
 
-/// The markers of a file that tell its colours.
+/// The markers of a file that define its colours.
 #[derive(Default)]
 pub(super) struct ColourMarks {
     is_jfif: bool,
-    /// The transform that Adobe's marker tells.
+    /// The transform in Adobe's marker.
     adobe: Option<u8>,
 }
 
@@ -24,7 +24,7 @@ impl ColourMarks {
     }
 }
 
-/// The colours that the components of a JPEG stand for.
+/// The colours of a JPEG's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JpegColours {
     Grey,
@@ -36,8 +36,8 @@ pub(super) enum JpegColours {
 }
 
 impl JpegColours {
-    /// Returns the colours of a frame, by libjpeg's rules: JFIF allows luma and differences alone,
-    /// Adobe's marker tells them otherwise, and without both the components' names do.
+    /// Returns the colours of a frame by libjpeg's rules: JFIF allows only luma and differences,
+    /// otherwise Adobe's marker defines them, and without both the components' names do.
     pub(super) fn new(frame: &JpegFrame, marks: &ColourMarks) -> Self {
         let ids: Vec<u8> = frame.components.iter().map(|c| c.id).collect();
         match (ids.as_slice(), marks.adobe) {
@@ -50,7 +50,7 @@ impl JpegColours {
         }
     }
 
-    /// Returns the values of a pixel: 1 for grey, 3 for colours.
+    /// Returns the number of values per pixel: 1 for grey, 3 for colours.
     pub(super) fn channels(self) -> usize {
         match self {
             JpegColours::Grey => 1,
@@ -58,7 +58,7 @@ impl JpegColours {
         }
     }
 
-    /// Writes a row of pixels, made of a row of each component.
+    /// Writes a row of pixels from a row of each component.
     pub(super) fn write(self, rows: &[&[u8]], pixels: &mut [u8]) {
         match (self, rows) {
             (JpegColours::YCbCr, [y, cb, cr]) => each(y, cb, cr, pixels, rgb),
@@ -80,7 +80,7 @@ impl JpegColours {
     }
 }
 
-/// The pixels that are computed together: compilers make vectors of them.
+/// The number of pixels computed together, so that the compiler vectorises this.
 const TOGETHER: usize = 16;
 
 #[inline]
@@ -111,7 +111,7 @@ fn each(a: &[u8], b: &[u8], c: &[u8], pixels: &mut [u8], colour: impl Fn([u8; 3]
 #[inline]
 fn rgb([y, cb, cr]: [u8; 3]) -> [u8; 3] {
     let [y, cb, cr] = [i16::from(y), i16::from(cb) - 128, i16::from(cr) - 128];
-    // Factors beyond 16 bits without their whole parts, which are added behind the rounding.
+    // Factors above 16 bits are used without their whole parts, which are added after the rounding.
     let product = |value: i16, factor: i16| i32::from(value) * i32::from(factor);
     let rounded = |sum: i32| ((sum + 0x8000) >> 16) as i16;
     let red = cr + rounded(product(cr, 26_345));
@@ -120,8 +120,8 @@ fn rgb([y, cb, cr]: [u8; 3]) -> [u8; 3] {
     [red, green, blue].map(|difference| (y + difference).clamp(0, 255) as u8)
 }
 
-/// Takes the share of black ink off each pixel, rounded as PIL does. As PIL, it takes inks for
-/// inverted, as Adobe writes them: 255 is no ink.
+/// Removes the share of black ink from each pixel, rounded as in PIL. As in PIL, inks are inverted,
+/// as Adobe writes them: 255 is no ink.
 fn blacken(black: &[u8], pixels: &mut [u8]) {
     for (pixel, white) in pixels.chunks_exact_mut(3).zip(black) {
         for value in pixel {

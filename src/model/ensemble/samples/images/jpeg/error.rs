@@ -1,32 +1,32 @@
-//! Why a JPEG is refused.
+//! The reason why a JPEG is refused.
 
 use thiserror::Error;
 
 use super::super::error::ImageError;
 use super::super::pixels::damaged;
 
-/// Why a JPEG is refused.
+/// The reason why a JPEG is refused.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(super) enum JpegError {
-    /// It ends without the marker of its end.
+    /// It has no end marker.
     #[error("the file has no end marker (EOI)")]
     Cut,
     /// It ends before its pixels begin.
     #[error("the file has no scan (marker SOS)")]
     NoScan,
-    /// Its frame is coded in another way.
+    /// Its frame has an unsupported coding.
     #[error(
         "expected a baseline or progressive JPEG with Huffman codes (marker SOF0, 1 or 2), found \
          {0}"
     )]
     Process(&'static str),
-    /// Its samples have another number of bits.
+    /// Its samples have an unsupported number of bits.
     #[error("expected 8 bits per sample (marker SOF), found {0}")]
     Bits(u8),
-    /// It has another number of components.
+    /// It has an unsupported number of components.
     #[error("expected 1, 3 or 4 colour components (marker SOF), found {0}")]
     Components(u8),
-    /// It has no pixels, or its height is not in its frame header.
+    /// It has no pixels, or its frame header lacks the height.
     #[error(
         "expected a size above 0 (marker SOF), found {width}×{height}; a height in marker DNL \
              is not supported"
@@ -37,7 +37,7 @@ pub(super) enum JpegError {
         /// Its height in pixels.
         height: usize,
     },
-    /// A component is sampled in steps that are no whole number of pixels.
+    /// The sampling step of a component is not a whole number of pixels.
     #[error(
         "component {component}: expected sampling factors from 1 to 4 that divide the image's \
          largest factors, found {across}x{down}"
@@ -45,24 +45,24 @@ pub(super) enum JpegError {
     Sampling {
         /// The component, from 1.
         component: usize,
-        /// Its samples across a unit.
+        /// The number of its samples across a unit.
         across: usize,
-        /// Its samples down a unit.
+        /// The number of its samples down a unit.
         down: usize,
     },
-    /// A marker stands where it must not.
+    /// A marker is in a wrong place.
     #[error("unexpected marker FF{0:02X}")]
     Marker(u8),
     /// A segment has a length that does not fit its content.
     #[error("the segment of marker FF{0:02X} has a wrong length or content")]
     Segment(u8),
-    /// A scan's header asks for what its frame does not have.
+    /// A scan's header does not match its frame.
     #[error("a scan (marker SOS) has {0}")]
     Header(&'static str),
     /// It has too many scans.
     #[error("expected at most {0} scans (marker SOS)")]
     Scans(usize),
-    /// A scan needs a table that is not there.
+    /// A scan needs a missing table.
     #[error("a scan needs {kind} table {number}, but no marker {marker} defines the table")]
     Table {
         /// Its kind.
@@ -72,7 +72,7 @@ pub(super) enum JpegError {
         /// The marker that defines such tables.
         marker: &'static str,
     },
-    /// A Huffman table has more codes than its lengths can tell apart.
+    /// A Huffman table has more codes than its lengths allow.
     #[error("a Huffman table (marker DHT) has impossible codes")]
     Codes,
     /// A scan's data are damaged.
@@ -84,21 +84,21 @@ pub(super) enum JpegError {
     /// A component has no scan.
     #[error("no scan holds component {0}")]
     Missing(usize),
-    /// The scans of a component leave its finer structure open.
+    /// The scans of a component lack fine details.
     #[error("the scans of component {0} are incomplete: coefficients are missing or coarse")]
     Incomplete(usize),
-    /// The image is refused whatever its format.
+    /// The image is refused regardless of its format.
     #[error(transparent)]
     Image(#[from] ImageError),
 }
 
-/// Why the data of a scan are damaged.
+/// The reason why the data of a scan are damaged.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub(super) enum ScanFault {
-    /// Its bits begin no code of the table.
+    /// The bits do not begin a code of the table.
     #[error("bits that are not a Huffman code")]
     Code,
-    /// A coefficient lies behind the last of its block.
+    /// A coefficient lies past the last one of its block.
     #[error("a coefficient past the end of its block")]
     Run,
     /// The data end at a marker before the last block.

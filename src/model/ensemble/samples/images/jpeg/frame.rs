@@ -1,17 +1,17 @@
-//! The frame of a JPEG: its size and the components that its colours are made of.
+//! The frame of a JPEG: its size and its colour components.
 
 use super::super::error::ImageError;
 use super::super::pixels::check_size;
 use super::error::JpegError;
 
-/// The frame of a JPEG. Pairs are rows and columns, in this order.
+/// The frame of a JPEG. Pairs are in the order rows, columns.
 pub(super) struct JpegFrame {
     pub is_progressive: bool,
     /// Height and width in pixels.
     pub size: [usize; 2],
     /// The largest sampling factors of all components.
     pub largest: [usize; 2],
-    /// The units of scans with several components.
+    /// The number of units in scans with several components.
     pub units: [usize; 2],
     pub components: Vec<JpegComponent>,
 }
@@ -25,9 +25,9 @@ pub(super) struct JpegComponent {
     pub table: usize,
     /// Its samples.
     pub size: [usize; 2],
-    /// The blocks of these samples: what a scan of this component alone holds.
+    /// The number of blocks with image samples, which a scan of only this component contains.
     pub blocks: [usize; 2],
-    /// The blocks of all units.
+    /// The number of blocks in all units.
     pub room: [usize; 2],
 }
 
@@ -77,7 +77,7 @@ impl JpegFrame {
         Ok(frame)
     }
 
-    /// Returns a component, or `None` if libjpeg does not know its sampling either.
+    /// Returns a component, or `None` for a sampling that libjpeg does not support either.
     fn component(&self, bytes: &[u8]) -> Option<JpegComponent> {
         let factors = both(bytes[1]);
         let is_known =
@@ -94,8 +94,7 @@ impl JpegFrame {
         })
     }
 
-    /// Checks that a file of so many bytes can hold a bit for each block, before memory is taken
-    /// for them.
+    /// Checks that a file of this length can hold a bit for each block, before memory is allocated.
     pub(super) fn check_claim(&self, bytes: usize) -> Result<(), JpegError> {
         let blocks = |c: &JpegComponent| c.blocks[0] * c.blocks[1];
         let blocks: usize = self.components.iter().map(blocks).sum();
@@ -105,7 +104,7 @@ impl JpegFrame {
     }
 }
 
-/// Returns the two halves of a byte as pairs are ordered: rows, columns.
+/// Returns the two halves of a byte in the order rows, columns.
 fn both(byte: u8) -> [usize; 2] {
     [byte & 15, byte >> 4].map(usize::from)
 }

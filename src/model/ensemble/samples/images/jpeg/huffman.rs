@@ -3,16 +3,16 @@
 use super::bits::BitReader;
 use super::error::{JpegError, ScanFault};
 
-/// The longest codes that one look into a table decodes.
+/// The maximum length of codes that one table lookup decodes.
 const SHORT: usize = 9;
 
-/// A table of Huffman codes and the symbols that they stand for.
+/// A table of Huffman codes and their symbols.
 pub(super) struct HuffmanTable {
-    /// For the next bits: the symbol and, above it, the length of its code, or 0 if that is long.
+    /// For the next bits: the symbol and, above it, the length of its code, or 0 for a longer code.
     short: [u16; 1 << SHORT],
-    /// For each length: the first 16 bits behind all codes up to this length.
+    /// For each length: the first 16 bits after all codes up to this length.
     ends: [usize; 17],
-    /// For each length: what is added to a code to find its symbol.
+    /// For each length: the offset from a code to its symbol.
     offsets: [usize; 17],
     symbols: [u8; 256],
 }

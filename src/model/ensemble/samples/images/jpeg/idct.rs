@@ -1,23 +1,22 @@
-//! From the coefficients of a block to its samples.
+//! Converts the coefficients of a block to samples.
 //!
-//! The integer transform of Loeffler, Ligtenberg and Moschytz, rounded where libjpeg's default
-//! rounds it, so that samples are the same to the bit. Eight columns are transformed together, in
-//! numbers of 16 bits as far as they fit: compilers make vectors of them.
+//! The integer transform of Loeffler, Ligtenberg and Moschytz, rounded at the same places as
+//! libjpeg's default, so that samples are identical to the bit. Eight columns are transformed
+//! together, in 16-bit numbers if they fit, so that the compiler vectorises this.
 
 use super::blocks::Block;
 use super::tables::CoefficientSteps;
 
-/// The samples of a side of a block.
+/// The number of samples of a side of a block.
 pub(super) const SIDE: usize = 8;
 
-/// The bits behind the point of the factors.
+/// The fractional bits of the factors.
 const FACTOR_BITS: u32 = 13;
 
-/// The bits behind the point between both passes.
+/// The fractional bits between both passes.
 const BETWEEN_BITS: u32 = 2;
 
-/// The last of the coefficients, in the order in which they are coded, that lie in the first four
-/// rows and columns of a block.
+/// The last coefficient, in coding order, that lies in the first four rows and columns of a block.
 const LAST_OF_CORNER: usize = 9;
 
 /// Eight rows of eight columns.
@@ -28,12 +27,12 @@ fn product(value: i16, factor: i16) -> i32 {
     i32::from(value) * i32::from(factor)
 }
 
-/// Transforms eight columns, of which only the first `N` rows have values, and drops the lowest
+/// Transforms eight columns in which only the first `N` rows have values, and drops the lowest
 /// bits.
 #[inline(always)]
 fn pass<const N: usize>(v: &Square, bits: u32) -> Square {
     let mut to = [[0; SIDE]; SIDE];
-    // Each step does all columns, so that compilers compute them together.
+    // Each step processes all columns, so that the compiler vectorises it.
     for i in 0..SIDE {
         let c = |row: usize| if row < N { v[row][i] } else { 0 };
         let even = even([c(0), c(2), c(4), c(6)]);
@@ -83,7 +82,7 @@ fn odd([c1, c3, c5, c7]: [i16; 4]) -> [i32; 4] {
     ]
 }
 
-/// Returns rows as columns.
+/// Transposes rows and columns.
 #[inline(always)]
 fn turned(v: &Square) -> Square {
     let mut to = [[0; SIDE]; SIDE];
@@ -95,8 +94,8 @@ fn turned(v: &Square) -> Square {
     to
 }
 
-/// Writes the samples of a block whose coefficients behind `last` are zeros into an image of this
-/// width.
+/// Writes the samples of a block into an image of this width. The block's coefficients after `last`
+/// are zeros.
 #[inline]
 pub(super) fn samples(
     block: &Block,
@@ -112,7 +111,7 @@ pub(super) fn samples(
     }
 }
 
-/// Writes the samples of a block with coefficients in the first `N` rows and columns alone.
+/// Writes the samples of a block with coefficients only in the first `N` rows and columns.
 #[inline(never)]
 fn transformed<const N: usize>(
     block: &Block,
@@ -146,7 +145,7 @@ fn flat(first: i16, step: u16, to: &mut [u8], width: usize) {
     }
 }
 
-/// Returns the sample of a value around 0.
+/// Returns the sample for a value around 0.
 #[inline]
 fn sample(value: i16) -> u8 {
     value.saturating_add(128).clamp(0, 255) as u8

@@ -1,4 +1,4 @@
-//! The markers of a JPEG that are read by name: the byte behind one of ones.
+//! The second byte of the JPEG markers that are handled by name.
 
 pub(super) const DHT: u8 = 0xc4;
 pub(super) const EOI: u8 = 0xd9;

@@ -1,13 +1,13 @@
-//! JPEG decoded to the bit as libjpeg decodes it by default.
+//! A JPEG decoder, identical to libjpeg's default to the bit.
 //!
-//! Baseline, extended and progressive files of 8 bits with Huffman codes are read, with their
-//! components in any order of scans. Other coding is refused by name, and so are data that do not
-//! fit their header: nothing is made up.
+//! Supports baseline, extended and progressive files of 8 bits with Huffman codes, with components
+//! in any order of scans. Other codings are refused by name. Data that do not match their header
+//! are also refused, so no pixels are invented.
 //!
-//! `segments` finds markers, `frame`, `tables` and `scan` read what stands behind them, `bits`,
-//! `huffman` and `blocks` decode the data of a scan, `idct` makes samples of coefficients,
-//! `upsample` and `colours` pixels of samples. All numbers of a file are hostile: memory is taken
-//! once the file is long enough for the blocks that it claims.
+//! `segments` finds markers, and `frame`, `tables` and `scan` read their contents. `bits`,
+//! `huffman` and `blocks` decode the data of a scan, `idct` converts coefficients to samples, and
+//! `upsample` and `colours` convert samples to pixels. Numbers in a file are not trusted: memory is
+//! allocated once the file is long enough for the blocks that it claims.
 
 mod bits;
 mod blocks;
@@ -35,7 +35,8 @@ use upsample::EnlargedRows;
 use super::error::ImageError;
 use super::pixels::{DecodedImage, zeros};
 
-/// The most scans of a JPEG: each one may ask for a pass over all its blocks. Files have a few dozen.
+/// The maximum number of scans of a JPEG. Each scan may need a pass over all blocks. Usual files
+/// have a few dozen.
 const MOST_SCANS: usize = 500;
 
 /// Decodes a JPEG.
@@ -57,9 +58,9 @@ struct JpegReader<'a> {
     bytes: &'a [u8],
     segments: Segments<'a>,
     tables: JpegTables,
-    /// The units between two restart markers, or 0.
+    /// The number of units between two restart markers, or 0.
     restart: usize,
-    /// The scans so far.
+    /// The number of scans read.
     scans: usize,
     marks: ColourMarks,
     image: Option<JpegImage>,
@@ -68,13 +69,13 @@ struct JpegReader<'a> {
 /// A JPEG from its first scan on.
 struct JpegImage {
     frame: JpegFrame,
-    /// The colours of the frame once a scan began.
+    /// The colours of the frame, once a scan has begun.
     colours: Option<JpegColours>,
     data: Vec<ComponentData>,
 }
 
 impl<'a> JpegReader<'a> {
-    /// Reads up to the marker of the end.
+    /// Reads up to the end marker.
     fn read(mut self) -> Result<JpegImage, JpegError> {
         loop {
             match self.segment() {
@@ -86,11 +87,11 @@ impl<'a> JpegReader<'a> {
         }
     }
 
-    /// Reads the next segment, and returns whether there may be more.
+    /// Reads the next segment, and returns whether more segments may follow.
     fn segment(&mut self) -> Result<bool, JpegError> {
         match self.segments.marker()? {
             markers::EOI => return Ok(false),
-            // A temporary marker, or restart markers behind a scan: without a length.
+            // A temporary marker, or restart markers after a scan, without a length.
             0x01 | 0xd0..=0xd7 => {}
             marker @ (0xc0..=0xc7 | 0xc9..=0xcf | 0xda..=0xdd | 0xe0..=0xef | 0xfe) => {
                 let content = self.segments.content(marker)?;
@@ -112,9 +113,11 @@ impl<'a> JpegReader<'a> {
             markers::APP0 => self.marks.read_app0(content),
             markers::APP14 => self.marks.read_app14(content),
             markers::SOS => self.scan(content)?,
-            // Not the conditions of arithmetic codes, which have a number among those of frames.
+            // Excludes the conditions of arithmetic codes, whose number is among the numbers of
+            // frames.
             0xc0..=0xcb | 0xcd..=0xcf => self.begin(JpegFrame::read(marker, content)?)?,
-            // Numbers of lines, which the frame told; other applications, comments.
+            // The number of lines, which the frame already defines, other applications and
+            // comments.
             _ => {}
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The samples of a component, as scans bring them.
+//! The samples of a component, collected from scans.
 
 use super::super::error::ImageError;
 use super::super::pixels::zeros;
@@ -11,25 +11,26 @@ use super::tables::CoefficientSteps;
 /// The samples of a component, row by row.
 pub(super) struct ComponentSamples {
     pub values: Vec<u8>,
-    /// The samples in a row, those behind the image's edge among them.
+    /// The number of samples in a row, including samples past the image's edge.
     pub width: usize,
-    /// The rows and columns that belong to the image.
+    /// The rows and columns inside the image.
     pub size: [usize; 2],
 }
 
-/// The samples of a component, or the coefficients that they are made of.
+/// The samples of a component, or the coefficients for them.
 pub(super) struct ComponentData {
     samples: ComponentSamples,
-    /// The steps of its coefficients once a scan has it.
+    /// The quantisation steps of its coefficients, once a scan contains the component.
     steps: Option<CoefficientSteps>,
     /// In a progressive JPEG, the coefficients of its blocks row by row.
     blocks: Vec<Block>,
-    /// For each coefficient, the lower bits that no scan held so far, or `None` before the first.
+    /// For each coefficient, the number of lower bits that no scan contained yet, or `None` before
+    /// the first scan.
     open: [Option<u32>; 64],
 }
 
 impl ComponentData {
-    /// Takes the memory for a component.
+    /// Allocates the memory for a component.
     pub(super) fn new(component: &JpegComponent, frame: &JpegFrame) -> Result<Self, JpegError> {
         let [rows, columns] = component.room;
         let coefficients = if frame.is_progressive {
@@ -49,7 +50,8 @@ impl ComponentData {
         })
     }
 
-    /// Notes that a scan holds a share of its coefficients. Its steps are those of the first scan.
+    /// Records that a scan contains a share of its coefficients. The first scan determines the
+    /// steps.
     pub(super) fn begin_scan<'t>(
         &mut self,
         share: Share,
@@ -82,7 +84,7 @@ impl ComponentData {
         &mut self.blocks[row * columns + column]
     }
 
-    /// Sets the samples of a block whose coefficients behind `last` are zeros.
+    /// Sets the samples of a block. Its coefficients after `last` are zeros.
     #[inline]
     pub(super) fn show(&mut self, at: [usize; 2], block: &Block, last: usize) {
         if let Some(steps) = &self.steps {
@@ -93,7 +95,7 @@ impl ComponentData {
     /// Returns the samples of the component with this number in its frame.
     pub(super) fn finish(mut self, number: usize) -> Result<ComponentSamples, JpegError> {
         let steps = self.steps.ok_or(JpegError::Missing(number))?;
-        // libjpeg guesses what is still open in the first ten coefficients; here nothing is guessed.
+        // libjpeg guesses missing bits of the first ten coefficients. This decoder does not.
         if self.open[..10].iter().any(|open| *open != Some(0)) {
             return Err(JpegError::Incomplete(number));
         }
@@ -119,7 +121,7 @@ impl ComponentSamples {
         idct::samples(block, last, steps, &mut self.values[from..], self.width);
     }
 
-    /// Returns a row without the samples behind the image's edge.
+    /// Returns a row without the samples past the image's edge.
     pub(super) fn row(&self, row: usize) -> &[u8] {
         &self.values[row * self.width..][..self.size[1]]
     }

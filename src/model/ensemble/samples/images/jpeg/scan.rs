@@ -1,4 +1,4 @@
-//! A scan: its header, and the order in which its data hold the blocks of components.
+//! A scan: its header, and the order of the components' blocks in its data.
 
 use super::bits::BitReader;
 use super::blocks::{self, BlockCoding, Share};
@@ -8,15 +8,15 @@ use super::markers::SOS;
 use super::parts::ComponentData;
 use super::tables::JpegTables;
 
-/// The most blocks in a unit of a scan.
+/// The maximum number of blocks in a unit of a scan.
 const MOST_BLOCKS: usize = 10;
 
 /// The header of a scan.
 pub(super) struct ScanHeader {
-    /// The components, by their places in the frame, and their tables.
+    /// The components, by their positions in the frame, and their tables.
     parts: Vec<ScanPart>,
     share: Share,
-    /// The number of lower bits that earlier scans left open, or 0 in a first scan.
+    /// The number of lower bits missing after earlier scans, or 0 in a first scan.
     high: u32,
 }
 
@@ -49,7 +49,7 @@ impl ScanHeader {
         };
         match frame.is_progressive {
             true => header.progressive(),
-            // A sequential scan holds all coefficients, whatever its header says.
+            // A sequential scan contains all coefficients, regardless of its header.
             false => Ok(header.whole()),
         }
     }
@@ -80,7 +80,7 @@ impl ScanHeader {
     }
 
     /// Decodes the data of the scan into `data` of the frame's components, and returns the bytes
-    /// from the next marker on.
+    /// from the next marker.
     pub(super) fn decode<'a>(
         &self,
         frame: &JpegFrame,
@@ -140,7 +140,7 @@ impl ScanHeader {
     }
 }
 
-/// Returns the components of a scan, whose units are no larger than any decoder must take.
+/// Returns the components of a scan. Its units are not larger than the standard allows.
 fn scan_parts(bytes: &[u8], frame: &JpegFrame) -> Result<Vec<ScanPart>, JpegError> {
     let mut parts: Vec<ScanPart> = Vec::new();
     for part in bytes.chunks_exact(2) {
@@ -173,7 +173,7 @@ struct RunningPart<'t> {
     coding: BlockCoding<'t>,
     /// Its blocks in a unit of the scan.
     factors: [usize; 2],
-    /// The first coefficient of its block before.
+    /// The first coefficient of its previous block.
     predictor: i32,
 }
 
@@ -181,7 +181,7 @@ struct RunningPart<'t> {
 struct ScanRun<'a> {
     bits: BitReader<'a>,
     share: Share,
-    /// The blocks that have no more coefficients in this scan.
+    /// The number of blocks without more coefficients in this scan.
     ended: u32,
     restarts: Restarts,
 }
@@ -251,7 +251,7 @@ impl ScanRun<'_> {
         Ok(())
     }
 
-    /// Goes on behind a restart marker if the next unit follows one.
+    /// Continues after a restart marker if the next unit follows one.
     #[inline]
     fn restart_if_due(&mut self, parts: &mut [RunningPart<'_>]) -> Result<(), JpegError> {
         if let Some(number) = self.restarts.next_unit() {
@@ -265,9 +265,9 @@ impl ScanRun<'_> {
 
 /// The restart markers of a scan.
 struct Restarts {
-    /// The units between two markers, or 0 if there are no markers.
+    /// The number of units between two markers, or 0 without markers.
     interval: usize,
-    /// The units before the next marker.
+    /// The number of units before the next marker.
     left: usize,
     number: u8,
 }
@@ -281,7 +281,8 @@ impl Restarts {
         }
     }
 
-    /// Returns the number of the restart marker before the next unit, if there is one.
+    /// Returns the number of the restart marker before the next unit, or `None` if there is no
+    /// marker.
     #[inline]
     fn next_unit(&mut self) -> Option<u8> {
         if self.left > 0 || self.interval == 0 {

@@ -1,4 +1,4 @@
-//! A JPEG as markers and the segments behind them.
+//! Splits a JPEG into markers and their segments.
 
 use super::error::JpegError;
 
@@ -6,7 +6,7 @@ use super::error::JpegError;
 pub(super) struct Segments<'a>(&'a [u8]);
 
 impl<'a> Segments<'a> {
-    /// Begins behind the marker of a JPEG's beginning.
+    /// Begins after the start marker of a JPEG.
     pub(super) fn of_file(bytes: &'a [u8]) -> Self {
         Segments(bytes.get(2..).unwrap_or_default())
     }
@@ -16,8 +16,8 @@ impl<'a> Segments<'a> {
         Segments(rest)
     }
 
-    /// Returns the next marker and moves behind it. Bytes before it are skipped, as libjpeg does:
-    /// some cameras fill up their segments.
+    /// Returns the next marker and moves past it. Bytes before it are skipped, as in libjpeg,
+    /// because some cameras pad their segments.
     pub(super) fn marker(&mut self) -> Result<u8, JpegError> {
         loop {
             let ones = self.0.iter().position(|b| *b == 0xff);
@@ -31,7 +31,7 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Returns the content of the segment of a marker and moves behind it.
+    /// Returns the content of a marker's segment and moves past it.
     pub(super) fn content(&mut self, marker: u8) -> Result<&'a [u8], JpegError> {
         let &[high, low, ..] = self.0 else {
             return Err(JpegError::Cut);
@@ -45,7 +45,7 @@ impl<'a> Segments<'a> {
         segment.get(2..).ok_or(JpegError::Segment(marker))
     }
 
-    /// Returns all that is not read yet.
+    /// Returns the unread bytes.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.0
     }

@@ -1,10 +1,10 @@
-//! The tables that scans are read by.
+//! The tables for decoding scans.
 
 use super::error::JpegError;
 use super::huffman::HuffmanTable;
 use super::markers::{DHT, DQT};
 
-/// The row and column of a block's coefficients in the order in which they are coded.
+/// The row and column of a block's coefficients, in coding order.
 pub(super) const ZIGZAG: [u8; 64] = [
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20,
     13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59,
@@ -14,7 +14,7 @@ pub(super) const ZIGZAG: [u8; 64] = [
 /// The steps of a block's coefficients, row by row.
 pub(super) type CoefficientSteps = [u16; 64];
 
-/// The tables that the markers so far define, by their numbers.
+/// The tables defined by the markers read, by their numbers.
 #[derive(Default)]
 pub(super) struct JpegTables {
     steps: [Option<CoefficientSteps>; 4],
@@ -55,17 +55,17 @@ impl JpegTables {
         Ok(())
     }
 
-    /// Returns the quantisation table of this number.
+    /// Returns the quantisation table with this number.
     pub(super) fn steps(&self, number: usize) -> Result<&CoefficientSteps, JpegError> {
         found(&self.steps, number, "quantisation", "DQT")
     }
 
-    /// Returns the table of first coefficients of this number.
+    /// Returns the table of first coefficients with this number.
     pub(super) fn dc(&self, number: usize) -> Result<&HuffmanTable, JpegError> {
         found(&self.dc, number, "DC Huffman", "DHT")
     }
 
-    /// Returns the table of further coefficients of this number.
+    /// Returns the table of further coefficients with this number.
     pub(super) fn ac(&self, number: usize) -> Result<&HuffmanTable, JpegError> {
         found(&self.ac, number, "AC Huffman", "DHT")
     }
@@ -85,7 +85,7 @@ fn found<'a, T>(
     })
 }
 
-/// Returns 64 steps of one byte or two, which come in the order of the coefficients.
+/// Returns 64 steps of one or two bytes, which are in coding order.
 fn steps(values: &[u8]) -> CoefficientSteps {
     let mut steps = [0; 64];
     for (value, at) in values.chunks_exact(values.len() / 64).zip(ZIGZAG) {

@@ -1,12 +1,12 @@
-//! Components with fewer samples than the image has pixels, enlarged as libjpeg does by default.
+//! Enlarges components with fewer samples than the image has pixels, as libjpeg does by default.
 
 use super::frame::{JpegComponent, JpegFrame};
 use super::parts::ComponentSamples;
 
-/// How a component is enlarged.
+/// The method of enlarging a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Enlarging {
-    /// Not at all.
+    /// No enlargement.
     None,
     /// Between each sample and its neighbours, to twice the width.
     Across,
@@ -14,7 +14,7 @@ enum Enlarging {
     Down,
     /// Between each sample and its neighbours, to twice the width and height.
     Both,
-    /// Each sample so many times down and across.
+    /// Repeats each sample this number of times down and across.
     Repeat([usize; 2]),
 }
 
@@ -58,7 +58,7 @@ impl EnlargedRows {
         }
     }
 
-    /// Returns the samples of a row of the image, and perhaps some behind its edge.
+    /// Returns the samples of a row of the image, possibly with samples past its edge.
     pub(super) fn row(&mut self, at: usize) -> &[u8] {
         let samples = &self.samples;
         match self.enlarging {
@@ -86,8 +86,8 @@ impl EnlargedRows {
     }
 }
 
-/// Sets 3 times the samples of the row that is nearest to a row of the image, and once those of the
-/// next one, of which the first and the last row have their own.
+/// Sets 3 times the samples of the row nearest to a row of the image, plus once the samples of the
+/// next nearest row. The first and last rows use themselves.
 fn add_far(samples: &ComponentSamples, at: usize, sums: &mut [u16]) {
     let near = at / 2;
     let last = samples.size[0] - 1;

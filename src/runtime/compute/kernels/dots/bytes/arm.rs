@@ -35,7 +35,7 @@ macro_rules! signed_dot {
             }
             #[inline(always)]
             unsafe fn spread(from: *const u8) -> int8x16_t {
-                // The highest bit turned over is 128 less, as a signed number.
+                // Flipping the highest bit subtracts 128, as a signed number.
                 let signed = from.cast::<u32>().read_unaligned() ^ 0x8080_8080;
                 vreinterpretq_s8_u32(vdupq_n_u32(signed))
             }
