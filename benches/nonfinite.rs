@@ -73,7 +73,7 @@ struct Bed {
 
 impl Bed {
     fn new(name: &str) -> Result<Self> {
-        let published = Published::named(name).context("no published network has this name")?;
+        let published = Published::from_name(name).context("no published network has this name")?;
         let graph = Builder::Published(published).build(published.input(), 1000)?;
         let weights = Weights::synthetic(&graph, 1);
         let op = NetworkOp::new(Arc::new(Lowered::new(&graph, &weights)?), SAMPLES, None)?;

@@ -78,7 +78,7 @@ fn large_images() -> Graph {
 }
 
 fn published(name: &str, side: usize) -> Graph {
-    let network = Builder::Published(Published::named(name).expect(name));
+    let network = Builder::Published(Published::from_name(name).expect(name));
     network.build(Shape::image(3, side, side), 100).expect(name)
 }
 

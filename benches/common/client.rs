@@ -51,7 +51,7 @@ pub fn random_neighbour(engine: &Engine, random: &mut ChaCha8Rng) -> Matrix {
         .collect();
     for _ in 0..random.random_range(1..=4) {
         let (cell, size) = (cells.choose(random), sizes.choose(random));
-        if let Some(Ok(next)) = cell.zip(size).map(|(c, s)| matrix.with(*c, *s)) {
+        if let Some(Ok(next)) = cell.zip(size).map(|(c, s)| matrix.with_entry(*c, *s)) {
             matrix = next;
         }
     }

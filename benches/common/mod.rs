@@ -34,12 +34,12 @@ impl Bed {
         let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
         Ok(Bed {
             ensemble: Arc::new(Ensemble::read(&Files::at(&folder(path)))?),
-            devices: Devices::named(&names, &Host::discover())?,
+            devices: Devices::from_names(&names, &Host::discover())?,
         })
     }
 
     pub fn frame(&self) -> Arc<Frame> {
-        Frame::of(&self.ensemble, &self.devices)
+        Frame::from_ensemble(&self.ensemble, &self.devices)
     }
 
     pub fn matrix(&self, rows: &[Vec<i64>]) -> Result<Matrix> {

@@ -101,9 +101,9 @@ impl Bed {
     /// Serving on `devices`, every member everywhere at one batch size.
     pub fn serve(&self, devices: &[&str], size: i64) -> Result<Engine> {
         let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
-        let devices = Devices::named(&names, &Host::discover())?;
+        let devices = Devices::from_names(&names, &Host::discover())?;
         let rows = vec![vec![size; self.ensemble.members.len()]; devices.count()];
-        let matrix = Matrix::from_rows(Frame::of(&self.ensemble, &devices), &rows)?;
+        let matrix = Matrix::from_rows(Frame::from_ensemble(&self.ensemble, &devices), &rows)?;
         let options = EngineOptions {
             pool: PoolBounds {
                 bytes: POOL,

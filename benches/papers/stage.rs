@@ -37,10 +37,10 @@ impl Stage {
             cores: vec![0],
             memory_bytes: 64 << 30,
         };
-        let devices = Devices::named(&[devices.to_owned()], &host).expect("devices");
+        let devices = Devices::from_names(&[devices.to_owned()], &host).expect("devices");
         Stage {
-            frame: Frame::of(ensemble, &devices),
-            footprints: Footprints::of(ensemble, &devices),
+            frame: Frame::from_ensemble(ensemble, &devices),
+            footprints: Footprints::plan(ensemble, &devices),
             costs: Arc::new(Costs::of_laws(ensemble, &devices)),
             ensemble: Arc::clone(ensemble),
             devices,

@@ -131,7 +131,7 @@ pub fn bench(bed: &Bed) -> Result<BenchEvaluator> {
     let samples = bed.ensemble.calibration.clone();
     let samples = samples.ok_or_else(|| anyhow!("no samples"))?;
     Ok(BenchEvaluator::new(
-        &Catalogue::of(Arc::clone(&bed.ensemble)),
+        &Catalogue::from_ensemble(Arc::clone(&bed.ensemble)),
         bed.devices.clone(),
         bed.networks(),
         samples,
@@ -140,10 +140,10 @@ pub fn bench(bed: &Bed) -> Result<BenchEvaluator> {
 }
 
 pub fn model(bed: &Bed) -> Result<ModelEvaluator> {
-    let footprints = Footprints::of(&bed.ensemble, &bed.devices);
+    let footprints = Footprints::plan(&bed.ensemble, &bed.devices);
     let started = Instant::now();
     let profiled = Profiler {
-        catalogue: &Catalogue::of(Arc::clone(&bed.ensemble)),
+        catalogue: &Catalogue::from_ensemble(Arc::clone(&bed.ensemble)),
         devices: &bed.devices,
         footprints: &footprints,
         factory: bed.networks().as_ref(),

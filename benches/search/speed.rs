@@ -24,8 +24,8 @@ pub fn run() -> Result<()> {
     let ensemble = Bed::open("sample_ensembles/imn12", &["cpu:0"])?.ensemble;
     for class in [DeviceClass::Cpu, DeviceClass::Gpu] {
         let devices = seventeen(class)?;
-        let footprints = Footprints::of(&ensemble, &devices);
-        let frame = Frame::of(&ensemble, &devices);
+        let footprints = Footprints::plan(&ensemble, &devices);
+        let frame = Frame::from_ensemble(&ensemble, &devices);
         let costs = Costs::of_laws(&ensemble, &devices);
         let rates = Rates::new(&frame, &devices, &costs, Batching::of(&ensemble));
         let room = MemoryBudget::new(&frame, &devices, &footprints);

@@ -27,9 +27,10 @@ pub fn scene(seed: u64) -> Scenario {
         cores: vec![0],
         memory_bytes: 4 << 30,
     };
-    let devices = Devices::named(&names, &host).expect("profiles are known");
+    let devices = Devices::from_names(&names, &host).expect("profiles are known");
     let rows = vec![vec![8; ensemble.members.len()]; devices.count()];
-    let matrix = Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid");
+    let matrix =
+        Matrix::from_rows(Frame::from_ensemble(&ensemble, &devices), &rows).expect("valid");
     Scenario {
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: policy(&mut ChaCha8Rng::seed_from_u64(seed)),

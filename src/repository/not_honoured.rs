@@ -54,7 +54,7 @@ fn of_lengths(model: &LoadedModel) -> Vec<String> {
         .map(|name| format!("output: `{name}` is also available"))
         .collect();
     if !config.inputs.is_empty() && config.parameter(MOST_LENGTH_PARAMETER).is_none() {
-        let most = lengths.most();
+        let most = lengths.largest();
         all.push(format!(
             "input.dims: -1 allows lengths up to {most}; set the parameter \
              `{MOST_LENGTH_PARAMETER}` for another limit"

@@ -71,14 +71,14 @@ pub fn plain(message: &str) -> String {
     match rest.and_then(|rest| rest.rsplit_once(", expected ")) {
         None => format!("{said}{place}"),
         Some((found, expected)) => {
-            let (expected, found) = (wanted(expected, found), seen(found));
+            let (expected, found) = (type_words(expected, found), found_value(found));
             format!("expected {expected}, found {found}{place}")
         }
     }
 }
 
 /// Returns the words for a Rust type.
-fn wanted<'a>(expected: &'a str, found: &str) -> &'a str {
+fn type_words<'a>(expected: &'a str, found: &str) -> &'a str {
     let is_whole = found.starts_with("integer ");
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" | "u128" => match found.contains('-') {
@@ -100,7 +100,7 @@ fn wanted<'a>(expected: &'a str, found: &str) -> &'a str {
 }
 
 /// Returns the found value without the name of its type.
-fn seen(found: &str) -> String {
+fn found_value(found: &str) -> String {
     let quoted = found.split_once('`').and_then(|(kind, rest)| {
         let (value, _) = rest.rsplit_once('`')?;
         Some((kind.trim_end(), value))

@@ -37,8 +37,8 @@ impl DeviceChoice {
             false => &self.names,
         };
         let (devices, notices) = match names.is_empty() {
-            true => Devices::of_machine(&host, find_gpus()),
-            false => (Devices::named(names, &host)?, Vec::new()),
+            true => Devices::discover(&host, find_gpus()),
+            false => (Devices::from_names(names, &host)?, Vec::new()),
         };
         Ok(FoundDevices { devices, notices })
     }

@@ -119,8 +119,8 @@ impl TaskSelection {
 /// The mix names other models.
 pub fn demand(catalogue: Arc<Catalogue>, mix: Option<&NamedMix>) -> Result<Demand, ServeError> {
     let mix = match mix {
-        Some(mix) => mix.of(&catalogue)?,
-        None => Mix::even(catalogue.entries().len()),
+        Some(mix) => mix.resolve(&catalogue)?,
+        None => Mix::equal_shares(catalogue.entries().len()),
     };
     Ok(Demand::new(catalogue, mix))
 }
@@ -291,7 +291,7 @@ impl SelectedModels {
     fn matrix_in(&mut self, path: &Path) -> Result<Matrix, ServeError> {
         let catalogue = self.catalogue()?;
         let models = catalogue.models();
-        let frame = Frame::of(models, &self.devices);
+        let frame = Frame::from_ensemble(models, &self.devices);
         let (matrix, precisions) = matrix_in(path, &models.name, &frame, self.precision)?;
         if let Some(precisions) = precisions {
             let computed = catalogue.in_precisions(&precisions);

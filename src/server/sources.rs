@@ -76,7 +76,7 @@ impl FileSource {
             non_finite: network && members.all(|m| m.graph.signature().answers_floats()),
             ..Interface::default()
         };
-        Ok(NewEntry::of(Arc::new(ensemble), interface))
+        Ok(NewEntry::from_ensemble(Arc::new(ensemble), interface))
     }
 
     /// Returns a model as it is served, or reads it again if `again` is set and its files changed.

@@ -107,7 +107,7 @@ impl Work<'_> {
         }
         // Members with workers elsewhere make room first.
         for (cell, _) in here(&self.setup.matrix) {
-            if let Ok(less) = self.setup.matrix.with(cell, None) {
+            if let Ok(less) = self.setup.matrix.with_entry(cell, None) {
                 self.setup.matrix = less;
             }
         }

@@ -135,7 +135,8 @@ impl SetupFile {
     /// # Errors
     /// Returns the line with a syntax error or the invalid field.
     pub fn parse(text: &str) -> Result<Self, SetupFileError> {
-        let written: Written = toml::from_str(text).map_err(|e| MatrixFileError::of(&e, text))?;
+        let written: Written =
+            toml::from_str(text).map_err(|e| MatrixFileError::from_toml(&e, text))?;
         let segment = written.segment_size.map(segment_size).transpose()?;
         let policy = written.policy.map(|p| p.parse()).transpose();
         let precisions = written.precisions.as_ref();

@@ -147,7 +147,7 @@ impl Snapshot {
 
     /// Returns an entry of the matrix, or `None` if there is no such place.
     pub fn entry(&self, cell: Cell) -> Option<&EntryView> {
-        self.entries.get(cell.place(self.members.len()))
+        self.entries.get(cell.index_in(self.members.len()))
     }
 }
 

@@ -20,7 +20,7 @@ const FIRST: Cell = Cell {
 };
 
 fn with(cell: Cell, size: u32) -> divisi_model::allocation::Matrix {
-    matrix().with(cell, BatchSize::new(size)).unwrap()
+    matrix().with_entry(cell, BatchSize::new(size)).unwrap()
 }
 
 #[test]

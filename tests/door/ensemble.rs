@@ -25,7 +25,7 @@ pub fn engine(path: &str) -> Arc<Engine> {
         memory_bytes: 4 << 30,
     };
     let devices = Devices::default_of(&host);
-    let frame = Frame::of(&ensemble, &devices);
+    let frame = Frame::from_ensemble(&ensemble, &devices);
     let row = vec![8; ensemble.members.len()];
     let matrix = Matrix::from_rows(frame, &[row]).expect("valid");
     let factory = Arc::new(NetworkFactory::new(Arc::clone(&ensemble)));

@@ -41,7 +41,7 @@ pub fn network(name: &str, number: u64, answers: usize) -> NewEntry {
     let ensemble = Ensemble::read(&Files::at(folder.path())).expect("is valid");
     NewEntry {
         version: number.try_into().expect("from 1"),
-        ..NewEntry::of(Arc::new(ensemble), Interface::default())
+        ..NewEntry::from_ensemble(Arc::new(ensemble), Interface::default())
     }
 }
 

@@ -85,7 +85,8 @@ impl Queue {
             cores: vec![0],
             memory_bytes: 4 << 30,
         });
-        let matrix = Matrix::from_rows(Frame::of(&ensemble, &devices), &[vec![1]]).expect("valid");
+        let matrix = Matrix::from_rows(Frame::from_ensemble(&ensemble, &devices), &[vec![1]])
+            .expect("valid");
         let ((go, let_go), (seen, began)) = (channel(), channel());
         let factory = Arc::new(Gated {
             let_go: Arc::new(Mutex::new(let_go)),

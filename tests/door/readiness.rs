@@ -37,7 +37,7 @@ fn a_server_is_not_ready_where_one_of_its_models_does_not_answer() {
     let entries = vec![network("a", 1, 3), network("b", 1, 5)];
     let devices = Devices::simulated(&find_profile("h200").expect("a profile"), 2);
     let catalogue = Catalogue::new("both", entries.clone()).expect("a catalogue");
-    let frame = Frame::of(catalogue.models(), &devices);
+    let frame = Frame::from_ensemble(catalogue.models(), &devices);
     let start = DeploymentStart {
         name: "both".into(),
         devices,

@@ -29,7 +29,7 @@ impl Bed {
     fn new() -> Self {
         let (ensemble, devices) = (digits(), two_devices());
         Bed {
-            footprints: Footprints::of(&ensemble, &devices),
+            footprints: Footprints::plan(&ensemble, &devices),
             ensemble,
             devices,
         }
@@ -244,7 +244,9 @@ impl Drive {
 fn without(matrix: &Matrix, device: DeviceIndex) -> Matrix {
     let cells = matrix.cells().filter(|cell| cell.device == device);
     cells.fold(matrix.clone(), |matrix, cell| {
-        matrix.with(cell, None).expect("the other device serves")
+        matrix
+            .with_entry(cell, None)
+            .expect("the other device serves")
     })
 }
 
@@ -256,7 +258,7 @@ fn resized(setup: &Setup, size: u32) -> Setup {
     setup.with_matrix(
         setup
             .matrix
-            .with(cell, BatchSize::new(size))
+            .with_entry(cell, BatchSize::new(size))
             .expect("valid"),
     )
 }

@@ -112,7 +112,7 @@ fn a_policy_that_is_chosen_is_for_all_until_it_is_taken_back() {
 fn a_member_of_several_models_waits_as_the_shortest_of_them() {
     let entry = |name: &str, ensemble: &Arc<Ensemble>| NewEntry {
         name: name.into(),
-        ..NewEntry::of(Arc::clone(ensemble), Interface::default())
+        ..NewEntry::from_ensemble(Arc::clone(ensemble), Interface::default())
     };
     let under = |ensemble: &Ensemble, policy| Ensemble {
         policy,

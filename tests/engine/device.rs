@@ -17,7 +17,7 @@ fn host(cores: usize) -> Host {
 }
 
 fn named(list: &str) -> Result<Vec<String>, DeviceError> {
-    Devices::named(&[list.to_owned()], &host(4)).map(|d| d.names())
+    Devices::from_names(&[list.to_owned()], &host(4)).map(|d| d.names())
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_name_begins_with_the_kind_of_device() {
         ("cudax.toml", None),
         ("v100", None),
     ] {
-        assert_eq!(NamedKind::of(name), kind, "{name}");
+        assert_eq!(NamedKind::from_name(name), kind, "{name}");
     }
 }
 

@@ -179,11 +179,11 @@ fn an_entry_that_may_have_them_takes_and_answers_them_and_others_do_neither() {
             non_finite,
             ..Interface::default()
         };
-        let entry = NewEntry::of(Arc::clone(&ensemble), interface);
+        let entry = NewEntry::from_ensemble(Arc::clone(&ensemble), interface);
         let devices = two_devices();
         let matrix = everywhere(&ensemble, &devices);
         let engine = Engine::start_catalogue(
-            Arc::new(Catalogue::alone(entry)),
+            Arc::new(Catalogue::from_entry(entry)),
             devices,
             &matrix,
             networks(&ensemble),

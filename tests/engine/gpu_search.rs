@@ -28,7 +28,7 @@ fn mixed(free: &[u64]) -> Devices {
 }
 
 fn fitted(ensemble: &Ensemble, devices: &Devices) -> Matrix {
-    let footprints = Footprints::of(ensemble, devices);
+    let footprints = Footprints::plan(ensemble, devices);
     worst_fit(&frame(ensemble, devices), devices, &footprints).expect("fits")
 }
 
@@ -66,7 +66,7 @@ fn the_roomier_gpu_takes_the_largest_member() {
 fn what_gpus_do_not_hold_goes_to_partitions() {
     let ensemble = digits();
     let roomy = mixed(&[8 << 30]);
-    let footprints = Footprints::of(&ensemble, &roomy);
+    let footprints = Footprints::plan(&ensemble, &roomy);
     let smallest = ensemble.batch_sizes.smallest();
     let bytes = |member| {
         footprints.bytes(
@@ -83,7 +83,7 @@ fn what_gpus_do_not_hold_goes_to_partitions() {
     let counts = workers_by_device(&matrix);
     assert!(counts[0] > 0 && counts[1] + counts[2] > 0, "{counts:?}");
     assert!(
-        Footprints::of(&ensemble, &devices)
+        Footprints::plan(&ensemble, &devices)
             .book(&matrix, &devices)
             .is_ok()
     );
@@ -93,7 +93,7 @@ fn what_gpus_do_not_hold_goes_to_partitions() {
 fn a_lost_gpus_members_move_to_what_remains() {
     let ensemble = digits();
     let devices = mixed(&[8 << 30, 8 << 30]);
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     let matrix = fitted(&ensemble, &devices);
     let to_gpu = evacuate(&matrix, &[DeviceIndex::new(0)], &devices, &footprints).expect("room");
     assert_eq!(workers_by_device(&to_gpu), [0, 6, 0, 0]);
@@ -155,7 +155,7 @@ fn best_batch_on(ensemble: &Ensemble, devices: &Devices) -> Matrix {
     let found = best_batch(
         &frame(ensemble, devices),
         devices,
-        &Footprints::of(ensemble, devices),
+        &Footprints::plan(ensemble, devices),
         |_| Ok(Box::new(Speeds) as Box<dyn Evaluator>),
         &Control::default(),
     );
@@ -175,7 +175,7 @@ fn best_batch_gives_each_member_a_gpu_or_shares_all() {
 }
 
 fn key(ensemble: &Ensemble, devices: &Devices) -> CacheKey {
-    let alone = Demand::of(Arc::new(ensemble.clone()));
+    let alone = Demand::from_ensemble(Arc::new(ensemble.clone()));
     CacheKey::new(&alone, devices, &Method::default())
 }
 

@@ -88,7 +88,10 @@ fn an_undo_brings_the_models_of_before_back_with_their_matrix_and_a_redo_takes_t
     let setup = running.engine.setup();
     let (cell, _) = setup.matrix.workers().next().expect("a worker");
     let largest = setup.matrix.frame().batch_sizes.largest();
-    let tuned = setup.matrix.with(cell, Some(largest)).expect("a matrix");
+    let tuned = setup
+        .matrix
+        .with_entry(cell, Some(largest))
+        .expect("a matrix");
     let int8 = "int8".parse().expect("a precision");
     let tuned = setup.with_matrix(tuned).with_precision(cell.member, int8);
     running

@@ -456,7 +456,7 @@ fn lengths_that_make_no_buckets_cannot_be() {
     assert_eq!(twice, Err(LengthsError::Order(vec![4, 4])));
     for most in [2, 8, 9, 100, 128, 300, 512, 5000] {
         let lengths = Lengths::padded(Lengths::usual_buckets(most), named()).expect("buckets");
-        assert_eq!(lengths.most(), most);
+        assert_eq!(lengths.largest(), most);
         assert_eq!((lengths.bucket(0), lengths.bucket(most + 1)), (None, None));
         for length in 1..=most {
             let bucket = lengths.bucket(length).expect("in range");

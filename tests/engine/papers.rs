@@ -179,7 +179,7 @@ fn together(members: &[&str], rate: f64) -> SimulationReport {
     let devices = Devices::simulated(&find_profile("h200").expect("a profile"), 1);
     let rows = vec![vec![64; members.len()]];
     let scene = Scenario {
-        matrix: Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid"),
+        matrix: Matrix::from_rows(Frame::from_ensemble(&ensemble, &devices), &rows).expect("valid"),
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: PolicyKind::NoWait,
         demand: ensemble.into(),

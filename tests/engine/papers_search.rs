@@ -26,7 +26,7 @@ fn named(name: &str) -> Devices {
         cores: vec![0],
         memory_bytes: 1 << 30,
     };
-    Devices::named(&[name.to_owned()], &host).expect("devices")
+    Devices::from_names(&[name.to_owned()], &host).expect("devices")
 }
 
 /// IMN4 on so many V100s and a CPU, which is the last device. A GPU has 4 GiB here, too
@@ -54,7 +54,7 @@ fn found_on(gpus: usize) -> Matrix {
 fn found(ensemble: &Arc<Ensemble>, devices: Devices) -> Matrix {
     let job = SearchJob {
         known: None,
-        frame: Frame::of(ensemble, &devices),
+        frame: Frame::from_ensemble(ensemble, &devices),
         factory: Arc::new(FakeFactory {
             classes: ensemble.answer_width(),
         }),

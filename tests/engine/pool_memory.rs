@@ -22,7 +22,7 @@ fn partitions(memory_bytes: u64) -> Devices {
 }
 
 fn pool() -> u64 {
-    let pool = PoolSize::of(&digits(), PoolBounds::default());
+    let pool = PoolSize::for_ensemble(&digits(), PoolBounds::default());
     pool.expect("small samples").bytes()
 }
 
@@ -42,7 +42,7 @@ fn workers_bytes(matrix: &Matrix, footprints: &Footprints) -> u64 {
 fn an_engine_needs_room_for_its_workers_and_its_pool() {
     let ensemble = digits();
     let roomy = partitions(1 << 40);
-    let footprints = Footprints::of(&ensemble, &roomy);
+    let footprints = Footprints::plan(&ensemble, &roomy);
     let workers = workers_bytes(&everywhere(&ensemble, &roomy), &footprints);
     let start = |bytes| {
         let devices = partitions(bytes);
@@ -66,7 +66,7 @@ fn an_engine_needs_room_for_its_workers_and_its_pool() {
 fn a_host_without_room_for_the_pool_is_told_so() {
     let ensemble = digits();
     let devices = partitions(pool() - 1);
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     let refused = footprints.ledger(&devices).map(|_| ());
     let needed = pool();
     let free = needed - 1;
@@ -77,7 +77,7 @@ fn a_host_without_room_for_the_pool_is_told_so() {
 fn allocation_leaves_the_pool_its_room() {
     let ensemble = digits();
     let roomy = partitions(1 << 40);
-    let footprints = Footprints::of(&ensemble, &roomy);
+    let footprints = Footprints::plan(&ensemble, &roomy);
     let frame = everywhere(&ensemble, &roomy).frame().clone();
     let smallest = worst_fit(&frame, &roomy, &footprints).expect("roomy");
     let workers = workers_bytes(&smallest, &footprints);
@@ -89,12 +89,16 @@ fn allocation_leaves_the_pool_its_room() {
 #[test]
 fn simulated_devices_hold_no_pool_and_a_lost_host_needs_none() {
     let ensemble = digits();
-    let named = |names: &str| Devices::named(&[names.to_owned()], &host(1 << 40)).expect("names");
+    let named =
+        |names: &str| Devices::from_names(&[names.to_owned()], &host(1 << 40)).expect("names");
     let simulated = named("sim:v100,sim:cpu");
-    assert_eq!(Footprints::of(&ensemble, &simulated).pool(&simulated), None);
+    assert_eq!(
+        Footprints::plan(&ensemble, &simulated).pool(&simulated),
+        None
+    );
 
     let devices = named("cpu:0-1,sim:v100");
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     assert_eq!(
         footprints.pool(&devices).map(|(_, bytes)| bytes),
         Some(pool())
@@ -113,10 +117,10 @@ fn the_pools_of_a_catalogue_have_a_bound_together_and_each_has_room_for_two_batc
     let ensemble = digits();
     let entry = |number: usize| NewEntry {
         name: format!("digits-{number}"),
-        ..NewEntry::of(Arc::clone(&ensemble), Interface::default())
+        ..NewEntry::from_ensemble(Arc::clone(&ensemble), Interface::default())
     };
     let batch = ensemble.batch_sizes.largest().get();
-    let alone = PoolSize::of(&ensemble, PoolBounds::default()).expect("small samples");
+    let alone = PoolSize::for_ensemble(&ensemble, PoolBounds::default()).expect("small samples");
     let sample = alone.bytes() / alone.samples() as u64;
     let bounds = |bytes| PoolBounds {
         bytes,
@@ -125,7 +129,8 @@ fn the_pools_of_a_catalogue_have_a_bound_together_and_each_has_room_for_two_batc
     for count in [1, 3, 40] {
         let entries = (0..count).map(entry).collect();
         let catalogue = Catalogue::new("all", entries).expect("a catalogue");
-        let pools = |bytes| PoolSize::of_entries(&catalogue, bounds(bytes)).expect("small samples");
+        let pools =
+            |bytes| PoolSize::for_catalogue(&catalogue, bounds(bytes)).expect("small samples");
         // As long as there is room, each is as it would be alone.
         let roomy = pools(count as u64 * alone.bytes());
         assert!(roomy.iter().all(|pool| *pool == alone));

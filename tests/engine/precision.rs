@@ -133,7 +133,7 @@ fn the_ledger_books_the_memory_of_the_numbers_asked_for() {
             member,
         };
         let size = BatchSize::new(8).expect("a size");
-        Footprints::of(ensemble, &devices).bytes(cell, size)
+        Footprints::plan(ensemble, &devices).bytes(cell, size)
     };
     let (float, int8) = (digits(), quantized());
     let sums = [&float, &int8].map(|ensemble| {

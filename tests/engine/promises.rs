@@ -133,7 +133,7 @@ fn weights_leave_host_memory_with_the_last_worker_there() {
         device: DeviceIndex::new(device),
         member: MemberIndex::new(0),
     };
-    let less = engine.matrix().with(cell(0), None).expect("valid");
+    let less = engine.matrix().with_entry(cell(0), None).expect("valid");
     reload(&engine, &less).expect("reloads");
     assert_eq!(held(&factory), ensemble.members.len());
     drop(engine);
@@ -149,7 +149,7 @@ fn who_measures_and_who_reloads_never_book_the_same_memory() {
         device: DeviceIndex::new(0),
         member: MemberIndex::new(0),
     };
-    let with = |size| running.with(cell, size).expect("valid");
+    let with = |size| running.with_entry(cell, size).expect("valid");
     let (more, less) = (with(BatchSize::new(128)), with(None));
     let setup = engine.setup().with_matrix(more.clone());
     engine.plan(&setup).expect("it fits");
@@ -201,7 +201,7 @@ fn who_measures_is_asked_to_leave_where_a_device_is_lost() {
                 member,
             };
             fallback = fallback
-                .with(cell, None)
+                .with_entry(cell, None)
                 .map_err(|e| NoFallback(e.to_string()))?;
         }
         Ok(fallback)

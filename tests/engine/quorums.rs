@@ -189,7 +189,7 @@ impl Course {
         let last = steps.len() - 1;
         let flow = Dataflow::new(steps, &[last]).expect("a graph");
         let mut report = StepReport::default();
-        let part = PartProgress::begin(&flow, flow.all(), 2, Duration::ZERO, &mut report);
+        let part = PartProgress::begin(&flow, flow.all_steps(), 2, Duration::ZERO, &mut report);
         Course { flow, part, report }
     }
 
@@ -198,9 +198,10 @@ impl Course {
         self.report.clear();
         let step = StepIndex::new(step);
         let failed = RowSet::filter(2, |row| failed.contains(&row));
-        self.part.lacks(step, &failed);
+        self.part.record_failed_rows(step, &failed);
         let (flow, report) = (&self.flow, &mut self.report);
-        self.part.ran(flow, step, 2, LatencySplit::default, report);
+        self.part
+            .record_rows(flow, step, 2, LatencySplit::default, report);
     }
 
     /// The host has made what it can.
@@ -210,7 +211,7 @@ impl Course {
         let rows = self.part.rows_of(step).clone();
         let report = &mut self.report;
         self.part
-            .made(&self.flow, step, rows, Duration::ZERO, report);
+            .record_host_result(&self.flow, step, rows, Duration::ZERO, report);
     }
 
     fn waited(&mut self, millis: u64) {

@@ -74,7 +74,7 @@ proptest! {
         let ensemble = digits();
         let devices = devices(megabytes << 20);
         let frame = frame(&ensemble, &devices);
-        let footprints = Footprints::of(&ensemble, &devices);
+        let footprints = Footprints::plan(&ensemble, &devices);
         let (Ok(old), Ok(new)) = (Matrix::from_rows(Arc::clone(&frame), &a), Matrix::from_rows(frame, &b)) else { return Ok(()) };
         if footprints.book(&old, &devices).is_err() { return Ok(()) }
         let Ok(plan) = ReloadPlan::new(&old, &new, &footprints, &devices) else {
@@ -105,7 +105,7 @@ proptest! {
         let frame = frame(&ensemble, &devices);
         let names = rebuilt.iter().map(|rebuilt| if *rebuilt { "int8" } else { "f32" });
         let precisions: Vec<MemberPrecision> = names.map(|n| n.parse().expect("a name")).collect();
-        let before = Footprints::of(&ensemble, &devices);
+        let before = Footprints::plan(&ensemble, &devices);
         let after = before.in_precisions(&ensemble, &devices, &precisions);
         let (Ok(old), Ok(new)) = (Matrix::from_rows(Arc::clone(&frame), &a), Matrix::from_rows(frame, &b)) else { return Ok(()) };
         if before.book(&old, &devices).is_err() { return Ok(()) }
@@ -146,7 +146,7 @@ proptest! {
         let ensemble = digits();
         let devices = devices(1 << 30);
         let Ok(matrix) = Matrix::from_rows(frame(&ensemble, &devices), &rows) else { return Ok(()) };
-        let footprints = Footprints::of(&ensemble, &devices);
+        let footprints = Footprints::plan(&ensemble, &devices);
         let mut ledger = footprints.book(&matrix, &devices).expect("a gigabyte is enough");
         for (cell, size) in matrix.workers() {
             ledger.release(&footprints.booking(cell, size));

@@ -32,8 +32,12 @@ fn the_samples_that_come_with_the_program_can_be_served() {
             cores: (0..17).collect(),
             memory_bytes: 1 << 40,
         });
-        let footprints = Footprints::of(&ensemble, &devices);
-        let matrix = worst_fit(&Frame::of(&ensemble, &devices), &devices, &footprints);
+        let footprints = Footprints::plan(&ensemble, &devices);
+        let matrix = worst_fit(
+            &Frame::from_ensemble(&ensemble, &devices),
+            &devices,
+            &footprints,
+        );
         let ensemble = Arc::new(ensemble);
         let engine = Engine::start(
             Arc::clone(&ensemble),

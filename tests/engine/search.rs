@@ -45,7 +45,7 @@ fn start(ensemble: &Ensemble, devices: &Devices) -> Matrix {
     worst_fit(
         &frame(ensemble, devices),
         devices,
-        &Footprints::of(ensemble, devices),
+        &Footprints::plan(ensemble, devices),
     )
     .expect("fits")
 }
@@ -74,7 +74,7 @@ proptest! {
     fn worst_fit_fits_or_says_which_member_has_no_room(kilobytes in 1u64..12_000) {
         let ensemble = digits();
         let devices = Devices::default_of(&Host { cores: vec![0, 1], memory_bytes: kilobytes << 10 });
-        let footprints = Footprints::of(&ensemble, &devices);
+        let footprints = Footprints::plan(&ensemble, &devices);
         match worst_fit(&frame(&ensemble, &devices), &devices, &footprints) {
             Ok(matrix) => {
                 prop_assert!(footprints.book(&matrix, &devices).is_ok());
@@ -188,7 +188,7 @@ fn found(matrix: Matrix) -> SearchResult {
 }
 
 fn alone(ensemble: &Arc<Ensemble>) -> Demand {
-    Demand::of(Arc::clone(ensemble))
+    Demand::from_ensemble(Arc::clone(ensemble))
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn searched(ensemble: &Arc<Ensemble>, devices: &Devices, method: Method) -> Sear
         demand: Arc::clone(ensemble).into(),
         devices: devices.clone(),
         measured_on: devices.clone(),
-        frame: Frame::of(ensemble, devices),
+        frame: Frame::from_ensemble(ensemble, devices),
         factory: fakes(ensemble),
         method,
         cache: None,
@@ -138,7 +138,7 @@ proptest! {
         draws in prop::collection::vec(0usize..12, 9), samples in 500usize..3000,
     ) {
         let bound = searched(&ensemble, &devices, predicted()).bound.expect("by the model");
-        let matrix = drawn(&Frame::of(&ensemble, &devices), &draws);
+        let matrix = drawn(&Frame::from_ensemble(&ensemble, &devices), &draws);
         let report = served(&ensemble, &devices, matrix, Workload::Saturate { samples });
         prop_assert_eq!(report.samples, samples);
         let rate = report.samples_per_s();
@@ -156,11 +156,11 @@ proptest! {
         ensemble in ensembles(), devices in devices(), draws in prop::collection::vec(0usize..12, 9),
     ) {
         let bound = searched(&ensemble, &devices, predicted()).bound.expect("by the model");
-        let matrix = drawn(&Frame::of(&ensemble, &devices), &draws);
+        let matrix = drawn(&Frame::from_ensemble(&ensemble, &devices), &draws);
         let bench = VirtualBench::new(
             Arc::clone(&ensemble),
             devices.clone(),
-            Footprints::of(&ensemble, &devices),
+            Footprints::plan(&ensemble, &devices),
             Arc::new(Costs::of_laws(&ensemble, &devices)),
         );
         let pace = bench.pace(&matrix).expect("runs");

@@ -28,7 +28,7 @@ pub fn search(
         demand: Arc::clone(ensemble).into(),
         devices: devices.clone(),
         measured_on: devices.clone(),
-        frame: Frame::of(ensemble, devices),
+        frame: Frame::from_ensemble(ensemble, devices),
         factory: fakes(ensemble),
         method,
         cache: None,
@@ -58,7 +58,7 @@ fn simulated_devices_are_searched_exactly_and_again_the_same() {
     let mut bench = VirtualBench::new(
         Arc::clone(&ensemble),
         devices.clone(),
-        Footprints::of(&ensemble, &devices),
+        Footprints::plan(&ensemble, &devices),
         Arc::new(Costs::of_laws(&ensemble, &devices)),
     );
     for method in [Method::quick(), greedy] {
@@ -180,7 +180,7 @@ fn spare_memory_stays_free() {
         ..Goal::default()
     };
     let found = search(&ensemble, &devices, asking(goal)).expect("finds");
-    let ledger = Footprints::of(&ensemble, &devices).book(&found.matrix, &devices);
+    let ledger = Footprints::plan(&ensemble, &devices).book(&found.matrix, &devices);
     let ledger = ledger.expect("fits");
     assert!((0..4).all(|device| ledger.free(DeviceIndex::new(device)) >= spare));
 }
@@ -193,9 +193,9 @@ fn profiles_are_kept_shared_and_not_trusted_when_damaged() {
     let measured = |ensemble: &Ensemble| {
         let factory = fakes(ensemble);
         let profiler = Profiler {
-            catalogue: &Catalogue::of(Arc::new(ensemble.clone())),
+            catalogue: &Catalogue::from_ensemble(Arc::new(ensemble.clone())),
             devices: &devices,
-            footprints: &Footprints::of(ensemble, &devices),
+            footprints: &Footprints::plan(ensemble, &devices),
             factory: factory.as_ref(),
             cache: Some(&cache),
             control: &Control::default(),
@@ -274,7 +274,7 @@ fn local_is_never_below_what_rules_and_greedy_give() {
         cores: Vec::new(),
         memory_bytes: 0,
     };
-    let devices = Devices::named(&names, &nowhere).expect("simulated");
+    let devices = Devices::from_names(&names, &nowhere).expect("simulated");
     let score = |algorithm| {
         let method = Method {
             algorithm,

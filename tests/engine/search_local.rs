@@ -54,9 +54,9 @@ struct Bed {
 }
 
 fn bed(ensemble: &Ensemble, devices: Devices) -> Bed {
-    let frame = Frame::of(ensemble, &devices);
+    let frame = Frame::from_ensemble(ensemble, &devices);
     let costs = Costs::of_laws(ensemble, &devices);
-    let footprints = Footprints::of(ensemble, &devices);
+    let footprints = Footprints::plan(ensemble, &devices);
     let batching = Batching::of(ensemble);
     Bed {
         rates: Rates::new(&frame, &devices, &costs, batching),

@@ -158,11 +158,11 @@ fn latencies_that_grow_without_end_are_none() {
     ensemble.policy = policy("static:50ms");
     let ensemble = Arc::new(ensemble);
     let devices = v100s(3);
-    let frame = Frame::of(&ensemble, &devices);
+    let frame = Frame::from_ensemble(&ensemble, &devices);
     let rows = [[0, 8, 8, 8], [0, 16, 8, 8], [8, 0, 0, 16]].map(|row| row.to_vec());
     let matrix = Matrix::from_rows(frame, &rows).expect("valid");
     let costs = Arc::new(Costs::of_laws(&ensemble, &devices));
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     let bench = VirtualBench::new(ensemble, devices, footprints, costs);
     assert!(bench.pace(&matrix).expect("runs").samples_per_s > 150.0);
     let latency = |rate, arriving| bench.latency(&matrix, rate, arriving).expect("runs");

@@ -33,7 +33,7 @@ impl Evaluator for Busy {
 }
 
 fn start(ensemble: &Ensemble, devices: &Devices) -> Matrix {
-    let footprints = Footprints::of(ensemble, devices);
+    let footprints = Footprints::plan(ensemble, devices);
     worst_fit(&frame(ensemble, devices), devices, &footprints).expect("fits")
 }
 
@@ -46,7 +46,7 @@ fn searched(method: Method, count: usize) -> (SearchProgress, Matrix, f64) {
         demand: Arc::clone(&ensemble).into(),
         devices: devices.clone(),
         measured_on: devices.clone(),
-        frame: Frame::of(&ensemble, &devices),
+        frame: Frame::from_ensemble(&ensemble, &devices),
         factory: fakes(&ensemble),
         method,
         cache: None,
@@ -62,7 +62,7 @@ fn replayed(start: &Matrix, progress: &SearchProgress) -> Matrix {
     let mut entries: Vec<_> = start.cells().map(|cell| size(start, cell)).collect();
     let members = start.frame().members.len();
     for (cell, to) in progress.accepted.iter().flat_map(|a| &a.changes) {
-        entries[cell.place(members)] = *to;
+        entries[cell.index_in(members)] = *to;
     }
     Matrix::new(Arc::clone(start.frame()), entries).expect("valid")
 }
@@ -107,7 +107,7 @@ fn what_a_neighbour_scored_is_what_its_matrix_scores() {
     };
     greedy(from.clone(), bounds, &mut Busy, &control).expect("runs");
     for tried in control.progress().tried {
-        let neighbour = from.with(tried.cell, tried.to).expect("valid");
+        let neighbour = from.with_entry(tried.cell, tried.to).expect("valid");
         let score = Busy.score(&neighbour, 0.0).expect("scores").samples_per_s;
         assert_eq!(tried.score, score);
     }

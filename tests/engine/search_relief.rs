@@ -47,9 +47,9 @@ proptest! {
         prop_assume!(matrix.is_ok());
         let matrix = matrix.expect("valid");
         let lost: Vec<DeviceIndex> = lost.into_iter().map(DeviceIndex::new).collect();
-        let footprints = Footprints::of(&ensemble, &devices);
+        let footprints = Footprints::plan(&ensemble, &devices);
         let after = evacuate(&matrix, &lost, &devices, &footprints).expect("there is room");
-        prop_assert!(footprints.book(&after, &devices.without(&lost)).is_ok());
+        prop_assert!(footprints.book(&after, &devices.without_memory_of(&lost)).is_ok());
         for cell in matrix.cells() {
             let (old, new) = (matrix.get(cell), after.get(cell));
             if lost.contains(&cell.device) {
@@ -69,7 +69,7 @@ fn losing_every_device_says_which_member_has_no_room() {
     let (ensemble, devices) = (digits(), simulated(DeviceClass::Gpu, 2));
     let rows = vec![vec![8; 6]; 2];
     let matrix = Matrix::from_rows(frame(&ensemble, &devices), &rows).expect("valid");
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     let error = evacuate(
         &matrix,
         &[DeviceIndex::new(0), DeviceIndex::new(1)],
@@ -90,7 +90,7 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     let matrix = Matrix::from_rows(frame(&ensemble, &devices), &rows).expect("valid");
     let costs = Costs::of_laws(&ensemble, &devices);
     let batching = Batching::of(&ensemble);
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     let cell = Cell {
         device: DeviceIndex::new(0),
         member: MemberIndex::new(4),
@@ -145,7 +145,7 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     );
     assert!(moved.is_some_and(|m| m.get(first).is_none()));
     // A device that is lost has no room for it.
-    let alone = devices.without(&[DeviceIndex::new(1)]);
+    let alone = devices.without_memory_of(&[DeviceIndex::new(1)]);
     let stays = propose_move(
         &matrix,
         &costs,

@@ -65,7 +65,7 @@ impl Evaluator for Noisy {
 
 fn start() -> Matrix {
     let (ensemble, devices) = (digits(), two_devices());
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     worst_fit(&frame(&ensemble, &devices), &devices, &footprints).expect("fits")
 }
 

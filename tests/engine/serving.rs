@@ -211,7 +211,7 @@ fn a_panic_fails_its_batch_and_the_worker_is_restarted_until_it_is_retired() {
     // A reload that brings a worker opens the door again.
     let next = engine
         .matrix()
-        .with(
+        .with_entry(
             Cell {
                 device: DeviceIndex::new(1),
                 member: MemberIndex::new(0),
@@ -257,7 +257,7 @@ fn a_new_worker_that_does_not_start_leaves_the_old_matrix_serving() {
     let engine = split(puppets, EngineOptions::default());
     let old = engine.matrix();
     let next = old
-        .with(
+        .with_entry(
             Cell {
                 device: DeviceIndex::new(1),
                 member: MemberIndex::new(0),
@@ -291,7 +291,7 @@ fn a_worker_that_does_not_drain_in_time_fails_its_batch_with_a_reason() {
     begun.recv().expect("the gate is reached");
     let next = engine
         .matrix()
-        .with(
+        .with_entry(
             Cell {
                 device: DeviceIndex::new(0),
                 member: MemberIndex::new(1),
@@ -300,7 +300,7 @@ fn a_worker_that_does_not_drain_in_time_fails_its_batch_with_a_reason() {
         )
         .expect("valid");
     let next = next
-        .with(
+        .with_entry(
             Cell {
                 device: DeviceIndex::new(1),
                 member: MemberIndex::new(1),
@@ -454,7 +454,7 @@ fn answers_are_the_same_under_every_policy_and_matrix_while_they_change() {
             member: MemberIndex::new(turn),
         };
         let size = [None, BatchSize::new(64)][turn % 2];
-        let next = engine.matrix().with(cell, size).expect("valid");
+        let next = engine.matrix().with_entry(cell, size).expect("valid");
         reload(&engine, &next).expect("reloads");
         let got = answer(&engine);
         let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * b.abs().max(1e-2);

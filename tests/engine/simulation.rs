@@ -20,7 +20,8 @@ fn scene(kind: &str, count: usize, size: i64, policy: &str) -> Scenario {
     let ensemble = digits();
     let devices = Devices::simulated(&find_profile(kind).expect("a profile"), count);
     let rows = vec![vec![size; ensemble.members.len()]; count];
-    let matrix = Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid");
+    let matrix =
+        Matrix::from_rows(Frame::from_ensemble(&ensemble, &devices), &rows).expect("valid");
     Scenario {
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: policy.parse().expect("a policy"),

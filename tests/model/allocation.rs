@@ -93,23 +93,23 @@ proptest! {
         for (step, value) in steps {
             match step {
                 0 => {
-                    history.replaced(now);
+                    history.push(now);
                     undo.push(now);
                     redo.clear();
                     now = value;
                 }
                 1 => {
-                    prop_assert_eq!(history.before(), undo.last());
+                    prop_assert_eq!(history.to_undo(), undo.last());
                     if let Some(before) = undo.pop() {
-                        history.went_back(now);
+                        history.undone(now);
                         redo.push(now);
                         now = before;
                     }
                 }
                 _ => {
-                    prop_assert_eq!(history.after(), redo.last());
+                    prop_assert_eq!(history.to_redo(), redo.last());
                     if let Some(after) = redo.pop() {
-                        history.went_forth(now);
+                        history.redone(now);
                         undo.push(now);
                         now = after;
                     }
@@ -134,13 +134,13 @@ fn edits_that_break_a_rule_are_refused_with_the_reason() {
         member: MemberIndex::new(0),
     };
     assert_eq!(
-        m.with(cell, None),
+        m.with_entry(cell, None),
         Err(InvalidMatrix::NoWorker {
             member: "m0".into()
         })
     );
     let odd = m
-        .with(cell, BatchSize::new(9))
+        .with_entry(cell, BatchSize::new(9))
         .expect_err("9 is not allowed")
         .to_string();
     assert_eq!(

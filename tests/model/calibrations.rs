@@ -21,7 +21,7 @@ fn of_width(hidden: usize, folder: &Folder, line: &str) -> Result<Ensemble, Stri
 
 /// Returns a calibration of a member, whose values all lie between -1 and 1.
 fn calibration(member: &Member) -> Calibration {
-    let digest = NetworkDigest::of(&member.graph, &member.weights);
+    let digest = NetworkDigest::from_network(&member.graph, &member.weights);
     let range = ValueRange::new(-1.0, 1.0).ok();
     let ranges = vec![range; member.graph.nodes().len() + 1];
     Calibration::of_ranges(digest, (RangeMethod::MinMax, 5), ranges)

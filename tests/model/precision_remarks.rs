@@ -12,7 +12,7 @@ const HOST: fn() -> Host = || Host {
 };
 
 fn named(name: &str) -> Devices {
-    Devices::named(&[name.to_owned()], &HOST()).expect("there")
+    Devices::from_names(&[name.to_owned()], &HOST()).expect("there")
 }
 
 /// A core and a GPU.
@@ -69,7 +69,7 @@ fn families_multiply_what_they_have_instructions_for() {
 
 #[test]
 fn a_family_is_told_in_words() {
-    let words = |family| FamilySummary::of(family).to_string();
+    let words = |family| FamilySummary::for_family(family).to_string();
     assert_eq!(
         words(Family::Plain),
         "plain arrays: int8 multiplied one by one, bf16 widened to float32 while loading"
@@ -81,7 +81,7 @@ fn a_family_is_told_in_words() {
         );
     }
     if Family::Avx512.is_available() {
-        let found = FamilySummary::of(Family::Avx512);
+        let found = FamilySummary::for_family(Family::Avx512);
         assert_eq!(found.instructions.contains("BF16"), found.bf16.is_native());
         assert_eq!(found.instructions.contains("VNNI"), found.int8.is_native());
     }

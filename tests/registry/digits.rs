@@ -39,10 +39,10 @@ fn register(
     control: &Control,
 ) -> Result<RegisteredModel, RegistrationError> {
     let host = Host::discover();
-    let devices = Devices::named(&[devices.to_owned()], &host).expect("a device");
+    let devices = Devices::from_names(&[devices.to_owned()], &host).expect("a device");
     let kinds = KindOfDevice::all(&devices, &host, &DevicePrices::default())?;
     let registration = Registration {
-        demand: &Demand::of(Arc::clone(ensemble)),
+        demand: &Demand::from_ensemble(Arc::clone(ensemble)),
         kinds: &kinds,
         precisions,
         samples,

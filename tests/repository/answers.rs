@@ -70,7 +70,8 @@ fn an_engine_serves_an_ensemble_of_a_repository() {
         memory_bytes: 4 << 30,
     });
     let rows = vec![vec![8; ensemble.members.len()]; devices.count()];
-    let matrix = Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid");
+    let matrix =
+        Matrix::from_rows(Frame::from_ensemble(&ensemble, &devices), &rows).expect("valid");
     let factory = Arc::new(NetworkFactory::new(Arc::clone(&ensemble)));
     let options = EngineOptions::default();
     let engine = Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options);

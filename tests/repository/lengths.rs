@@ -53,7 +53,7 @@ fn an_ensemble_of_models_for_any_length_takes_any_length() {
     );
     assert_eq!(ensemble.batch, ModelRows::UpTo(4));
     let lengths = ensemble.ensemble.lengths.as_ref();
-    assert_eq!(lengths.map(|lengths| lengths.most()), Some(6));
+    assert_eq!(lengths.map(|lengths| lengths.largest()), Some(6));
 }
 
 #[test]

@@ -218,7 +218,7 @@ fn the_longest_sample_is_said_by_a_parameter() {
         .ensemble
         .lengths
         .as_ref()
-        .map(|lengths| lengths.most());
+        .map(|lengths| lengths.largest());
     assert_eq!(known, Some(12));
     assert!(model.not_honoured.is_empty(), "{:?}", model.not_honoured);
     for wrong in ["1", "many", ""] {

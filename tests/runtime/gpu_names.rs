@@ -172,7 +172,7 @@ fn gpus_are_alike_where_their_models_are() {
 
 #[test]
 fn a_gpu_that_cannot_be_used_is_a_notice_by_default() {
-    let of = |found| Devices::of_machine(&host(), found);
+    let of = |found| Devices::discover(&host(), found);
     let (devices, notices) = of(Ok(four()));
     assert_eq!(devices.count(), 4);
     assert_eq!(

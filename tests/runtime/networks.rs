@@ -13,7 +13,7 @@ use crate::compute::{difference, samples};
 use crate::place::root;
 
 fn published(name: &str, side: usize) -> Graph {
-    let network = Published::named(name).expect(name);
+    let network = Published::from_name(name).expect(name);
     Builder::Published(network)
         .build(Shape::image(3, side, side), 1000)
         .expect(name)
@@ -21,7 +21,7 @@ fn published(name: &str, side: usize) -> Graph {
 
 /// The side of the images a network was made for.
 fn side(name: &str) -> usize {
-    let Some(Shape::Image { height, .. }) = Published::named(name).map(Published::input) else {
+    let Some(Shape::Image { height, .. }) = Published::from_name(name).map(Published::input) else {
         panic!("{name} is not published");
     };
     height
@@ -216,7 +216,8 @@ fn the_skeleton_is_resnet34_at_depth_34_and_grows_with_depth_and_width() {
 #[test]
 fn an_image_too_small_for_a_network_is_refused_where_it_ends() {
     let build = |shape| {
-        Builder::Published(Published::named("inception-v3").expect("is published")).build(shape, 10)
+        Builder::Published(Published::from_name("inception-v3").expect("is published"))
+            .build(shape, 10)
     };
     assert!(build(Shape::image(3, 75, 75)).is_ok());
     let error = build(Shape::image(3, 74, 74)).expect_err("too small");

@@ -75,7 +75,7 @@ fn logits(network: Published, input: Shape, samples: usize) -> Vec<f32> {
 }
 
 fn compare(answers: &Answers) {
-    let network = Published::named(&answers.network).expect("published");
+    let network = Published::from_name(&answers.network).expect("published");
     let ours = logits(network, answers.input, answers.samples.len());
     for (sample, (row, theirs)) in ours.chunks(1000).zip(&answers.samples).enumerate() {
         let row: Vec<f64> = row.iter().map(|v| f64::from(*v)).collect();

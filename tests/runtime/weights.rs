@@ -379,7 +379,7 @@ fn a_file_that_is_replaced_stays_what_it_was() {
 
 #[test]
 fn what_is_written_is_what_is_read() {
-    let graph = Builder::Published(Published::named("mobilenet-v2").expect("is published"))
+    let graph = Builder::Published(Published::from_name("mobilenet-v2").expect("is published"))
         .build(Shape::image(3, 32, 32), 10)
         .expect("builds");
     let weights = Weights::synthetic(&graph, 5);
@@ -397,7 +397,7 @@ fn what_is_written_is_what_is_read() {
 /// `benches/networks/python/divisi_weights.py` prints them.
 #[test]
 fn synthetic_weights_are_those_that_python_makes() {
-    let graph = Builder::Published(Published::named("resnet18").expect("is published"))
+    let graph = Builder::Published(Published::from_name("resnet18").expect("is published"))
         .build(Shape::image(3, 224, 224), 1000)
         .expect("builds");
     let weights = Weights::synthetic(&graph, 42);

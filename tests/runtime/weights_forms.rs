@@ -326,7 +326,7 @@ fn an_index_that_lies_is_refused() {
 
 #[test]
 fn errors_name_a_handful_and_count_the_rest() {
-    let resnet = Builder::Published(Published::named("resnet152").expect("is published"));
+    let resnet = Builder::Published(Published::from_name("resnet152").expect("is published"));
     let graph = resnet.build(Shape::image(3, 64, 64), 1000).expect("builds");
     let wanted = graph.parameters().len();
     let unknown: Vec<Tensor> = (0..500)

@@ -61,7 +61,7 @@ fn wrappers_inside_of_names_and_old_names_are_rewritten() {
         };
         assert!(said.contains("names rewritten: `"), "{said}");
     }
-    let densenet = Builder::Published(Published::named("densenet121").expect("is published"));
+    let densenet = Builder::Published(Published::from_name("densenet121").expect("is published"));
     let graph = densenet.build(Shape::image(3, 32, 32), 10).expect("builds");
     let weights = Weights::synthetic(&graph, 1);
     let old = |name: &str| {

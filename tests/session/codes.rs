@@ -163,7 +163,7 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
             sample: 0,
             position: 0,
             id: text(),
-            range: IdRange::of_table(1),
+            range: IdRange::for_table(1),
         })),
         Box::new(Failure::Deadline),
         Box::new(Failure::QueueTimeout),

@@ -455,7 +455,10 @@ fn models_that_stay_keep_their_places_and_batch_sizes() {
     let setup = running.engine.setup();
     let (cell, _) = setup.matrix.workers().next().expect("a worker");
     let largest = setup.matrix.frame().batch_sizes.largest();
-    let matrix = setup.matrix.with(cell, Some(largest)).expect("a matrix");
+    let matrix = setup
+        .matrix
+        .with_entry(cell, Some(largest))
+        .expect("a matrix");
     let larger = setup.with_matrix(matrix);
     running
         .engine

@@ -21,7 +21,9 @@ pub fn session(count: usize, spread: bool) -> (Arc<Engine>, LiveSession) {
     rows[0].fill(8);
     let matrix = match spread {
         true => everywhere(&ensemble, &devices),
-        false => Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid"),
+        false => {
+            Matrix::from_rows(Frame::from_ensemble(&ensemble, &devices), &rows).expect("valid")
+        }
     };
     let options = EngineOptions::default();
     let factory = fakes(&ensemble);
@@ -79,7 +81,7 @@ fn a_lost_device_is_evacuated_and_no_request_is_lost() {
     assert_eq!((later.counters.failed, later.counters.cancelled), (0, 0));
     let again = session.command(Command::LoseDevice(DeviceIndex::new(0)));
     assert_eq!(again.expect_err("gone").text(), "`sim:h200:0` is gone");
-    let on_it = after.matrix.with(
+    let on_it = after.matrix.with_entry(
         Cell {
             device: DeviceIndex::new(0),
             member: MemberIndex::new(0),

@@ -136,7 +136,7 @@ fn what_is_on_probation_stays_where_a_gpu_is_lost() {
 fn where_nothing_has_room_the_door_closes_and_says_why() {
     let mut bed = Bed::new(&["cuda:0", "cpu:0"]);
     // Beside the sample pool the partition has room for nobody.
-    let footprints = Footprints::of(&bed.ensemble, &bed.devices);
+    let footprints = Footprints::plan(&bed.ensemble, &bed.devices);
     let (_, pool) = footprints.pool(&bed.devices).expect("on the host");
     let host = divisi_runtime::device::Host {
         cores: vec![0],

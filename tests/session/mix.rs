@@ -30,7 +30,7 @@ use crate::wait::wait_until;
 fn catalogue(all: &[&Arc<Ensemble>]) -> Arc<Catalogue> {
     let entries = all.iter().enumerate().map(|(at, ensemble)| NewEntry {
         name: ["a", "b", "c"][at].into(),
-        ..NewEntry::of(Arc::clone(ensemble), Interface::default())
+        ..NewEntry::from_ensemble(Arc::clone(ensemble), Interface::default())
     });
     Arc::new(Catalogue::new("all", entries.collect()).expect("a catalogue"))
 }
@@ -38,7 +38,7 @@ fn catalogue(all: &[&Arc<Ensemble>]) -> Arc<Catalogue> {
 fn demand(all: &[&Arc<Ensemble>], mix: &str) -> Demand {
     let catalogue = catalogue(all);
     let mix: NamedMix = mix.parse().expect("a mix");
-    let mix = mix.of(&catalogue).expect("known names");
+    let mix = mix.resolve(&catalogue).expect("known names");
     Demand::new(catalogue, mix)
 }
 
@@ -47,10 +47,10 @@ fn a_mix_is_written_as_names_with_shares() {
     let all = catalogue(&[&small(), &imn4()]);
     let mix: NamedMix = " a = 3 , b=1".parse().expect("a mix");
     assert_eq!(mix.to_string(), "a=3,b=1");
-    let mix = mix.of(&all).expect("known");
+    let mix = mix.resolve(&all).expect("known");
     assert_eq!([mix.share(0), mix.share(1)], [0.75, 0.25]);
     let one: NamedMix = "b=2e-3".parse().expect("a mix");
-    let one = one.of(&all).expect("known");
+    let one = one.resolve(&all).expect("known");
     assert_eq!([one.share(0), one.share(1)], [0.0, 1.0]);
     for (text, why) in [
         ("", "expected NAME=SHARE"),
@@ -68,7 +68,10 @@ fn a_mix_is_written_as_names_with_shares() {
         assert!(error.contains(why), "{text}: {error}");
     }
     let unknown: NamedMix = "c=1".parse().expect("a mix");
-    let error = unknown.of(&all).expect_err("there is no c").to_string();
+    let error = unknown
+        .resolve(&all)
+        .expect_err("there is no c")
+        .to_string();
     assert_eq!(error, "`c` is not served: expected one of a, b");
 }
 
@@ -77,14 +80,14 @@ proptest! {
     #[test]
     fn turns_keep_to_the_shares(shares in prop::collection::vec(0u64..50, 1..6), most in 1usize..200) {
         prop_assume!(shares.iter().any(|s| *s > 0));
-        let mix = Mix::of_counts(&shares).expect("some");
+        let mix = Mix::from_counts(&shares).expect("some");
         let mut turns = Turns::new(mix.clone());
         let mut sent = vec![0usize; shares.len()];
         for _ in 0..200 {
             let entry = turns.next();
-            let piece = turns.piece(entry, most);
+            let piece = turns.chunk_size(entry, most);
             prop_assert!((1..=most).contains(&piece) && mix.share(entry) > 0.0);
-            turns.sent(entry, piece);
+            turns.record_sent(entry, piece);
             sent[entry] += piece;
             let all = sent.iter().sum::<usize>() as f64;
             for (entry, sent) in sent.iter().enumerate() {
@@ -102,7 +105,10 @@ fn a_member_is_asked_by_all_entries_that_hold_it() {
         members: vec![Arc::clone(&two.members[0])],
         ..Ensemble::clone(&two)
     });
-    assert_eq!(Demand::of(Arc::clone(&two)).by_member(), [1.0, 1.0]);
+    assert_eq!(
+        Demand::from_ensemble(Arc::clone(&two)).by_member(),
+        [1.0, 1.0]
+    );
     assert_eq!(demand(&[&two, &first], "a=1,b=3").by_member(), [1.0, 0.25]);
     let idle = demand(&[&two, &first], "b=1").by_member();
     assert_eq!(idle[0], 1.0);
@@ -157,19 +163,19 @@ fn reached(percent: u64) -> Demand {
     let flow = cascade.dataflow();
     let pipeline = cascade.pipeline.as_ref().expect("steps");
     let shares = flow.steps().map(|(at, _)| match &pipeline.step(at).role {
-        divisi_model::pipeline::StepRole::Gate(_) => StepShare::of_rows(100, 0, percent),
+        divisi_model::pipeline::StepRole::Gate(_) => StepShare::from_rows(100, 0, percent),
         divisi_model::pipeline::StepRole::Model(member) if member.get() == 1 => {
-            StepShare::of_rows(percent, 100 - percent, percent)
+            StepShare::from_rows(percent, 100 - percent, percent)
         }
         _ => StepShare::ALL,
     });
     let shares = vec![shares.collect()];
-    Demand::of(Arc::clone(&cascade)).with_steps(shares)
+    Demand::from_ensemble(Arc::clone(&cascade)).with_steps(shares)
 }
 
 fn everywhere(demand: &Demand, devices: &Devices, size: i64) -> Matrix {
     let rows = vec![vec![size; demand.models().members.len()]; devices.count()];
-    Matrix::from_rows(Frame::of(demand.models(), devices), &rows).expect("valid")
+    Matrix::from_rows(Frame::from_ensemble(demand.models(), devices), &rows).expect("valid")
 }
 
 fn served(demand: &Demand, devices: &Devices, workload: Workload) -> SimulationReport {
@@ -189,7 +195,7 @@ fn served(demand: &Demand, devices: &Devices, workload: Workload) -> SimulationR
 #[test]
 fn rows_that_do_not_reach_a_step_ask_nothing_of_its_model() {
     assert_eq!(reached(25).by_member(), [1.0, 0.25]);
-    let waited: Vec<MemberIndex> = reached(1).waited_for().collect();
+    let waited: Vec<MemberIndex> = reached(1).latency_members().collect();
     assert_eq!(waited, [MemberIndex::new(0)]);
     let run = |percent| {
         let report = served(
@@ -238,7 +244,7 @@ fn no_run_of_a_mix_exceeds_its_bound_and_the_model_is_near() {
         let (frame, batching) = (matrix.frame(), Batching::of(models));
         let limits = Limits::new(frame, &devices, &costs, batching).demanding(&rows);
         let rates = Rates::new(frame, &devices, &costs, batching).demanding(&rows);
-        let footprints = Footprints::of_catalogue(demand.catalogue(), &devices);
+        let footprints = Footprints::plan_catalogue(demand.catalogue(), &devices);
         let predicted = ModelEvaluator::by(rates, &devices, footprints.clone()).throughput(&matrix);
         let bench = VirtualBench::new(demand.clone(), devices.clone(), footprints, costs);
         let pace = bench.pace(&matrix).expect("runs").samples_per_s;
@@ -256,7 +262,7 @@ fn job(demand: &Demand, devices: &Devices, method: Method) -> SearchJob {
     let factory: Arc<dyn PredictorFactory> = Arc::new(FakeFactory { classes: 10 });
     SearchJob {
         known: None,
-        frame: Frame::of(demand.models(), devices),
+        frame: Frame::from_ensemble(demand.models(), devices),
         demand: demand.clone(),
         devices: devices.clone(),
         measured_on: devices.clone(),
@@ -391,8 +397,8 @@ fn network(name: &str, hidden: usize, samples: bool) -> Arc<Ensemble> {
 
 fn engine(catalogue: &Arc<Catalogue>) -> Arc<Engine> {
     let devices = two_devices();
-    let frame = Frame::of(catalogue.models(), &devices);
-    let footprints = Footprints::of_catalogue(catalogue, &devices);
+    let frame = Frame::from_ensemble(catalogue.models(), &devices);
+    let footprints = Footprints::plan_catalogue(catalogue, &devices);
     let matrix = worst_fit(&frame, &devices, &footprints).expect("fits");
     let engine = Engine::start_catalogue(
         Arc::clone(catalogue),
@@ -408,7 +414,7 @@ fn engine(catalogue: &Arc<Catalogue>) -> Arc<Engine> {
 fn the_load_asks_entries_in_their_shares() {
     let all = catalogue(&[&network("x", 8, true), &network("y", 16, true)]);
     let mix: NamedMix = "a=3,b=1".parse().expect("a mix");
-    let samples = LoadSamples::of(&all, &mix.of(&all).expect("known")).expect("samples");
+    let samples = LoadSamples::of(&all, &mix.resolve(&all).expect("known")).expect("samples");
     let answered = |engine: &Engine| {
         let entries = engine.telemetry().entries();
         [entries[0].samples, entries[1].samples]
@@ -442,7 +448,7 @@ fn the_load_asks_entries_in_their_shares() {
 #[test]
 fn what_has_no_samples_is_named() {
     let all = catalogue(&[&network("x", 8, true), &network("y", 16, false)]);
-    let error = LoadSamples::of(&all, &Mix::even(2)).expect_err("b has none");
+    let error = LoadSamples::of(&all, &Mix::equal_shares(2)).expect_err("b has none");
     assert!(error.to_string().starts_with("`b` has no samples to send"));
     let session = &mut LiveSession::new(engine(&all), networks(all.models()), None);
     let mix = |text: &str| Command::SetMix(Some(text.parse().expect("a mix")));
@@ -504,7 +510,7 @@ fn a_search_that_measures_measures_several_models() {
 #[test]
 fn a_mix_of_one_is_the_ensemble_alone() {
     let (ensemble, devices) = (digits(), v100s(2));
-    let alone = Demand::of(Arc::clone(&ensemble));
+    let alone = Demand::from_ensemble(Arc::clone(&ensemble));
     let workload = || Workload::Pattern {
         pattern: LoadPattern::poisson(500.0),
         samples: 300,

@@ -33,7 +33,7 @@ fn resized(setup: &Setup, size: u32) -> Setup {
     setup.with_matrix(
         setup
             .matrix
-            .with(cell, BatchSize::new(size))
+            .with_entry(cell, BatchSize::new(size))
             .expect("valid"),
     )
 }
@@ -103,7 +103,7 @@ const CAUSES: [(&str, Cause); 8] = [
             .cells()
             .filter(|cell| cell.device == DeviceIndex::new(1))
         {
-            rest = rest.with(cell, None).expect("valid");
+            rest = rest.with_entry(cell, None).expect("valid");
         }
         reload(engine, &rest).expect("reloads");
         lose(engine, 1);

@@ -130,7 +130,7 @@ fn the_ledger_books_what_the_member_takes_in_its_new_numbers() {
     let engine = start(&ensemble, networks(&ensemble));
     let new = first_in(&engine.setup(), "int8");
     let computed = ensemble.in_precisions(&new.precisions);
-    let expected = Footprints::of(&computed, engine.devices());
+    let expected = Footprints::plan(&computed, engine.devices());
     let plan = engine.plan(&new).expect("it fits");
     let device = DeviceIndex::new(0);
     let booked = |footprints: &Footprints| {
@@ -165,7 +165,7 @@ fn devices(bytes: u64) -> Devices {
 /// The bytes that all workers and the pool take.
 fn all_bytes(ensemble: &Ensemble, matrix: &Matrix) -> u64 {
     let roomy = two_devices();
-    let ledger = Footprints::of(ensemble, &roomy).book(matrix, &roomy);
+    let ledger = Footprints::plan(ensemble, &roomy).book(matrix, &roomy);
     ledger.expect("room").booked(DeviceIndex::new(0))
 }
 

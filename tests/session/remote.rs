@@ -480,7 +480,10 @@ fn a_change_of_an_entry_still_travels() {
     let mut ann = RemoteSession::join(&path, viewer("ann")).expect("joins");
     let shown = ann.snapshot();
     let cell = shown.matrix.cells().next().expect("a cell");
-    let matrix = shown.matrix.with(cell, BatchSize::new(64)).expect("valid");
+    let matrix = shown
+        .matrix
+        .with_entry(cell, BatchSize::new(64))
+        .expect("valid");
     let setup = shown.setup().with_matrix(matrix.clone());
     ann.command(Command::Apply(Box::new(setup), None))
         .expect("taken");

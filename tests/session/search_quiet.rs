@@ -201,7 +201,7 @@ fn a_matrix_has_one_prediction_in_a_session_that_says_what_it_rests_on() {
 fn a_prediction_is_of_the_policy_that_is_staged() {
     let ensemble = digits();
     let devices = Devices::simulated(&find_profile("v100").expect("built in"), 2);
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     let all = worst_fit(&frame(&ensemble, &devices), &devices, &footprints).expect("fits");
     let engine = Engine::start(
         Arc::clone(&ensemble),
@@ -224,7 +224,7 @@ fn a_prediction_is_of_the_policy_that_is_staged() {
 fn simulated_devices_are_predicted_by_their_laws() {
     let ensemble = digits();
     let devices = Devices::simulated(&find_profile("v100").expect("built in"), 6);
-    let footprints = Footprints::of(&ensemble, &devices);
+    let footprints = Footprints::plan(&ensemble, &devices);
     let all = worst_fit(&frame(&ensemble, &devices), &devices, &footprints).expect("fits");
     let mut rows: Vec<Vec<i64>> = Vec::new();
     for row in all.rows() {

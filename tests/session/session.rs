@@ -46,7 +46,7 @@ fn an_edit_is_applied_undone_and_redone() {
         device: DeviceIndex::new(0),
         member: MemberIndex::new(2),
     };
-    let new = old.with(cell, BatchSize::new(64)).expect("valid");
+    let new = old.with_entry(cell, BatchSize::new(64)).expect("valid");
     let preview = preview(&mut session, &new).expect("it fits");
     assert_eq!(preview.difference.changed().count(), 1);
     assert!(preview.memory[0].1 > preview.memory[0].0);
@@ -148,7 +148,7 @@ fn a_search_is_started_paused_cancelled_and_its_best_applied() {
             device: DeviceIndex::new(0),
             member: MemberIndex::new(0),
         };
-        best = best.with(cell, BatchSize::new(128)).expect("valid");
+        best = best.with_entry(cell, BatchSize::new(128)).expect("valid");
     }
     apply(&mut session, &best).expect("starts");
     assert_eq!(reloaded(&mut session).matrix, best);
@@ -168,7 +168,7 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
     let mut new = old.clone();
     for device in DeviceIndex::all(2) {
         new = new
-            .with(
+            .with_entry(
                 Cell {
                     device,
                     member: MemberIndex::new(5),
@@ -177,7 +177,7 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
             )
             .expect("valid");
     }
-    let ledger = Footprints::of(&ensemble, &large)
+    let ledger = Footprints::plan(&ensemble, &large)
         .book(&new, &large)
         .expect("it fits");
     let devices = Devices::default_of(&host(ledger.booked(DeviceIndex::new(0)) + (1 << 20)));

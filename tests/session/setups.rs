@@ -75,7 +75,9 @@ fn resized(matrix: &Matrix, size: u32) -> Matrix {
         device: DeviceIndex::new(0),
         member: MemberIndex::new(2),
     };
-    matrix.with(cell, BatchSize::new(size)).expect("valid")
+    matrix
+        .with_entry(cell, BatchSize::new(size))
+        .expect("valid")
 }
 
 /// All that can differ does.
@@ -237,7 +239,7 @@ fn what_is_slow_on_probation_rolls_back_by_itself() {
         device: DeviceIndex::new(1),
         member: MemberIndex::new(2),
     };
-    let both = resized(&old.matrix, 64).with(elsewhere, BatchSize::new(64));
+    let both = resized(&old.matrix, 64).with_entry(elsewhere, BatchSize::new(64));
     let new = old.with_matrix(both.expect("valid"));
     apply(&mut session, &new, Some(terms(Duration::from_secs(8))));
     // Nobody looks meanwhile: only the engine is asked what it runs.

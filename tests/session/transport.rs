@@ -486,7 +486,10 @@ fn a_viewer_sees_steers_and_leaves_an_engine() {
         device: DeviceIndex::new(0),
         member: MemberIndex::new(2),
     };
-    let matrix = shown.matrix.with(cell, BatchSize::new(64)).expect("valid");
+    let matrix = shown
+        .matrix
+        .with_entry(cell, BatchSize::new(64))
+        .expect("valid");
     let preview = session.preview(&shown.setup().with_matrix(matrix));
     assert!(preview.is_ok(), "{preview:?}");
     drop(session);

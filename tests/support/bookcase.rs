@@ -29,7 +29,7 @@ pub fn entry(name: &str, version: u64, ensemble: &Arc<Ensemble>) -> NewEntry {
     NewEntry {
         version: version.try_into().expect("from 1"),
         name: name.into(),
-        ..NewEntry::of(Arc::clone(ensemble), Interface::default())
+        ..NewEntry::from_ensemble(Arc::clone(ensemble), Interface::default())
     }
 }
 

@@ -15,7 +15,7 @@ pub fn digits() -> Arc<Ensemble> {
 }
 
 pub fn frame(ensemble: &Ensemble, devices: &Devices) -> Arc<Frame> {
-    Frame::of(ensemble, devices)
+    Frame::from_ensemble(ensemble, devices)
 }
 
 /// Every member on every device at batch size 8.

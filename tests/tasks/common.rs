@@ -64,7 +64,7 @@ pub(crate) fn digits() -> Ensemble {
 
 pub(crate) fn partitions(names: &[&str]) -> Devices {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    Devices::named(&names, &Host::discover()).expect("devices")
+    Devices::from_names(&names, &Host::discover()).expect("devices")
 }
 
 fn variant(made: Made) -> Variant {

@@ -302,7 +302,7 @@ fn no_policy_decides_after_what_runs_was_changed_by_hand() {
     let sizes = &matrix.frame().batch_sizes;
     let other = sizes.iter().find(|size| *size != runs);
     let setup = running.engine.setup();
-    let changed = setup.with_matrix(matrix.with(cell, other).expect("allowed"));
+    let changed = setup.with_matrix(matrix.with_entry(cell, other).expect("allowed"));
     running
         .engine
         .apply_setup(&changed, &mut |_| {})

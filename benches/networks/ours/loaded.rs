@@ -117,7 +117,7 @@ fn graph(load: &Load) -> Result<Graph> {
     if let Some(encoder) = encoder(&load.network)? {
         return Ok(encoder);
     }
-    let network = Published::named(&load.network)
+    let network = Published::from_name(&load.network)
         .with_context(|| format!("no published network is called `{}`", load.network))?;
     let sample = Shape::try_from(load.shape.clone())?;
     Ok(Builder::Published(network).build(sample, CLASSES)?)

@@ -166,12 +166,12 @@ impl ChangeLog {
             self.mark(reading.at, kind, text);
         }
         match origin {
-            ChangeOrigin::Redo => self.undo.went_forth(old.clone()),
-            ChangeOrigin::Undo => self.undo.went_back(old.clone()),
-            ChangeOrigin::RolledBack(_) if self.undo.before() == Some(new) => {
-                self.undo.went_back(old.clone());
+            ChangeOrigin::Redo => self.undo.redone(old.clone()),
+            ChangeOrigin::Undo => self.undo.undone(old.clone()),
+            ChangeOrigin::RolledBack(_) if self.undo.to_undo() == Some(new) => {
+                self.undo.undone(old.clone());
             }
-            _ => self.undo.replaced(old.clone()),
+            _ => self.undo.push(old.clone()),
         }
         self.runs(new.clone(), reading, origin.to_string());
     }

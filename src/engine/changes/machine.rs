@@ -99,7 +99,7 @@ impl ChangeMachine {
     /// # Errors
     /// There is no change to undo.
     pub fn before(&self) -> Result<&Setup, ChangeRefusal> {
-        self.log.undo().before().ok_or(ChangeRefusal::NoUndo)
+        self.log.undo().to_undo().ok_or(ChangeRefusal::NoUndo)
     }
 
     /// Returns the setup before the last undo.
@@ -107,7 +107,7 @@ impl ChangeMachine {
     /// # Errors
     /// There is no undone change.
     pub fn after(&self) -> Result<&Setup, ChangeRefusal> {
-        self.log.undo().after().ok_or(ChangeRefusal::NoRedo)
+        self.log.undo().to_redo().ok_or(ChangeRefusal::NoRedo)
     }
 
     /// Returns the setup that a rollback of the probation restores.
@@ -128,8 +128,8 @@ impl ChangeMachine {
         ChangeStatus {
             reload: self.shown.clone(),
             latency_before: self.latency_before.clone(),
-            can_undo: self.log.undo().before().is_some(),
-            can_redo: self.log.undo().after().is_some(),
+            can_undo: self.log.undo().to_undo().is_some(),
+            can_redo: self.log.undo().to_redo().is_some(),
             marks: self.log.marks(),
             history: self.log.history(now),
             probation: self.probation.as_ref().map(|p| p.view.clone()),
@@ -149,8 +149,8 @@ impl ChangeMachine {
         self.check_free()?;
         // The plan was made earlier, and another change may have come first.
         let due = match origin {
-            ChangeOrigin::Undo => self.log.undo().before() == Some(plan.to()),
-            ChangeOrigin::Redo => self.log.undo().after() == Some(plan.to()),
+            ChangeOrigin::Undo => self.log.undo().to_undo() == Some(plan.to()),
+            ChangeOrigin::Redo => self.log.undo().to_redo() == Some(plan.to()),
             _ => true,
         };
         if !due {

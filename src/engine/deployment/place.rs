@@ -24,7 +24,7 @@ pub(super) fn first(
 ) -> Result<Matrix, DeploymentError> {
     let precisions = catalogue.models().precisions();
     let footprints = footprints(catalogue, &precisions, devices, options)?;
-    let frame = Frame::of(catalogue.models(), devices);
+    let frame = Frame::from_ensemble(catalogue.models(), devices);
     let wished = wished(catalogue, &frame, devices, |_| true);
     let found = match wished.is_empty() {
         true => worst_fit(&frame, devices, &footprints),
@@ -67,7 +67,8 @@ pub(super) fn next(
     devices: &Devices,
     options: EngineOptions,
 ) -> Result<Placement, DeploymentError> {
-    let is_again = |setup: &&Setup| *setup.matrix.frame() == Frame::of(catalogue.models(), devices);
+    let is_again =
+        |setup: &&Setup| *setup.matrix.frame() == Frame::from_ensemble(catalogue.models(), devices);
     let wanted = wanted.filter(is_again);
     let precisions = match wanted {
         Some(setup) => setup.precisions.clone(),
@@ -116,7 +117,7 @@ fn placed(
 ) -> Result<Matrix, DeploymentError> {
     let new = catalogue.models();
     let matrix = running.engine.matrix();
-    let frame = Frame::of(new, devices);
+    let frame = Frame::from_ensemble(new, devices);
     let predecessors = catalogue.predecessors(&running.catalogue);
     let stays: Vec<(MemberIndex, MemberIndex)> = MemberIndex::all(new.members.len())
         .zip(predecessors)
@@ -193,9 +194,9 @@ fn footprints(
     devices: &Devices,
     options: EngineOptions,
 ) -> Result<Footprints, DeploymentError> {
-    let pools = PoolSize::of_entries(catalogue, options.pool)?;
+    let pools = PoolSize::for_catalogue(catalogue, options.pool)?;
     let computed = catalogue.models().in_precisions(precisions);
-    Ok(Footprints::of(&computed, devices).with_pools(&pools))
+    Ok(Footprints::plan(&computed, devices).with_pools(&pools))
 }
 
 /// Returns the combined bookings of both engines during a handover. Shared weights count once.

@@ -229,7 +229,7 @@ impl Deployment {
 
     fn tell_undoable(&self, wanted: &WantedNames) {
         let bit = |there: bool, bit: u8| if there { bit } else { 0 };
-        let (undo, redo) = (wanted.past.before(), wanted.past.after());
+        let (undo, redo) = (wanted.past.to_undo(), wanted.past.to_redo());
         let bits = bit(undo.is_some(), UNDO) | bit(redo.is_some(), REDO);
         self.undoable.store(bits, Ordering::Relaxed);
     }
@@ -247,9 +247,9 @@ fn past_of(wanted: &WantedNames, running: &Generation) -> PastCatalogue {
 
 fn remember(wanted: &mut WantedNames, past: PastCatalogue, change: &CatalogueChange) {
     match change {
-        CatalogueChange::Undo | CatalogueChange::RollBack(_) => wanted.past.went_back(past),
-        CatalogueChange::Redo => wanted.past.went_forth(past),
-        _ => wanted.past.replaced(past),
+        CatalogueChange::Undo | CatalogueChange::RollBack(_) => wanted.past.undone(past),
+        CatalogueChange::Redo => wanted.past.redone(past),
+        _ => wanted.past.push(past),
     }
-    wanted.past.keep(MOST_PAST);
+    wanted.past.truncate(MOST_PAST);
 }

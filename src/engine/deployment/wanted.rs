@@ -118,11 +118,11 @@ impl Deployment {
     ) -> Result<ModelsAskedFor, DeploymentError> {
         let names = match change {
             CatalogueChange::Undo | CatalogueChange::RollBack(_) => {
-                let before = wanted.past.before().ok_or(DeploymentError::NoUndo)?;
+                let before = wanted.past.to_undo().ok_or(DeploymentError::NoUndo)?;
                 return Ok(ModelsAskedFor::again(before, &wanted.cold));
             }
             CatalogueChange::Redo => {
-                let after = wanted.past.after().ok_or(DeploymentError::NoRedo)?;
+                let after = wanted.past.to_redo().ok_or(DeploymentError::NoRedo)?;
                 return Ok(ModelsAskedFor::again(after, &wanted.cold));
             }
             CatalogueChange::Load(_) | CatalogueChange::Unload { .. }

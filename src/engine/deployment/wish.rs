@@ -58,7 +58,7 @@ fn larger(matrix: &Matrix, cell: Cell, wanted: BatchSize) -> impl Iterator<Item 
     let now = matrix.get(cell);
     let sizes = sizes.into_iter().rev();
     let larger = sizes.filter(move |size| *size <= wanted && Some(*size) > now);
-    larger.filter_map(move |size| matrix.with(cell, Some(size)).ok())
+    larger.filter_map(move |size| matrix.with_entry(cell, Some(size)).ok())
 }
 
 fn leaves_half(

@@ -37,7 +37,7 @@ impl LoadSamples {
     /// An entry has no samples.
     pub fn of(catalogue: &Catalogue, mix: &Mix) -> Result<Self, MissingSamples> {
         let mut by_entry = vec![None; catalogue.entries().len()];
-        for (number, _) in mix.asked() {
+        for (number, _) in mix.requested() {
             let entry = &catalogue.entries()[number];
             let samples = entry.ensemble().calibration.clone();
             let missing = || MissingSamples(entry.name().to_owned());
@@ -59,7 +59,7 @@ impl LoadSamples {
         catalogue: &Catalogue,
         chooser: Arc<dyn EntryChooser>,
     ) -> Result<Self, MissingSamples> {
-        let all = LoadSamples::of(catalogue, &Mix::even(catalogue.entries().len()))?;
+        let all = LoadSamples::of(catalogue, &Mix::equal_shares(catalogue.entries().len()))?;
         Ok(LoadSamples {
             chooser: Some(chooser),
             ..all
@@ -78,7 +78,7 @@ impl LoadSamples {
 
     /// Returns the first entry that receives requests.
     pub fn first(&self) -> usize {
-        self.mix.asked().next().map_or(0, |(entry, _)| entry)
+        self.mix.requested().next().map_or(0, |(entry, _)| entry)
     }
 
     /// Returns the samples of an entry, or `None` if it receives no requests.
@@ -92,7 +92,7 @@ impl From<Arc<Samples>> for LoadSamples {
     fn from(samples: Arc<Samples>) -> Self {
         LoadSamples {
             by_entry: vec![Some(samples)],
-            mix: Mix::even(1),
+            mix: Mix::equal_shares(1),
             chooser: None,
         }
     }
@@ -136,7 +136,7 @@ impl EntryOrder {
 
     fn choose(&mut self) {
         self.next = match &mut self.random {
-            Some(random) => self.turns.mix().at(random.random()),
+            Some(random) => self.turns.mix().entry_at(random.random()),
             None => self.turns.next(),
         };
     }
@@ -149,12 +149,12 @@ impl EntryOrder {
     /// Returns the number of samples for the next request, at most `most`. Large requests are cut
     /// so that small shares get their turns.
     pub fn piece(&self, most: usize) -> usize {
-        self.turns.piece(self.next, most)
+        self.turns.chunk_size(self.next, most)
     }
 
     /// Records that the request was sent with this number of samples.
     pub fn sent(&mut self, samples: usize) {
-        self.turns.sent(self.next, samples);
+        self.turns.record_sent(self.next, samples);
         self.choose();
     }
 }

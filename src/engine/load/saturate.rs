@@ -120,7 +120,7 @@ pub fn saturate_for(
     let mut run = SaturatingRun {
         engine,
         detail,
-        order: EntryOrder::in_turn(&Mix::even(1)),
+        order: EntryOrder::in_turn(&Mix::equal_shares(1)),
         sources: vec![SampleSource::new(Some(samples), capacity)],
         pending: VecDeque::new(),
     };

@@ -77,7 +77,7 @@ impl CacheKey {
         if let Some(samples) = &ensemble.calibration {
             add_samples(&mut hash, samples);
         }
-        if demand.catalogue().single().is_none() || ensemble.pipeline.is_some() {
+        if demand.catalogue().single_ensemble().is_none() || ensemble.pipeline.is_some() {
             add_entries(&mut hash, demand);
         }
         CacheKey(hex(hash))

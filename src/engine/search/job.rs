@@ -159,7 +159,7 @@ impl SearchJob {
 
     /// Plans the memory of the members on `devices`, next to the pools.
     pub(super) fn footprints(&self, devices: &Devices) -> Footprints {
-        Footprints::of_catalogue(self.demand.catalogue(), devices)
+        Footprints::plan_catalogue(self.demand.catalogue(), devices)
     }
 
     /// Returns whether every device is simulated, so that runs are in virtual time.
@@ -205,13 +205,13 @@ impl SearchJob {
         control: &Arc<Control>,
     ) -> Result<(Matrix, usize), SearchError> {
         let alone = |member: MemberIndex| {
-            if self.demand.asked_holder(member).is_none() {
+            if self.demand.requested_entry(member).is_none() {
                 return Ok(Box::new(NotAsked) as Box<dyn Evaluator>);
             }
-            let demand = self.demand.only(member);
-            let first = self.measured_on.alone(self.devices.preferred()[0]);
+            let demand = self.demand.for_column(member);
+            let first = self.measured_on.only(self.devices.preferred()[0]);
             let job = SearchJob {
-                frame: Frame::of(demand.models(), &first),
+                frame: Frame::from_ensemble(demand.models(), &first),
                 factory: Arc::new(OneMember {
                     member,
                     factory: Arc::clone(&self.factory),
@@ -286,7 +286,7 @@ fn sparing(devices: &Devices, spare: u64) -> Result<Devices, AskedError> {
         };
         ledger.reserve(device.space, spare).map_err(refused)?;
     }
-    Ok(devices.beside(&ledger))
+    Ok(devices.minus_booked(&ledger))
 }
 
 fn show(progress: &mut SearchProgress, found: &SearchResult) {

@@ -207,7 +207,7 @@ fn likely(matrix: &Matrix, model: &mut ModelEvaluator) -> Result<Vec<Matrix>, Se
         let latency = |cell: Cell, size| model.latency(cell, size);
         latency(a.0, a.1).total_cmp(&latency(b.0, b.1))
     });
-    let without = slowest.and_then(|(cell, _)| matrix.with(cell, None).ok());
+    let without = slowest.and_then(|(cell, _)| matrix.with_entry(cell, None).ok());
     let likely = scored.into_iter().map(|(_, matrix)| matrix);
     Ok(without.into_iter().chain(likely).collect())
 }

@@ -190,7 +190,7 @@ impl<'a> ModelSearch<'a> {
         }
         let alone = |member: MemberIndex| {
             let preferred = job.devices.preferred()[0];
-            let (demand, first) = (job.demand.only(member), job.devices.alone(preferred));
+            let (demand, first) = (job.demand.for_column(member), job.devices.only(preferred));
             let ensemble = demand.models();
             let mut costs = Costs::of_laws(ensemble, &first);
             if let CellCost::Measured(profile) = self.costs.cell(member, preferred) {
@@ -200,8 +200,8 @@ impl<'a> ModelSearch<'a> {
                     Arc::clone(profile),
                 );
             }
-            let frame = Frame::of(ensemble, &first);
-            let footprints = Footprints::of(ensemble, &first);
+            let frame = Frame::from_ensemble(ensemble, &first);
+            let footprints = Footprints::plan(ensemble, &first);
             let batching = Batching::of(ensemble);
             let model = ModelEvaluator::new(&frame, &first, footprints, &costs, batching)?;
             Ok(Box::new(model) as Box<dyn Evaluator>)

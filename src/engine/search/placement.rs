@@ -52,7 +52,7 @@ fn place(
     for member in order {
         let size = sizes[member];
         let device = book_somewhere(devices, footprints, &mut ledger, (member, size), &[])?;
-        entries[Cell { device, member }.place(members)] = Some(size);
+        entries[Cell { device, member }.index_in(members)] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
@@ -174,7 +174,7 @@ fn one_each(
     let members = frame.members.len();
     let mut entries = vec![None; frame.devices.len() * members];
     for (member, (&size, &device)) in MemberIndex::enumerate(sizes.iter().zip(devices)) {
-        entries[Cell { device, member }.place(members)] = Some(size);
+        entries[Cell { device, member }.index_in(members)] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
@@ -208,17 +208,17 @@ pub fn complete(
     devices: &Devices,
     footprints: &Footprints,
 ) -> Result<Matrix, SearchError> {
-    let devices = devices.without(lost);
+    let devices = devices.without_memory_of(lost);
     let mut ledger = footprints.ledger(&devices)?;
     let mut entries = vec![None; frame.devices.len() * frame.members.len()];
     for &(cell, size) in kept {
         footprints.book_one(&mut ledger, &devices, cell, size)?;
-        entries[cell.place(frame.members.len())] = Some(size);
+        entries[cell.index_in(frame.members.len())] = Some(size);
     }
     let size = frame.batch_sizes.smallest();
     for member in bare(frame, kept, footprints, size) {
         let device = book_somewhere(&devices, footprints, &mut ledger, (member, size), lost)?;
-        entries[Cell { device, member }.place(frame.members.len())] = Some(size);
+        entries[Cell { device, member }.index_in(frame.members.len())] = Some(size);
     }
     Ok(Matrix::new(frame.clone(), entries)?)
 }
@@ -304,9 +304,9 @@ fn moves(matrix: &Matrix, cell: Cell) -> impl Iterator<Item = (Cell, BatchSize, 
 
 fn moved(matrix: &Matrix, from: Cell, to: Cell, size: BatchSize) -> Option<Matrix> {
     // Adds the new worker first, so that the member is never without a worker.
-    let there = matrix.with(to, Some(size)).ok()?;
+    let there = matrix.with_entry(to, Some(size)).ok()?;
     if to == from {
         return Some(there);
     }
-    there.with(from, None).ok()
+    there.with_entry(from, None).ok()
 }

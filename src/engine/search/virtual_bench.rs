@@ -173,7 +173,7 @@ impl VirtualBench {
     /// The simulation failed.
     pub fn by_entry(&self, matrix: &Matrix, rate: f64) -> Result<Vec<EntryLatency>, SearchError> {
         let mut worst: BTreeMap<usize, LoadedLatency> = BTreeMap::new();
-        let several = self.demand.mix().asked().count() > 1;
+        let several = self.demand.mix().requested().count() > 1;
         for arriving in LatencyRun::FRESH.into_iter().filter(|_| several) {
             let report = self.steady_run(matrix, rate, arriving)?;
             for (entry, latency) in report.iter().flat_map(|r| of_entries(r, rate)) {
@@ -216,7 +216,7 @@ impl VirtualBench {
     /// Returns the factor that extends a long run so that rarely requested entries get enough
     /// requests.
     fn longer(&self) -> usize {
-        let shares = self.demand.mix().asked().map(|(_, share)| share);
+        let shares = self.demand.mix().requested().map(|(_, share)| share);
         let least = shares.fold(1.0, f64::min);
         (1.0 / least).ceil().min(MOST_TIMES) as usize
     }

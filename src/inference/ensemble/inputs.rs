@@ -80,7 +80,7 @@ pub(super) fn sample_rows(
     let (rows, _) = rows.map_err(|error| not_taken(error, single))?;
     let lengths = signature.lengths.as_ref();
     Ok(SampleRows {
-        length: lengths.and_then(|l| l.of_row(&rows)).unwrap_or(0),
+        length: lengths.and_then(|l| l.row_length(&rows)).unwrap_or(0),
         values: RowValues::Made(rows),
     })
 }

@@ -97,7 +97,7 @@ pub enum MatrixFileError {
 
 impl MatrixFileError {
     /// Converts an error of TOML's parser over `text`.
-    pub fn of(error: &toml::de::Error, text: &str) -> Self {
+    pub fn from_toml(error: &toml::de::Error, text: &str) -> Self {
         let offset = error.span().map_or(0, |s| s.start).min(text.len());
         let before = text.as_bytes()[..offset].iter();
         MatrixFileError::Syntax {
@@ -128,7 +128,7 @@ impl MatrixFile {
     /// The text is not a matrix file.
     pub fn parse(text: &str) -> Result<Self, MatrixFileError> {
         toml::from_str(text).map_err(|e| {
-            let mut error = MatrixFileError::of(&e, text);
+            let mut error = MatrixFileError::from_toml(&e, text);
             if let (MatrixFileError::Syntax { message, .. }, Some(why)) =
                 (&mut error, about_setup(&e, text))
             {

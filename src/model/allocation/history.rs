@@ -21,7 +21,7 @@ impl<T> Default for UndoHistory<T> {
 
 impl<T: Clone> UndoHistory<T> {
     /// Records that a new value replaced `old`. Clears the values to redo.
-    pub fn replaced(&mut self, old: T) {
+    pub fn push(&mut self, old: T) {
         self.undo.push(old);
         if self.undo.len() > MOST {
             self.undo.remove(0);
@@ -30,7 +30,7 @@ impl<T: Clone> UndoHistory<T> {
     }
 
     /// Forgets the oldest values beyond `most` values to undo and `most` values to redo.
-    pub fn keep(&mut self, most: usize) {
+    pub fn truncate(&mut self, most: usize) {
         for values in [&mut self.undo, &mut self.redo] {
             let over = values.len().saturating_sub(most);
             values.drain(..over);
@@ -38,23 +38,23 @@ impl<T: Clone> UndoHistory<T> {
     }
 
     /// Returns the value that an undo would restore, or `None` if there is no value to undo.
-    pub fn before(&self) -> Option<&T> {
+    pub fn to_undo(&self) -> Option<&T> {
         self.undo.last()
     }
 
     /// Returns the value that a redo would restore, or `None` if there is no value to redo.
-    pub fn after(&self) -> Option<&T> {
+    pub fn to_redo(&self) -> Option<&T> {
         self.redo.last()
     }
 
     /// Records an undo: the previous value replaced `current`.
-    pub fn went_back(&mut self, current: T) {
+    pub fn undone(&mut self, current: T) {
         self.undo.pop();
         self.redo.push(current);
     }
 
     /// Records a redo: the next value replaced `current`.
-    pub fn went_forth(&mut self, current: T) {
+    pub fn redone(&mut self, current: T) {
         self.redo.pop();
         self.undo.push(current);
     }

@@ -22,7 +22,7 @@ pub struct Frame {
 
 impl Frame {
     /// Returns the frame of an ensemble on devices.
-    pub fn of(ensemble: &Ensemble, devices: &Devices) -> Arc<Self> {
+    pub fn from_ensemble(ensemble: &Ensemble, devices: &Devices) -> Arc<Self> {
         Arc::new(Frame {
             devices: devices.names(),
             members: ensemble.member_names(),
@@ -52,7 +52,7 @@ pub struct Cell {
 
 impl Cell {
     /// Iterates over the cells of a matrix of this size, device by device.
-    pub fn all(devices: usize, members: usize) -> impl Iterator<Item = Cell> + use<> {
+    pub fn all_cells(devices: usize, members: usize) -> impl Iterator<Item = Cell> + use<> {
         let row = move |device| {
             let members = MemberIndex::all(members);
             members.map(move |member| Cell { device, member })
@@ -62,7 +62,7 @@ impl Cell {
 
     /// Returns its position among the cells of a matrix with `members` columns, device by device.
     #[inline]
-    pub fn place(self, members: usize) -> usize {
+    pub fn index_in(self, members: usize) -> usize {
         self.device.get() * members + self.member.get()
     }
 }
@@ -218,7 +218,7 @@ impl Matrix {
     /// Returns the entry at `cell`, or `None` if it is empty or outside the matrix.
     pub fn get(&self, cell: Cell) -> Option<BatchSize> {
         let members = self.frame.members.len();
-        let place = (cell.member.get() < members).then(|| cell.place(members))?;
+        let place = (cell.member.get() < members).then(|| cell.index_in(members))?;
         self.entries.get(place).copied().flatten()
     }
 
@@ -226,7 +226,7 @@ impl Matrix {
     ///
     /// # Errors
     /// The new matrix breaks a rule, or the cell is outside the matrix.
-    pub fn with(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
+    pub fn with_entry(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
         if cell.device.get() >= devices || cell.member.get() >= members {
             return Err(InvalidMatrix::Size {
@@ -236,14 +236,14 @@ impl Matrix {
             });
         }
         let mut entries = self.entries.clone();
-        entries[cell.place(members)] = entry;
+        entries[cell.index_in(members)] = entry;
         Matrix::new(Arc::clone(&self.frame), entries)
     }
 
     /// Iterates over all cells, device by device.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
         let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
-        Cell::all(devices, members)
+        Cell::all_cells(devices, members)
     }
 
     /// Iterates over the workers: the entries that are not empty.
@@ -280,7 +280,7 @@ impl Matrix {
                 std::iter::once(None)
                     .chain(sizes())
                     .filter(move |entry| *entry != self.get(cell))
-                    .filter_map(move |entry| self.with(cell, entry).ok())
+                    .filter_map(move |entry| self.with_entry(cell, entry).ok())
             })
             .collect()
     }

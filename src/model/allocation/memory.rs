@@ -124,12 +124,12 @@ impl MemberFootprint {
 
 impl Footprints {
     /// Plans the memory of every member on every device at every allowed batch size.
-    pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
+    pub fn plan(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
             let planned = MemberFootprint::of(ensemble, member, member.precision, devices);
             Arc::new(planned)
         });
-        let pool = PoolSize::of(ensemble, PoolBounds::default());
+        let pool = PoolSize::for_ensemble(ensemble, PoolBounds::default());
         Footprints {
             members: members.collect(),
             // If the pool is not possible, starting an engine reports the error.
@@ -139,10 +139,10 @@ impl Footprints {
 
     /// Plans the memory of the members of all entries of a catalogue, with the sample pools of the
     /// entries.
-    pub fn of_catalogue(catalogue: &Catalogue, devices: &Devices) -> Self {
-        let alone = Footprints::of(catalogue.models(), devices);
+    pub fn plan_catalogue(catalogue: &Catalogue, devices: &Devices) -> Self {
+        let alone = Footprints::plan(catalogue.models(), devices);
         // If a pool is not possible, starting an engine reports the error.
-        match PoolSize::of_entries(catalogue, PoolBounds::default()) {
+        match PoolSize::for_catalogue(catalogue, PoolBounds::default()) {
             Ok(pools) => alone.with_pools(&pools),
             Err(_) => alone,
         }

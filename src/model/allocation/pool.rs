@@ -67,7 +67,7 @@ impl PoolSize {
     ///
     /// # Errors
     /// Two segments of more than the usual size, or two samples, need even more memory.
-    pub fn of(ensemble: &Ensemble, bounds: PoolBounds) -> Result<Self, SegmentTooLarge> {
+    pub fn for_ensemble(ensemble: &Ensemble, bounds: PoolBounds) -> Result<Self, SegmentTooLarge> {
         let sample_bytes = sample_bytes(ensemble);
         let fitting = |bytes: u64| (bytes / sample_bytes) as usize;
         let segment = ensemble.segment_size;
@@ -95,24 +95,24 @@ impl PoolSize {
     ///
     /// # Errors
     /// As [`PoolSize::of`] for a single entry.
-    pub fn of_entries(
+    pub fn for_catalogue(
         catalogue: &Catalogue,
         bounds: PoolBounds,
     ) -> Result<Vec<Self>, SegmentTooLarge> {
         let entries = catalogue.entries().iter();
-        let alone = |entry: &CatalogueEntry| PoolSize::of(entry.ensemble(), bounds);
+        let alone = |entry: &CatalogueEntry| PoolSize::for_ensemble(entry.ensemble(), bounds);
         let alone = entries.map(alone).collect::<Result<Vec<_>, _>>()?;
         let bytes: Vec<u64> = alone.iter().map(|pool| pool.bytes()).collect();
-        let most = level(bounds.bytes.saturating_mul(STRETCH), bytes);
+        let most = cut_level(bounds.bytes.saturating_mul(STRETCH), bytes);
         let pools = alone.into_iter().zip(catalogue.entries());
         let within = |(pool, entry): (PoolSize, &CatalogueEntry)| {
-            pool.within(most, entry.ensemble().batch_sizes.largest().get())
+            pool.limited_to(most, entry.ensemble().batch_sizes.largest().get())
         };
         Ok(pools.map(within).collect())
     }
 
     /// Returns the pool limited to `bytes`, or two extents of `batch` samples if these need more.
-    fn within(self, bytes: u64, batch: usize) -> Self {
+    fn limited_to(self, bytes: u64, batch: usize) -> Self {
         if self.bytes() <= bytes {
             return self;
         }
@@ -148,7 +148,7 @@ impl PoolSize {
 
 /// Returns the level to which the largest values must shrink so that the sum is `budget`, or the
 /// largest value if no value must shrink.
-fn level(budget: u64, mut needed: Vec<u64>) -> u64 {
+fn cut_level(budget: u64, mut needed: Vec<u64>) -> u64 {
     needed.sort_unstable();
     let mut left = budget;
     for (at, bytes) in needed.iter().enumerate() {

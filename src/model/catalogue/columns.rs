@@ -16,7 +16,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Returns the column of a member of the entry `entry`.
-    pub(super) fn of(&mut self, member: &Arc<Member>, entry: &str) -> MemberIndex {
+    pub(super) fn column_for(&mut self, member: &Arc<Member>, entry: &str) -> MemberIndex {
         if let Some(column) = self.known.get(&Arc::as_ptr(member)) {
             return *column;
         }

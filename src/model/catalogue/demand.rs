@@ -25,7 +25,7 @@ impl StepShare {
 
     /// Returns the shares of a step that ran for `rows` rows, was skipped for `skipped` rows, and
     /// has a result for `made` rows.
-    pub fn of_rows(rows: u64, skipped: u64, made: u64) -> Self {
+    pub fn from_rows(rows: u64, skipped: u64, made: u64) -> Self {
         let share = |part: u64, of: u64| match of {
             0 => 1.0,
             of => part.min(of) as f64 / of as f64,
@@ -74,8 +74,11 @@ impl Demand {
     }
 
     /// Creates the demand of a single ensemble.
-    pub fn of(ensemble: Arc<Ensemble>) -> Self {
-        Demand::new(Arc::new(Catalogue::of(ensemble)), Mix::even(1))
+    pub fn from_ensemble(ensemble: Arc<Ensemble>) -> Self {
+        Demand::new(
+            Arc::new(Catalogue::from_ensemble(ensemble)),
+            Mix::equal_shares(1),
+        )
     }
 
     /// Returns the demand with these shares of rows for the steps of each entry, in execution
@@ -87,9 +90,9 @@ impl Demand {
 
     /// Returns the demand with the models served under another policy and segment size.
     #[must_use]
-    pub fn under(self, policy: PolicyKind, segment_size: usize) -> Self {
+    pub fn with_policy(self, policy: PolicyKind, segment_size: usize) -> Self {
         Demand {
-            catalogue: Arc::new(self.catalogue.under(policy, segment_size)),
+            catalogue: Arc::new(self.catalogue.with_policy(policy, segment_size)),
             ..self
         }
     }
@@ -116,7 +119,11 @@ impl Demand {
             let percent = (share * 1e5).round() / 1e3;
             format!("{percent} % {}", entries[entry].name())
         };
-        self.mix.asked().map(word).collect::<Vec<_>>().join(", ")
+        self.mix
+            .requested()
+            .map(word)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// Returns the shares of a step of an entry.
@@ -130,8 +137,8 @@ impl Demand {
     /// member of a single ensemble.
     pub fn by_member(&self) -> Vec<f64> {
         let mut rows = vec![0.0; self.models().members.len()];
-        for (entry, share) in self.mix.asked() {
-            for (member, reached) in self.runs(entry) {
+        for (entry, share) in self.mix.requested() {
+            for (member, reached) in self.model_steps(entry) {
                 rows[member] += share * reached;
             }
         }
@@ -141,15 +148,15 @@ impl Demand {
 
     /// Iterates over the members that determine the latency of requests: those reached by more than
     /// 1 % of an entry's rows.
-    pub fn waited_for(&self) -> impl Iterator<Item = MemberIndex> + '_ {
-        let entries = self.mix.asked().map(|(entry, _)| entry);
-        let runs = entries.flat_map(|entry| self.runs(entry));
+    pub fn latency_members(&self) -> impl Iterator<Item = MemberIndex> + '_ {
+        let entries = self.mix.requested().map(|(entry, _)| entry);
+        let runs = entries.flat_map(|entry| self.model_steps(entry));
         runs.filter(|(_, reached)| *reached > RARE)
             .map(|(member, _)| member)
     }
 
     /// Returns the column of each model step of an entry, with the share of rows that reach it.
-    fn runs(&self, entry: usize) -> Vec<(MemberIndex, f64)> {
+    fn model_steps(&self, entry: usize) -> Vec<(MemberIndex, f64)> {
         let of = &self.catalogue.entries()[entry];
         let flow = of.ensemble().dataflow();
         let run = |step: StepWork, at: usize| match step {
@@ -166,10 +173,10 @@ impl Demand {
 
     /// Returns the first entry with a share in the mix that holds the member of a column, with the
     /// member's number in the entry, or `None` if no such entry holds it.
-    pub fn asked_holder(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
+    pub fn requested_entry(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
         let asked = self
             .mix
-            .asked()
+            .requested()
             .map(|(entry, _)| &self.catalogue.entries()[entry]);
         let mut asked = asked.filter_map(|entry| Some((entry, entry.member_at(column)?)));
         asked.next()
@@ -177,12 +184,12 @@ impl Demand {
 
     /// Returns the demand on the member of a column alone, with the samples of a requested entry.
     #[must_use]
-    pub fn only(&self, column: MemberIndex) -> Self {
-        let asked = self.asked_holder(column);
-        let holder = asked.or_else(|| self.catalogue.holder(column));
+    pub fn for_column(&self, column: MemberIndex) -> Self {
+        let asked = self.requested_entry(column);
+        let holder = asked.or_else(|| self.catalogue.entry_with(column));
         let alone = holder.map(|(entry, member)| entry.ensemble().only(member));
         let models = self.models();
-        Demand::of(Arc::new(Ensemble {
+        Demand::from_ensemble(Arc::new(Ensemble {
             batch_sizes: models.batch_sizes.clone(),
             policy: models.policy,
             segment_size: models.segment_size,
@@ -193,6 +200,6 @@ impl Demand {
 
 impl From<Arc<Ensemble>> for Demand {
     fn from(ensemble: Arc<Ensemble>) -> Self {
-        Demand::of(ensemble)
+        Demand::from_ensemble(ensemble)
     }
 }

@@ -140,7 +140,7 @@ impl CatalogueEntry {
     }
 
     /// Returns the number of samples that do not wait for more, if it is less than a full batch.
-    pub fn enough(&self) -> Option<BatchSize> {
+    pub fn ready_samples(&self) -> Option<BatchSize> {
         self.new.enough
     }
 
@@ -179,7 +179,7 @@ pub struct NewEntry {
 
 impl NewEntry {
     /// Creates the entry of an ensemble with the ensemble's name, in version 1.
-    pub fn of(ensemble: Arc<Ensemble>, interface: Interface) -> Self {
+    pub fn from_ensemble(ensemble: Arc<Ensemble>, interface: Interface) -> Self {
         NewEntry {
             name: ensemble.name.clone(),
             version: Version::MIN,

@@ -113,7 +113,7 @@ impl NamedMix {
     ///
     /// # Errors
     /// There is no entry with a given name.
-    pub fn of(&self, catalogue: &Catalogue) -> Result<Mix, MixError> {
+    pub fn resolve(&self, catalogue: &Catalogue) -> Result<Mix, MixError> {
         let mut shares = vec![0.0; catalogue.entries().len()];
         for (name, share) in &self.0 {
             let unknown = || MixError::Unknown {
@@ -138,12 +138,12 @@ fn names(catalogue: &Catalogue) -> Vec<String> {
 
 impl Mix {
     /// Returns the mix with equal shares for this number of entries.
-    pub fn even(entries: usize) -> Self {
+    pub fn equal_shares(entries: usize) -> Self {
         Mix::of_weights(&vec![1.0; entries])
     }
 
     /// Returns the mix of the samples counted by entry, or `None` if no samples were counted.
-    pub fn of_counts(counts: &[u64]) -> Option<Self> {
+    pub fn from_counts(counts: &[u64]) -> Option<Self> {
         let some = counts.iter().any(|count| *count > 0);
         some.then(|| Mix::of_weights(&counts.iter().map(|n| *n as f64).collect::<Vec<_>>()))
     }
@@ -165,16 +165,16 @@ impl Mix {
     }
 
     /// Iterates over the entries with a share above 0, with their shares.
-    pub fn asked(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+    pub fn requested(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         let shares = self.0.iter().copied().enumerate();
         shares.filter(|(_, share)| *share > 0.0)
     }
 
     /// Returns the entry for a uniformly distributed number from 0 to 1.
-    pub fn at(&self, uniform: f64) -> usize {
+    pub fn entry_at(&self, uniform: f64) -> usize {
         let mut left = uniform;
         let mut last = 0;
-        for (entry, share) in self.asked() {
+        for (entry, share) in self.requested() {
             last = entry;
             if left < share {
                 break;
@@ -211,7 +211,7 @@ impl Turns {
         let sent = self.sent.iter().sum::<u64>() as f64;
         let behind = |entry: usize, share: f64| share * (sent + 1.0) - self.sent[entry] as f64;
         let mut next = (0, f64::NEG_INFINITY);
-        for (entry, share) in self.mix.asked() {
+        for (entry, share) in self.mix.requested() {
             let behind = behind(entry, share);
             if behind > next.1 {
                 next = (entry, behind);
@@ -222,15 +222,15 @@ impl Turns {
 
     /// Returns the number of samples to send to an entry at once: `most` for the entry with the
     /// largest share, and less for smaller shares, so that those get turns too.
-    pub fn piece(&self, entry: usize, most: usize) -> usize {
-        let largest = self.mix.asked().map(|(_, share)| share);
+    pub fn chunk_size(&self, entry: usize, most: usize) -> usize {
+        let largest = self.mix.requested().map(|(_, share)| share);
         let largest = largest.fold(0.0, f64::max);
         let piece = most as f64 * self.mix.share(entry) / largest;
         (piece.round() as usize).clamp(1, most.max(1))
     }
 
     /// Records the number of samples sent to an entry.
-    pub fn sent(&mut self, entry: usize, samples: usize) {
+    pub fn record_sent(&mut self, entry: usize, samples: usize) {
         self.sent[entry] += samples as u64;
     }
 }

@@ -41,12 +41,12 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// Returns the catalogue of a single ensemble, in version 1.
-    pub fn of(ensemble: Arc<Ensemble>) -> Self {
-        Catalogue::alone(NewEntry::of(ensemble, Interface::default()))
+    pub fn from_ensemble(ensemble: Arc<Ensemble>) -> Self {
+        Catalogue::from_entry(NewEntry::from_ensemble(ensemble, Interface::default()))
     }
 
     /// Returns the catalogue of a single entry.
-    pub fn alone(entry: NewEntry) -> Self {
+    pub fn from_entry(entry: NewEntry) -> Self {
         let models = Arc::clone(&entry.ensemble);
         let entry = CatalogueEntry {
             columns: MemberIndex::all(models.members.len()).collect(),
@@ -74,7 +74,7 @@ impl Catalogue {
         if entries.len() == 1
             && let Some(only) = entries.pop()
         {
-            return Ok(Catalogue::alone(only));
+            return Ok(Catalogue::from_entry(only));
         }
         let mut columns = Columns::default();
         let mut all: Vec<CatalogueEntry> = Vec::new();
@@ -87,7 +87,7 @@ impl Catalogue {
             }
             let of_members = new.ensemble.members.iter();
             all.push(CatalogueEntry {
-                columns: of_members.map(|m| columns.of(m, name)).collect(),
+                columns: of_members.map(|m| columns.column_for(m, name)).collect(),
                 new,
             });
         }
@@ -102,7 +102,7 @@ impl Catalogue {
                 .cloned()
                 .reduce(|a, b| a.union(&b))
                 .unwrap_or_else(|| first.ensemble().batch_sizes.clone()),
-            policy: policies::joint(&all).unwrap_or(first.ensemble().policy),
+            policy: policies::common_policy(&all).unwrap_or(first.ensemble().policy),
             pipeline: None,
             apart: all.len() > 1,
             ..Ensemble::clone(first.ensemble())
@@ -114,7 +114,7 @@ impl Catalogue {
     }
 
     /// Returns the catalogue with another batching policy and segment size.
-    pub fn under(&self, policy: PolicyKind, segment_size: usize) -> Self {
+    pub fn with_policy(&self, policy: PolicyKind, segment_size: usize) -> Self {
         self.with_ensembles(|ensemble| Ensemble {
             policy,
             segment_size,
@@ -140,7 +140,7 @@ impl Catalogue {
             let columns = entry.columns.iter();
             let own = columns.filter_map(|at| precisions.get(at.get()).copied());
             let own: Vec<MemberPrecision> = own.collect();
-            entry.new.ensemble = match self.single() {
+            entry.new.ensemble = match self.single_ensemble() {
                 Some(_) => Arc::clone(&same.models),
                 None => Arc::new(entry.new.ensemble.in_precisions(&own)),
             };
@@ -153,7 +153,7 @@ impl Catalogue {
         let mut same = self.clone();
         same.models = changed(&self.models);
         for entry in &mut same.entries {
-            entry.new.ensemble = match self.single() {
+            entry.new.ensemble = match self.single_ensemble() {
                 Some(_) => Arc::clone(&same.models),
                 None => changed(&entry.new.ensemble),
             };
@@ -173,7 +173,7 @@ impl Catalogue {
     }
 
     /// Returns the single ensemble, or `None` if there are several entries.
-    pub fn single(&self) -> Option<&Arc<Ensemble>> {
+    pub fn single_ensemble(&self) -> Option<&Arc<Ensemble>> {
         match &self.entries[..] {
             [entry] => Some(entry.ensemble()),
             _ => None,
@@ -181,7 +181,7 @@ impl Catalogue {
     }
 
     /// Returns the first entry that holds the member of a column, and the member's number in it.
-    pub fn holder(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
+    pub fn entry_with(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
         let mut entries = self.entries.iter();
         entries.find_map(|entry| Some((entry, entry.member_at(column)?)))
     }

@@ -5,7 +5,7 @@ use crate::ensemble::{MemberPolicy, PolicyKind};
 use super::{Catalogue, CatalogueEntry};
 
 /// Returns the common policy of all entries, or `None` without entries.
-pub(super) fn joint(all: &[CatalogueEntry]) -> Option<PolicyKind> {
+pub(super) fn common_policy(all: &[CatalogueEntry]) -> Option<PolicyKind> {
     PolicyKind::joint(with_policies(all).map(|e| e.ensemble().policy))
 }
 
@@ -18,7 +18,7 @@ fn with_policies(all: &[CatalogueEntry]) -> impl Iterator<Item = &CatalogueEntry
 fn policy_of(entry: &CatalogueEntry) -> MemberPolicy {
     MemberPolicy {
         kind: entry.ensemble().policy,
-        enough: entry.enough(),
+        enough: entry.ready_samples(),
     }
 }
 

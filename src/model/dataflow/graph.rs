@@ -237,7 +237,7 @@ impl Dataflow {
     }
 
     /// Returns the steps without needs.
-    pub fn first(&self) -> &[StepIndex] {
+    pub fn first_steps(&self) -> &[StepIndex] {
         &self.first
     }
 
@@ -263,12 +263,12 @@ impl Dataflow {
     }
 
     /// Returns the steps that must run for all outputs.
-    pub fn all(&self) -> &WantedSteps {
+    pub fn all_steps(&self) -> &WantedSteps {
         &self.all
     }
 
     /// Returns the steps that must run for some of the outputs.
-    pub fn wanted(&self, outputs: &[StepIndex]) -> WantedSteps {
+    pub fn steps_for(&self, outputs: &[StepIndex]) -> WantedSteps {
         wanted(&self.steps, outputs)
     }
 

@@ -124,8 +124,8 @@ impl PartProgress {
             last: StepIndex::default(),
         };
         let at_once = || admitted(admission);
-        for &first in flow.first() {
-            if part.is(first, StepState::Waiting) {
+        for &first in flow.first_steps() {
+            if part.has_state(first, StepState::Waiting) {
                 part.start(flow, first, RowSet::ALL, &at_once, report);
             }
         }
@@ -133,7 +133,7 @@ impl PartProgress {
     }
 
     /// Records that rows of a model's step ran. `split` divides their time since they were ready.
-    pub fn ran(
+    pub fn record_rows(
         &mut self,
         flow: &Dataflow,
         step: StepIndex,
@@ -159,7 +159,7 @@ impl PartProgress {
     }
 
     /// Records that running some rows of a step failed, so that they have no result.
-    pub fn lacks(&mut self, step: StepIndex, rows: &RowSet) {
+    pub fn record_failed_rows(&mut self, step: StepIndex, rows: &RowSet) {
         let all = self.rows;
         let step = &mut self.steps[step.get()];
         if matches!(step.state, StepState::Running(_)) {
@@ -172,7 +172,7 @@ impl PartProgress {
 
     /// Records that the host made the result of a step for `rows`, `total` after the request's
     /// arrival.
-    pub fn made(
+    pub fn record_host_result(
         &mut self,
         flow: &Dataflow,
         step: StepIndex,
@@ -184,7 +184,7 @@ impl PartProgress {
             return;
         }
         self.steps[step.get()].rows = rows;
-        let mut chain = self.before(step);
+        let mut chain = self.split_before(step);
         chain.combining += total.saturating_sub(chain.total());
         self.end(flow, step, &|| chain, report);
     }
@@ -194,9 +194,9 @@ impl PartProgress {
     pub fn lose_patience(&mut self, flow: &Dataflow, total: Duration, report: &mut StepReport) {
         self.waited = Some(total);
         for (at, step) in flow.steps() {
-            let waits = self.is(at, StepState::Waiting);
+            let waits = self.has_state(at, StepState::Waiting);
             if waits && matches!(step.join, RowJoin::Quorum { .. }) {
-                let mut chain = self.before(at);
+                let mut chain = self.split_before(at);
                 chain.queueing += total.saturating_sub(chain.total());
                 self.consider(flow, at, &|| chain, report);
             }
@@ -222,13 +222,13 @@ impl PartProgress {
     }
 
     /// Returns the number of rows that it lacks because of failures.
-    pub fn lacking(&self, step: StepIndex) -> usize {
+    pub fn missing_rows(&self, step: StepIndex) -> usize {
         self.steps[step.get()].lacking.count(self.rows)
     }
 
     /// Returns whether a step ended, with or without results, and was not dropped.
     pub fn is_over(&self, step: StepIndex) -> bool {
-        self.is(step, StepState::Over)
+        self.has_state(step, StepState::Over)
     }
 
     /// Returns whether a step's result is still awaited.
@@ -236,11 +236,11 @@ impl PartProgress {
         matches!(self.steps[step.get()].state, StepState::Running(_))
     }
 
-    fn is(&self, step: StepIndex, state: StepState) -> bool {
+    fn has_state(&self, step: StepIndex, state: StepState) -> bool {
         self.steps[step.get()].state == state
     }
 
-    fn before(&self, step: StepIndex) -> LatencySplit {
+    fn split_before(&self, step: StepIndex) -> LatencySplit {
         let before = self.steps[step.get()].before.as_deref();
         before.copied().unwrap_or(admitted(self.admission))
     }

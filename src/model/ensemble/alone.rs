@@ -92,7 +92,7 @@ fn lengths(graph: &Graph) -> String {
             lengths.buckets(),
             quoted(mask)
         ),
-        None => format!("[input]\nlengths = {{ most = {} }}\n\n", lengths.most()),
+        None => format!("[input]\nlengths = {{ most = {} }}\n\n", lengths.largest()),
     }
 }
 

@@ -97,7 +97,7 @@ impl Ensemble {
             outputs: Vec::new(),
             lengths: pipeline.lengths().cloned(),
         };
-        let found = signature.input_width(signature.most());
+        let found = signature.input_width(signature.largest_length());
         let shape = Some(Shape::vector(found)).filter(|shape| shape.is_reasonable());
         let shape = shape.ok_or(AssembledError::Sample { found })?;
         let answers = AnswerKind::Values {

@@ -26,7 +26,7 @@ impl Samples {
     /// [`SamplesError::Empty`] if there is no row.
     pub fn of_tensors(signature: &Signature, rows: usize) -> Result<Self, SamplesError> {
         let mut random = ChaCha8Rng::seed_from_u64(0);
-        let width = signature.input_width(signature.most());
+        let width = signature.input_width(signature.largest_length());
         let mut values = vec![0.0; rows * width];
         for row in values.chunks_exact_mut(width.max(1)) {
             let length = match &signature.lengths {
@@ -46,7 +46,7 @@ impl Samples {
 /// Returns the length of a synthetic sample. Without padding there are only a few lengths, because
 /// the network is lowered for each.
 fn length(lengths: &Lengths, random: &mut ChaCha8Rng) -> usize {
-    let most = lengths.most();
+    let most = lengths.largest();
     if lengths.mask().is_some() {
         return random.random_range(1..=most);
     }

@@ -113,7 +113,7 @@ impl Builder {
 
     /// Returns the length of the longest sample, or 0 if no length varies.
     fn most(&self) -> usize {
-        self.lengths.as_ref().map_or(0, Lengths::most)
+        self.lengths.as_ref().map_or(0, Lengths::largest)
     }
 
     fn tensor(&self, step: &str, name: &str) -> Result<KnownTensor, PipelineError> {
@@ -238,11 +238,11 @@ impl Builder {
         let Some(own) = &signature.lengths else {
             return Ok(Vec::new());
         };
-        if own.most() != self.most() {
+        if own.largest() != self.most() {
             return Err(PipelineError::Lengths {
                 step: step.to_owned(),
                 expected: self.most(),
-                found: own.most(),
+                found: own.largest(),
             });
         }
         Ok(vec![KnownTensor {

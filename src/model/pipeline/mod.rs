@@ -221,7 +221,7 @@ impl Pipeline {
             RowOrigin::Request => (&self.inputs, usize::from(self.lengths.is_some())),
             RowOrigin::Step(step) => (&self.steps.get(step.get())?.tensors, 0),
         };
-        let most = self.lengths.as_ref().map_or(0, Lengths::most);
+        let most = self.lengths.as_ref().map_or(0, Lengths::largest);
         tensors.iter().find(|spec| {
             let run = first..first + spec.elements_at(most).unwrap_or(0);
             first = run.end;

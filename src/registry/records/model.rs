@@ -79,7 +79,7 @@ impl MemberRecord {
     pub fn of(member: &Member) -> Self {
         MemberRecord {
             name: member.name.clone(),
-            network: NetworkDigest::of(&member.graph, &member.weights),
+            network: NetworkDigest::from_network(&member.graph, &member.weights),
             calibration: member.calibration().map(|ranges| digest(ranges)),
         }
     }

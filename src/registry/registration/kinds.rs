@@ -75,7 +75,7 @@ impl KindOfDevice {
         }
         let kinds = groups.into_iter();
         let kinds =
-            kinds.map(|(_, names)| KindOfDevice::new(Devices::named(&names, host)?, prices));
+            kinds.map(|(_, names)| KindOfDevice::new(Devices::from_names(&names, host)?, prices));
         kinds.collect()
     }
 }

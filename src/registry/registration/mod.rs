@@ -56,7 +56,7 @@ impl Registration<'_> {
     /// The ensemble does not classify, has synthetic weights, or a device is simulated or supports
     /// none of the precisions.
     pub fn check(&self) -> Result<&Arc<Ensemble>, RegistrationError> {
-        let one = self.demand.catalogue().single();
+        let one = self.demand.catalogue().single_ensemble();
         let one = one.ok_or(AccuracyLossError::NoEnsemble("several models"))?;
         for kind in self.kinds {
             PrecisionTrial::check(self.demand, &kind.devices)?;

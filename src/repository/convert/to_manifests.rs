@@ -201,7 +201,7 @@ fn varying(model: &LoadedModel, path: &Path, file: &str) -> Result<String, Strin
             .ensemble
             .lengths
             .as_ref()
-            .map(|lengths| lengths.most()),
+            .map(|lengths| lengths.largest()),
     };
     let made = files.read_text(files.manifest());
     let made = made.map_err(|error| error.to_string())?;

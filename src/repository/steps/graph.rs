@@ -174,10 +174,10 @@ impl<'c> EnsembleGraph<'c> {
         let Some((first, lengths)) = varying.next() else {
             return Ok(None);
         };
-        match varying.find(|(_, other)| other.most() != lengths.most()) {
+        match varying.find(|(_, other)| other.largest() != lengths.largest()) {
             None => Ok(Some(lengths.unpadded())),
             Some((step, other)) => {
-                let (most, found, name) = (lengths.most(), other.most(), &first.name);
+                let (most, found, name) = (lengths.largest(), other.largest(), &first.name);
                 let why = format!(
                     "expected lengths up to {most}, as in step `{name}`, found {found}; set the \
                      parameter `{MOST_LENGTH_PARAMETER}` to the same number in the config.pbtxt \

@@ -44,7 +44,7 @@ impl Arena {
         samples: usize,
         (threads, beside): (usize, usize),
     ) -> Self {
-        let together = network.plan().together(samples, beside);
+        let together = network.plan().samples_together(samples, beside);
         let layout = network.plan().layout(together, threads);
         let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
         Arena {
@@ -61,7 +61,7 @@ impl Arena {
 
     /// Lays out up to `samples` samples of another network.
     pub(super) fn fit(&mut self, network: &Lowered, samples: usize) {
-        self.together = network.plan().together(samples, self.beside);
+        self.together = network.plan().samples_together(samples, self.beside);
         self.misses.fit(self.together);
         self.layout = network.plan().layout(self.together, self.threads);
     }

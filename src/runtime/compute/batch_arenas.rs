@@ -98,8 +98,9 @@ impl BatchArenas {
     /// threads.
     pub(super) fn bytes(plan: &ArenaPlan, batch: usize, threads: usize) -> u64 {
         let sizes = ArenaSizes::new(batch, threads);
-        let layout =
-            |samples, (threads, beside)| plan.layout(plan.together(samples, beside), threads);
+        let layout = |samples, (threads, beside)| {
+            plan.layout(plan.samples_together(samples, beside), threads)
+        };
         let together = layout(sizes.together, (threads, 1));
         let (mut floats, mut offsets) = (together.floats, together.offset_bytes());
         if sizes.each > 0 {
@@ -144,7 +145,7 @@ impl BatchArenas {
         match way {
             RunWay::Together => self.together.fill_borders(network, memory),
             RunWay::Apart => {
-                for (arena, memory) in apart(&mut self.apart, memory) {
+                for (arena, memory) in split_memory(&mut self.apart, memory) {
                     arena.fill_borders(network, memory);
                 }
             }
@@ -226,7 +227,7 @@ impl BatchArenas {
         self.lay_out(network, RunWay::Apart);
         let inputs = input.chunks(each * network.inputs().max(1));
         let outputs = output.chunks_mut(each * network.outputs().max(1));
-        let arenas = apart(&mut self.apart, self.memory.values_mut());
+        let arenas = split_memory(&mut self.apart, self.memory.values_mut());
         let parts = Mutex::new(arenas.zip(inputs.zip(outputs)));
         let next = || lock(&parts).next();
         pool.broadcast(|_| {
@@ -244,7 +245,7 @@ fn arenas_of_threads(network: &Lowered, sizes: ArenaSizes, threads: usize) -> Ve
 }
 
 /// Returns the arenas of threads with the memory of each.
-fn apart<'a>(
+fn split_memory<'a>(
     arenas: &'a mut [Arena],
     memory: &'a mut [f32],
 ) -> impl Iterator<Item = (&'a mut Arena, &'a mut [f32])> {

@@ -113,7 +113,7 @@ impl ValueBuffers {
 
     /// Makes a value's rows those of bytes by the range of a sample.
     fn hold_bytes(&mut self, value: ValueId) {
-        let floats = RangedRow::of(self.shapes[value].2).floats();
+        let floats = RangedRow::for_values(self.shapes[value].2).floats();
         self.shapes[value].2 = floats;
         self.buffers[value].pitch = floats;
     }
@@ -323,7 +323,7 @@ impl Slots {
         let mut free: Vec<usize> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
             let root = buffers.root(step.output);
-            if slots.of(root).next().is_none() {
+            if slots.slots_of(root).next().is_none() {
                 let (floats, early) = (buffers.floats(root), last_use[root] < cut);
                 if of_root[root].float {
                     slots.floats[root] = Some(slots.take(&mut free, floats, early));
@@ -334,13 +334,13 @@ impl Slots {
                 }
             }
             let done = (1..values).filter(|&v| buffers.root(v) == v && last_use[v] == at);
-            free.extend(done.flat_map(|v| slots.of(v)).collect::<Vec<_>>());
+            free.extend(done.flat_map(|v| slots.slots_of(v)).collect::<Vec<_>>());
         }
         slots
     }
 
     /// Iterates over the slots of a root value.
-    fn of(&self, root: ValueId) -> impl Iterator<Item = usize> {
+    fn slots_of(&self, root: ValueId) -> impl Iterator<Item = usize> {
         let slots = [self.floats[root], self.reduced[root]];
         slots.into_iter().flatten()
     }

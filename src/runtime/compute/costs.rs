@@ -57,7 +57,7 @@ impl FootprintModel {
         let plan = by.into().plan(graph);
         FootprintModel {
             memory: MemoryModel::Kernels(Box::new(plan)),
-            ends: ends(graph),
+            ends: input_and_answer_floats(graph),
         }
     }
 
@@ -78,7 +78,7 @@ impl FootprintModel {
                 weight_bytes: graph.weight_bytes(),
                 arena: whole_arena(graph),
             },
-            ends: ends(graph),
+            ends: input_and_answer_floats(graph),
         }
     }
 
@@ -124,7 +124,7 @@ fn candle_floats(plan: &ArenaPlan) -> usize {
 
 /// Returns the floats of a sample and its answer, twice if lengths vary, because samples of one
 /// length are gathered.
-fn ends(graph: &Graph) -> usize {
+fn input_and_answer_floats(graph: &Graph) -> usize {
     let once = graph.input().elements() + graph.output().elements();
     once * (1 + usize::from(graph.lengths().is_some()))
 }

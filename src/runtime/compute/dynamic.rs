@@ -16,7 +16,7 @@ pub(super) struct RangedRow {
 
 impl RangedRow {
     /// Returns the row for some values.
-    pub(super) fn of(values: usize) -> Self {
+    pub(super) fn for_values(values: usize) -> Self {
         RangedRow {
             bytes: values.div_ceil(4).next_multiple_of(2),
         }

@@ -5,7 +5,7 @@ use super::ComputeError;
 use super::batch_arenas::BatchArenas;
 use super::family::Family;
 use super::lowered::Lowered;
-use super::padding::made_up;
+use super::padding::synthetic_row;
 use super::predictor::zeroed;
 use crate::network::{Graph, NetworkEnd, Probabilities, Weights};
 
@@ -37,7 +37,7 @@ fn tried(
     let mut found = Some(Probabilities::Shares { row });
     for (sample, factor) in FACTORS.into_iter().enumerate() {
         let answer = answer(graph, &lowered, sample, factor)?;
-        found = found.and_then(|found| kept(found, &answer));
+        found = found.and_then(|found| still_possible(found, &answer));
     }
     Ok(found)
 }
@@ -50,14 +50,14 @@ fn answer(
     factor: f32,
 ) -> Result<Vec<f32>, ComputeError> {
     let signature = graph.signature();
-    let row = made_up(&signature, signature.most(), (sample + 1, factor))?;
+    let row = synthetic_row(&signature, signature.largest_length(), (sample + 1, factor))?;
     let mut answer = zeroed(lowered.outputs())?;
     BatchArenas::new(lowered, 1, 1)?.run(lowered, None, 1, &row, &mut answer)?;
     Ok(answer)
 }
 
 /// Returns the probabilities that are possible for this answer too.
-fn kept(found: Probabilities, answer: &[f32]) -> Option<Probabilities> {
+fn still_possible(found: Probabilities, answer: &[f32]) -> Option<Probabilities> {
     let is_one = |p: &f32| (-ROUNDING..=1.0 + ROUNDING).contains(p);
     if !answer.iter().all(is_one) {
         return None;

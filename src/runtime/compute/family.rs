@@ -34,7 +34,7 @@ static WISHED: LazyLock<Result<Option<Family>, UnusableKernels>> =
     LazyLock::new(|| match std::env::var(KERNELS_VARIABLE) {
         Err(_) => Ok(None),
         Ok(name) if name.is_empty() => Ok(None),
-        Ok(name) => match Family::named(&name).filter(|family| family.is_available()) {
+        Ok(name) => match Family::from_name(&name).filter(|family| family.is_available()) {
             Some(family) => Ok(Some(family)),
             None => Err(UnusableKernels { name }),
         },
@@ -60,7 +60,7 @@ impl Family {
     ///
     /// # Errors
     /// The family does not exist, or this processor cannot run it.
-    pub fn wished() -> Result<Option<Family>, UnusableKernels> {
+    pub fn from_environment() -> Result<Option<Family>, UnusableKernels> {
         WISHED.clone()
     }
 
@@ -75,7 +75,7 @@ impl Family {
     ];
 
     /// Returns the family called `name`, or `None` if it does not exist.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let found = Self::ALL.iter().find(|(_, known)| *known == name);
         found.map(|(family, _)| *family)
     }

@@ -258,7 +258,7 @@ impl FoldedNorm {
         let node = &graph.nodes()[index];
         if let Op::Tensor(TensorOp::With { kind, .. }) = node.op {
             let value = graph.values_of(index, "value", weights);
-            return FoldedNorm::of_constant(kind, &value, node.shape.channels());
+            return FoldedNorm::constant_norm(kind, &value, node.shape.channels());
         }
         let eps = match node.op {
             Op::BatchNorm { eps } => eps,
@@ -280,7 +280,7 @@ impl FoldedNorm {
     }
 
     /// Returns the sum with a constant or the product: one value for all channels, or one for each.
-    fn of_constant(kind: Binary, value: &[f32], channels: usize) -> FoldedNorm {
+    fn constant_norm(kind: Binary, value: &[f32], channels: usize) -> FoldedNorm {
         let each: Vec<f32> = value.iter().cycle().take(channels).copied().collect();
         match kind {
             Binary::Mul => FoldedNorm {

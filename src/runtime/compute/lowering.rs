@@ -33,7 +33,7 @@ impl CpuLowering<'_> {
         let CpuKernels { precision, .. } = self.kernels;
         let calibration = self.calibration;
         let calibration = calibration.filter(|_| precision == CpuPrecision::Int8);
-        let target = KernelTarget::of(self.kernels.usable());
+        let target = KernelTarget::for_kernels(self.kernels.usable());
         ArenaPlan::calibrated(graph, target, calibration)
     }
 }
@@ -42,7 +42,7 @@ impl CpuPrecision {
     /// Returns the numbers that the kernels in use multiply fastest: brain floats if the processor has
     /// an instruction for them that was measured to be faster than that for float32, else float32.
     pub fn native() -> Self {
-        match HalfKernel::of(Family::best()).is_native() {
+        match HalfKernel::for_family(Family::best()).is_native() {
             true => CpuPrecision::Bf16,
             false => CpuPrecision::F32,
         }

@@ -25,7 +25,7 @@ pub struct OwnScales {
 
 impl OwnScales {
     /// Returns the scales of a network's file, or `None` if none of its layers has such scales.
-    pub fn of(graph: &Graph) -> Option<Self> {
+    pub fn from_graph(graph: &Graph) -> Option<Self> {
         let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
         let weighted: Vec<usize> = weighted.collect();
         let own = weighted.iter().filter(|&&node| has_own(graph, node));

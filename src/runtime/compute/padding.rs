@@ -90,7 +90,7 @@ fn check_bucket(
     };
     let (graph, held) = made(first.padded)?;
     let padded = Lowered::with(&graph, &held, Family::best())?;
-    let known = KnownWeights::of(&graph, &held, &padded);
+    let known = KnownWeights::from_lowered(&graph, &held, &padded);
     for trial in trials {
         let (short, weights) = made(trial.length)?;
         let alone = Lowered::sharing((&short, &weights), padded.kernels().into(), &known)?;
@@ -108,7 +108,7 @@ impl VaryingNetwork {
     /// # Errors
     /// [`ComputeError::Padding`], or no network exists for that length.
     pub(super) fn check_padding(&self) -> Result<(), ComputeError> {
-        let Some(trial) = PaddingTrial::of(self.lengths()) else {
+        let Some(trial) = PaddingTrial::for_lengths(self.lengths()) else {
             return Ok(());
         };
         let (alone, padded) = (self.lower(trial.length)?, self.at(trial.padded)?);
@@ -125,7 +125,7 @@ struct PaddingTrial<'a> {
 
 impl<'a> PaddingTrial<'a> {
     /// Returns the trial of a network of these lengths, or `None` if no sample is padded.
-    fn of(lengths: &'a Lengths) -> Option<Self> {
+    fn for_lengths(lengths: &'a Lengths) -> Option<Self> {
         let (mask, padded) = (lengths.mask()?, *lengths.buckets().first()?);
         Some(PaddingTrial {
             mask,
@@ -163,7 +163,7 @@ impl<'a> PaddingTrial<'a> {
         (alone, padded): (&Lowered, &Lowered),
         sample: usize,
     ) -> Result<(), ComputeError> {
-        let row = made_up(signature, self.length, (sample, 1.0))?;
+        let row = synthetic_row(signature, self.length, (sample, 1.0))?;
         let alone = self.answer(signature, &row, (self.length, alone))?;
         let answer = self.answer(signature, &row, (self.padded, padded))?;
         let difference = difference(&alone, &answer);
@@ -185,7 +185,7 @@ impl<'a> PaddingTrial<'a> {
     ) -> Result<Vec<f32>, ComputeError> {
         let mut input = zeroed(lowered.inputs())?;
         let mut answer = zeroed(lowered.outputs())?;
-        let mut whole = zeroed(signature.output_width(signature.most()))?;
+        let mut whole = zeroed(signature.output_width(signature.largest_length()))?;
         signature.narrow(row, ran, &mut input);
         BatchArenas::new(lowered, 1, 1)?.run(lowered, None, 1, &input, &mut answer)?;
         signature.widen(&answer, (self.length, ran), &mut whole);
@@ -206,7 +206,7 @@ fn later(buckets: &[usize]) -> Vec<&[usize]> {
 /// Returns the row of sample number `sample` with `length`: floats from −0.5 to 0.5 times a factor,
 /// and integers of 1. Masks are 1 without padding, and most tables have a row 1. Samples after the
 /// first have any ids of their lookup tables.
-pub(super) fn made_up(
+pub(super) fn synthetic_row(
     signature: &Signature,
     length: usize,
     (sample, factor): (usize, f32),
@@ -226,7 +226,7 @@ pub(super) fn made_up(
         (0..count).map(value).collect::<Vec<f32>>()
     });
     let values: Vec<Vec<f32>> = values.collect();
-    let mut row = zeroed(signature.input_width(signature.most()))?;
+    let mut row = zeroed(signature.input_width(signature.largest_length()))?;
     signature.fill(&mut row, (length, length), |input| &values[input]);
     Ok(row)
 }

@@ -123,7 +123,7 @@ impl ArenaPlan {
             answer: view(answer),
             slots: slots.sizes,
             early: slots.early,
-            chunks: chunks.without(|at| buffers.is_free(&steps[at])),
+            chunks: chunks.without_free_steps(|at| buffers.is_free(&steps[at])),
         }
     }
 
@@ -178,9 +178,9 @@ impl ArenaPlan {
 
     /// Returns the samples of a batch that run together if `beside` arenas run the same number
     /// concurrently.
-    pub(super) fn together(&self, batch: usize, beside: usize) -> usize {
+    pub(super) fn samples_together(&self, batch: usize, beside: usize) -> usize {
         let late = (0..self.slots.len()).filter(|&s| !self.early[s]);
-        together(batch, beside, late.map(|s| self.slots[s]).sum())
+        samples_together(batch, beside, late.map(|s| self.slots[s]).sum())
     }
 
     /// Returns the floats of the weights that are multiplied with every sample, without tables, of
@@ -221,7 +221,7 @@ fn rounded_by_its_numbers(
     reduced: Option<ReducedView>,
 ) -> FusedStep {
     let numbers = reduced.map(|view| view.numbers);
-    let own = ByteNumbers::of(fused.activation).map(ReducedNumbers::Bytes);
+    let own = ByteNumbers::from_activation(fused.activation).map(ReducedNumbers::Bytes);
     let rounds = output.place == ValuePlace::Nowhere && own.is_some() && own == numbers;
     FusedStep {
         activation: fused.activation.filter(|_| !rounds),
@@ -368,7 +368,7 @@ impl Chunks {
     }
 
     /// Returns the same chunks without the steps that are `free`.
-    fn without(self, free: impl Fn(usize) -> bool) -> Self {
+    fn without_free_steps(self, free: impl Fn(usize) -> bool) -> Self {
         Chunks {
             cut: (0..self.cut).filter(|&at| !free(at)).count(),
             ..self
@@ -388,7 +388,7 @@ impl Chunks {
 }
 
 /// Returns the samples of a batch that run together, for one of `beside` arenas of `floats` a sample.
-fn together(batch: usize, beside: usize, floats: usize) -> usize {
+fn samples_together(batch: usize, beside: usize, floats: usize) -> usize {
     let [floats, least] = [TOGETHER / floats.max(1), USUAL].map(|all| all / beside);
     even(batch, floats.max(least).max(LEAST_TOGETHER))
 }

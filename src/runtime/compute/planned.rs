@@ -44,7 +44,7 @@ fn summary(graph: &Graph, step: &PlannedStep) -> PlannedCost {
     PlannedCost {
         layer: graph.nodes()[node].name.clone(),
         method: step.method.name(),
-        ends: ends(fused).collect(),
+        ends: end_name(fused).collect(),
         work: step_work(graph, fused),
     }
 }
@@ -62,7 +62,7 @@ fn entered(graph: &Graph) -> PlannedCost {
     }
 }
 
-fn ends(fused: &FusedStep) -> impl Iterator<Item = &'static str> {
+fn end_name(fused: &FusedStep) -> impl Iterator<Item = &'static str> {
     let norm = fused.norm.is_some() && fused.weights.is_some();
     let sum = fused.residual.is_some();
     let activation = fused.activation.map(|activation| activation.name());

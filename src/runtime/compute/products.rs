@@ -15,7 +15,7 @@ const REVISION: u32 = 9;
 pub fn kernels_in_use() -> String {
     let family = Family::best();
     let unused = half_speed().is_some() && family == Family::Avx512;
-    let unused = unused && !HalfKernel::of(family).is_native();
+    let unused = unused && !HalfKernel::for_family(family).is_native();
     let widened = if unused { ", bf16 widened" } else { "" };
     format!("kernels {REVISION}, {family}{widened}")
 }
@@ -62,10 +62,10 @@ impl CpuKernels {
         match self.precision {
             CpuPrecision::F32 => ProductMethod::Native,
             CpuPrecision::Bf16 => {
-                let is_native = HalfKernel::of(self.family).is_native();
+                let is_native = HalfKernel::for_family(self.family).is_native();
                 native(is_native, ProductMethod::Widened)
             }
-            CpuPrecision::Int8 => match DotKernel::of(self.family) {
+            CpuPrecision::Int8 => match DotKernel::for_family(self.family) {
                 DotKernel::Vnni | DotKernel::AvxVnni | DotKernel::NeonDot => ProductMethod::Native,
                 DotKernel::Avx2 | DotKernel::Avx2Wide | DotKernel::Neon => ProductMethod::In16Bits,
                 DotKernel::Plain => ProductMethod::OneByOne,
@@ -93,7 +93,7 @@ pub struct FamilySummary {
 
 impl FamilySummary {
     /// Returns how a family multiplies on this processor.
-    pub fn of(family: Family) -> Self {
+    pub fn for_family(family: Family) -> Self {
         let by = |precision| CpuKernels { family, precision }.products();
         let (bf16, int8) = (by(CpuPrecision::Bf16), by(CpuPrecision::Int8));
         FamilySummary {

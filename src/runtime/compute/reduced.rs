@@ -25,7 +25,7 @@ pub(super) struct ByteNumbers {
 impl ByteNumbers {
     /// Returns the numbers that a function rounds to, or `None` if they are not the numbers of 256
     /// bytes.
-    pub(super) fn of(activation: Option<Activation>) -> Option<Self> {
+    pub(super) fn from_activation(activation: Option<Activation>) -> Option<Self> {
         let Some(Activation::FakeQuantise { scale, least, most }) = activation else {
             return None;
         };

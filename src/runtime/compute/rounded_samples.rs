@@ -21,7 +21,7 @@ impl RoundedSamples {
         let (only, None) = (readers.next()?, readers.next()) else {
             return None;
         };
-        let numbers = ByteNumbers::of(only.activation)?;
+        let numbers = ByteNumbers::from_activation(only.activation)?;
         let rounds_alone = only.kernel == StepKernel::Copy && only.residual.is_none();
         let rounded = only.output;
         let convolves = |step: &FusedStep| {

@@ -178,7 +178,7 @@ impl<'a> ProductEnds<'a> {
         let is_grouped = matches!(step.kernel, StepKernel::Convolution(conv) if conv.groups > 1);
         let reads = self.forms.values[step.inputs[0]].reduced;
         let is_of_bytes = matches!(reads, Some(ReducedNumbers::Bytes(_)));
-        let rounds = ByteNumbers::of(step.activation).is_some();
+        let rounds = ByteNumbers::from_activation(step.activation).is_some();
         let is_product = self.forms.reads[at] == StepReads::Reduced && !is_grouped;
         let is_open = step.residual.is_none() && step.rounding.is_none();
         is_product && is_of_bytes && rounds && is_open

@@ -83,7 +83,11 @@ pub(super) struct KnownWeights<'a> {
 
 impl<'a> KnownWeights<'a> {
     /// Lists the folded weights of a lowered network.
-    pub(super) fn of(graph: &'a Graph, weights: &'a Weights, lowered: &'a Lowered) -> Self {
+    pub(super) fn from_lowered(
+        graph: &'a Graph,
+        weights: &'a Weights,
+        lowered: &'a Lowered,
+    ) -> Self {
         let named = |(step, folded): (&'a PlannedStep, &'a Arc<StepWeights>)| {
             let node = step.placed.fused.weights.or(step.placed.fused.norm)?;
             Some((graph.nodes()[node].name.clone(), (step, folded)))

@@ -195,7 +195,7 @@ pub(super) fn answers(graph: &Graph, weights: &Weights, step: &FusedStep) -> Vec
         weights,
         known: BTreeMap::from([(step.inputs[0], bytes.collect())]),
     };
-    let answers = table.of(step.output);
+    let answers = table.answers_of(step.output);
     answers.unwrap_or_else(|| vec![f32::NAN; ANSWERS])
 }
 
@@ -207,13 +207,16 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    fn of(&mut self, value: ValueId) -> Option<Vec<f32>> {
+    fn answers_of(&mut self, value: ValueId) -> Option<Vec<f32>> {
         if let Some(known) = self.known.get(&value) {
             return Some(known.clone());
         }
         let index = value.checked_sub(1)?;
         let node = self.graph.nodes().get(index)?;
-        let inputs = node.inputs.iter().map(|input| self.of(input.index()));
+        let inputs = node
+            .inputs
+            .iter()
+            .map(|input| self.answers_of(input.index()));
         let inputs: Vec<Vec<f32>> = inputs.collect::<Option<_>>()?;
         let answers = self.apply(index, &inputs)?;
         self.known.insert(value, answers.clone());

@@ -15,7 +15,7 @@ pub(super) fn value_numbers(
 ) -> Vec<Option<ReducedNumbers>> {
     let numbers = match (precision, calibration) {
         (CpuPrecision::Bf16, _) => vec![Some(ReducedNumbers::Bf16); count],
-        (CpuPrecision::Int8, Some(calibration)) => held(count, steps, calibration),
+        (CpuPrecision::Int8, Some(calibration)) => calibrated_inputs(count, steps, calibration),
         (CpuPrecision::F32 | CpuPrecision::Int8, _) => vec![None; count],
     };
     let mut reads = vec![0; count];
@@ -35,7 +35,7 @@ pub(super) fn value_numbers(
 
 /// Returns the bytes of the values that a layer in int8 reads. Other values are not rounded,
 /// because their readers would lose accuracy that the calibration does not account for.
-fn held(
+fn calibrated_inputs(
     count: usize,
     steps: &[FusedStep],
     calibration: &Calibration,
@@ -62,7 +62,7 @@ impl NumberedValues {
     /// Gives the answer of a step the numbers that it is rounded to, or the inputs' numbers if
     /// these are rounded.
     fn round(&mut self, step: &FusedStep) {
-        let own = ByteNumbers::of(step.activation).map(ReducedNumbers::Bytes);
+        let own = ByteNumbers::from_activation(step.activation).map(ReducedNumbers::Bytes);
         let first = self.numbers[step.inputs[0]];
         let is_rounded = |&input: &ValueId| self.rounded[input] && self.numbers[input] == first;
         let passed = answers_values_of_its_inputs(step) && step.inputs.iter().all(is_rounded);

@@ -67,7 +67,7 @@ impl VaryingNetwork {
         kernels: impl Into<CpuKernels>,
     ) -> Result<Self, ComputeError> {
         let signature = graph.signature();
-        let most = signature.most();
+        let most = signature.largest_length();
         let missing = || failed(most, "the network's samples do not vary in length".into());
         let lengths = signature.lengths.clone().ok_or_else(missing)?;
         let graph = finished(graph.clone(), softmax).map_err(|e| failed(most, e.into()))?;
@@ -138,7 +138,7 @@ impl VaryingNetwork {
             let reason = format!("{inputs} values in and {outputs} out, expected {expected:?}");
             return Err(failed(length, reason.into()));
         }
-        let known = KnownWeights::of(&self.graph, &self.weights, &self.largest);
+        let known = KnownWeights::from_lowered(&self.graph, &self.weights, &self.largest);
         Lowered::sharing((&graph, &weights), self.largest.kernels().into(), &known)
     }
 
@@ -157,7 +157,7 @@ impl VaryingNetwork {
     fn groups(&self, rows: &[f32]) -> (Vec<LengthGroup>, Vec<usize>) {
         let (mut fitting, mut wrong) = (Vec::new(), Vec::new());
         for (at, row) in rows.chunks_exact(self.inputs()).enumerate() {
-            let length = self.lengths.of_row(row);
+            let length = self.lengths.row_length(row);
             match length.and_then(|length| self.lengths.bucket(length)) {
                 Some(length) => fitting.push((at, length)),
                 None => wrong.push(at),
@@ -320,7 +320,7 @@ impl VaryingOp {
         arenas.run(lowered, self.pool.as_deref(), samples, rows, answers)?;
         for (at, answer) in group.samples.iter().zip(answers.chunks_exact(outputs)) {
             let to = &mut output[at * network.outputs()..][..network.outputs()];
-            let length = network.lengths.of_row(of(at)).unwrap_or(group.length);
+            let length = network.lengths.row_length(of(at)).unwrap_or(group.length);
             network.signature.widen(answer, (length, group.length), to);
         }
         Ok(())

@@ -45,7 +45,7 @@ impl Devices {
     /// Returns the devices of this machine, GPUs that can be used before partitions, and a
     /// notice for each GPU that cannot be used. A machine without a driver, or a build
     /// without support for GPUs, makes no notice.
-    pub fn of_machine(host: &Host, gpus: Result<FoundGpus, GpuError>) -> (Self, Vec<String>) {
+    pub fn discover(host: &Host, gpus: Result<FoundGpus, GpuError>) -> (Self, Vec<String>) {
         match gpus {
             Ok(found) => {
                 let left_out = found.unusable.iter();
@@ -186,7 +186,7 @@ impl Devices {
 
     /// Returns only the device at `index`.
     #[must_use]
-    pub fn alone(&self, index: DeviceIndex) -> Self {
+    pub fn only(&self, index: DeviceIndex) -> Self {
         Devices {
             devices: vec![self.devices[index].clone()],
             spaces: self.spaces.clone(),
@@ -220,7 +220,7 @@ impl Devices {
 
     /// Returns the devices with their memory reduced by the bookings of `ledger`.
     #[must_use]
-    pub fn beside(&self, ledger: &Ledger) -> Self {
+    pub fn minus_booked(&self, ledger: &Ledger) -> Self {
         let mut rest = self.clone();
         for (index, device) in self.enumerate() {
             let space = &mut rest.spaces[device.space.0];
@@ -233,7 +233,7 @@ impl Devices {
 
     /// Returns the devices with their memory limited to the bookings of `ledger`.
     #[must_use]
-    pub fn within(&self, ledger: &Ledger) -> Self {
+    pub fn limited_to_booked(&self, ledger: &Ledger) -> Self {
         let mut rest = self.clone();
         for (index, device) in self.enumerate() {
             rest.spaces[device.space.0].bytes = ledger.booked(index);
@@ -243,7 +243,7 @@ impl Devices {
 
     /// Returns the devices, with no memory on the devices in `lost`.
     #[must_use]
-    pub fn without(&self, lost: &[DeviceIndex]) -> Self {
+    pub fn without_memory_of(&self, lost: &[DeviceIndex]) -> Self {
         let mut rest = self.clone();
         for &device in lost {
             let space = self.devices[device].space.0;

@@ -3,7 +3,7 @@
 //! Only named GPUs are touched. Without names, all GPUs are.
 
 use super::devices::{Devices, cpu_partition};
-use super::gpu::{FoundGpus, GpuError, GpuInfo, find_gpus, look_at};
+use super::gpu::{FoundGpus, GpuError, GpuInfo, find_gpu, find_gpus};
 use super::host::Host;
 use super::simulated::find_profile;
 use super::{Device, DeviceError, DeviceKind};
@@ -21,7 +21,7 @@ pub enum NamedKind<'a> {
 
 impl<'a> NamedKind<'a> {
     /// Returns the kind at the beginning of `name`, or `None` if `name` is not a device name.
-    pub fn of(name: &'a str) -> Option<Self> {
+    pub fn from_name(name: &'a str) -> Option<Self> {
         let partition = || name.strip_prefix("cpu:").map(NamedKind::Partition);
         let simulated = || name.strip_prefix("sim:").map(NamedKind::Simulated);
         let is_gpu = name == "cuda" || name.starts_with("cuda:");
@@ -40,9 +40,9 @@ impl Devices {
     /// # Errors
     /// A name is not understood, a core does not exist or is used twice, a GPU cannot be
     /// used, or a profile does not exist or is wrong.
-    pub fn named(names: &[String], host: &Host) -> Result<Self, DeviceError> {
+    pub fn from_names(names: &[String], host: &Host) -> Result<Self, DeviceError> {
         Devices::named_with(names, host, |number| match number {
-            Some(number) => look_at(number),
+            Some(number) => find_gpu(number),
             None => find_gpus(),
         })
     }
@@ -59,7 +59,7 @@ impl Devices {
         let mut found = Devices::none();
         let each = names.iter().flat_map(|n| n.split([',', ' ']));
         for name in each.filter(|n| !n.is_empty()) {
-            match NamedKind::of(name) {
+            match NamedKind::from_name(name) {
                 Some(NamedKind::Simulated(profile)) => found.add_simulated(name, profile)?,
                 Some(NamedKind::Gpu) => found.add_gpus(name, &look)?,
                 Some(NamedKind::Partition(_)) | None => found.add_partition(name, host)?,
@@ -121,7 +121,7 @@ impl Devices {
             reason,
         };
         let infos = match numbers(name)? {
-            None => all(look(None).map_err(refuse)?).map_err(refuse)?,
+            None => all_usable(look(None).map_err(refuse)?).map_err(refuse)?,
             Some((first, last)) => (first..=last)
                 .map(|index| usable(&look(Some(index))?, index))
                 .collect::<Result<Vec<_>, _>>()
@@ -133,7 +133,7 @@ impl Devices {
 
 fn parse(name: &str, host: &Host) -> Result<Device, DeviceError> {
     let syntax = || DeviceError::Syntax(name.to_owned());
-    let Some(NamedKind::Partition(range)) = NamedKind::of(name) else {
+    let Some(NamedKind::Partition(range)) = NamedKind::from_name(name) else {
         return Err(syntax());
     };
     let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -199,7 +199,7 @@ fn usable(found: &FoundGpus, index: usize) -> Result<GpuInfo, GpuError> {
 ///
 /// # Errors
 /// No GPU is usable: returns the reason of the first GPU, or that there is none.
-fn all(found: FoundGpus) -> Result<Vec<GpuInfo>, GpuError> {
+fn all_usable(found: FoundGpus) -> Result<Vec<GpuInfo>, GpuError> {
     if !found.usable.is_empty() {
         return Ok(found.usable);
     }

@@ -26,7 +26,7 @@ pub enum OpError {
         found: Shape,
     },
     /// The dimensions of tensors do not fit each other or the operation.
-    #[error("does not take {}", all(.found))]
+    #[error("does not take {}", listed_shapes(.found))]
     Tensors {
         /// Shapes of the inputs.
         found: Vec<Shape>,
@@ -135,11 +135,11 @@ pub enum OpError {
     /// A sum or product of two shapes.
     #[error(
         "takes two equal shapes, or an image and a value for each of its channels, \
-         found {}", all(.0)
+         found {}", listed_shapes(.0)
     )]
     UnequalShapes(Vec<Shape>),
     /// A concatenation of images of different sizes, or of images and vectors.
-    #[error("concat takes images of one size or vectors, found {}", all(.0))]
+    #[error("concat takes images of one size or vectors, found {}", listed_shapes(.0))]
     NotConcatenable(Vec<Shape>),
     /// An answer without values, or with more than a sample may have.
     #[error("the answer's shape {answer} is empty or too large")]
@@ -216,7 +216,7 @@ fn described(shape: Shape) -> String {
     }
 }
 
-fn all(shapes: &[Shape]) -> String {
+fn listed_shapes(shapes: &[Shape]) -> String {
     let all: Vec<String> = shapes.iter().map(ToString::to_string).collect();
     all.join(" and ")
 }

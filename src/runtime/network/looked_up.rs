@@ -66,10 +66,10 @@ impl<'a> Follower<'a> {
         signature: &Signature,
         at: usize,
     ) -> Option<Self> {
-        let most = signature.most();
+        let most = signature.largest_length();
         let size = |spec: &TensorSpec| spec.elements_at(most).unwrap_or(0);
         let values = size(&signature.inputs[at]);
-        let is_whole = signature.inputs.len() == 1 && signature.lead() == 0;
+        let is_whole = signature.inputs.len() == 1 && signature.leading_values() == 0;
         let before: usize = signature.inputs[..at].iter().map(size).sum();
         let mut known = HashMap::new();
         if is_whole {
@@ -81,7 +81,7 @@ impl<'a> Follower<'a> {
         (values <= MOST_FOLLOWED).then(|| Follower {
             graph,
             weights,
-            first: (!is_whole).then_some(signature.lead() + before),
+            first: (!is_whole).then_some(signature.leading_values() + before),
             known,
             taken: vec![None; values],
         })
@@ -95,7 +95,7 @@ impl<'a> Follower<'a> {
                     .extend(self.followed(op, node).map(|ids| (id, ids)));
             }
         }
-        IdRanges::of_each(self.taken)
+        IdRanges::from_positions(self.taken)
     }
 
     /// Returns the result of a node for the input, if it is known.
@@ -107,10 +107,10 @@ impl<'a> Follower<'a> {
         }
         let from = self.known.get(node.inputs.first()?)?;
         match op {
-            TensorOp::View { shape } => Some(from.under(shape.stored())),
+            TensorOp::View { shape } => Some(from.with_dims(shape.stored())),
             TensorOp::Unary {
                 kind: Unary::Truncate,
-            } => Some(from.under(from.dims)),
+            } => Some(from.with_dims(from.dims)),
             TensorOp::Transpose { order } => from.transposed(&order),
             TensorOp::Expand { dims } => from.expanded(dims),
             TensorOp::Slice {
@@ -158,7 +158,7 @@ impl<'a> Follower<'a> {
             if let Some(taken) = self.taken.get_mut(id.at)
                 && id.plus.fract() == 0.0
             {
-                let own = IdRange::of_table(rows).before_adding(id.plus as i64);
+                let own = IdRange::for_table(rows).before_adding(id.plus as i64);
                 *taken = Some(taken.map_or(own, |range| range.meet(own)));
             }
         }
@@ -175,7 +175,7 @@ impl FollowedIds {
         }
     }
 
-    fn under(&self, dims: Dims) -> Self {
+    fn with_dims(&self, dims: Dims) -> Self {
         FollowedIds {
             dims,
             ids: self.ids.clone(),

@@ -59,7 +59,7 @@ impl Graph {
             }
             Op::Activation(Activation::Clip { .. }) | Op::Flatten => self.before(node),
             Op::Activation(Activation::FakeQuantise { .. }) | Op::Channels { .. } => {
-                in_part(self.before(node))
+                after_dropping(self.before(node))
             }
             Op::Conv2d(_) | Op::Linear { .. } | Op::BatchNorm { .. } => NetworkEnd::Scores,
             // The mean of probabilities is a probability too.
@@ -79,7 +79,7 @@ impl Graph {
             TensorOp::Unary {
                 kind: Unary::ToF16 | Unary::ToBf16,
             } => self.before(node),
-            TensorOp::Slice { .. } | TensorOp::Take { .. } => in_part(self.before(node)),
+            TensorOp::Slice { .. } | TensorOp::Take { .. } => after_dropping(self.before(node)),
             TensorOp::Row if node.inputs.len() == 1 => self.before(node),
             TensorOp::MatMul => NetworkEnd::Scores,
             TensorOp::With {
@@ -135,7 +135,7 @@ impl Graph {
 
 /// Returns the end after some numbers are dropped or rounded: the probabilities may no longer sum
 /// to 1.
-fn in_part(end: NetworkEnd) -> NetworkEnd {
+fn after_dropping(end: NetworkEnd) -> NetworkEnd {
     match end {
         NetworkEnd::Probabilities(_) => NetworkEnd::Probabilities(Probabilities::Each),
         end => end,

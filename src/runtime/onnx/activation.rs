@@ -15,7 +15,7 @@ pub(super) enum NumberType {
 
 impl NumberType {
     /// Returns the type of numbers of an element type, by its number in `TensorProto.DataType`.
-    pub(super) const fn of(element_type: i32) -> Self {
+    pub(super) const fn from_element_type(element_type: i32) -> Self {
         match element_type {
             2..=7 | 12 | 13 => NumberType::Integers,
             9 => NumberType::Booleans,
@@ -80,7 +80,7 @@ impl Activation {
     }
 
     /// Returns the value under another layout.
-    pub(super) fn under(&self, layout: Layout) -> Self {
+    pub(super) fn with_layout(&self, layout: Layout) -> Self {
         Activation {
             layout,
             ..self.clone()
@@ -89,7 +89,7 @@ impl Activation {
 
     /// Returns the value seen with its axes in the order `axes`.
     pub(super) fn transposed(&self, axes: &[usize]) -> Self {
-        self.under(self.layout.transposed(axes))
+        self.with_layout(self.layout.transposed(axes))
     }
 
     /// Returns the value seen with its axes in the order that [`transposed`](Self::transposed) by

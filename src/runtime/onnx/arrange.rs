@@ -46,7 +46,7 @@ impl<'a> PartialNetwork<'a> {
     }
 
     /// Returns `x` in memory with its axes in the order of `axes`.
-    pub(super) fn laid(
+    pub(super) fn in_order(
         &mut self,
         node: Node<'a>,
         x: &Activation,
@@ -59,7 +59,7 @@ impl<'a> PartialNetwork<'a> {
         let layout = Layout::new(x.dims().to_vec(), axes);
         Ok(Activation {
             id,
-            ..x.under(layout)
+            ..x.with_layout(layout)
         })
     }
 
@@ -72,7 +72,7 @@ impl<'a> PartialNetwork<'a> {
         let &[1, c, h, w] = x.dims() else {
             return Ok(None);
         };
-        let x = self.laid(node, x, &[2, 3, 1])?;
+        let x = self.in_order(node, x, &[2, 3, 1])?;
         let id = self.viewed(node, x.id, Shape::image(c, h, w))?;
         Ok(Some(Activation { id, ..x }))
     }
@@ -85,7 +85,7 @@ impl<'a> PartialNetwork<'a> {
         dims: &[usize],
     ) -> Result<Activation, Refusal> {
         let mut axes = match x.layout.reshaped(dims) {
-            Ok(layout) => return Ok(x.under(layout)),
+            Ok(layout) => return Ok(x.with_layout(layout)),
             Err(axes) => axes,
         };
         // Values that have to move take the order of most operations: the last axis last. The
@@ -94,9 +94,9 @@ impl<'a> PartialNetwork<'a> {
         if !is_image || x.layout.order().len() != 4 {
             axes.sort_unstable();
         }
-        let x = self.laid(node, x, &axes)?;
+        let x = self.in_order(node, x, &axes)?;
         match x.layout.reshaped(dims) {
-            Ok(layout) => Ok(x.under(layout)),
+            Ok(layout) => Ok(x.with_layout(layout)),
             Err(_) => {
                 let why = format!("{:?} cannot become {dims:?}", x.dims());
                 Err(NodeFault::Shapes(why).into())

@@ -29,7 +29,7 @@ pub(super) fn folded(
     node: Node<'_>,
     inputs: &[Option<Value>],
 ) -> Option<Result<Vec<Constant>, NodeFault>> {
-    made(node, inputs).map(|constants| constants.and_then(bounded))
+    fold_node(node, inputs).map(|constants| constants.and_then(bounded))
 }
 
 /// Checks that constants without values do not have large dimensions.
@@ -43,7 +43,7 @@ fn bounded(made: Vec<Constant>) -> Result<Vec<Constant>, NodeFault> {
     }
 }
 
-fn made(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Vec<Constant>, NodeFault>> {
+fn fold_node(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Vec<Constant>, NodeFault>> {
     let dims = inputs.first().and_then(|of| of.as_ref()?.dims());
     match (node.operator()?, dims) {
         ("Constant", _) => return Some(value(node).map(|c| vec![c])),

@@ -70,7 +70,7 @@ impl<'a> PartialNetwork<'a> {
                     Some(Value::Activation(x)),
                 ) => {
                     let dims = place.dims(x.dims(), trace.size);
-                    Some(x.under(Layout::row_major(dims)).into())
+                    Some(x.with_layout(Layout::row_major(dims)).into())
                 }
                 _ => value.clone(),
             },

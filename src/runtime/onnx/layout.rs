@@ -64,7 +64,7 @@ impl Layout {
     }
 
     /// Returns the layout with dimensions of `rank`. Missing dimensions are added at the front.
-    pub(super) fn raised(&self, rank: usize) -> Layout {
+    pub(super) fn with_rank(&self, rank: usize) -> Layout {
         let missing = rank.saturating_sub(self.dims.len());
         Layout {
             dims: [vec![1; missing], self.dims.clone()].concat(),

@@ -127,7 +127,7 @@ impl OnnxModel {
         open: &OpenLengths,
         lengths: Lengths,
     ) -> Result<(OnnxNetwork, Arc<VaryingModel>), OnnxError> {
-        let most = lengths.most();
+        let most = lengths.largest();
         let largest = self.at_length(&open.inputs, most, None);
         let largest = largest.map_err(|error| self.too_long(open, most, error))?;
         let another = lengths.another();

@@ -102,7 +102,7 @@ impl Constant {
     ) -> Result<Self, TensorFault> {
         let dims = dims(&tensor.dims)?;
         let count = dims.iter().product();
-        let kind = Kind::of(tensor.data_type.unwrap_or_default())?;
+        let kind = Kind::from_number(tensor.data_type.unwrap_or_default())?;
         let values = if let Some(values) = in_file {
             values
         } else if tensor.data_location == Some(EXTERNAL) {
@@ -131,7 +131,7 @@ impl Values {
     /// Returns values of a mapped file that stay there until the first read, or `None` for types
     /// that are decoded at once.
     pub(super) fn in_file(data_type: i32, raw: &Bytes) -> Option<Self> {
-        Kind::of(data_type).ok()?.in_file(raw)
+        Kind::from_number(data_type).ok()?.in_file(raw)
     }
 
     fn of_bytes(bytes: Bytes, is_signed: bool) -> Self {
@@ -226,7 +226,7 @@ pub(super) fn type_name(number: i32) -> String {
 }
 
 impl Kind {
-    fn of(number: i32) -> Result<Self, TensorFault> {
+    fn from_number(number: i32) -> Result<Self, TensorFault> {
         Ok(match number {
             1 => Kind::Float,
             2 => Kind::Uint8,

@@ -12,7 +12,7 @@ pub struct IdRange {
 
 impl IdRange {
     /// Returns the ids of a table of `rows` rows.
-    pub fn of_table(rows: usize) -> Self {
+    pub fn for_table(rows: usize) -> Self {
         let rows = i64::try_from(rows).unwrap_or(i64::MAX);
         IdRange {
             least: -rows,
@@ -76,7 +76,7 @@ pub enum IdRanges {
 
 impl IdRanges {
     /// Returns the ids of each position, or `None` if every position allows any number.
-    pub(crate) fn of_each(each: Vec<Option<IdRange>>) -> Option<Self> {
+    pub(crate) fn from_positions(each: Vec<Option<IdRange>>) -> Option<Self> {
         let first = *each.first()?;
         match (first, each.iter().all(|other| *other == first)) {
             (first, true) => first.map(IdRanges::Same),

@@ -125,7 +125,7 @@ impl Lengths {
     }
 
     /// Returns the largest length.
-    pub fn most(&self) -> usize {
+    pub fn largest(&self) -> usize {
         self.most
     }
 
@@ -151,7 +151,7 @@ impl Lengths {
 
     /// Returns the length of the sample in a row, or `None` if the row's first value is not a
     /// length.
-    pub fn of_row(&self, row: &[f32]) -> Option<usize> {
+    pub fn row_length(&self, row: &[f32]) -> Option<usize> {
         let written = *row.first()?;
         let fits = written.fract() == 0.0 && (1.0..=self.most as f32).contains(&written);
         fits.then_some(written as usize)

@@ -60,9 +60,9 @@ pub enum SampleFault {
 impl RowCheck {
     /// Returns the check of samples of a signature.
     pub fn new(signature: &Signature) -> Self {
-        let most = signature.most();
+        let most = signature.largest_length();
         let mask = signature.lengths.as_ref().and_then(Lengths::mask);
-        let mut first = signature.lead();
+        let mut first = signature.leading_values();
         let inputs = signature.inputs.iter().filter_map(|spec| {
             let start = first;
             first += spec.elements_at(most).unwrap_or(0);
@@ -99,7 +99,7 @@ impl RowCheck {
             let length = match &self.lengths {
                 None => 0,
                 // The network refuses the sample by its length.
-                Some(lengths) => match lengths.of_row(row) {
+                Some(lengths) => match lengths.row_length(row) {
                     Some(length) => length,
                     None => continue,
                 },

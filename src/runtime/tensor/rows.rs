@@ -38,11 +38,11 @@ impl Signature {
             });
         }
         let length = self.length(&parts)?;
-        let most = MOST_VALUES / self.input_width(self.most()).max(1);
+        let most = MOST_VALUES / self.input_width(self.largest_length()).max(1);
         if batch > most {
             return Err(SignatureError::Many { found: batch, most });
         }
-        let mut rows = vec![0.0; batch * self.input_width(self.most())];
+        let mut rows = vec![0.0; batch * self.input_width(self.largest_length())];
         let width = rows.len() / batch.max(1);
         for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
             self.fill(row, (length, length), |input| {
@@ -56,12 +56,14 @@ impl Signature {
 
     /// Returns the input that a value of a row belongs to, or `None` if it is the row's length.
     pub fn input_of(&self, value: usize) -> Option<&TensorSpec> {
-        let mut first = self.lead();
+        let mut first = self.leading_values();
         let mut behind = self.inputs.iter().filter(|spec| {
-            first += spec.elements_at(self.most()).unwrap_or(usize::MAX - first);
+            first += spec
+                .elements_at(self.largest_length())
+                .unwrap_or(usize::MAX - first);
             value < first
         });
-        if value < self.lead() {
+        if value < self.leading_values() {
             return None;
         }
         behind.next()
@@ -75,12 +77,12 @@ impl Signature {
         (length, held): (usize, usize),
         values: impl Fn(usize) -> &'v [f32],
     ) {
-        let mut first = self.lead();
+        let mut first = self.leading_values();
         if let (Some(_), Some(lead)) = (&self.lengths, row.first_mut()) {
             *lead = length as f32;
         }
         for (input, spec) in self.inputs.iter().enumerate() {
-            let most = spec.dims_at(self.most());
+            let most = spec.dims_at(self.largest_length());
             self.pad(spec, &mut row[first..]);
             copy_part(
                 (values(input), &spec.dims_at(held)),
@@ -95,7 +97,7 @@ impl Signature {
     fn pad(&self, spec: &TensorSpec, values: &mut [f32]) {
         let fill = self.lengths.as_ref().map_or(0.0, |l| l.fill_of(&spec.name));
         if fill > 0.0 && spec.varies() {
-            let size = spec.elements_at(self.most()).unwrap_or(0);
+            let size = spec.elements_at(self.largest_length()).unwrap_or(0);
             values[..size].fill(fill);
         }
     }
@@ -133,31 +135,31 @@ impl Signature {
                 }
                 _ => known = Some((name, found)),
             }
-            if found > self.most() || found == 0 {
+            if found > self.largest_length() || found == 0 {
                 return Err(SignatureError::Length {
                     name: name.to_owned(),
                     found,
-                    most: self.most(),
+                    most: self.largest_length(),
                 });
             }
         }
-        Ok(known.map_or(self.most(), |(_, length)| length))
+        Ok(known.map_or(self.largest_length(), |(_, length)| length))
     }
 
     /// Returns the largest length, or 0 if no length varies.
-    pub fn most(&self) -> usize {
-        self.lengths.as_ref().map_or(0, |lengths| lengths.most())
+    pub fn largest_length(&self) -> usize {
+        self.lengths.as_ref().map_or(0, |lengths| lengths.largest())
     }
 
     /// Returns the number of values of a row before its tensors: 1 for the length if it varies,
     /// else 0.
-    pub fn lead(&self) -> usize {
+    pub fn leading_values(&self) -> usize {
         usize::from(self.lengths.is_some())
     }
 
     /// Returns the values of a row of a sample of `length`.
     pub fn input_width(&self, length: usize) -> usize {
-        self.lead() + width(&self.inputs, length)
+        self.leading_values() + width(&self.inputs, length)
     }
 
     /// Returns the values of an answer to a sample of `length`.
@@ -168,10 +170,10 @@ impl Signature {
     /// Copies a sample's row into `to`, a row of samples of `length`, which is the sample's or
     /// more.
     pub fn narrow(&self, row: &[f32], length: usize, to: &mut [f32]) {
-        let mut at = [self.lead(); 2];
+        let mut at = [self.leading_values(); 2];
         to[..at[0]].copy_from_slice(&row[..at[0]]);
         for spec in &self.inputs {
-            let dims = [spec.dims_at(self.most()), spec.dims_at(length)];
+            let dims = [spec.dims_at(self.largest_length()), spec.dims_at(length)];
             let from = (&row[at[0]..], &dims[0][..]);
             copy_part(from, &dims[1], (&mut to[at[1]..], &dims[1]));
             at = [0, 1].map(|i| at[i] + dims[i].iter().product::<usize>());
@@ -186,7 +188,7 @@ impl Signature {
             row.fill(0.0);
         }
         for spec in &self.outputs {
-            let [ran, most] = [ran, self.most()].map(|at| spec.dims_at(at));
+            let [ran, most] = [ran, self.largest_length()].map(|at| spec.dims_at(at));
             copy_part(
                 (&answer[at[0]..], &ran),
                 &spec.dims_at(length),
@@ -205,7 +207,7 @@ impl Signature {
         rows: &[f32],
         batch: usize,
     ) -> Result<Vec<(String, TensorValue)>, TensorError> {
-        self.answers_at(rows, batch, self.most())
+        self.answers_at(rows, batch, self.largest_length())
     }
 
     /// Returns the answers in `rows` by name, for `batch` samples of `length`.
@@ -218,11 +220,11 @@ impl Signature {
         batch: usize,
         length: usize,
     ) -> Result<Vec<(String, TensorValue)>, TensorError> {
-        let width = self.output_width(self.most());
+        let width = self.output_width(self.largest_length());
         let mut first = 0;
         let mut answers = Vec::new();
         for spec in &self.outputs {
-            let [most, dims] = [self.most(), length].map(|at| spec.dims_at(at));
+            let [most, dims] = [self.largest_length(), length].map(|at| spec.dims_at(at));
             let size: usize = dims.iter().product();
             let mut values = vec![0.0; batch * size];
             let each = rows.chunks_exact(width.max(1)).take(batch);

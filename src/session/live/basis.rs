@@ -199,7 +199,7 @@ impl CostSources {
     fn kept(&self, catalogue: &Catalogue, footprints: &Footprints) -> Costs {
         let devices = self.engine.devices();
         let booked = self.engine.ledger(&self.engine.matrix()).ok();
-        let beside = booked.map_or_else(|| devices.clone(), |booked| devices.beside(&booked));
+        let beside = booked.map_or_else(|| devices.clone(), |booked| devices.minus_booked(&booked));
         let profiler = Profiler {
             catalogue,
             devices: &beside,

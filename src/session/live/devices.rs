@@ -119,7 +119,10 @@ impl EngineSession {
             return None;
         }
         let paces = paces(seen);
-        let devices = self.engine.devices().without(&self.engine.faults().lost());
+        let devices = self
+            .engine
+            .devices()
+            .without_memory_of(&self.engine.faults().lost());
         let (costs, footprints) = (self.engine.costs(), self.engine.footprints());
         let batching = Batching::from(&self.engine.setup());
         let relieved = |worker: &WorkerStats| {

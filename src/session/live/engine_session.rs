@@ -124,7 +124,7 @@ impl EngineSession {
             let samples = LoadSamples::of(demand.catalogue(), demand.mix());
             samples.map_err(SessionRefusal::NoSamples)?;
         }
-        if demand.catalogue().single().is_none() {
+        if demand.catalogue().single_ensemble().is_none() {
             self.say(LogLevel::Info, format!("search for {}", demand.in_words()));
         }
         let known = method.quiet.then(|| self.forecast.known());
@@ -137,10 +137,10 @@ impl EngineSession {
     fn demand(&self) -> Result<Demand, SessionRefusal> {
         let (catalogue, telemetry) = (self.engine.computed_catalogue(), self.engine.telemetry());
         let mix = match &self.mix {
-            Some(mix) => mix.of(&catalogue)?,
+            Some(mix) => mix.resolve(&catalogue)?,
             None => telemetry
                 .seen_mix()
-                .unwrap_or_else(|| Mix::even(catalogue.entries().len())),
+                .unwrap_or_else(|| Mix::equal_shares(catalogue.entries().len())),
         };
         let demand = Demand::new(catalogue, mix);
         Ok(demand.with_steps(telemetry.step_shares()))

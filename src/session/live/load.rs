@@ -136,7 +136,7 @@ impl Load {
         mix: Option<NamedMix>,
     ) -> Result<Option<LoadPattern>, SessionRefusal> {
         if let Some(mix) = &mix {
-            mix.of(self.engine.catalogue())?;
+            mix.resolve(self.engine.catalogue())?;
             if self.pattern.is_some() {
                 samples_of(&self.engine, mix)?;
             }
@@ -148,7 +148,7 @@ impl Load {
     /// Returns the most samples that a request to any entry may have.
     fn capacity(&self) -> Result<usize, SessionRefusal> {
         let samples = self.samples()?;
-        let asked = samples.mix().asked();
+        let asked = samples.mix().requested();
         let most = asked.map(|(entry, _)| {
             let entry = PipelineIndex(entry);
             self.engine.telemetry().capacity_of(entry)
@@ -266,8 +266,11 @@ impl Load {
     /// Returns the kind of answers of the first entry with requests.
     fn answers(&self) -> AnswerKind {
         let catalogue = self.engine.catalogue();
-        let mix = self.mix.as_ref().and_then(|mix| mix.of(catalogue).ok());
-        let first = mix.and_then(|mix| mix.asked().next());
+        let mix = self
+            .mix
+            .as_ref()
+            .and_then(|mix| mix.resolve(catalogue).ok());
+        let first = mix.and_then(|mix| mix.requested().next());
         let entry = first.and_then(|(entry, _)| catalogue.entries().get(entry));
         let ensemble = entry.map_or(self.engine.ensemble(), |entry| entry.ensemble());
         ensemble.answers
@@ -276,7 +279,7 @@ impl Load {
 
 fn samples_of(engine: &Engine, mix: &NamedMix) -> Result<LoadSamples, SessionRefusal> {
     let catalogue = engine.catalogue();
-    let samples = LoadSamples::of(catalogue, &mix.of(catalogue)?);
+    let samples = LoadSamples::of(catalogue, &mix.resolve(catalogue)?);
     samples.map_err(SessionRefusal::NoSamples)
 }
 

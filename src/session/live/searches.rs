@@ -76,14 +76,14 @@ impl Searches {
         self.end();
         let matrix = self.engine.matrix();
         let engine = &self.engine;
-        let devices = engine.devices().without(&engine.faults().lost());
+        let devices = engine.devices().without_memory_of(&engine.faults().lost());
         let control = Arc::<Control>::default();
         // Assumes measuring until the search reports its state: profiles may have to be measured
         // first.
         let measures = !devices.all_simulated() && !method.quiet;
         let (reservation, measured_on) = self.room(measures, &devices, &control)?;
         let job = SearchJob {
-            demand: demand.under(
+            demand: demand.with_policy(
                 self.engine.settings().policy(),
                 self.engine.settings().segment_size(),
             ),
@@ -136,7 +136,7 @@ impl Searches {
         if !measures {
             let booked = self.engine.ledger(&self.engine.matrix());
             let booked = booked.map_err(SessionRefusal::DoesNotFit)?;
-            return Ok((None, devices.beside(&booked)));
+            return Ok((None, devices.minus_booked(&booked)));
         }
         let control = Arc::clone(control);
         let reserved = self.engine.reserve_rest(move || control.cancel());

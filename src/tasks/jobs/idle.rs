@@ -110,10 +110,10 @@ impl IdleEngine {
 /// Returns the partitions with the memory that the running setup leaves free.
 fn free(serving: &Generation) -> Devices {
     let engine = &serving.engine;
-    let there = engine.devices().without(&engine.faults().lost());
+    let there = engine.devices().without_memory_of(&engine.faults().lost());
     match engine.ledger(&engine.matrix()) {
-        Ok(booked) => there.beside(&booked).partitions(),
-        Err(_) => there.within(&Ledger::new(&there)).partitions(),
+        Ok(booked) => there.minus_booked(&booked).partitions(),
+        Err(_) => there.limited_to_booked(&Ledger::new(&there)).partitions(),
     }
 }
 
@@ -125,11 +125,11 @@ fn started(
     (tasks, variant): (&ServedTasks, VariantIndex),
 ) -> Result<Option<Engine>, EngineError> {
     let entry = tasks.entries()[tasks.group_of(variant)].clone();
-    let catalogue = Arc::new(Catalogue::alone(entry));
+    let catalogue = Arc::new(Catalogue::from_entry(entry));
     let models = catalogue.models();
     let options = options(models.segment_size);
     let batch = tasks.catalog().variant(variant).batch.get() as usize;
-    let frame = Frame::of(models, free);
+    let frame = Frame::from_ensemble(models, free);
     let size = frame.batch_sizes.iter().find(|size| size.get() == batch);
     let Some((size, mut partitions)) = size.map(|size| (size, free.count())) else {
         return Ok(None);
@@ -156,7 +156,7 @@ fn started(
 
 /// Returns the matrix with all members on the first partitions.
 fn on_first(frame: &Arc<Frame>, partitions: usize, size: BatchSize) -> Option<Matrix> {
-    let cells = Cell::all(frame.devices.len(), frame.members.len());
+    let cells = Cell::all_cells(frame.devices.len(), frame.members.len());
     let cells = cells.map(|cell| (cell.device.get() < partitions).then_some(size));
     Matrix::new(Arc::clone(frame), cells.collect()).ok()
 }

@@ -54,7 +54,7 @@ impl HostedModels {
             .map(|at| tasks.entries()[*at].clone())
             .collect();
         let catalogue = Catalogue::new(name, entries.clone())?;
-        let frame = Frame::of(catalogue.models(), devices);
+        let frame = Frame::from_ensemble(catalogue.models(), devices);
         let width = frame.members.len();
         let mut cells: Vec<Option<BatchSize>> = vec![None; devices.iter().len() * width];
         for slot in hosted.devices() {
@@ -70,7 +70,7 @@ impl HostedModels {
                         device,
                         member: *member,
                     };
-                    let known = &mut cells[cell.place(width)];
+                    let known = &mut cells[cell.index_in(width)];
                     *known = size.max(*known);
                 }
             }

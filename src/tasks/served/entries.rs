@@ -37,7 +37,7 @@ pub(super) fn all(
         let members: Vec<MemberIndex> = group.members.members().map(MemberIndex::new).collect();
         let mut sub = ensemble.sub_ensemble(group.name.clone(), &members);
         sub.queueing = sub.queueing.or_else(|| levels.clone());
-        NewEntry::of(Arc::new(sub), Interface::default())
+        NewEntry::from_ensemble(Arc::new(sub), Interface::default())
     });
     let entries = entries.collect();
     (groups, entries)

@@ -28,13 +28,13 @@ impl ServedTasks {
         options: EngineOptions,
     ) -> Result<Matrix, ServedTasksError> {
         let catalogue = Catalogue::new("tasks", self.entries.clone())?;
-        let pools = PoolSize::of_entries(&catalogue, options.pool)?;
+        let pools = PoolSize::for_catalogue(&catalogue, options.pool)?;
         let models = catalogue.models();
-        let footprints = Footprints::of(models, devices).with_pools(&pools);
-        let frame = Frame::of(models, devices);
+        let footprints = Footprints::plan(models, devices).with_pools(&pools);
+        let frame = Frame::from_ensemble(models, devices);
         let mut matrix = worst_fit(&frame, devices, &footprints)?;
         for (cell, size) in self.wished(&catalogue, &frame, devices) {
-            let Ok(larger) = matrix.with(cell, Some(size)) else {
+            let Ok(larger) = matrix.with_entry(cell, Some(size)) else {
                 continue;
             };
             let booked = footprints.book(&larger, devices);

@@ -19,9 +19,9 @@ use crate::wait::wait_until;
 
 fn profiled(bed: &Bed, ensemble: &Ensemble, cache: Option<&Cache>) -> (Costs, usize) {
     let profiler = Profiler {
-        catalogue: &Catalogue::of(Arc::new(ensemble.clone())),
+        catalogue: &Catalogue::from_ensemble(Arc::new(ensemble.clone())),
         devices: &bed.devices,
-        footprints: &Footprints::of(ensemble, &bed.devices),
+        footprints: &Footprints::plan(ensemble, &bed.devices),
         factory: bed.factory.as_ref(),
         cache,
         control: &Control::default(),
@@ -62,7 +62,7 @@ fn matrices_over_gpus_and_partitions_are_scored_by_model_and_by_bench() {
     let bed = Bed::new(&["cuda:0", "cpu:0"]);
     let (costs, _) = profiled(&bed, &bed.ensemble, None);
     let frame = frame(&bed.ensemble, &bed.devices);
-    let footprints = Footprints::of(&bed.ensemble, &bed.devices);
+    let footprints = Footprints::plan(&bed.ensemble, &bed.devices);
     let start = worst_fit(&frame, &bed.devices, &footprints).expect("fits");
     // The GPU has more memory left than the partition until it holds several.
     assert!(
@@ -80,7 +80,7 @@ fn matrices_over_gpus_and_partitions_are_scored_by_model_and_by_bench() {
     let mut model = model.expect("all is known");
     let samples = bed.ensemble.calibration.clone().expect("samples");
     let mut bench = BenchEvaluator::new(
-        &Catalogue::of(Arc::clone(&bed.ensemble)),
+        &Catalogue::from_ensemble(Arc::clone(&bed.ensemble)),
         bed.devices.clone(),
         Arc::clone(&bed.factory) as Arc<_>,
         samples,

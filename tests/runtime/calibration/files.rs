@@ -137,7 +137,7 @@ proptest! {
         let graph = small();
         let weights = weights(&graph);
         let method = RangeMethod::Percentile(Percentile::new(f64::from(hundredths) / 100.0).expect("a share"));
-        let network = NetworkDigest::of(&graph, &weights);
+        let network = NetworkDigest::from_network(&graph, &weights);
         let calibration = Calibration::of_ranges(network, (method, 9), ranges);
         let kept: BTreeSet<usize> = kept;
         let calibration = calibration.keeping(kept).corrected(BTreeMap::from([(6, bias)]));

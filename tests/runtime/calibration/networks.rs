@@ -241,12 +241,13 @@ fn a_digest_tells_networks_apart_and_forgets_what_ensembles_add() {
         }),
     );
     let other = other.build(graph.input(), 4).expect("builds");
-    let digest = |graph: &Graph| NetworkDigest::of(graph, &weights(graph));
+    let digest = |graph: &Graph| NetworkDigest::from_network(graph, &weights(graph));
     assert_eq!(digest(&graph), digest(&graph));
     assert_ne!(digest(&graph), digest(&other));
     let with_softmax = graph.with_softmax().expect("a vector");
     assert_eq!(digest(&graph), digest(&with_softmax));
-    let seeds = [1, 2].map(|seed| NetworkDigest::of(&graph, &Weights::synthetic(&graph, seed)));
+    let seeds =
+        [1, 2].map(|seed| NetworkDigest::from_network(&graph, &Weights::synthetic(&graph, seed)));
     assert_ne!(seeds[0], seeds[1]);
     let mut changed: BTreeMap<String, Vec<f32>> = weights(&graph)
         .iter()
@@ -254,7 +255,10 @@ fn a_digest_tells_networks_apart_and_forgets_what_ensembles_add() {
         .collect();
     changed.get_mut("fc.bias").expect("a bias")[3] += 1e-6;
     let changed = Weights::from_values(changed, &graph).expect("fits");
-    assert_ne!(digest(&graph), NetworkDigest::of(&graph, &changed));
+    assert_ne!(
+        digest(&graph),
+        NetworkDigest::from_network(&graph, &changed)
+    );
 }
 
 /// Two convolutions that are multiplied as bytes.
@@ -282,7 +286,7 @@ fn ranges_at_the_ends_of_floats_answer_numbers_and_the_same_on_every_family() {
         (-0.0, f32::MIN_POSITIVE),
     ] {
         let range = ValueRange::new(low, high).expect("around 0");
-        let digest = NetworkDigest::of(&graph, &weights);
+        let digest = NetworkDigest::from_network(&graph, &weights);
         let ranges = vec![Some(range); graph.nodes().len() + 1];
         let calibration = Calibration::of_ranges(digest, (RangeMethod::MinMax, 1), ranges);
         let answers = |family| -> Vec<f32> {

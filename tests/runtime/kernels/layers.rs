@@ -97,7 +97,7 @@ fn a_family_that_the_processor_lacks_is_replaced_by_the_plain_one() {
             Family::Plain
         };
         assert_eq!(found, expected);
-        assert_eq!(Family::named(name), Some(family));
+        assert_eq!(Family::from_name(name), Some(family));
         assert_eq!(family.to_string(), name);
     }
 }

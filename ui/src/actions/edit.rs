@@ -112,9 +112,9 @@ fn put_on(edit: &mut SetupEdit, device: DeviceIndex) -> Option<MemberIndex> {
 }
 
 fn moved(matrix: &Matrix, taken: TakenWorker, to: Cell) -> Result<Matrix, InvalidMatrix> {
-    let more = matrix.with(to, Some(taken.size))?;
+    let more = matrix.with_entry(to, Some(taken.size))?;
     match taken.moves {
-        true => more.with(taken.from, None),
+        true => more.with_entry(taken.from, None),
         false => Ok(more),
     }
 }

@@ -24,7 +24,7 @@ impl StagedLines {
         size: Option<BatchSize>,
     ) -> Result<(), InvalidMatrix> {
         let staged = self.matrix.as_ref().unwrap_or(running);
-        self.matrix = Some(staged.with(cell, size)?);
+        self.matrix = Some(staged.with_entry(cell, size)?);
         Ok(())
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
     let Some(name) = args.name.as_deref() else {
         return all(&args.report);
     };
-    match NamedKind::of(name) {
+    match NamedKind::from_name(name) {
         Some(NamedKind::Gpu) => gpus(name, &args.report),
         Some(NamedKind::Partition(_)) => {
             bail!("no report for one CPU partition; `divisi devices` lists cores and memory")
@@ -53,7 +53,7 @@ fn all(options: &ReportOptions) -> Result<()> {
 
 /// Reports the GPUs named by `name`.
 fn gpus(name: &str, options: &ReportOptions) -> Result<()> {
-    let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
+    let devices = Devices::from_names(&[name.to_owned()], &Host::discover())?;
     let infos = devices.iter().filter_map(|d| d.kind.gpu());
     let rows: Vec<GpuRow> = infos.map(|info| GpuRow::usable((**info).clone())).collect();
     let lines: Vec<String> = rows.iter().map(GpuRow::line).collect();
@@ -70,7 +70,7 @@ fn find(name: &str) -> Result<Arc<DeviceProfile>> {
 
 /// Returns the name of a profile without the prefix `sim:`.
 pub(crate) fn bare(name: &str) -> &str {
-    match NamedKind::of(name) {
+    match NamedKind::from_name(name) {
         Some(NamedKind::Simulated(profile)) => profile,
         _ => name,
     }
@@ -125,7 +125,7 @@ pub(crate) struct GpuRow {
 impl MachineReport {
     /// Collects the report. GPUs are opened to read their gauges.
     pub(crate) fn look(host: &Host, found: Result<FoundGpus, GpuError>) -> Self {
-        let (default, _) = Devices::of_machine(host, found.clone());
+        let (default, _) = Devices::discover(host, found.clone());
         let (found, no_gpus) = match found {
             Ok(found) => (found, None),
             Err(why) => (FoundGpus::default(), Some(why.to_string())),
@@ -133,7 +133,7 @@ impl MachineReport {
         MachineReport {
             cores: host.cores.clone(),
             memory_bytes: host.memory_bytes,
-            kernels: FamilySummary::of(Family::best()),
+            kernels: FamilySummary::for_family(Family::best()),
             gpus: rows(found),
             no_gpus,
             default: default.names(),

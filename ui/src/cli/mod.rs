@@ -293,7 +293,7 @@ pub fn main() -> ExitCode {
         args.theme.as_deref(),
         general.color,
     );
-    let done = match Family::wished() {
+    let done = match Family::from_environment() {
         Ok(_) => run(&args),
         Err(unusable) => Err(unusable.into()),
     };

@@ -89,7 +89,10 @@ pub(super) fn open_all(
         segment.unwrap_or(all.segment_size),
     );
     say(&models.notices);
-    let opened = OpenedEnsemble::of(demand.under(policy, segment), models.devices().clone());
+    let opened = OpenedEnsemble::of(
+        demand.with_policy(policy, segment),
+        models.devices().clone(),
+    );
     say(&opened.remarks());
     Ok(opened)
 }
@@ -104,14 +107,14 @@ pub(super) fn say(notices: &[String]) {
 impl OpenedEnsemble {
     /// Places an ensemble on devices, without notices.
     pub(crate) fn new(ensemble: Ensemble, devices: Devices) -> Self {
-        OpenedEnsemble::of(Demand::of(Arc::new(ensemble)), devices)
+        OpenedEnsemble::of(Demand::from_ensemble(Arc::new(ensemble)), devices)
     }
 
     /// Places the models of a demand on devices, without notices.
     pub(super) fn of(demand: Demand, devices: Devices) -> Self {
         let ensemble = Arc::clone(demand.models());
         OpenedEnsemble {
-            frame: Frame::of(&ensemble, &devices),
+            frame: Frame::from_ensemble(&ensemble, &devices),
             ensemble,
             demand,
             devices,
@@ -162,7 +165,7 @@ impl OpenedEnsemble {
 
     /// Returns the matrix of worst-fit decreasing.
     pub(crate) fn worst_fit(&self) -> Result<Matrix> {
-        let footprints = Footprints::of_catalogue(self.demand.catalogue(), &self.devices);
+        let footprints = Footprints::plan_catalogue(self.demand.catalogue(), &self.devices);
         Ok(worst_fit(&self.frame, &self.devices, &footprints)?)
     }
 
@@ -176,7 +179,7 @@ impl OpenedEnsemble {
 
     /// Returns the traffic shares in words, or `None` for a single model.
     pub(crate) fn mix(&self) -> Option<String> {
-        let several = self.demand.catalogue().single().is_none();
+        let several = self.demand.catalogue().single_ensemble().is_none();
         several.then(|| self.demand.in_words())
     }
 

@@ -165,7 +165,7 @@ fn asked(args: &PlanArgs) -> Result<Demand> {
     let (policy, segment) = (args.policy.unwrap_or(models.policy), models.segment_size);
     let fits = policy.check(&models.batch_sizes);
     fits.map_err(|why| anyhow!("--policy: {why}"))?;
-    Ok(asked.under(policy, segment))
+    Ok(asked.with_policy(policy, segment))
 }
 
 fn order(args: &PlanArgs, demand: Demand) -> Result<PlanOrder> {
@@ -256,7 +256,7 @@ fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration)
 }
 
 fn mix(order: &PlanOrder) -> Option<String> {
-    let several = order.demand.catalogue().single().is_none();
+    let several = order.demand.catalogue().single_ensemble().is_none();
     several.then(|| order.demand.in_words())
 }
 

@@ -297,7 +297,7 @@ fn filled(shown: &Snapshot, cells: &[Cell]) -> Result<Matrix, DemoTrouble> {
     let size = sizes.filter(|s| s.get() <= ROWS).last();
     let size = size.unwrap_or(frame.batch_sizes.smallest());
     for cell in cells {
-        entries[cell.place(members)] = Some(size);
+        entries[cell.index_in(members)] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
@@ -311,7 +311,7 @@ fn own_devices(members: usize) -> Vec<Cell> {
 }
 
 fn everywhere(devices: usize, members: usize) -> Vec<Cell> {
-    Cell::all(devices, members).collect()
+    Cell::all_cells(devices, members).collect()
 }
 
 /// Returns the slowest member on the first device and the others on the second.

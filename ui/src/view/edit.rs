@@ -234,7 +234,7 @@ impl SetupEdit {
     /// Sets an entry and returns whether it was accepted. `amend` adds no step to the history,
     /// since `1` and then `6` is one change.
     fn replace(&mut self, cell: Cell, entry: Option<BatchSize>, amend: bool) -> bool {
-        match self.staged.matrix.with(cell, entry) {
+        match self.staged.matrix.with_entry(cell, entry) {
             Err(error) => {
                 self.error = Some(error.to_string());
                 false

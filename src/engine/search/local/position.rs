@@ -106,7 +106,7 @@ impl<'a> Position<'a> {
     /// Returns every cell, device by device.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
         let (devices, members) = (self.rates.devices(), self.rates.members());
-        Cell::all(devices, members)
+        Cell::all_cells(devices, members)
     }
 
     /// Returns whether a worker in this cell could help. On devices that are not shared, a worker
@@ -122,7 +122,7 @@ impl<'a> Position<'a> {
     pub fn allows(&mut self, edits: &[EntryEdit]) -> bool {
         let entries = &self.entries;
         let members = self.rates.members();
-        let old = |cell: Cell| entries[cell.place(members)];
+        let old = |cell: Cell| entries[cell.index_in(members)];
         self.budget.fits(edits, old) && edits.iter().all(|e| self.leaves_a_worker(e, edits))
     }
 
@@ -169,7 +169,7 @@ impl<'a> Position<'a> {
         let entries = &self.entries;
         let members = self.rates.members();
         self.budget
-            .apply(edits, |cell| entries[cell.place(members)]);
+            .apply(edits, |cell| entries[cell.index_in(members)]);
         for edit in edits {
             let entry = self.index(edit.cell);
             let count = &mut self.counts[edit.cell.member];
@@ -209,7 +209,7 @@ impl<'a> Position<'a> {
     }
 
     fn index(&self, cell: Cell) -> usize {
-        cell.place(self.rates.members())
+        cell.index_in(self.rates.members())
     }
 }
 
@@ -235,7 +235,7 @@ impl MemoryBudget {
     pub fn new(frame: &Frame, devices: &Devices, footprints: &Footprints) -> Self {
         let (members, spaces) = (frame.members.len(), devices.spaces().len());
         let capacity = devices.spaces().iter().map(|s| s.bytes);
-        let cells = Cell::all(frame.devices.len(), members);
+        let cells = Cell::all_cells(frame.devices.len(), members);
         let needs = cells.flat_map(|cell| {
             frame.batch_sizes.iter().map(move |size| {
                 let booking = footprints.booking(cell, size);
@@ -294,7 +294,7 @@ impl MemoryBudget {
     }
 
     fn need(&self, cell: Cell, size: usize) -> (u64, u64) {
-        self.needs[cell.place(self.members) * self.sizes + size]
+        self.needs[cell.index_in(self.members) * self.sizes + size]
     }
 
     fn change(&mut self, cell: Cell, from: Option<usize>, to: Option<usize>) {

@@ -202,7 +202,7 @@ impl Limits {
 
     /// Returns the bounds of a worker at batch size number `size`.
     pub fn worker(&self, cell: Cell, size: usize) -> WorkerRate {
-        let entry = cell.place(self.members);
+        let entry = cell.index_in(self.members);
         self.workers[entry * self.sizes.len() + size]
     }
 
@@ -224,7 +224,7 @@ impl Limits {
     /// Returns for every entry the fewest seconds and the highest rate of all batch sizes that
     /// `fits`.
     pub fn best_workers(&self, fits: impl Fn(Cell, usize) -> bool) -> Vec<WorkerRate> {
-        let cells = Cell::all(self.devices, self.members);
+        let cells = Cell::all_cells(self.devices, self.members);
         let best = |cell: Cell| {
             let sizes = (0..self.sizes.len()).filter(|&size| fits(cell, size));
             let workers = sizes.map(|size| self.worker(cell, size));

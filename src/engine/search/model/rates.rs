@@ -128,7 +128,7 @@ impl Rates {
 
     /// Returns the rate of an entry at batch size number `size`.
     pub fn at(&self, cell: Cell, size: usize) -> EntryRate {
-        let entry = cell.place(self.members);
+        let entry = cell.index_in(self.members);
         self.rates[entry * self.sizes.len() + size]
     }
 

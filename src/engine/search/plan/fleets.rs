@@ -122,7 +122,7 @@ pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, As
         cores: Vec::new(),
         memory_bytes: 0,
     };
-    Ok(Devices::named(&names, &nowhere)?)
+    Ok(Devices::from_names(&names, &nowhere)?)
 }
 
 impl PlanOrder {
@@ -160,7 +160,7 @@ impl Ceilings {
         let share = kinds.map(|(number, kind)| {
             let one = Devices::simulated(&kind.profile, 1);
             let costs = Costs::of_laws(models, &one);
-            let frame = Frame::of(models, &one);
+            let frame = Frame::from_ensemble(models, &one);
             let limits = Limits::new(&frame, &one, &costs, Batching::of(models)).demanding(&rows);
             let best = limits.best_workers(|_, _| true).into_iter();
             let members = MemberIndex::all(models.members.len());
@@ -177,7 +177,7 @@ impl Ceilings {
         });
         Ceilings {
             members: models.members.len(),
-            waited_for: order.demand.waited_for().collect(),
+            waited_for: order.demand.latency_members().collect(),
             shares: share.collect(),
         }
     }

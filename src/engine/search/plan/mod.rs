@@ -260,7 +260,7 @@ fn offers(
 fn job(order: &PlanOrder, devices: &Devices) -> SearchJob {
     SearchJob {
         known: None,
-        frame: Frame::of(order.demand.models(), devices),
+        frame: Frame::from_ensemble(order.demand.models(), devices),
         demand: order.demand.clone(),
         devices: devices.clone(),
         measured_on: devices.clone(),

@@ -62,7 +62,7 @@ impl PrecisionTrial<'_> {
         demand: &'a Demand,
         devices: &Devices,
     ) -> Result<(&'a Arc<Ensemble>, Vec<MemberPrecision>), AccuracyLossError> {
-        let one = demand.catalogue().single();
+        let one = demand.catalogue().single_ensemble();
         let one = one.ok_or(AccuracyLossError::NoEnsemble("several models"))?;
         if one.pipeline.is_some() {
             return Err(AccuracyLossError::NoEnsemble("a pipeline"));
@@ -161,7 +161,7 @@ impl PrecisionTrial<'_> {
         let members = self.demand.models().members.len();
         let catalogue = self.demand.catalogue();
         let catalogue = catalogue.in_precisions(&vec![precision; members]);
-        let footprints = Footprints::of_catalogue(&catalogue, self.devices);
+        let footprints = Footprints::plan_catalogue(&catalogue, self.devices);
         (catalogue, footprints)
     }
 
@@ -187,7 +187,11 @@ impl PrecisionTrial<'_> {
         footprints: &Footprints,
     ) -> Result<Vec<Vec<f32>>, SearchError> {
         let models = catalogue.models();
-        let matrix = worst_fit(&Frame::of(models, self.devices), self.devices, footprints)?;
+        let matrix = worst_fit(
+            &Frame::from_ensemble(models, self.devices),
+            self.devices,
+            footprints,
+        )?;
         let engine = Engine::start_catalogue(
             Arc::new(catalogue.without_queues()),
             self.devices.clone(),

@@ -89,7 +89,7 @@ impl Profiler<'_> {
 
     /// Returns the ensemble whose samples are used to measure a member.
     fn holder(&self, column: MemberIndex) -> &Ensemble {
-        let holder = self.catalogue.holder(column);
+        let holder = self.catalogue.entry_with(column);
         holder.map_or(self.models(), |(entry, _)| entry.ensemble())
     }
 

@@ -40,7 +40,7 @@ impl<T: Clone> Core<T> {
         let is_spared = self.pipelines[entry.pipeline.0].flow.is_spared(step);
         let progress = entry.parts[part].progress.as_mut();
         if let Some(progress) = progress.filter(|_| is_spared) {
-            progress.lacks(step, rows);
+            progress.record_failed_rows(step, rows);
         }
         is_spared
     }

@@ -46,8 +46,8 @@ impl<T: Clone> Core<T> {
         let full = Refused::Full { samples, free };
         let parts = served.pool.allocate(samples).ok_or(full)?;
         let wanted = match &arrival.outputs {
-            Some(outputs) => served.flow.wanted(outputs),
-            None => served.flow.all().clone(),
+            Some(outputs) => served.flow.steps_for(outputs),
+            None => served.flow.all_steps().clone(),
         };
         let request = RequestKey(self.next_request);
         self.next_request += 1;
@@ -144,7 +144,7 @@ impl<T: Clone> Core<T> {
             computed,
         };
         self.advance(now, place, Some(end), |part, flow, _, report| {
-            part.ran(flow, range.step, len, split, report);
+            part.record_rows(flow, range.step, len, split, report);
         })
     }
 
@@ -162,7 +162,7 @@ impl<T: Clone> Core<T> {
             computed: now.saturating_sub(work.started),
         };
         let finished = self.advance(now, place, Some(end), |part, flow, total, report| {
-            part.made(flow, work.step, rows, total, report);
+            part.record_host_result(flow, work.step, rows, total, report);
         });
         finished.into_iter().for_each(|f| owed.push(f));
         owed
@@ -209,7 +209,10 @@ impl<T: Clone> Core<T> {
         let place = &mut entry.parts[part];
         if let Some(mut end) = end {
             place.outstanding -= end.outstanding;
-            let lacking = place.progress.as_ref().map(|part| part.lacking(end.step));
+            let lacking = place
+                .progress
+                .as_ref()
+                .map(|part| part.missing_rows(end.step));
             if entry.over || lacking.is_some_and(|lacking| lacking > 0) {
                 // A failed step does not determine the number of rows that it passes on.
                 end.made = end.rows;

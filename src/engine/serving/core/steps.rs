@@ -49,7 +49,7 @@ impl StepStats {
 
     /// Returns the rows as shares.
     pub fn shares(&self) -> StepShare {
-        StepShare::of_rows(self.rows, self.skipped, self.made)
+        StepShare::from_rows(self.rows, self.skipped, self.made)
     }
 
     /// Returns the mean waiting time of a row.

@@ -85,7 +85,7 @@ impl Engine {
         factory: Arc<dyn PredictorFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
-        let catalogue = Arc::new(Catalogue::of(ensemble));
+        let catalogue = Arc::new(Catalogue::from_ensemble(ensemble));
         Engine::start_catalogue(catalogue, devices, matrix, factory, options)
     }
 
@@ -120,9 +120,9 @@ impl Engine {
         let ensemble = Arc::clone(catalogue.models());
         let precisions = precisions.iter().map(|p| p.resolved(ensemble.precision));
         let precisions: Vec<MemberPrecision> = precisions.collect();
-        let pools = PoolSize::of_entries(&catalogue, options.pool)?;
+        let pools = PoolSize::for_catalogue(&catalogue, options.pool)?;
         let computed = ensemble.in_precisions(&precisions);
-        let footprints = Footprints::of(&computed, &devices).with_pools(&pools);
+        let footprints = Footprints::plan(&computed, &devices).with_pools(&pools);
         footprints.book(matrix, &devices)?;
         ensemble
             .policy

@@ -123,11 +123,13 @@ impl Engine {
             return Err(ReserveError::Reserved);
         }
         *reserved = Some(ReservedMemory {
-            left: all.within(&booked),
+            left: all.limited_to_booked(&booked),
             revoke: Box::new(revoke),
         });
         Ok(Reservation {
-            free: all.without(&self.faults().lost()).beside(&booked),
+            free: all
+                .without_memory_of(&self.faults().lost())
+                .minus_booked(&booked),
             engine: Arc::clone(self),
         })
     }

@@ -148,7 +148,7 @@ impl<'a> Telemetry<'a> {
     /// `None` if there are none.
     pub fn seen_mix(&self) -> Option<Mix> {
         let samples = self.entries().into_iter().map(|entry| entry.samples);
-        Mix::of_counts(&samples.collect::<Vec<_>>())
+        Mix::from_counts(&samples.collect::<Vec<_>>())
     }
 
     /// Returns the shares of rows of the steps of each entry of the catalogue, in the order of work.

@@ -192,7 +192,7 @@ impl<'a> SampleForm<'a> {
     /// same number.
     pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
         match (self.lengths, self.text) {
-            (Some(lengths), _) => lengths.of_row(row),
+            (Some(lengths), _) => lengths.row_length(row),
             (None, Some(text)) => text.tokens_of(row),
             (None, None) => None,
         }

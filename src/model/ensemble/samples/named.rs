@@ -39,7 +39,7 @@ pub(super) fn of_json(bytes: &[u8], signature: &Signature) -> Result<Samples, Sa
 /// Reads such an object from each line that is not empty. Samples of different lines may have
 /// different lengths.
 pub(super) fn of_lines(bytes: &[u8], signature: &Signature) -> Result<Samples, SamplesError> {
-    let width = signature.input_width(signature.most());
+    let width = signature.input_width(signature.largest_length());
     let mut rows = Vec::new();
     for (before, line) in bytes.split(|b| *b == b'\n').enumerate() {
         if !line.trim_ascii().is_empty() {
@@ -86,7 +86,7 @@ pub(super) fn of_array(bytes: Vec<u8>, signature: &Signature) -> Result<Samples,
     let mut bytes = Some(bytes);
     let read = |spec: &TensorSpec| {
         let array_of_one = bytes.take().unwrap_or_default();
-        array(array_of_one, spec, signature.most())
+        array(array_of_one, spec, signature.largest_length())
     };
     joined(signature, read, None)
 }
@@ -147,7 +147,7 @@ pub(super) fn joined(
     }
     let held = held_length(signature, &parts)?;
     let lengths = lengths_of(lengths, held, samples)?;
-    let width = signature.input_width(signature.most());
+    let width = signature.input_width(signature.largest_length());
     check_size(samples, width)?;
     let mut rows = vec![0.0; samples * width];
     for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
@@ -185,7 +185,7 @@ fn held_length(signature: &Signature, parts: &[TensorArray]) -> Result<usize, Sa
     let tensors = signature.inputs.iter().zip(parts);
     let mut known = tensors.filter_map(|(spec, part)| Some((spec, part.length(spec)?)));
     let Some((first, length)) = known.next() else {
-        return Ok(signature.most());
+        return Ok(signature.largest_length());
     };
     match known.find(|(_, other)| *other != length) {
         Some((spec, found)) => Err(SignatureError::Lengths {
@@ -195,11 +195,11 @@ fn held_length(signature: &Signature, parts: &[TensorArray]) -> Result<usize, Sa
             expected: length,
         }
         .into()),
-        None if (1..=signature.most()).contains(&length) => Ok(length),
+        None if (1..=signature.largest_length()).contains(&length) => Ok(length),
         None => Err(SignatureError::Length {
             name: first.name.clone(),
             found: length,
-            most: signature.most(),
+            most: signature.largest_length(),
         }
         .into()),
     }

@@ -98,7 +98,7 @@ impl Arrays {
             Some(_) => self.lengths(signature)?,
             None => None,
         };
-        let read = |spec: &TensorSpec| self.tensor(spec, signature.most());
+        let read = |spec: &TensorSpec| self.tensor(spec, signature.largest_length());
         let samples = named::joined(signature, read, lengths)?;
         let is_tensor = |at: &usize| is_tensor(signature, &self.names[*at]);
         match self.find(&TARGETS).filter(|at| !is_tensor(at)) {

@@ -131,7 +131,7 @@ fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
     let outputs = &signature.outputs;
     let may_vary = matches!(answers, AnswerKind::Tokens { .. });
     let found = match &outputs[..] {
-        [single] if may_vary || !single.varies() => single.dims_at(signature.most()),
+        [single] if may_vary || !single.varies() => single.dims_at(signature.largest_length()),
         _ => Vec::new(),
     };
     let (expected, is_row) = (positions.dims(), found == [positions.width()]);

@@ -33,7 +33,7 @@ pub(super) fn shape(
         return wrong("named tensors are not normalised; remove scale, shift, mean and std".into());
     }
     let lengths = lengths(source, table, written.get_ref(), texts)?;
-    let most = lengths.as_ref().map_or(0, Lengths::most);
+    let most = lengths.as_ref().map_or(0, Lengths::largest);
     let mut names = HashSet::new();
     let mut values = usize::from(lengths.is_some());
     for spec in written.get_ref() {
@@ -127,12 +127,12 @@ fn lengths(
     };
     let wrong = |why: String| source.wrong(written.span().start, format!("input.lengths: {why}"));
     let lengths = written_lengths(written.get_ref(), mask).map_err(wrong)?;
-    match texts.filter(|texts| texts.most != lengths.most()) {
+    match texts.filter(|texts| texts.most != lengths.largest()) {
         None => Ok(Some(lengths)),
         Some(texts) => Err(wrong(format!(
             "expected {} as the largest (the length of texts), found {}",
             texts.most,
-            lengths.most()
+            lengths.largest()
         ))),
     }
 }
@@ -223,7 +223,9 @@ pub(super) fn network(model: OnnxModel, sample: &Signature) -> Result<TakenNetwo
 /// As for [`network`].
 pub(super) fn padded_network(model: OnnxModel, sample: &Signature) -> Result<TakenNetwork, String> {
     let open = open(&taken(&model, sample));
-    let network = model.network_at(&open, sample.most()).map_err(in_words)?;
+    let network = model
+        .network_at(&open, sample.largest_length())
+        .map_err(in_words)?;
     of_sample(network, None, sample)
 }
 
@@ -234,7 +236,7 @@ fn of_sample(
     sample: &Signature,
 ) -> Result<TakenNetwork, String> {
     let signature = network.graph.signature();
-    let lead = (signature.lead() > 0).then_some(0..1);
+    let lead = (signature.leading_values() > 0).then_some(0..1);
     let runs = signature.inputs.iter().map(|wanted| run(sample, wanted));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let runs = lead.into_iter().chain(runs).collect();
@@ -293,11 +295,11 @@ fn is_taken(spec: &TensorSpec, most: usize, wanted: &TensorSpec) -> bool {
 /// Returns the range of a sample's values for the tensor `wanted`.
 fn run(sample: &Signature, wanted: &TensorSpec) -> Result<Range<usize>, String> {
     let tensors = &sample.inputs;
-    let mut first = sample.lead();
+    let mut first = sample.leading_values();
     for spec in tensors {
-        let end = first + spec.elements_at(sample.most()).unwrap_or(0);
+        let end = first + spec.elements_at(sample.largest_length()).unwrap_or(0);
         if spec.name == wanted.name {
-            return match is_taken(spec, sample.most(), wanted) {
+            return match is_taken(spec, sample.largest_length(), wanted) {
                 true => Ok(first..end),
                 false => Err(format!(
                     "input `{}`: the network takes {wanted}, but the ensemble has {spec}",

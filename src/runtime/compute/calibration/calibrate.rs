@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::compare::{SignalAndNoise, beside_exact};
 use super::digest::NetworkDigest;
 use super::error::CalibrationError;
-use super::kept::{KeptLayers, ends, most_cost};
+use super::kept::{KeptLayers, first_and_last, most_cost};
 use super::method::RangeMethod;
 use super::observe::{corrections, ranges};
 use super::ranges::Calibration;
@@ -56,15 +56,15 @@ pub fn calibrate(
 ) -> Result<CalibratedNetwork, CalibrationError> {
     let network = (graph, weights);
     check(graph, rows)?;
-    let named = options.kept.named(graph)?;
+    let named = options.kept.named_nodes(graph)?;
     let found = ranges(network, rows, options.method, &mut |n| done("observed", n))?;
-    let digest = NetworkDigest::of(graph, weights);
+    let digest = NetworkDigest::from_network(graph, weights);
     let plain = Calibration::of_ranges(digest, (options.method, rows.count()), found);
     let plain = plain.keeping(named);
     let all = corrections(network, rows, &plain, &mut |n| done("corrected", n))?;
     let corrected = plain.clone().corrected(all);
     let candidates = match options.kept {
-        KeptLayers::Auto => ends(graph)?.into_iter().collect(),
+        KeptLayers::Auto => first_and_last(graph)?.into_iter().collect(),
         KeptLayers::Named(_) => BTreeSet::new(),
     };
     let candidates: Vec<usize> = candidates
@@ -81,7 +81,7 @@ fn check(graph: &Graph, rows: CalibrationRows<'_>) -> Result<(), CalibrationErro
     if graph.lengths().is_some() {
         return Err(CalibrationError::Lengths);
     }
-    ends(graph).map(|_| ())
+    first_and_last(graph).map(|_| ())
 }
 
 /// Drops the corrections if they enlarge the error, and keeps the candidates whose cost is too

@@ -15,7 +15,7 @@ pub struct NetworkDigest(String);
 impl NetworkDigest {
     /// Returns the digest of a network. Layers that an ensemble adds after its answer do not count,
     /// because they have no weights.
-    pub fn of(graph: &Graph, weights: &Weights) -> Self {
+    pub fn from_network(graph: &Graph, weights: &Weights) -> Self {
         let mut hash = Sha256::new();
         add(&mut hash, format!("input {:?}", graph.input().stored()));
         for node in &graph.nodes()[..own_nodes(graph)] {

@@ -108,7 +108,7 @@ impl<'a> FakeQuantised<'a> {
 
     /// Returns the answers to samples.
     pub(super) fn run(&self, weights: &mut RoundedWeights<'_>, samples: &Tensor) -> Result<Tensor> {
-        let samples = self.hold(0, samples.clone())?;
+        let samples = self.round_held(0, samples.clone())?;
         walk(self.graph, &samples, |index, inputs, shapes| {
             let value = match self.calibration.quantises(self.graph, index) {
                 true => {
@@ -120,11 +120,11 @@ impl<'a> FakeQuantised<'a> {
                     reference::apply(node, weights.exact(), inputs, shapes)?
                 }
             };
-            self.hold(index + 1, value)
+            self.round_held(index + 1, value)
         })
     }
 
-    fn hold(&self, value: usize, numbers: Tensor) -> Result<Tensor> {
+    fn round_held(&self, value: usize, numbers: Tensor) -> Result<Tensor> {
         match self.held[value] {
             Some(range) => rounded(&numbers, range),
             None => Ok(numbers),

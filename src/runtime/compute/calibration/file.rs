@@ -173,7 +173,7 @@ impl Calibration {
             return Err(CalibrationFileError::Version(written.version));
         }
         let file: CalibrationFile = serde_json::from_str(text).map_err(wrong)?;
-        let expected = NetworkDigest::of(graph, weights);
+        let expected = NetworkDigest::from_network(graph, weights);
         if file.network != expected {
             let found = file.network;
             return Err(CalibrationFileError::Network { expected, found });
@@ -181,7 +181,7 @@ impl Calibration {
         if file.rows == 0 {
             return Err(CalibrationFileError::Rows);
         }
-        let names = NodeNames::of(graph);
+        let names = NodeNames::from_graph(graph);
         let ranges = ranges(file.ranges, &names)?;
         let calibration = Calibration::of_ranges(file.network, (file.method, file.rows), ranges);
         let calibration = calibration.keeping(kept(&file.kept, &names)?);
@@ -212,7 +212,7 @@ struct NodeNames<'a> {
 }
 
 impl<'a> NodeNames<'a> {
-    fn of(graph: &'a Graph) -> Self {
+    fn from_graph(graph: &'a Graph) -> Self {
         let own = graph.nodes()[..own_nodes(graph)].iter().enumerate();
         let nodes = own.map(|(index, node)| (node.name.as_str(), index));
         NodeNames {

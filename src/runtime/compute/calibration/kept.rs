@@ -39,12 +39,12 @@ impl KeptLayers {
     ///
     /// # Errors
     /// A name is not that of a layer with weights.
-    pub(super) fn named(&self, graph: &Graph) -> Result<BTreeSet<usize>, CalibrationError> {
+    pub(super) fn named_nodes(&self, graph: &Graph) -> Result<BTreeSet<usize>, CalibrationError> {
         let KeptLayers::Named(names) = self else {
             return Ok(BTreeSet::new());
         };
         let found = names.iter().map(|name| {
-            let [first, last] = ends(graph)?;
+            let [first, last] = first_and_last(graph)?;
             let mut nodes = graph.nodes().iter();
             let node = match name.as_str() {
                 "first" => Some(first),
@@ -84,7 +84,7 @@ fn weighted_names(graph: &Graph) -> Vec<String> {
 ///
 /// # Errors
 /// No node has weights.
-pub(super) fn ends(graph: &Graph) -> Result<[usize; 2], CalibrationError> {
+pub(super) fn first_and_last(graph: &Graph) -> Result<[usize; 2], CalibrationError> {
     let mut weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
     let first = weighted.next().ok_or(CalibrationError::NoWeights)?;
     Ok([first, weighted.next_back().unwrap_or(first)])

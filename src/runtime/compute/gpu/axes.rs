@@ -15,7 +15,7 @@ pub(in crate::compute) struct Axes {
 impl Axes {
     /// Merges those of the first `rank` axes that are contiguous in all tensors. The last merged
     /// axis is the one before `end`.
-    pub(in crate::compute) fn of(tensors: &[Strided], rank: usize, end: usize) -> Self {
+    pub(in crate::compute) fn merged(tensors: &[Strided], rank: usize, end: usize) -> Self {
         let mut merged: Vec<(usize, Vec<usize>)> = Vec::new();
         let size = |axis: usize| tensors.first().map_or(1, |t| t.dims[axis]);
         for axis in (0..rank).filter(|&axis| size(axis) != 1) {
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn axes_along_which_all_go_on_evenly_are_one() {
-        let axes = Axes::of(&[whole(&[2, 3, 4]), whole(&[2, 3, 4])], 3, 8);
+        let axes = Axes::merged(&[whole(&[2, 3, 4]), whole(&[2, 3, 4])], 3, 8);
         assert_eq!(axes.sizes, [1, 1, 1, 1, 1, 1, 1, 24]);
         assert_eq!(axes.strides[0][7], 1);
     }
@@ -70,7 +70,7 @@ mod tests {
     fn a_transpose_keeps_its_axes() {
         let order = Dims::new(&[0, 2, 1]).unwrap();
         let from = whole(&[5, 4, 3]).transposed(&order);
-        let axes = Axes::of(&[from, whole(&[5, 3, 4])], 3, 8);
+        let axes = Axes::merged(&[from, whole(&[5, 3, 4])], 3, 8);
         assert_eq!(axes.sizes[5..], [5, 3, 4]);
         assert_eq!(axes.strides[0][5..], [12, 1, 3]);
         assert_eq!(axes.strides[1][5..], [12, 4, 1]);
@@ -81,7 +81,7 @@ mod tests {
         let row = whole(&[4])
             .expanded(&Dims::new(&[2, 3, 4]).unwrap())
             .unwrap();
-        let axes = Axes::of(&[row, whole(&[2, 3, 4])], 3, 6);
+        let axes = Axes::merged(&[row, whole(&[2, 3, 4])], 3, 6);
         assert_eq!(axes.sizes, [1, 1, 1, 1, 6, 4, 1, 1]);
         assert_eq!(axes.positions(), 24);
     }

@@ -43,7 +43,7 @@ pub(in crate::compute) fn suits_reduced(
     target: KernelTarget,
 ) -> bool {
     let product = |conv| {
-        let times = ReducedKernel::of(target.family, numbers).speed();
+        let times = ReducedKernel::for_numbers(target.family, numbers).speed();
         reduced::suits(conv, input, numbers.group())
             && !Winograd::is_faster(conv, (input, output), target.shape, times)
     };
@@ -62,7 +62,7 @@ pub(in crate::compute) fn suits_reducing(
     let StepKernel::Convolution(conv) = fused.kernel else {
         return false;
     };
-    let times = ReducedKernel::of(target.family, numbers).speed();
+    let times = ReducedKernel::for_numbers(target.family, numbers).speed();
     times > 1.0
         && suits_prepared(conv, input, numbers)
         && !Winograd::is_faster(conv, (input, output), target.shape, times)

@@ -55,7 +55,9 @@ pub(super) fn line_fn(family: Family, numbers: Option<ReducedNumbers>, conv: Con
     match numbers {
         None => of_form::<FloatForm>(family, conv),
         #[cfg(target_arch = "x86_64")]
-        Some(ReducedNumbers::Bf16) if HalfKernel::of(family).is_native() => x86::native(conv),
+        Some(ReducedNumbers::Bf16) if HalfKernel::for_family(family).is_native() => {
+            x86::native(conv)
+        }
         Some(ReducedNumbers::Bf16) => of_form::<HalfForm>(family, conv),
         Some(ReducedNumbers::Bytes(_)) => of_form::<ByteForm>(family, conv),
     }
@@ -180,7 +182,7 @@ unsafe fn vector<V: Vector, F: ReducedForm, const K: usize, const S: usize, cons
     let columns = line.columns.clone();
     for x in columns.clone().step_by(M) {
         let x = x.min(columns.end - M);
-        let tile = tile.behind::<F>(x - columns.start);
+        let tile = tile.skip_rows::<F>(x - columns.start);
         let is_inside = S * x >= line.padding && S * (x + M - 1) + K <= line.width + line.padding;
         // SAFETY: guaranteed by `LineRunFn`.
         unsafe {

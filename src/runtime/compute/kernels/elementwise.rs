@@ -27,7 +27,7 @@ pub(super) struct Lanes {
 impl Lanes {
     /// Returns all channels of a row, vector by vector.
     #[inline(always)]
-    pub(super) fn of<V: Vector>(channels: usize) -> impl Iterator<Item = Lanes> {
+    pub(super) fn by_vector<V: Vector>(channels: usize) -> impl Iterator<Item = Lanes> {
         let starts = (0..channels).step_by(V::LANES);
         starts.map(move |first| Lanes {
             first,
@@ -87,7 +87,7 @@ impl Epilogue<'_> {
         let residual = self.residual.as_ref().map(|from| from.run(pixels));
         assert!(bias.is_empty() || row.len() <= bias.len());
         assert!(residual.is_none_or(|from| row.len() <= from.len()));
-        for lanes in Lanes::of::<V>(row.len()) {
+        for lanes in Lanes::by_vector::<V>(row.len()) {
             // SAFETY: guaranteed by the caller; the rows were checked.
             unsafe {
                 let mut sum = value(lanes);

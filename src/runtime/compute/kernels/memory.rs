@@ -55,7 +55,7 @@ impl<'a> BatchMemory<'a> {
     }
 
     /// Returns the range of the scratch of `thread`.
-    pub(crate) fn own(&self, thread: usize) -> Range<usize> {
+    pub(crate) fn own_scratch(&self, thread: usize) -> Range<usize> {
         self.layout.own[thread].clone()
     }
 
@@ -231,7 +231,7 @@ impl<'a> InputPixels<'a> {
     }
 
     /// Returns the pixels from pixel `first` on.
-    pub(crate) fn behind(self, first: usize) -> Self {
+    pub(crate) fn from_channel(self, first: usize) -> Self {
         let data = &self.data[first * self.view.pitch..];
         InputPixels { data, ..self }
     }

@@ -77,7 +77,7 @@ impl NarrowTile {
 
     /// Returns the tile of the rows after the first `rows`.
     #[inline(always)]
-    pub(super) fn behind<F: ReducedForm>(mut self, rows: usize) -> Self {
+    pub(super) fn skip_rows<F: ReducedForm>(mut self, rows: usize) -> Self {
         self.out = self.out.wrapping_add(rows * self.out_stride * F::BYTES);
         self.end.out = self.end.out.wrapping_add(rows * self.end.out_stride);
         let before = rows * self.end.residual_stride;

@@ -16,7 +16,7 @@ pub(in crate::compute) struct TileShape {
 }
 
 impl TileShape {
-    pub(crate) fn of(family: Family) -> Self {
+    pub(crate) fn for_family(family: Family) -> Self {
         struct Shape;
         impl Vectorised for Shape {
             type Output = TileShape;
@@ -30,7 +30,7 @@ impl TileShape {
             }
         }
         if !family.is_available() {
-            return TileShape::of(Family::Plain);
+            return TileShape::for_family(Family::Plain);
         }
         // SAFETY: the family is available; reading constants needs nothing else.
         unsafe { vector::dispatch(family, Shape) }
@@ -245,7 +245,7 @@ impl Filters<'_> {
                 let some = first..columns.min(first + together);
                 let raw = self
                     .raw
-                    .of(panel.column + some.start..panel.column + some.end, each);
+                    .read_outputs(panel.column + some.start..panel.column + some.end, each);
                 for (at, raw) in some.zip(raw.chunks_exact(each.max(1))) {
                     let out = panel.column + at;
                     pack(PackedColumn {
@@ -272,7 +272,7 @@ impl Filters<'_> {
         let width = panel.vectors * panels.shape.lanes;
         let columns = width - panels.shape.lanes + panel.last;
         let (inputs, area) = (self.inputs(), self.conv.kernel.area());
-        let raw = self.raw.of(first..first + columns, inputs * area);
+        let raw = self.raw.read_outputs(first..first + columns, inputs * area);
         for some in (0..inputs).step_by(INPUTS) {
             let count = INPUTS.min(inputs - some);
             for column in 0..columns {

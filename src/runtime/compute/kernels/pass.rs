@@ -146,13 +146,13 @@ unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
     unsafe {
         let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
         let residual = step.residual.map(|view| call.memory.source(view));
-        let scratch = call.memory.floats_mut(call.memory.own(call.thread));
+        let scratch = call.memory.floats_mut(call.memory.own_scratch(call.thread));
         let (mut out, rows) = written(call, scratch, pixels.clone());
         match averaged(step) {
             Some(from) => reduced::global_pool(call, from, &mut out),
             None => pass(call, (&inputs.collect::<Vec<_>>(), residual), out),
         }
-        StepOutputs::of(call, pixels.clone()).reduce((pixels.start, 0), rows);
+        StepOutputs::for_task(call, pixels.clone()).reduce((pixels.start, 0), rows);
     }
 }
 
@@ -199,7 +199,7 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
     // SAFETY: each thread has its own scratch; a step never reads the slot that it writes.
     unsafe {
         let each = chunk(step) * step.output.channels;
-        let scratch = call.memory.floats_mut(call.memory.own(call.thread));
+        let scratch = call.memory.floats_mut(call.memory.own_scratch(call.thread));
         let mut parts = scratch.chunks_exact_mut(each.max(1));
         let [first, second, residual] = read(step);
         let mut operand = |view: TensorView, numbers: Option<ReducedView>| match numbers {
@@ -208,7 +208,7 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
                     true => pixels.start,
                     false => pixels.start / step.output.pixels(),
                 };
-                call.memory.source(view).behind(pixel)
+                call.memory.source(view).from_channel(pixel)
             }
             Some(numbers) => {
                 let to = parts.next().unwrap_or_default();
@@ -226,7 +226,7 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
         let left = parts.next().unwrap_or_default();
         let (out, rows) = written(call, left, pixels.clone());
         pass(call, operands, out.counted_from_first());
-        StepOutputs::of(call, pixels.clone()).reduce((pixels.start, 0), rows);
+        StepOutputs::for_task(call, pixels.clone()).reduce((pixels.start, 0), rows);
     }
 }
 

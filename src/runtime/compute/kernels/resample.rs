@@ -96,7 +96,7 @@ pub(super) unsafe fn global_pool<V: Vector>(input: InputPixels<'_>, out: &mut Ou
 /// The processor has the family's instructions.
 #[inline(always)]
 unsafe fn mean<V: Vector>(row: &mut [f32], input: InputPixels<'_>, of: &PixelWindow, count: usize) {
-    for lanes in Lanes::of::<V>(row.len()) {
+    for lanes in Lanes::by_vector::<V>(row.len()) {
         // SAFETY: guaranteed by the caller; rows were checked.
         unsafe {
             let mut sum = V::splat(0.0);
@@ -123,7 +123,7 @@ unsafe fn narrow_mean<V: Vector>(row: &mut [f32], image: &[f32]) {
     let runs = image.chunks_exact(sums.len());
     let rest = runs.remainder();
     for run in runs {
-        for lanes in Lanes::of::<V>(run.len()) {
+        for lanes in Lanes::by_vector::<V>(run.len()) {
             // SAFETY: guaranteed by the caller; a run has the length of the sums.
             unsafe { lanes.store(lanes.load::<V>(sums).add(lanes.load(run)), sums) };
         }
@@ -157,7 +157,7 @@ impl PixelWindow {
     /// Returns the window of output pixel `pixel` from one view to another, whose range along a side
     /// `span` returns from the output's position, the input's side and the output's side.
     #[inline(always)]
-    fn of(
+    fn for_pixel(
         pixel: usize,
         (from, to): (TensorView, TensorView),
         span: impl Fn(usize, usize, usize) -> Range<usize>,
@@ -178,7 +178,7 @@ impl PixelWindow {
     /// Returns the window of a pool.
     #[inline(always)]
     pub(super) fn of_pool(pool: Pool, pixel: usize, views: (TensorView, TensorView)) -> Self {
-        PixelWindow::of(pixel, views, reach(pool))
+        PixelWindow::for_pixel(pixel, views, reach(pool))
     }
 
     #[inline(always)]
@@ -217,7 +217,10 @@ fn each_window(
     fill: impl Fn(&mut [f32], PixelWindow),
 ) {
     for pixel in out.pixels.clone() {
-        fill(out.row(pixel), PixelWindow::of(pixel, (from, to), &span));
+        fill(
+            out.row(pixel),
+            PixelWindow::for_pixel(pixel, (from, to), &span),
+        );
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) unsafe fn run(call: &Call<'_>, pixels: Range<usize>) {
         let pixels = first..pixels.end.min(first + each);
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let own = call.memory.floats_mut(call.memory.own(call.thread));
+            let own = call.memory.floats_mut(call.memory.own_scratch(call.thread));
             let channels = step.output.channels;
             let (bytes, floats) = own.split_at_mut((run_of(channels) * channels).div_ceil(4));
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(bytes);
@@ -104,7 +104,7 @@ unsafe fn answer(call: &Call<'_>, (pixels, from): (Range<usize>, &[u8]), scratch
     let bytes: &[u8] = bytemuck::cast_slice(bytes);
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let outputs = StepOutputs::of(call, pixels.clone());
+        let outputs = StepOutputs::for_task(call, pixels.clone());
         if let (false, Some(out), Ok(bytes)) =
             (step.has_floats(), outputs.reduced(), bytes.try_into())
         {

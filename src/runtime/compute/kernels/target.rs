@@ -19,19 +19,19 @@ pub(in crate::compute) struct KernelTarget {
 
 impl KernelTarget {
     /// Returns the target for kernels that the processor has.
-    pub(crate) fn of(kernels: CpuKernels) -> Self {
+    pub(crate) fn for_kernels(kernels: CpuKernels) -> Self {
         let int8 = kernels.precision == CpuPrecision::Int8;
         KernelTarget {
-            shape: TileShape::of(kernels.family),
+            shape: TileShape::for_family(kernels.family),
             family: kernels.family,
             precision: kernels.precision,
-            dots: int8.then(|| DotKernel::of(kernels.family)),
+            dots: int8.then(|| DotKernel::for_family(kernels.family)),
         }
     }
 
     /// Returns whether instructions multiply bytes faster than floats.
     pub(crate) fn multiplies_bytes(self) -> bool {
-        DotKernel::of(self.family) != DotKernel::Plain
+        DotKernel::for_family(self.family) != DotKernel::Plain
     }
 
     /// Returns the same without ranges that are found as values come.

@@ -215,7 +215,7 @@ impl ProductBlocks {
     }
 
     /// Returns the rows and panels of block `task`.
-    pub(super) fn of(self, task: usize) -> (Range<usize>, Range<usize>) {
+    pub(super) fn ranges(self, task: usize) -> (Range<usize>, Range<usize>) {
         let (row, column) = (task / self.panels.tasks(), task % self.panels.tasks());
         (self.rows.range(row), self.panels.range(column))
     }
@@ -261,6 +261,6 @@ mod tests {
     fn blocks_that_the_cache_bounds_are_even_for_threads() {
         let blocks = ProductBlocks::new(1000, 1, 512, 3);
         assert_eq!(blocks.tasks(), 12);
-        assert_eq!(blocks.of(11), (916..1000, 0..1));
+        assert_eq!(blocks.ranges(11), (916..1000, 0..1));
     }
 }

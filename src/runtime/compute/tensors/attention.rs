@@ -72,8 +72,8 @@ pub(super) fn form(
     let [query, key] = [0, 1].map(|i| resolved(values, scores.product.inputs[i].index(), true));
     let value = resolved(values, step.inputs[1], false);
     let depth = query.at.dims.last_size();
-    let query_at = scores.seen(query.at, last, depth, &dims)?;
-    let key_at = scores.seen(key.at, last - 1, depth, &dims)?;
+    let query_at = scores.viewed_as(query.at, last, depth, &dims)?;
+    let key_at = scores.viewed_as(key.at, last - 1, depth, &dims)?;
     if !query_at.is_run(last) {
         return None;
     }
@@ -188,7 +188,7 @@ impl<'a> Scores<'a> {
 
     /// Returns an operand of the product as `[…]` of the softmax's dimensions, with the size of
     /// `axis` replaced by `size`.
-    fn seen(&self, of: Strided, axis: usize, size: usize, dims: &Dims) -> Option<Strided> {
+    fn viewed_as(&self, of: Strided, axis: usize, size: usize, dims: &Dims) -> Option<Strided> {
         let behind = dims.rank() - axis;
         let own = self.dims.rank().checked_sub(behind)?;
         let first = of.expanded(&self.dims.with(own, size))?;

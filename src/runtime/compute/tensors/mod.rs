@@ -106,7 +106,7 @@ fn plain(values: &MadeValues<'_>, step: &mut FusedStep, op: TensorOp) -> TensorF
             };
         }
     }
-    let inputs = step.inputs.iter().map(|&v| held(values, v, op));
+    let inputs = step.inputs.iter().map(|&v| operand_place(values, v, op));
     TensorForm::Plain {
         inputs: inputs.collect(),
         output,
@@ -115,7 +115,7 @@ fn plain(values: &MadeValues<'_>, step: &mut FusedStep, op: TensorOp) -> TensorF
 
 /// Returns where an operation reads a value: whole, or with channels first for images that become
 /// part of a row.
-fn held(values: &MadeValues<'_>, value: ValueId, op: TensorOp) -> Strided {
+fn operand_place(values: &MadeValues<'_>, value: ValueId, op: TensorOp) -> Strided {
     let whole = Strided::whole(values.dims(value));
     match (op, values.shape(value), Dims::new(&[2, 0, 1])) {
         (TensorOp::Row, Shape::Image { .. }, Ok(order)) => whole.transposed(&order),

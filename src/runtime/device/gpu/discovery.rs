@@ -22,7 +22,7 @@ pub fn find_gpus() -> Result<FoundGpus, GpuError> {
 /// # Errors
 /// The GPU does not exist, there is no driver, it is too old, or this build has no support for
 /// GPUs.
-pub fn look_at(index: usize) -> Result<FoundGpus, GpuError> {
+pub fn find_gpu(index: usize) -> Result<FoundGpus, GpuError> {
     let gpu = open(index)?;
     Ok(FoundGpus {
         usable: vec![gpu.info().clone()],

@@ -25,7 +25,7 @@ pub enum GpuError {
         expected: (u32, u32),
     },
     /// No GPU has this number.
-    #[error("GPU {index} does not exist; {}", among(*.count))]
+    #[error("GPU {index} does not exist; {}", expected_numbers(*.count))]
     Absent {
         /// The number.
         index: usize,
@@ -63,7 +63,7 @@ impl GpuError {
     }
 }
 
-fn among(count: usize) -> String {
+fn expected_numbers(count: usize) -> String {
     match count {
         0 => "no GPU was found".into(),
         1 => "expected 0".into(),

@@ -10,7 +10,7 @@ mod gauges;
 mod info;
 mod pinned;
 
-pub use discovery::{find_gpus, look_at, open};
+pub use discovery::{find_gpu, find_gpus, open};
 pub use driver::{DeviceMemory, DeviceSlice, Event, Gpu, Stream, Usage};
 pub use error::GpuError;
 pub use gauges::{Gauges, Sampler, others_bytes};

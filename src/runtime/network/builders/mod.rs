@@ -125,7 +125,7 @@ fn published(name: &str, parameters: &toml::Value) -> Result<Builder, BuilderErr
     let unknown = || BuilderError::Unknown {
         name: name.to_owned(),
     };
-    let network = Published::named(name).ok_or_else(unknown)?;
+    let network = Published::from_name(name).ok_or_else(unknown)?;
     match parameters.as_table().and_then(|t| t.keys().next()) {
         None => Ok(Builder::Published(network)),
         Some(field) => Err(BuilderError::NoParameters {

@@ -46,7 +46,7 @@ impl Published {
 
     /// Returns the network called `name`, or `None` if it does not exist. Underscores, as in
     /// torchvision, may replace hyphens.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let name = name.replace('_', "-");
         Self::all().find(|network| network.name() == name)
     }
@@ -98,7 +98,7 @@ impl TryFrom<String> for Published {
     type Error = UnknownNetwork;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
-        Published::named(&name).ok_or(UnknownNetwork { name })
+        Published::from_name(&name).ok_or(UnknownNetwork { name })
     }
 }
 

@@ -56,7 +56,7 @@ fn swin(
         }
         for i in 0..blocks {
             let name = format!("features.{}.{i}", 2 * stage + 1);
-            let grid = Windows::of(b.shape(x).stored(), i % 2 == 1);
+            let grid = Windows::over(b.shape(x).stored(), i % 2 == 1);
             x = grid.block(&mut b, &name, heads, x)?;
         }
     }
@@ -129,7 +129,7 @@ struct Windows {
 impl Windows {
     /// Returns the windows over tokens `[height, width, features]`, moved by half a window along
     /// sides of more than one of them if `shifted`.
-    fn of(dims: Dims, shifted: bool) -> Self {
+    fn over(dims: Dims, shifted: bool) -> Self {
         let [height, width, features] = sides(dims);
         let count = [height, width].map(|side| side.div_ceil(WINDOW));
         let shifts = count.map(|n| if shifted && n > 1 { WINDOW / 2 } else { 0 });
@@ -155,7 +155,7 @@ impl Windows {
         let x = self.divided(b, &part("windows"), x)?;
         let masks = self.masks(name, heads)?;
         let x = attention(b, name, &ATTENTION, heads, &masks, x)?;
-        let x = self.together(b, &part("together"), x)?;
+        let x = self.joined_windows(b, &part("together"), x)?;
         let middle = b.add(part("add1"), Op::Add, &[x, input])?;
         let x = b.add(part("norm2"), NORM, &[middle])?;
         let x = mlp(b, name, &MLP, x)?;
@@ -204,7 +204,12 @@ impl Windows {
     }
 
     /// Adds the image of the tokens of all windows.
-    fn together(&self, b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
+    fn joined_windows(
+        &self,
+        b: &mut GraphBuilder,
+        name: &str,
+        x: NodeId,
+    ) -> Result<NodeId, GraphError> {
         let [rows, columns] = self.count;
         let apart = tensor(&[rows, columns, WINDOW, WINDOW, self.features])?;
         let x = viewed(b, &format!("{name}.apart"), &apart, x)?;

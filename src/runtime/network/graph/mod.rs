@@ -104,7 +104,7 @@ impl Graph {
     /// # Errors
     /// The tensors do not have the number of values of a sample or an answer.
     pub fn with_signature(self, signature: Signature) -> Result<Graph, GraphError> {
-        let most = signature.most();
+        let most = signature.largest_length();
         let ends = [
             (&signature.inputs, signature.input_width(most), self.input()),
             (

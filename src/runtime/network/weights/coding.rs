@@ -86,11 +86,11 @@ impl IntegerScales {
         let single = self.steps.len() == 1;
         (is_of_rows || single)
             && self.steps.iter().all(usual)
-            && self.most(bytes, zero) <= MOST_MULTIPLE
+            && self.largest_difference(bytes, zero) <= MOST_MULTIPLE
     }
 
     /// Returns the largest difference of an integer from `zero`.
-    fn most(&self, bytes: &[u8], zero: f32) -> f32 {
+    fn largest_difference(&self, bytes: &[u8], zero: f32) -> f32 {
         // Flipping the sign bit of signed integers gives them the order of unsigned bytes.
         let (turned, least) = match self.is_signed {
             true => (0x80, -128.0),

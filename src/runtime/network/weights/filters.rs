@@ -47,7 +47,7 @@ impl FilterValues<'_> {
 
     /// Returns the weights of some outputs, `each` for every output. Weights of a file are decoded
     /// each time.
-    pub(crate) fn of(&self, outputs: Range<usize>, each: usize) -> Cow<'_, [f32]> {
+    pub(crate) fn read_outputs(&self, outputs: Range<usize>, each: usize) -> Cow<'_, [f32]> {
         match self {
             FilterValues::Held(values) => {
                 Cow::Borrowed(&values[outputs.start * each..outputs.end * each])

@@ -79,7 +79,7 @@ impl Fitting<'_> {
             return;
         };
         let name = quoted(&parameter.name);
-        let Some(kind) = ValueType::named(&tensor.entry.dtype) else {
+        let Some(kind) = ValueType::from_name(&tensor.entry.dtype) else {
             let found = &tensor.entry.dtype;
             let said =
                 || format!("tensor {name}: expected type F32, F64, F16 or BF16, found {found}");
@@ -145,7 +145,7 @@ enum ValueType {
 
 impl ValueType {
     /// Returns the type of this name in a header, or `None` if it does not convert.
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         let all = [
             ValueType::F32,
             ValueType::F64,
@@ -201,11 +201,11 @@ fn read(
     let mut faults = Faults::new(parameter.role);
     for piece in source.pieces(place) {
         if in_place {
-            faults.look(floats(piece));
+            faults.count(floats(piece));
         } else {
             let before = owned.len();
             kind.decode(piece, &mut owned);
-            faults.look(owned[before..].iter().copied());
+            faults.count(owned[before..].iter().copied());
         }
     }
     faults.result(parameter.elements())?;
@@ -277,7 +277,7 @@ impl Faults {
         }
     }
 
-    fn look(&mut self, values: impl Iterator<Item = f32> + Clone) {
+    fn count(&mut self, values: impl Iterator<Item = f32> + Clone) {
         let (variance, infinities) = (self.variance, self.infinities);
         let is_wrong = |v: f32| {
             let infinite = !infinities | v.is_nan();

@@ -303,7 +303,10 @@ impl Weights {
             ParameterValues::Owned(values) => values,
             ParameterValues::Encoded(values) => values.kept(),
             ParameterValues::InPlace(file, place) => {
-                let bytes = self.maps.get(*file).map(|map| map.look(place.clone()));
+                let bytes = self
+                    .maps
+                    .get(*file)
+                    .map(|map| map.read_range(place.clone()));
                 bytemuck::try_cast_slice(bytes.unwrap_or_default()).unwrap_or_default()
             }
         }

@@ -117,7 +117,7 @@ fn wrapper_prefix<'a>(
 ) -> String {
     let mut hits: BTreeMap<&str, usize> = BTreeMap::new();
     for name in names {
-        let candidates = ends(name).filter(|&end| is_wanted(&name[end..]));
+        let candidates = wrapper_ends(name).filter(|&end| is_wanted(&name[end..]));
         candidates.for_each(|end| *hits.entry(&name[..end]).or_default() += 1);
     }
     let best = hits
@@ -127,7 +127,7 @@ fn wrapper_prefix<'a>(
 }
 
 /// Returns the positions at which a name's wrappers end: 0, and after each of the first few parts.
-fn ends(name: &str) -> impl Iterator<Item = usize> {
+fn wrapper_ends(name: &str) -> impl Iterator<Item = usize> {
     let mut end = 0;
     let parts = name.split_inclusive('.').map_while(move |part| {
         let wrapper = WRAPPERS.contains(&part.strip_suffix('.')?);

@@ -46,7 +46,7 @@ pub(super) struct ShrinkGuard(Option<usize>);
 
 impl ShrinkGuard {
     /// Guards the bytes of a mapping.
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(super) fn guard(bytes: &[u8]) -> Self {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(install);
         let mut ranges = RANGES.iter();
@@ -120,7 +120,7 @@ unsafe extern "C" fn handle(signal: c_int, facts: *mut siginfo_t, context: *mut 
         return;
     }
     // SAFETY: as the system called this.
-    unsafe { hand_on(before, (signal, facts, context)) }
+    unsafe { pass_on(before, (signal, facts, context)) }
 }
 
 /// Replaces a page by zeros, and returns whether this succeeded.
@@ -139,7 +139,7 @@ unsafe fn zeros(page: usize, size: usize) -> bool {
 ///
 /// # Safety
 /// The arguments are those that the system called a handler with.
-unsafe fn hand_on(
+unsafe fn pass_on(
     before: &libc::sigaction,
     (signal, facts, context): (c_int, *mut siginfo_t, *mut c_void),
 ) {

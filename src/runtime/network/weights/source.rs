@@ -54,7 +54,7 @@ impl Map {
     )]
     pub(crate) fn open(path: &Path) -> Result<Self, WeightsError> {
         let file = reading::open(path)?;
-        let was = FileState::of(&file)?;
+        let was = FileState::read(&file)?;
         // SAFETY: the mapping is shared and read-only, and lives as long as `self`. A file cannot
         // promise that its bytes stay unchanged. Only the sizes, which are checked against the
         // graph, depend on the bytes. The module documentation describes the measures and the
@@ -63,7 +63,7 @@ impl Map {
         let path = path.to_owned();
         let looked_at = AtomicUsize::new(0);
         Ok(Map {
-            _guard: ShrinkGuard::of(&map),
+            _guard: ShrinkGuard::guard(&map),
             map,
             file,
             path,
@@ -79,7 +79,7 @@ impl Map {
 
     /// Returns a range of bytes for a single read, or an empty slice if the range lies outside of
     /// the file.
-    pub(super) fn look(&self, range: Range<usize>) -> &[u8] {
+    pub(super) fn read_range(&self, range: Range<usize>) -> &[u8] {
         let before = self.looked_at.fetch_add(range.len(), Ordering::Relaxed);
         if before + range.len() > KEPT && before > 0 {
             self.release();
@@ -98,7 +98,7 @@ impl Map {
 
     /// Checks that the file was not written to since it was opened.
     pub(super) fn check(&self) -> Result<(), WeightsError> {
-        match FileState::of(&self.file) {
+        match FileState::read(&self.file) {
             Ok(now) if now == self.was => Ok(()),
             _ => Err(WeightsError::Changed(self.path.clone())),
         }
@@ -120,7 +120,7 @@ impl Map {
 }
 
 impl FileState {
-    fn of(file: &File) -> io::Result<Self> {
+    fn read(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         Ok(FileState {
             len: metadata.len(),
@@ -145,13 +145,13 @@ impl<'a> ByteSource<'a> {
     pub(super) fn pieces(self, place: &Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let end = place.end;
         let starts = place.clone().step_by(PIECE);
-        starts.map(move |start| self.look(start..end.min(start + PIECE)))
+        starts.map(move |start| self.read_range(start..end.min(start + PIECE)))
     }
 
-    fn look(self, place: Range<usize>) -> &'a [u8] {
+    fn read_range(self, place: Range<usize>) -> &'a [u8] {
         match self {
             ByteSource::Bytes(bytes) => bytes.get(place).unwrap_or_default(),
-            ByteSource::Mapped(map) => map.look(place),
+            ByteSource::Mapped(map) => map.read_range(place),
         }
     }
 

@@ -51,7 +51,7 @@ pub(crate) struct ByteWeights {
 impl ByteWeights {
     /// Returns the bytes of weights that are bytes of one kind less their zero point, times a scale; the
     /// nearest ones of others. The scale is NaN if one is not finite.
-    pub(crate) fn of(weights: &[f32]) -> Self {
+    pub(crate) fn from_weights(weights: &[f32]) -> Self {
         let Some(scale) = step_up_to(MOST_APART, weights) else {
             let scale = weight_scale(weights, 1.0);
             return ByteWeights { scale, shift: 0 };
@@ -123,7 +123,7 @@ mod tests {
         ] {
             for step in [0.013f32, 1.0, 3.7e-5] {
                 let weights = channel(bytes, step);
-                let found = ByteWeights::of(&weights);
+                let found = ByteWeights::from_weights(&weights);
                 let of: Vec<i8> = weights.iter().map(|&weight| found.byte(weight)).collect();
                 assert_eq!((&of[..], found.shift), (bytes, 0), "{bytes:?} by {step}");
                 let [kept, negated] = [1.0, -1.0].map(|factor| weight_scale(&weights, factor));

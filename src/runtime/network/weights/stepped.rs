@@ -38,7 +38,7 @@ impl Graph {
         let mut are_multiples = || {
             some.all(|first| {
                 let last = channels.min(first + CHANNELS);
-                let rows = filters.of(first..last, each);
+                let rows = filters.read_outputs(first..last, each);
                 rows.chunks_exact(each)
                     .all(|row| weight_step(row).is_some())
             })

@@ -162,7 +162,7 @@ impl<'v> Followed<'v, '_> {
             // Another operand depends on the batch, but this one does not.
             _ => return Err(BatchFault::Single),
         };
-        place.ok_or_else(depends)
+        place.ok_or_else(depends_on_batch)
     }
 
     /// Checks that the axis which holds samples is short enough to be followed position by
@@ -193,6 +193,6 @@ impl<'v> Followed<'v, '_> {
     }
 }
 
-pub(super) fn depends() -> BatchFault {
+pub(super) fn depends_on_batch() -> BatchFault {
     BatchFault::Mixes("its values depend on the batch size".into())
 }

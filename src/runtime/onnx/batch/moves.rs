@@ -1,6 +1,6 @@
 //! Where values hold the samples of a batch after they were moved, cut or joined.
 
-use super::followed::{BatchFault, Batched, Followed, FollowedAnswers, depends, mixes};
+use super::followed::{BatchFault, Batched, Followed, FollowedAnswers, depends_on_batch, mixes};
 use super::lookups;
 use super::place::{SamplePlace, grown};
 use crate::onnx::fold::{axes, order, taken};
@@ -32,7 +32,7 @@ pub(super) fn answers(operator: &str, of: &Followed<'_, '_>) -> Option<FollowedA
     })
 }
 
-fn apart<T>() -> Result<T, BatchFault> {
+fn mixes_samples<T>() -> Result<T, BatchFault> {
     let why = "it mixes the samples of a batch";
     Err(BatchFault::Mixes(why.into()))
 }
@@ -46,7 +46,7 @@ fn viewed(of: &Followed<'_, '_>, of_all: &[usize]) -> FollowedAnswers {
         .reshaped(x.dims, [answer, of_all], of.batch)
     {
         Some(place) => of.all_at(place),
-        None => apart(),
+        None => mixes_samples(),
     }
 }
 
@@ -133,7 +133,7 @@ fn concat(of: &Followed<'_, '_>) -> FollowedAnswers {
             _ if operand.dims.contains(&0) => {}
             (_, None) => return Err(BatchFault::Single),
             (Some(one), Some(Batched::Constant(all))) if place.repeats(one, all, of.batch) => {}
-            (_, Some(Batched::Constant(_))) => return Err(depends()),
+            (_, Some(Batched::Constant(_))) => return Err(depends_on_batch()),
             _ if operand.place() == Some(place) => {}
             _ => return mixes(place.axis),
         }
@@ -191,7 +191,7 @@ fn split(of: &Followed<'_, '_>) -> FollowedAnswers {
     if along != place.axis {
         return match all == one {
             true => of.all_at(place),
-            false => Err(depends()),
+            false => Err(depends_on_batch()),
         };
     }
     let (mut from, mut from_all) = (0, 0);
@@ -221,7 +221,7 @@ fn slice(of: &Followed<'_, '_>) -> FollowedAnswers {
                 None => return mixes(one.axis),
             };
         } else if one.positions != all.positions {
-            return Err(depends());
+            return Err(depends_on_batch());
         }
     }
     of.all_at(place)
@@ -250,7 +250,7 @@ fn tile(of: &Followed<'_, '_>) -> FollowedAnswers {
         let place = SamplePlace { outer, ..place };
         return match place.dims(answer, of.batch) == all {
             true => of.all_at(place),
-            false => Err(depends()),
+            false => Err(depends_on_batch()),
         };
     }
     repeated(of, &all, true)
@@ -263,7 +263,7 @@ fn repeated(of: &Followed<'_, '_>, all: &[usize], whole: bool) -> FollowedAnswer
         of.operand(0)?,
         of.answers.first().ok_or(BatchFault::Single)?,
     );
-    let axis = grown(answer, all, of.batch).ok_or_else(depends)?;
+    let axis = grown(answer, all, of.batch).ok_or_else(depends_on_batch)?;
     let own = (axis + x.dims.len()).checked_sub(answer.len());
     if x.batched.is_some() {
         let place = of.sample_place(0)?;
@@ -278,7 +278,7 @@ fn repeated(of: &Followed<'_, '_>, all: &[usize], whole: bool) -> FollowedAnswer
             outer: 1,
             inner: answer[axis],
         }),
-        false => Err(depends()),
+        false => Err(depends_on_batch()),
     }
 }
 
@@ -293,7 +293,7 @@ fn pad(of: &Followed<'_, '_>) -> FollowedAnswers {
         .flatten()
         .any(|o| o.batched.is_some());
     match answer.get(place.axis) == x.dims.get(place.axis) {
-        true if differs => Err(depends()),
+        true if differs => Err(depends_on_batch()),
         true => of.all_at(place),
         false => mixes(place.axis),
     }

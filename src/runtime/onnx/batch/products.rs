@@ -1,6 +1,8 @@
 //! Where products hold the samples of a batch.
 
-use super::followed::{BatchFault, Followed, FollowedAnswers, FollowedOperand, depends, mixes};
+use super::followed::{
+    BatchFault, Followed, FollowedAnswers, FollowedOperand, depends_on_batch, mixes,
+};
 use super::place::SamplePlace;
 
 /// An axis of a factor, as the answer sees it.
@@ -13,7 +15,7 @@ enum AxisRole {
 }
 
 /// Returns the place of the answer from the place of each factor and the role of its axis.
-fn met(factors: &[Option<(SamplePlace, AxisRole)>]) -> Result<SamplePlace, BatchFault> {
+fn answer_place(factors: &[Option<(SamplePlace, AxisRole)>]) -> Result<SamplePlace, BatchFault> {
     let mut found: Option<(SamplePlace, AxisRole)> = None;
     for &(place, role) in factors.iter().flatten() {
         match found {
@@ -69,7 +71,7 @@ pub(super) fn matmul(of: &Followed<'_, '_>) -> FollowedAnswers {
         1 => AxisRole::Summed,
         _ => before(axis, b),
     })?;
-    let place = met(&[left, right])?;
+    let place = answer_place(&[left, right])?;
     short(of, &[0, 1], place)?;
     of.all_at(place)
 }
@@ -123,7 +125,7 @@ pub(super) fn gemm(of: &Followed<'_, '_>) -> FollowedAnswers {
     if let (None, None, Some((place, AxisRole::Kept(axis)))) = (left, right, addend) {
         return of.all_at(place.along(axis));
     }
-    of.all_at(met(&[left, right, addend])?)
+    of.all_at(answer_place(&[left, right, addend])?)
 }
 
 /// Letters of both inputs that are one axis of the answer hold the samples of both.
@@ -131,7 +133,7 @@ pub(super) fn einsum(of: &Followed<'_, '_>) -> FollowedAnswers {
     let equation = of.node.text("equation").unwrap_or_default();
     let equation = String::from_utf8_lossy(equation).replace(' ', "");
     let Some((read, written)) = equation.split_once("->") else {
-        return Err(depends());
+        return Err(depends_on_batch());
     };
     let mut factors = Vec::new();
     for (n, letters) in read.split(',').enumerate() {
@@ -144,7 +146,7 @@ pub(super) fn einsum(of: &Followed<'_, '_>) -> FollowedAnswers {
             }
         })?);
     }
-    of.all_at(met(&factors)?)
+    of.all_at(answer_place(&factors)?)
 }
 
 /// A letter of an equation, or an axis of its ellipsis, counted from the last one.

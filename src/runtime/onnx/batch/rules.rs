@@ -1,7 +1,7 @@
 //! Where the answers of each operator hold the samples of a batch.
 
 use super::followed::{
-    BatchFault, Batched, Followed, FollowedAnswers, FollowedOperand, depends, mixes,
+    BatchFault, Batched, Followed, FollowedAnswers, FollowedOperand, depends_on_batch, mixes,
 };
 use super::place::SamplePlace;
 use super::{moves, products};
@@ -59,7 +59,7 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
         }
         "Attention" if is_masked_by_sample(of) => mixes(0),
         _ if is_elementwise(operator) || of.node.contrib().is_some_and(is_elementwise) => {
-            of.all_at(together(of)?)
+            of.all_at(common_place(of)?)
         }
         _ => match moves::answers(operator, of) {
             Some(answers) => answers,
@@ -87,7 +87,7 @@ fn has_rows(of: &Followed<'_, '_>, n: usize) -> bool {
 fn quantised(of: &Followed<'_, '_>) -> FollowedAnswers {
     let scales: usize = of.operand(1)?.dims.iter().product();
     let place = match scales {
-        0 | 1 => together(of)?,
+        0 | 1 => common_place(of)?,
         _ => of.sample_place(0)?,
     };
     let along = axis(of.node.integer("axis").unwrap_or(1), of.rank(0)?)?;
@@ -150,7 +150,7 @@ fn is_elementwise(operator: &str) -> bool {
 }
 
 /// Returns the place of values that are repeated as in NumPy.
-pub(super) fn together(of: &Followed<'_, '_>) -> Result<SamplePlace, BatchFault> {
+pub(super) fn common_place(of: &Followed<'_, '_>) -> Result<SamplePlace, BatchFault> {
     let rank = of.answers.first().map_or(0, Vec::len);
     let raised = |operand: &FollowedOperand<'_>, place: SamplePlace| {
         place.along((place.axis + rank).saturating_sub(operand.dims.len()))
@@ -195,7 +195,7 @@ fn agrees(
             let repeats = |axis| place.along(axis).repeats(of_one, of_all, of.batch);
             match own.is_some_and(repeats) {
                 true => Ok(()),
-                false => Err(depends()),
+                false => Err(depends_on_batch()),
             }
         }
         (_, None) if own.is_some_and(|axis| operand.dims[axis] != 1) => Err(BatchFault::Single),
@@ -220,7 +220,7 @@ fn transformed(of: &Followed<'_, '_>) -> Result<i64, BatchFault> {
         None => Ok(transformed_axis(of.node, None)),
         Some(axes) => match axes.constant.and_then(Constant::as_integers) {
             Some(axes) => Ok(transformed_axis(of.node, Some(axes))),
-            None => Err(depends()),
+            None => Err(depends_on_batch()),
         },
     }
 }
@@ -320,7 +320,7 @@ fn sequence(of: &Followed<'_, '_>) -> FollowedAnswers {
             return mixes(place.axis);
         }
         if operand.differs() && operand.place().is_none() && operand.constant.is_none() {
-            return Err(depends());
+            return Err(depends_on_batch());
         }
     }
     let axes = if by_row { [0, 0, 0] } else { [2, 1, 1] };

@@ -68,7 +68,7 @@ impl<'c> BatchNorm<'c> {
     /// Returns the values normalised by the statistics of each channel.
     fn normal(&self, mean: &[f32], var: &[f32]) -> Constant {
         let normal = |(at, v): (usize, &f32)| {
-            let c = self.channels.of(at);
+            let c = self.channels.channel_of(at);
             (v - mean[c]) / (var[c] + self.eps).sqrt() * self.scale[c] + self.bias[c]
         };
         let values = self.values.iter().enumerate().map(normal);
@@ -101,7 +101,7 @@ struct Channels {
 
 impl Channels {
     /// Returns the channel of the value at a place.
-    fn of(self, at: usize) -> usize {
+    fn channel_of(self, at: usize) -> usize {
         at / self.size.max(1) % self.count.max(1)
     }
 
@@ -111,7 +111,7 @@ impl Channels {
         let mean_of = |value: &dyn Fn(usize, f64) -> f64| {
             let mut sums = vec![0.0; self.count];
             for (at, v) in values.iter().enumerate() {
-                let c = self.of(at);
+                let c = self.channel_of(at);
                 sums[c] += value(c, f64::from(*v));
             }
             sums.iter_mut().for_each(|sum| *sum /= each);

@@ -22,7 +22,7 @@ enum Spread {
 }
 
 impl Spread {
-    fn of(node: Node<'_>, dims: &[usize], scales: &Constant) -> Result<Self, NodeFault> {
+    fn for_scales(node: Node<'_>, dims: &[usize], scales: &Constant) -> Result<Self, NodeFault> {
         if scales.values.len() == 1 {
             return Ok(Spread::Single);
         }
@@ -93,13 +93,13 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(
+    fn read(
         node: Node<'_>,
         inputs: &[Option<&Constant>],
         are_divisors: bool,
     ) -> Result<Self, NodeFault> {
         let (x, scales) = (input(inputs, 0)?, input(inputs, 1)?);
-        let spread = Spread::of(node, &x.dims, scales)?;
+        let spread = Spread::for_scales(node, &x.dims, scales)?;
         let zeros = match inputs.get(2).copied().flatten() {
             None => vec![0.0; scales.values.len()],
             Some(zeros) if zeros.values.len() == scales.values.len() => zeros.to_floats(),
@@ -148,7 +148,7 @@ impl Steps {
 
 /// Returns `(integer − zero) · scale`.
 pub(in crate::onnx) fn dequantised(node: Node<'_>, inputs: &[Option<&Constant>]) -> FoldedConstant {
-    let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs, false)?);
+    let (x, steps) = (input(inputs, 0)?, Steps::read(node, inputs, false)?);
     let made = || steps.each(x, |value, (scale, zero)| (value - zero) * scale);
     let values = steps
         .numbers(x)
@@ -165,7 +165,7 @@ pub(in crate::onnx) fn quantised(
     inputs: &[Option<&Constant>],
     (least, most): (f32, f32),
 ) -> FoldedConstant {
-    let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs, true)?);
+    let (x, steps) = (input(inputs, 0)?, Steps::read(node, inputs, true)?);
     let values = steps.each(x, |value, (scale, zero)| {
         ((value / scale).round_ties_even() + zero).clamp(least, most)
     });

@@ -103,7 +103,7 @@ impl<'a> PartialNetwork<'a> {
         let size = size.typed(NumberType::Floats);
         // Larger ones are rounded to it or above.
         let bound = MOST_EXACT as f32;
-        let is_large = self.by(node, Binary::GreaterOrEqual, &size, bound, false)?;
+        let is_large = self.with_number(node, Binary::GreaterOrEqual, &size, bound, false)?;
         let nan = self.operand(node, &Constant::float(f32::NAN).into())?;
         let made = choice(self, node, [&is_large, &nan, x])?;
         Ok(made.typed(x.numbers))
@@ -123,7 +123,7 @@ impl<'a> PartialNetwork<'a> {
         if let Some(made) = self.of_images(node, kind, a, b)? {
             return Ok(made);
         }
-        let raised = [a, b].map(|x| x.under(x.layout.raised(dims.len())));
+        let raised = [a, b].map(|x| x.with_layout(x.layout.with_rank(dims.len())));
         let axes = common(&[&raised[0].layout, &raised[1].layout]);
         let left = self.stored(node, &raised[0], &axes)?;
         let right = self.stored(node, &raised[1], &axes)?;
@@ -191,15 +191,15 @@ impl<'a> PartialNetwork<'a> {
         let dims = broadcast_dims(x.dims(), &constant.dims)?;
         let values = constant.to_floats();
         if let (&[by], true) = (values.as_slice(), dims.len() == x.dims().len()) {
-            return self.by(node, kind, x, by, first);
+            return self.with_number(node, kind, x, by, first);
         }
-        let raised = Layout::row_major(constant.dims.clone()).raised(dims.len());
+        let raised = Layout::row_major(constant.dims.clone()).with_rank(dims.len());
         if let (true, &[axis]) = (dims == x.dims(), raised.order())
             && let Some(made) = self.of_channels(node, kind, x, (axis, &values), first)?
         {
             return Ok(made);
         }
-        let layout = x.layout.raised(dims.len());
+        let layout = x.layout.with_rank(dims.len());
         let axes = inserted(layout.order(), raised.order());
         let value = Constant {
             dims: raised.dims().to_vec(),
@@ -207,7 +207,7 @@ impl<'a> PartialNetwork<'a> {
         };
         let all = inserted_last(&axes, dims.len());
         let value = permuted(&value, &all).to_floats();
-        let from = self.stored(node, &x.under(layout), &axes)?;
+        let from = self.stored(node, &x.with_layout(layout), &axes)?;
         let id = self.with_value(
             node,
             exact(kind, x.numbers),
@@ -242,7 +242,7 @@ impl<'a> PartialNetwork<'a> {
     }
 
     /// Adds a function of each value and one number, which is the first operand if `first`.
-    pub(super) fn by(
+    pub(super) fn with_number(
         &mut self,
         node: Node<'a>,
         kind: Binary,
@@ -361,7 +361,7 @@ pub(super) fn many<'a>(
         all = network.binary(node, kind, &all.into(), inputs.value(n)?)?;
     }
     match operator {
-        "Mean" => network.by(node, Binary::Div, &all, inputs.0.len() as f32, false),
+        "Mean" => network.with_number(node, Binary::Div, &all, inputs.0.len() as f32, false),
         "Add" | "Sub" | "Mul" | "Pow" | "Div" if all.numbers == NumberType::Integers => {
             let first = node
                 .inputs()

@@ -203,14 +203,14 @@ pub(super) fn attention<'a>(
     );
     let scale = node.float("scale").unwrap_or((width as f32).sqrt().recip());
     let scores = network.product(node, &q, &k.turned())?;
-    let mut scores = network.by(node, Binary::Mul, &scores, scale, false)?;
+    let mut scores = network.with_number(node, Binary::Mul, &scores, scale, false)?;
     let mut stages = vec![scores.clone()];
     let cap = node.float("softcap").unwrap_or(0.0);
     if cap > 0.0 {
-        let small = network.by(node, Binary::Div, &scores, cap, false)?;
+        let small = network.with_number(node, Binary::Div, &scores, cap, false)?;
         let tanh = Op::from(ActivationFunction::Tanh);
         let small = network.each(node, tanh, &small)?;
-        scores = network.by(node, Binary::Mul, &small, cap, false)?;
+        scores = network.with_number(node, Binary::Mul, &small, cap, false)?;
     }
     stages.push(scores.clone());
     let sight = Sight::new(node);
@@ -226,7 +226,7 @@ pub(super) fn attention<'a>(
     }
     stages.push(scores.clone());
     let rows: Vec<usize> = scores.layout.ending_in(&[3]);
-    let shares = network.laid(node, &scores, &rows)?;
+    let shares = network.in_order(node, &scores, &rows)?;
     let from = network.stored(node, &shares, &rows)?;
     // A query whose keys are all masked has the answer 0.
     let id = network.layer(node, Op::MaskedSoftmax, &[from], Vec::new())?;

@@ -28,7 +28,7 @@ pub(super) fn inverted<'a>(
     }
     let x = network.input(node, inputs, 0)?;
     let x = network.unary(node, Unary::Neg, &x)?;
-    let x = network.by(node, Binary::Sub, &x, 1.0, false)?;
+    let x = network.with_number(node, Binary::Sub, &x, 1.0, false)?;
     let bits = own_bits(network, node);
     network.wrapped(node, &x, bits)
 }
@@ -42,7 +42,7 @@ pub(super) fn shifted<'a>(
     let x = network.exact(node, inputs.value(0)?)?;
     let x = network.operand(node, &x)?;
     let by = network.input(node, inputs, 1)?;
-    let power = network.by(node, Binary::Pow, &by, 2.0, true)?;
+    let power = network.with_number(node, Binary::Pow, &by, 2.0, true)?;
     match node.text("direction") {
         Some(b"LEFT") => {
             let made = network.pair(node, Binary::Mul, &x, &power)?;

@@ -23,7 +23,7 @@ pub(super) fn cast<'a>(
     let x = network.input(node, inputs, 0)?;
     let (from, to) = (network.first_type(node), network.cast_type(node));
     let numbers = match (to, inputs.0.get(1)) {
-        (Some(to @ (1..=7 | 9..=13 | 16)), _) => NumberType::of(to),
+        (Some(to @ (1..=7 | 9..=13 | 16)), _) => NumberType::from_element_type(to),
         (Some(to), _) => return unsupported(format!("a cast to element type {to}")),
         (None, Some(Some(Value::Constant(like)))) => (&like.values).into(),
         (None, Some(Some(Value::Activation(like)))) => like.numbers,

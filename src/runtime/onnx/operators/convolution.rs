@@ -1,7 +1,7 @@
 //! A convolution over one image as an operation of the network, whatever its node read it from.
 
 use super::dense::Dense;
-use super::inputs::{Added, image, like, pixels};
+use super::inputs::{Added, image, in_rank_of, pixels};
 use crate::network::{Border, Conv2d, Op, Sides};
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
@@ -90,7 +90,7 @@ pub(super) fn convolved<'a>(
             made = network.slice(node, &made, axis, 0, count, step)?;
         }
     }
-    like(network, node, x, made)
+    in_rank_of(network, node, x, made)
 }
 
 /// Returns an image and the padding of a convolution over it. Padding that differs between

@@ -164,7 +164,7 @@ pub(super) fn gemm<'a>(
     };
     let (a, b) = (operand(a, "transA")?, operand(b, "transB")?);
     let made = network.product(node, &a, &b)?;
-    let made = network.by(node, Binary::Mul, &made, alpha, false)?;
+    let made = network.with_number(node, Binary::Mul, &made, alpha, false)?;
     plus(network, node, made, addend, beta)
 }
 
@@ -200,7 +200,9 @@ fn plus<'a>(
         }),
         other => {
             let other = network.operand(node, other)?;
-            network.by(node, Binary::Mul, &other, beta, false)?.into()
+            network
+                .with_number(node, Binary::Mul, &other, beta, false)?
+                .into()
         }
     };
     network.binary(node, Binary::Add, &x.into(), &addend)
@@ -250,7 +252,7 @@ pub(super) fn scaled_matmul<'a>(
     let a = network.input(node, inputs, 0)?;
     let b = network.input(node, inputs, 1)?;
     let made = network.product(node, &a, &b)?;
-    network.by(node, Binary::Mul, &made, by, false)
+    network.with_number(node, Binary::Mul, &made, by, false)
 }
 
 /// Adds a layer over the last axis of `x`, with the constant that is added to the answer of `node`.
@@ -275,7 +277,7 @@ impl<'a> PartialNetwork<'a> {
         let (row, column) = (a.dims().len() == 1, b.dims().len() == 1);
         let matrix = |x: &Activation, dims: Vec<usize>| match x.dims().len() {
             0 => unsupported("one of its inputs is a single number"),
-            1 => Ok(x.under(Layout::row_major(dims))),
+            1 => Ok(x.with_layout(Layout::row_major(dims))),
             _ => Ok(x.clone()),
         };
         let a = matrix(a, [vec![1], a.dims().to_vec()].concat())?;
@@ -304,7 +306,7 @@ impl<'a> PartialNetwork<'a> {
         }
         let mut axes: Vec<usize> = (0..many.len()).filter(|&axis| many[axis] > 1).collect();
         axes.extend([rank - 2, rank - 1]);
-        let raised = [a, b].map(|x| x.under(x.layout.raised(rank)));
+        let raised = [a, b].map(|x| x.with_layout(x.layout.with_rank(rank)));
         let left = self.stored(node, &raised[0], &axes)?;
         let right = self.stored(node, &raised[1], &axes)?;
         let id = self.tensor(node, TensorOp::MatMul, &[left, right])?;

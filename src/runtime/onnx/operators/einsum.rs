@@ -27,7 +27,7 @@ pub(super) fn einsum<'a>(
     let mut terms = Vec::new();
     for (n, letters) in read.split(',').enumerate() {
         let x = network.input(node, inputs, n)?;
-        let letters = spelled(letters, x.dims().len())?;
+        let letters = axis_letters(letters, x.dims().len())?;
         terms.push(Term { x, letters });
     }
     let answer = match written {
@@ -38,7 +38,7 @@ pub(super) fn einsum<'a>(
                 .filter(|c| c.is_ascii_digit());
             let dots = dots.collect::<std::collections::BTreeSet<_>>().len();
             let width = written.replace("...", "").chars().count();
-            spelled(written, width + dots)?
+            axis_letters(written, width + dots)?
         }
         None => implied(&terms),
     };
@@ -60,7 +60,7 @@ pub(super) fn einsum<'a>(
 
 /// Returns a letter for each of `rank` axes. The axes of an ellipsis get digits, counted from the
 /// last one.
-fn spelled(letters: &str, rank: usize) -> Result<Vec<char>, NodeFault> {
+fn axis_letters(letters: &str, rank: usize) -> Result<Vec<char>, NodeFault> {
     let wrong = || NodeFault::Shapes(format!("`{letters}` does not fit {rank} axes"));
     let all: Vec<char> = match letters.split_once("...") {
         None => letters.chars().collect(),

@@ -65,9 +65,9 @@ impl<'a> PartialNetwork<'a> {
         let Some((least, count)) = bits else {
             return Ok(x.clone());
         };
-        let x = self.by(node, Binary::Sub, x, least, false)?;
-        let x = self.by(node, Binary::Mod, &x, count, false)?;
-        self.by(node, Binary::Add, &x, least, false)
+        let x = self.with_number(node, Binary::Sub, x, least, false)?;
+        let x = self.with_number(node, Binary::Mod, &x, count, false)?;
+        self.with_number(node, Binary::Add, &x, least, false)
     }
 }
 
@@ -83,11 +83,11 @@ pub(super) fn is_infinite<'a>(
         (false, true) => (x, f32::INFINITY),
         (true, false) => (x, f32::NEG_INFINITY),
         (false, false) => (
-            network.by(node, Binary::Mul, &x, 0.0, false)?,
+            network.with_number(node, Binary::Mul, &x, 0.0, false)?,
             f32::INFINITY,
         ),
     };
-    network.by(node, Binary::Equal, &x, limit, false)
+    network.with_number(node, Binary::Equal, &x, limit, false)
 }
 
 /// Returns its input, and that all of it is kept; a dropout while training is refused.
@@ -150,7 +150,7 @@ pub(super) fn choice<'a>(
 ) -> Added {
     let [condition, a, b] = values;
     let dims = broadcast_dims(&broadcast_dims(condition.dims(), a.dims())?, b.dims())?;
-    let raised = [condition, a, b].map(|x| x.under(x.layout.raised(dims.len())));
+    let raised = [condition, a, b].map(|x| x.with_layout(x.layout.with_rank(dims.len())));
     let layouts: Vec<&Layout> = raised.iter().map(|x| &x.layout).collect();
     let axes = common(&layouts);
     let ids = raised.iter().map(|x| network.stored(node, x, &axes));

@@ -15,7 +15,7 @@ impl<'a> PartialNetwork<'a> {
     /// Adds the repetition of `x` to `dims`, as in NumPy.
     pub(super) fn expand(&mut self, node: Node<'a>, x: &Activation, dims: &[usize]) -> Added {
         let dims = broadcast_dims(x.dims(), dims)?;
-        let raised = x.under(x.layout.raised(dims.len()));
+        let raised = x.with_layout(x.layout.with_rank(dims.len()));
         if dims == raised.dims() {
             return Ok(raised);
         }
@@ -29,7 +29,7 @@ impl<'a> PartialNetwork<'a> {
         let id = self.tensor(node, op, &[from])?;
         Ok(Activation {
             id,
-            ..x.under(layout)
+            ..x.with_layout(layout)
         })
     }
 
@@ -60,7 +60,7 @@ impl<'a> PartialNetwork<'a> {
         let layout = Layout::new(dims.collect(), &axes);
         Ok(Activation {
             id,
-            ..x.under(layout)
+            ..x.with_layout(layout)
         })
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn gathered<'a>(
     let layout = Layout::new(dims, &spread(&axes, along, rank, Some(&order)));
     Ok(Activation {
         id,
-        ..x.under(layout)
+        ..x.with_layout(layout)
     })
 }
 
@@ -148,7 +148,7 @@ fn from_start<'a>(
     which: &Activation,
     size: &Constant,
 ) -> Added {
-    let negative = network.by(node, Binary::Less, which, 0.0, false)?;
+    let negative = network.with_number(node, Binary::Less, which, 0.0, false)?;
     let more = network.with(node, Binary::Mul, &negative, size, false)?;
     network.pair(node, Binary::Add, which, &more)
 }
@@ -170,7 +170,7 @@ fn rows_at<'a>(
         data => {
             let x = network.operand(node, data)?;
             let x = network.reshaped(node, &x, &[rows, features])?;
-            let x = network.laid(node, &x, &[0, 1])?;
+            let x = network.in_order(node, &x, &[0, 1])?;
             gathered(network, node, &x, at, 0)
         }
     }
@@ -199,7 +199,7 @@ pub(super) fn computed_elements<'a>(
     let size = integers(Vec::new(), std::iter::once(dims[along]));
     let stride: usize = dims[along + 1..].iter().product();
     let at = from_start(network, node, which, &size)?;
-    let at = network.by(node, Binary::Mul, &at, stride as f32, false)?;
+    let at = network.with_number(node, Binary::Mul, &at, stride as f32, false)?;
     let starts = integers(made.clone(), starts.into_iter());
     let at = network.with(node, Binary::Add, &at, &starts, false)?;
     let rows = dims.iter().product();
@@ -269,8 +269,8 @@ pub(super) fn one_hot<'a>(
     dims.insert(along, 1);
     let which = network.reshaped(node, &which, &dims)?;
     // An index may be counted from the end.
-    let negative = network.by(node, Binary::Less, &which, 0.0, false)?;
-    let negative = network.by(node, Binary::Mul, &negative, depth as f32, false)?;
+    let negative = network.with_number(node, Binary::Less, &which, 0.0, false)?;
+    let negative = network.with_number(node, Binary::Mul, &negative, depth as f32, false)?;
     let which = network.pair(node, Binary::Add, &which, &negative)?;
     let mut places = Constant::integers((0..depth).collect());
     places.dims = vec![1; dims.len()];

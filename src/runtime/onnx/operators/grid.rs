@@ -37,13 +37,13 @@ pub(super) fn sample<'a>(
     let down = how.taps(network, node, (&grid, 1), height)?;
     let pixels = x.transposed(&[0, 2, 3, 1]);
     let pixels = network.reshaped(node, &pixels, &[n * height * width, channels])?;
-    let pixels = network.laid(node, &pixels, &[0, 1])?;
+    let pixels = network.in_order(node, &pixels, &[0, 1])?;
     let mut starts = Constant::integers((0..n).map(|i| (i * height * width) as i64).collect());
     starts.dims = vec![n, 1, 1, 1];
     let places = n * lines * columns;
     let mut sum: Option<Activation> = None;
     for row in &down {
-        let row_at = network.by(node, Binary::Mul, &row.at, width as f32, false)?;
+        let row_at = network.with_number(node, Binary::Mul, &row.at, width as f32, false)?;
         let row_at = network.with(node, Binary::Add, &row_at, &starts, false)?;
         for column in &across {
             let at = network.pair(node, Binary::Add, &row_at, &column.at)?;
@@ -81,7 +81,7 @@ struct GridPixel {
 }
 
 /// Returns the product of two optional values, or the one that exists.
-fn both<'a>(
+fn product_of_present<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     [a, b]: [Option<&Activation>; 2],
@@ -102,7 +102,7 @@ fn shared<'a>(
 ) -> Added {
     let places = values.dims()[0];
     let mut made = values;
-    let weight = both(
+    let weight = product_of_present(
         network,
         node,
         [&row.weight, &column.weight].map(Option::as_ref),
@@ -112,7 +112,7 @@ fn shared<'a>(
         let product = network.pair(node, Binary::Mul, &made, &weight)?;
         made = network.where_else(node, &weight, &product, 0.0)?;
     }
-    match both(
+    match product_of_present(
         network,
         node,
         [&row.inside, &column.inside].map(Option::as_ref),
@@ -168,8 +168,8 @@ impl Sampling {
         }
         let low = network.unary(node, Unary::Floor, &place)?;
         let more = network.pair(node, Binary::Sub, &place, &low)?;
-        let less = network.by(node, Binary::Sub, &more, 1.0, true)?;
-        let high = network.by(node, Binary::Add, &low, 1.0, false)?;
+        let less = network.with_number(node, Binary::Sub, &more, 1.0, true)?;
+        let high = network.with_number(node, Binary::Add, &low, 1.0, false)?;
         Ok(vec![
             self.tap(network, node, low, Some(less), size)?,
             self.tap(network, node, high, Some(more), size)?,
@@ -188,9 +188,9 @@ impl Sampling {
             true => (size as f32 - 1.0, 0.0),
             false => (size as f32, 0.5),
         };
-        let place = network.by(node, Binary::Add, place, 1.0, false)?;
-        let place = network.by(node, Binary::Mul, &place, reach / 2.0, false)?;
-        let place = network.by(node, Binary::Sub, &place, back, false)?;
+        let place = network.with_number(node, Binary::Add, place, 1.0, false)?;
+        let place = network.with_number(node, Binary::Mul, &place, reach / 2.0, false)?;
+        let place = network.with_number(node, Binary::Sub, &place, back, false)?;
         match self.by_border {
             true => clamped(network, node, &place, size),
             false => Ok(place),
@@ -225,6 +225,6 @@ fn clamped<'a>(
     at: &Activation,
     size: usize,
 ) -> Added {
-    let at = network.by(node, Binary::Max, at, 0.0, false)?;
-    network.by(node, Binary::Min, &at, size as f32 - 1.0, false)
+    let at = network.with_number(node, Binary::Max, at, 0.0, false)?;
+    network.with_number(node, Binary::Min, &at, size as f32 - 1.0, false)
 }

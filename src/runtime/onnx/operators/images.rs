@@ -10,7 +10,7 @@ const MOST_IMAGES: usize = 64;
 
 /// Adds a layer for each image of the first input, and joins the answers. The weights count as
 /// values that are made of constants.
-pub(super) fn of_each<'a>(
+pub(super) fn for_each_image<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,

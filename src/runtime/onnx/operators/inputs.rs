@@ -184,7 +184,7 @@ pub(super) fn pixels<'a>(
 }
 
 /// Returns an answer with one axis of pixels if the input has one.
-pub(super) fn like<'a>(
+pub(super) fn in_rank_of<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,

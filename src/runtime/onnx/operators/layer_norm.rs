@@ -119,7 +119,7 @@ pub(super) fn rms_norm<'a>(
     let square = network.pair(node, Binary::Mul, &x, &x)?;
     let mean = network.reduce(node, Reduction::Mean, &square, &over)?;
     let eps = node.float("epsilon").unwrap_or(1e-5);
-    let mean = network.by(node, Binary::Add, &mean, eps, false)?;
+    let mean = network.with_number(node, Binary::Add, &mean, eps, false)?;
     let below = network.unary(node, Unary::Sqrt, &mean)?;
     let made = network.pair(node, Binary::Div, &x, &below)?;
     scaled(network, node, inputs, made)

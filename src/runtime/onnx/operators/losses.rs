@@ -66,9 +66,11 @@ fn counted<'a>(
     let Some(ignored) = node.integer("ignore_index") else {
         return Ok(None);
     };
-    let ignored = network.by(node, Binary::Equal, target, ignored as f32, false)?;
+    let ignored = network.with_number(node, Binary::Equal, target, ignored as f32, false)?;
     let ignored = ignored.typed(NumberType::Floats);
-    network.by(node, Binary::Sub, &ignored, 1.0, true).map(Some)
+    network
+        .with_number(node, Binary::Sub, &ignored, 1.0, true)
+        .map(Some)
 }
 
 /// Returns the negative logarithm of each class that was right.

@@ -1,7 +1,7 @@
 //! Values brought to mean 0 and variance 1 in each channel, or by their neighbours.
 
-use super::images::of_each;
-use super::inputs::{Added, Inputs, like, pixels, unsupported};
+use super::images::for_each_image;
+use super::inputs::{Added, Inputs, in_rank_of, pixels, unsupported};
 use crate::network::{Binary, Op, Reduction, ResponseNorm, Shape, Unary};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
@@ -78,7 +78,7 @@ fn norm_by_values<'a>(
         )?);
     }
     let [scale, shift, mean, variance] = [0, 1, 2, 3].map(|n: usize| parts[n].clone());
-    let below = network.by(node, Binary::Add, &variance, eps, false)?;
+    let below = network.with_number(node, Binary::Add, &variance, eps, false)?;
     let below = network.unary(node, Unary::Sqrt, &below)?;
     let x = network.pair(node, Binary::Sub, x, &mean)?;
     let x = network.pair(node, Binary::Div, &x, &below)?;
@@ -99,7 +99,7 @@ impl<'a> PartialNetwork<'a> {
         let x = self.pair(node, Binary::Sub, x, &mean)?;
         let square = self.pair(node, Binary::Mul, &x, &x)?;
         let variance = self.reduce(node, Reduction::Mean, &square, over)?;
-        let variance = self.by(node, Binary::Add, &variance, eps, false)?;
+        let variance = self.with_number(node, Binary::Add, &variance, eps, false)?;
         let below = self.unary(node, Unary::Sqrt, &variance)?;
         let factor = self.unary(node, Unary::Reciprocal, &below)?;
         Ok([self.pair(node, Binary::Mul, &x, &factor)?, mean, factor])
@@ -111,7 +111,7 @@ pub(super) fn response_norm<'a>(
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
-    of_each(network, node, inputs, response_norm_of_one)
+    for_each_image(network, node, inputs, response_norm_of_one)
 }
 
 fn response_norm_of_one<'a>(
@@ -129,7 +129,7 @@ fn response_norm_of_one<'a>(
     };
     let (image, _) = pixels(network, node, &x)?;
     let id = network.layer(node, Op::LocalResponseNorm(norm), &[image.id], Vec::new())?;
-    like(network, node, &x, Activation { id, ..image })
+    in_rank_of(network, node, &x, Activation { id, ..image })
 }
 
 /// Norms of each channel (`InstanceNormalization`) or of groups of them, scaled and shifted
@@ -192,6 +192,6 @@ pub(super) fn lp_norm<'a>(
     };
     let norm = network.reduce(node, kind, &x, &[along])?;
     // Values of no length stay 0.
-    let norm = network.by(node, Binary::Max, &norm, f32::MIN_POSITIVE, false)?;
+    let norm = network.with_number(node, Binary::Max, &norm, f32::MIN_POSITIVE, false)?;
     network.pair(node, Binary::Div, &x, &norm)
 }

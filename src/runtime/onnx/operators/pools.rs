@@ -146,9 +146,9 @@ pub(super) fn pool<'a>(
         Some("LpPool") => {
             let p = node.integer("p").unwrap_or(2) as f32;
             let x = network.unary(node, Unary::Abs, &x)?;
-            let x = network.by(node, Binary::Pow, &x, p, false)?;
+            let x = network.with_number(node, Binary::Pow, &x, p, false)?;
             let all = along_axes(network, node, &x, &windows, Binary::Add)?;
-            network.by(node, Binary::Pow, &all, p.recip(), false)
+            network.with_number(node, Binary::Pow, &all, p.recip(), false)
         }
         _ => means(network, node, &x, &windows),
     }

@@ -39,7 +39,7 @@ pub(super) fn top_k<'a>(
         let id = network.tensor(node, op, &[from])?;
         Ok::<_, Refusal>(Activation {
             id,
-            ..x.under(Layout::new(dims.clone(), &axes))
+            ..x.with_layout(Layout::new(dims.clone(), &axes))
         })
     };
     let values = best(false)?;

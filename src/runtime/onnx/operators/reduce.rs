@@ -41,7 +41,7 @@ impl<'a> PartialNetwork<'a> {
         let layout = Layout::new(dims, &axes);
         Ok(Activation {
             id,
-            ..x.under(layout)
+            ..x.with_layout(layout)
         })
     }
 }
@@ -69,7 +69,7 @@ pub(super) fn reduce<'a>(
         && x.layout.lies_as(&[2, 3, 1])
     {
         let made = image_mean(network, node, &x)?;
-        return without(network, node, &made, &over);
+        return without_axes(network, node, &made, &over);
     }
     let made = match (operator, kinds::reduction(operator)) {
         (_, Some(kind)) => network.reduce(node, kind, &x, &over)?,
@@ -93,7 +93,7 @@ pub(super) fn reduce<'a>(
         }
         _ => return unsupported("unknown operator"),
     };
-    without(network, node, &made, &over)
+    without_axes(network, node, &made, &over)
 }
 
 /// Adds the effect of a reduction without axes on each value: only its functions before and after
@@ -108,7 +108,7 @@ fn unreduced<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, x: &Activatio
 }
 
 /// Removes axes of one position if the node does not keep them.
-fn without<'a>(
+fn without_axes<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,
@@ -173,11 +173,11 @@ pub(super) fn extreme<'a>(
         // The last position of the maximum is the first one of the reversed values.
         let turned = network.slice(node, &x, along, size - 1, size, -1)?;
         let made = network.reduce(node, kind, &turned, &[along])?;
-        network.by(node, Binary::Sub, &made, (size - 1) as f32, true)?
+        network.with_number(node, Binary::Sub, &made, (size - 1) as f32, true)?
     } else {
         network.reduce(node, kind, &x, &[along])?
     };
-    without(network, node, &made.typed(NumberType::Integers), &[along])
+    without_axes(network, node, &made.typed(NumberType::Integers), &[along])
 }
 
 /// `CumSum` and `CumProd`.
@@ -209,6 +209,6 @@ pub(super) fn running<'a>(
     let layout = Layout::new(x.dims().to_vec(), &axes);
     Ok(Activation {
         id,
-        ..x.under(layout)
+        ..x.with_layout(layout)
     })
 }

@@ -61,7 +61,7 @@ pub(super) fn resize<'a>(
                 let values = size.saturating_mul(target.size);
                 network.fold_budget.spend(values)?;
                 let weights = attributes.weights(size, *target)?;
-                match Neighbours::of(&weights, size) {
+                match Neighbours::from_weights(&weights, size) {
                     Some(near) => summed(network, node, &all, axis, near)?,
                     None => mixed(network, node, &all, axis, (weights, target.size))?,
                 }
@@ -82,7 +82,7 @@ struct Neighbours(Vec<(Vec<i64>, Vec<f32>)>);
 impl Neighbours {
     /// Returns the neighbours that count by weights `[answer, input]`, or `None` if they are too many.
     /// Leaves out positions of weight 0: 0 times an infinity would be NaN.
-    fn of(weights: &[f32], size: usize) -> Option<Self> {
+    fn from_weights(weights: &[f32], size: usize) -> Option<Self> {
         let each = weights.chunks_exact(size).map(|row| {
             let counting = row.iter().enumerate().filter(|(_, weight)| **weight != 0.0);
             counting.map(|(at, weight)| (at as i64, *weight)).collect()

@@ -71,7 +71,7 @@ impl<'a> PartialNetwork<'a> {
             let id = self.layer(node, channels, &[x.id], Vec::new())?;
             return Ok(Activation {
                 id,
-                ..x.under(Layout::new(dims, &[2, 3, 1]))
+                ..x.with_layout(Layout::new(dims, &[2, 3, 1]))
             });
         }
         let axes = x.layout.axes_with(&[axis]);
@@ -86,7 +86,7 @@ impl<'a> PartialNetwork<'a> {
         let layout = Layout::new(dims, &axes);
         Ok(Activation {
             id,
-            ..x.under(layout)
+            ..x.with_layout(layout)
         })
     }
 
@@ -125,7 +125,7 @@ impl<'a> PartialNetwork<'a> {
         let layout = Layout::new(dims, &spread(&axes, along, which.dims.len(), None));
         Ok(Activation {
             id,
-            ..x.under(layout)
+            ..x.with_layout(layout)
         })
     }
 
@@ -164,7 +164,7 @@ impl<'a> PartialNetwork<'a> {
         let layout = Layout::new(dims, &axes);
         Ok(Activation {
             id,
-            ..parts[0].under(layout)
+            ..parts[0].with_layout(layout)
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Transposed convolutions: a convolution over the image with zeros between its pixels.
 
-use super::images::of_each;
-use super::inputs::{Added, Inputs, image, like, unsupported};
+use super::images::for_each_image;
+use super::inputs::{Added, Inputs, image, in_rank_of, unsupported};
 use crate::network::{Border, Conv2d, Op, Sides};
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
@@ -141,7 +141,7 @@ pub(super) fn convolution<'a>(
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
-    of_each(network, node, inputs, convolution_of_one)
+    for_each_image(network, node, inputs, convolution_of_one)
 }
 
 fn convolution_of_one<'a>(
@@ -187,7 +187,7 @@ fn convolution_of_one<'a>(
         .into_iter()
         .chain(bias);
     let made = image(network, node, &spread, Op::Conv2d(op), values.collect())?;
-    like(network, node, &x, made)
+    in_rank_of(network, node, &x, made)
 }
 
 /// Returns an image with zeros between its pixels and around it.

@@ -34,7 +34,7 @@ pub(super) fn conv<'a>(
     network
         .fold_budget
         .spend(weight.values.len().saturating_mul(images))?;
-    let [first, second] = others(flat);
+    let [first, second] = other_axes(flat);
     let filters = ConvolutionWeights {
         values: inputs.required(1, &weight.dims)?.repeat(images).into(),
         bias: inputs.floats(2, &[channels])?.map(|b| b.repeat(images)),
@@ -49,7 +49,7 @@ pub(super) fn conv<'a>(
     let [height, width] = [first, second].map(|axis| x.dims()[2 + axis]);
     let pictures = network.reshaped(node, &pictures, &[1, images * c, height, width])?;
     let made = convolved(network, node, &pictures, filters, window.over(flat)?)?;
-    apart(network, node, &made, [images, channels], flat)
+    as_separate_images(network, node, &made, [images, channels], flat)
 }
 
 /// Adds a convolution whose window has several positions along one axis at most, over an image of that
@@ -76,7 +76,7 @@ fn conv_along<'a>(
     for axis in (0..3).filter(|&axis| window.kernel[axis] == 1) {
         x = window.positions(network, node, &x, axis)?;
     }
-    let [first, second] = others(along);
+    let [first, second] = other_axes(along);
     let order = [0, 1, 2 + along, 2 + first, 2 + second];
     let sides = [along, first, second].map(|axis| x.dims()[2 + axis]);
     let image = [1, x.dims()[1], sides[0], sides[1] * sides[2]];
@@ -103,7 +103,7 @@ pub(super) fn check_weights(node: Node<'_>, inputs: &[Option<Value>]) -> Result<
 }
 
 /// Returns the volume of images that lie as channels of one.
-fn apart<'a>(
+fn as_separate_images<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     made: &Activation,
@@ -118,7 +118,7 @@ fn apart<'a>(
 }
 
 /// Returns the other two axes of a volume.
-fn others(flat: usize) -> [usize; 2] {
+fn other_axes(flat: usize) -> [usize; 2] {
     match flat {
         0 => [1, 2],
         1 => [0, 2],
@@ -212,7 +212,7 @@ impl VolumeWindow {
 
     /// Returns the window over the images that lie along `flat`.
     fn over(&self, flat: usize) -> Result<Window, Refusal> {
-        let [a, b] = others(flat);
+        let [a, b] = other_axes(flat);
         let dilation = match (self.kernel[a], self.kernel[b]) {
             (1, _) => self.dilations[b],
             (_, 1) => self.dilations[a],

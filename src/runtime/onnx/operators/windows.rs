@@ -1,7 +1,7 @@
 //! Convolutions, pools and means over images.
 
 use super::convolution::{ConvolutionWeights, Window, check_groups, convolved, groups};
-use super::images::of_each;
+use super::images::for_each_image;
 use super::inputs::{Added, Inputs, unsupported};
 use super::volumes;
 use crate::network::{Op, Pool, Sides};
@@ -16,7 +16,7 @@ pub(super) fn conv<'a>(
 ) -> Added {
     match inputs.value(1)?.dims() {
         Some([_, _, _, _, _]) => volumes::conv(network, node, inputs),
-        _ => of_each(network, node, inputs, conv_of_one),
+        _ => for_each_image(network, node, inputs, conv_of_one),
     }
 }
 

@@ -21,7 +21,7 @@ impl<'a> PartialNetwork<'a> {
     pub(super) fn is_typed(&mut self, node: Node<'a>) -> bool {
         let names = node.inputs().iter().map(String::as_str);
         let inputs: Vec<TypedInput<'_>> = names.map(|n| (n, self.element_type(n))).collect();
-        let rule = node.operator().and_then(TypeRule::of);
+        let rule = node.operator().and_then(TypeRule::for_operator);
         let count = node.outputs().len();
         let made = match rule.map(|rule| rule.outputs(&inputs, count)) {
             None => vec![None; count],
@@ -32,7 +32,7 @@ impl<'a> PartialNetwork<'a> {
             }
         };
         for (name, found) in node.outputs().iter().zip(made) {
-            let found = found.or_else(|| said(node, &inputs));
+            let found = found.or_else(|| answer_type(node, &inputs));
             self.types.extend(found.map(|found| (name.as_str(), found)));
         }
         true
@@ -71,7 +71,7 @@ impl<'a> PartialNetwork<'a> {
 }
 
 /// Returns the type of a node's answer if an attribute or one of several inputs determines it.
-fn said(node: Node<'_>, inputs: &[TypedInput<'_>]) -> Option<i32> {
+fn answer_type(node: Node<'_>, inputs: &[TypedInput<'_>]) -> Option<i32> {
     let attribute = |name| node.integer(name).and_then(|to| i32::try_from(to).ok());
     let tensor = |name| node.attribute(name).and_then(|a| a.t.as_ref()?.data_type);
     let input = |at: usize| inputs.get(at).and_then(|(_, found)| *found);

@@ -33,7 +33,7 @@ struct BoundType<'a> {
 
 impl TypeRule {
     /// Returns the types of an operator, or `None` if they are not known.
-    pub(super) fn of(operator: &str) -> Option<Self> {
+    pub(super) fn for_operator(operator: &str) -> Option<Self> {
         let mut rows = ROWS.iter();
         let (_, row) = rows.find(|(names, _)| names.split_whitespace().any(|n| n == operator))?;
         Self::read(row)
@@ -92,10 +92,10 @@ impl TypeSlot {
             None => (word, false),
         };
         let (variable, set) = match word.split_once(':') {
-            Some((variable, set)) => (variable.chars().next(), Some(TypeSet::of(set)?)),
+            Some((variable, set)) => (variable.chars().next(), Some(TypeSet::from_word(set)?)),
             None if word == "?" => (None, None),
             None if word.starts_with(char::is_uppercase) => (word.chars().next(), None),
-            None => (None, Some(TypeSet::of(word)?)),
+            None => (None, Some(TypeSet::from_word(word)?)),
         };
         Some(TypeSlot {
             set,
@@ -165,7 +165,7 @@ mod tests {
         operator: &str,
         inputs: &[TypedInput<'_>],
     ) -> Option<Result<Vec<Option<i32>>, String>> {
-        TypeRule::of(operator).map(|rule| rule.outputs(inputs, 1))
+        TypeRule::for_operator(operator).map(|rule| rule.outputs(inputs, 1))
     }
 
     #[test]

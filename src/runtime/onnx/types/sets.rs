@@ -34,7 +34,7 @@ impl TypeSet {
     }
 
     /// Returns the set of a word, or `None` if the word is unknown.
-    pub(super) fn of(word: &str) -> Option<Self> {
+    pub(super) fn from_word(word: &str) -> Option<Self> {
         SETS.iter().find(|set| set.word == word).copied()
     }
 

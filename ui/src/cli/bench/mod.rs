@@ -99,7 +99,7 @@ impl FromStr for MaxInf {
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let output = args.report.open()?;
     let opened = open_all(&args.target, &args.more, args.policy, args.segment)?;
-    if args.fake && opened.demand.catalogue().single().is_none() {
+    if args.fake && opened.demand.catalogue().single_ensemble().is_none() {
         bail!("--fake: expected one ensemble, found several");
     }
     let (opened, matrix) = opened.by(args.matrix.as_deref(), args.target.precision)?;
@@ -260,7 +260,7 @@ fn runs_in_words(elapsed: Duration, ended: usize, all: usize) -> String {
 
 /// Returns the largest request, in samples, that every model accepts.
 fn capacity(opened: &OpenedEnsemble, engine: &Engine) -> usize {
-    let asked = opened.demand.mix().asked();
+    let asked = opened.demand.mix().requested();
     let most = asked.map(|(entry, _)| engine.telemetry().capacity_of(PipelineIndex(entry)));
     most.min().unwrap_or(0)
 }
@@ -270,7 +270,7 @@ fn samples(args: &BenchArgs, opened: &OpenedEnsemble) -> Result<LoadSamples> {
         let width = opened.ensemble.input.shape.elements();
         return Ok(Arc::new(Samples::new(vec![0.5; 128 * width], width, None)?).into());
     }
-    match opened.demand.catalogue().single() {
+    match opened.demand.catalogue().single_ensemble() {
         Some(_) => Ok(opened.calibration()?.into()),
         None => Ok(LoadSamples::of(
             opened.demand.catalogue(),

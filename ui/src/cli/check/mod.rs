@@ -127,7 +127,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         let padded = member.check_padding();
         padded.with_context(|| format!("member `{}` cannot start", member.name))?;
     }
-    let footprints = Footprints::of(&opened.ensemble, &opened.devices);
+    let footprints = Footprints::plan(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
     let answers = opened.ensemble.answers;
     let pipeline = PipelineSummary::of(&opened.ensemble);
@@ -234,7 +234,7 @@ fn member_rows(
                 .beyond(opened.ensemble.precision)
                 .map(|own| own.on_devices(&opened.devices, opened.ensemble.precision)),
             calibration: CalibratedSummary::of(member, folder),
-            own_scales: OwnScales::of(&member.graph),
+            own_scales: OwnScales::from_graph(&member.graph),
             fits: opened
                 .devices
                 .indices()
@@ -267,7 +267,7 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
         text += "synthetic weights: answers mean nothing\n";
     }
     if let Some(lengths) = &report.lengths {
-        let most = lengths.most();
+        let most = lengths.largest();
         text += &format!("lengths {lengths}; FLOPs and memory are for length {most}\n");
     }
     if let Some(pipeline) = &report.pipeline {

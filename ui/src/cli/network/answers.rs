@@ -101,8 +101,8 @@ impl AnswerFile {
 /// Returns the length of a sample, or `None` if lengths do not vary.
 fn length(signature: &Signature, samples: &Samples, sample: usize) -> usize {
     let lengths = signature.lengths.as_ref();
-    let of_row = lengths.and_then(|lengths| lengths.of_row(&samples.rows(sample, 1)));
-    of_row.unwrap_or(signature.most())
+    let of_row = lengths.and_then(|lengths| lengths.row_length(&samples.rows(sample, 1)));
+    of_row.unwrap_or(signature.largest_length())
 }
 
 /// Returns rows of answers to samples of one length as JSON.

@@ -88,7 +88,7 @@ impl BatchLengths {
     fn of(graph: &Graph, rows: &[f32]) -> Option<Self> {
         let lengths = graph.lengths()?;
         let rows = rows.chunks_exact(graph.input().elements().max(1));
-        let each: Vec<usize> = rows.filter_map(|row| lengths.of_row(row)).collect();
+        let each: Vec<usize> = rows.filter_map(|row| lengths.row_length(row)).collect();
         Some(BatchLengths {
             least: *each.iter().min()?,
             most: *each.iter().max()?,

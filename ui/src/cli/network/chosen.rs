@@ -90,7 +90,7 @@ impl ChosenNetwork {
                 by_length,
             });
         }
-        let network = Published::named(&choice.name).ok_or_else(|| unknown(&choice.name))?;
+        let network = Published::from_name(&choice.name).ok_or_else(|| unknown(&choice.name))?;
         let shape = choice.shape.unwrap_or(network.input());
         let graph = Builder::Published(network).build(shape, choice.classes);
         Ok(ChosenNetwork {
@@ -310,7 +310,7 @@ fn cores(choice: &PlaceChoice) -> Result<NetworkPlace> {
 }
 
 fn gpu(name: &str, choice: &PlaceChoice) -> Result<NetworkPlace> {
-    let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
+    let devices = Devices::from_names(&[name.to_owned()], &Host::discover())?;
     let gpus: Vec<_> = devices.iter().filter_map(|d| d.kind.gpu()).collect();
     let ([info], 1) = (gpus.as_slice(), devices.count()) else {
         bail!("--device: expected one GPU such as cuda:0, found `{name}`");
@@ -368,7 +368,7 @@ fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> NetworkRu
 /// Parses a family of kernels that this processor can run.
 fn parse_family(text: &str) -> Result<Family, String> {
     let known = Family::ALL.map(|(_, name)| name).join(", ");
-    match Family::named(text) {
+    match Family::from_name(text) {
         Some(family) if family.is_available() => Ok(family),
         Some(_) => Err(format!("this processor cannot run the kernels `{text}`")),
         None => Err(format!("expected one of {known}, found `{text}`")),

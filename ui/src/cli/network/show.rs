@@ -214,7 +214,7 @@ fn tensors(signature: &Signature) -> String {
         specs.iter().map(line).collect()
     };
     let lengths = lengths.map_or_else(String::new, |lengths| {
-        let most = lengths.most();
+        let most = lengths.largest();
         format!("\nlengths {lengths}; figures and layers are for length {most}")
     });
     lines("takes", &signature.inputs) + &lines("answers", &signature.outputs) + &lengths + "\n"

@@ -158,7 +158,7 @@ fn tensors(
 ) -> Result<Vec<NamedTensor>> {
     let length = match &lengths {
         None => 0,
-        Some(lengths) => lengths.of_row(rows).context("a sample has no length")?,
+        Some(lengths) => lengths.row_length(rows).context("a sample has no length")?,
     };
     let lead = usize::from(lengths.is_some());
     let signature = Signature {

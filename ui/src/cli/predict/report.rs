@@ -181,7 +181,12 @@ fn outputs(ensemble: &Ensemble) -> Vec<(String, usize)> {
     let of = |member: &Arc<Member>| -> Vec<(String, usize)> {
         let signature = member.graph.signature();
         let outputs = signature.outputs.iter();
-        let sized = outputs.map(|spec| (spec.name.clone(), spec.elements_at(signature.most())));
+        let sized = outputs.map(|spec| {
+            (
+                spec.name.clone(),
+                spec.elements_at(signature.largest_length()),
+            )
+        });
         sized
             .map(|(name, size)| (name, size.unwrap_or(0)))
             .collect()

@@ -168,7 +168,7 @@ impl QuantizedModel {
 impl QuantizedMember {
     /// Returns the scales in its file, if the file is quantised.
     fn own_scales(&self) -> Option<OwnScales> {
-        OwnScales::of(&self.graph)
+        OwnScales::from_graph(&self.graph)
     }
 }
 

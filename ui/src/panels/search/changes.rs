@@ -34,7 +34,7 @@ impl Heat {
             if device.get() >= devices || member.get() >= members {
                 continue;
             }
-            match best.get_mut(tried.cell.place(members)) {
+            match best.get_mut(tried.cell.index_in(members)) {
                 Some(held) if held.is_none_or(|h| h.score < tried.score) => *held = Some(*tried),
                 _ => {}
             }
@@ -96,7 +96,9 @@ impl Heat {
         for place in 0..grid.shown {
             let member = MemberIndex::new(grid.first + place);
             let end = grid.label + grid.cell * (place as u16 + 1);
-            let tried = self.best.get(Cell { device, member }.place(self.members));
+            let tried = self
+                .best
+                .get(Cell { device, member }.index_in(self.members));
             match tried.copied().flatten() {
                 None => inside.sign(end - 1, y, "·", Role::Dim),
                 Some(tried) => self.cell(inside, end, y, tried.score, grid.cell),

@@ -81,7 +81,7 @@ impl TimelineRows {
         let (first, count) = (self.lanes, lanes.max(1));
         if let Some(place) = self
             .workers
-            .get_mut(Cell { device, member }.place(self.members))
+            .get_mut(Cell { device, member }.index_in(self.members))
         {
             *place = Some((first, count));
             self.lanes += count;
@@ -128,7 +128,7 @@ impl TimelineRows {
         }
         let (first, count) = (*self
             .workers
-            .get(Cell { device, member }.place(self.members))?)?;
+            .get(Cell { device, member }.index_in(self.members))?)?;
         Some(first + lane.min(count - 1))
     }
 

@@ -116,7 +116,7 @@ fn made(operands: &RowOperands<'_>, work: &TensorWork) -> RowAnswer {
     match work {
         TensorWork::Map { function, from, to } => {
             let tensors: Vec<Strided> = from.iter().chain([to]).map(|o| o.at).collect();
-            let axes = Axes::of(&tensors, to.at.rank(), MAX_RANK);
+            let axes = Axes::merged(&tensors, to.at.rank(), MAX_RANK);
             let all: Vec<_> = (0..axes.positions())
                 .map(|n| position(&axes.sizes, n))
                 .collect();

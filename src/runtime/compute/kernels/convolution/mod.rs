@@ -234,7 +234,7 @@ impl Convolution {
     /// # Safety
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
-        let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
+        let (rows, panels) = self.blocks(call.samples, call.threads).ranges(task);
         let (base, values, zeros) = match self.reduced {
             Some(input) => {
                 let (values, zeros) = call.memory.reduced_base(input);
@@ -256,7 +256,7 @@ impl Convolution {
             zeros: values.wrapping_add(zeros.wrapping_mul(bytes)),
             // SAFETY: blocks of a phase share pixels only if their panels differ, and a tile writes
             // only its panel's columns.
-            outputs: unsafe { StepOutputs::of(call, rows.clone()) },
+            outputs: unsafe { StepOutputs::for_task(call, rows.clone()) },
             // SAFETY: a step never reads the slot that it writes.
             residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
             // SAFETY: the call's family is available.

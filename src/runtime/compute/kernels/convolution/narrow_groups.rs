@@ -69,7 +69,7 @@ impl Convolution {
         };
         let lanes = self.panels.shape.lanes;
         let numbers = self.reduced.map(|view| view.numbers);
-        let own = call.memory.own(call.thread);
+        let own = call.memory.own_scratch(call.thread);
         let buffer = (call.memory.ptr(own.start), panels.len() * lanes);
         assert!(
             !block.outputs.is_reduced_alone() || self.narrow_rows() * buffer.1 <= own.len(),
@@ -86,10 +86,10 @@ impl Convolution {
             let to = |out: ReducedPixels<'_>| out.ptr(block.rows.start + rows.start, columns.first);
             let input = NarrowTile {
                 values: self.values(block, columns),
-                bytes: ByteForm::of(numbers),
+                bytes: ByteForm::for_numbers(numbers),
                 out: direct.map_or(std::ptr::null_mut(), to),
                 out_stride: direct.map_or(0, |out| out.of.view.pitch),
-                written: ByteForm::of(direct.map(|out| out.of.numbers)),
+                written: ByteForm::for_numbers(direct.map(|out| out.of.numbers)),
                 end: tile,
             };
             // SAFETY: as for wide panels, for each vector of channels; scratch is the thread's own.

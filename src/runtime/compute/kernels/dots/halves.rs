@@ -17,7 +17,7 @@ pub(in crate::compute) enum HalfKernel {
 impl HalfKernel {
     /// Returns the fastest kernel for a processor that has the instructions of `family`, as
     /// [`half_speed`] measured it.
-    pub(crate) fn of(family: Family) -> Self {
+    pub(crate) fn for_family(family: Family) -> Self {
         match family {
             #[cfg(target_arch = "x86_64")]
             Family::Avx512 if half_speed().is_some_and(is_worth_using) => HalfKernel::Native,
@@ -34,13 +34,15 @@ impl HalfKernel {
     /// Returns the shape of tiles.
     pub(crate) fn shape(self) -> TileShape {
         match self {
-            HalfKernel::Native => TileShape::of(Family::Avx512),
+            HalfKernel::Native => TileShape::for_family(Family::Avx512),
             // Both halves of each group of weights and of a group of values take registers.
-            HalfKernel::Widened(Family::Avx512) => TileShape::of(Family::Avx512).with_rows(4, 5),
-            HalfKernel::Widened(Family::Avx2Vnni | Family::Avx2) => {
-                TileShape::of(Family::Avx2).with_rows(2, 4)
+            HalfKernel::Widened(Family::Avx512) => {
+                TileShape::for_family(Family::Avx512).with_rows(4, 5)
             }
-            HalfKernel::Widened(family) => TileShape::of(family),
+            HalfKernel::Widened(Family::Avx2Vnni | Family::Avx2) => {
+                TileShape::for_family(Family::Avx2).with_rows(2, 4)
+            }
+            HalfKernel::Widened(family) => TileShape::for_family(family),
         }
     }
 }
@@ -95,7 +97,7 @@ impl<V: Vector> FloatDot for WidenedDot<V> {
         self.0
     }
     #[inline(always)]
-    fn of(floats: V) -> Self {
+    fn from_floats(floats: V) -> Self {
         WidenedDot(floats)
     }
 }
@@ -145,7 +147,7 @@ pub(in super::super) mod native {
             Avx512(self.0)
         }
         #[inline(always)]
-        fn of(floats: Avx512) -> Self {
+        fn from_floats(floats: Avx512) -> Self {
             Bf16Dot(floats.0)
         }
     }

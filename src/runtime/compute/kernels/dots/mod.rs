@@ -71,5 +71,5 @@ pub(super) trait FloatDot: DotVector {
     /// The sums as floats.
     unsafe fn float(self) -> Self::Float;
     /// Floats as sums.
-    fn of(floats: Self::Float) -> Self;
+    fn from_floats(floats: Self::Float) -> Self;
 }

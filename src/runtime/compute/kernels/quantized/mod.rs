@@ -221,7 +221,7 @@ impl Quantized {
             own: 0,
             shared: match self.ranged {
                 true => 0,
-                false => ByteRegions::of(self, samples).end,
+                false => ByteRegions::for_step(self, samples).end,
             },
             offsets: rows.min(most_rows(self.touched())) * (self.reads.taps + 1),
         }
@@ -250,7 +250,7 @@ impl Quantized {
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     unsafe fn find_ranges(&self, call: &Call<'_>, task: usize) {
         let lines = self.lines(call.samples, call.threads).range(task);
-        let ranges = ByteRegions::of(self, call.samples).ranges(call, lines.clone());
+        let ranges = ByteRegions::for_step(self, call.samples).ranges(call, lines.clone());
         // SAFETY: tasks have disjoint lines, and nothing reads their ranges in this phase; a step
         // never reads the slot that it writes; the family is available.
         unsafe {
@@ -267,7 +267,7 @@ impl Quantized {
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     unsafe fn copy_rows(&self, call: &Call<'_>, task: usize) {
         let rows = self.copies(call.samples, call.threads).range(task);
-        let regions = ByteRegions::of(self, call.samples);
+        let regions = ByteRegions::for_step(self, call.samples);
         let row = self.copy.pitch / 4;
         let bytes = regions.bytes(call, row * rows.start..row * rows.end);
         let affine = regions.affine(call, rows.clone());
@@ -289,7 +289,7 @@ impl Quantized {
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     unsafe fn copy_lines(&self, call: &Call<'_>, task: usize) {
         let lines = self.copies(call.samples, call.threads).range(task);
-        let regions = ByteRegions::of(self, call.samples);
+        let regions = ByteRegions::for_step(self, call.samples);
         let line = self.copy.width * self.copy.pitch / 4;
         let bytes = regions.bytes(call, line * lines.start..line * lines.end);
         let ranges = regions.ranges(call, 0..call.samples * self.input.height);

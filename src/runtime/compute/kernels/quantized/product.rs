@@ -33,7 +33,7 @@ impl Quantized {
     /// # Safety
     /// As for [`PlannedStep::run`](super::super::step::PlannedStep::run).
     pub(super) unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
-        let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
+        let (rows, panels) = self.blocks(call.samples, call.threads).ranges(task);
         self.reads.list(rows.clone(), 0, call.offsets);
         let (values, affine) = self.operands(call, rows.clone());
         let block = ByteBlock {
@@ -61,7 +61,7 @@ impl Quantized {
         if self.ranged {
             let (values, _) = call.memory.base(self.input);
             let (pairs, each) = (
-                RangedRow::of(self.copy.channels).bytes / 2,
+                RangedRow::for_values(self.copy.channels).bytes / 2,
                 self.input.pitch / 2,
             );
             call.offsets.extend(rows.map(|row| row * each + pairs));
@@ -72,7 +72,7 @@ impl Quantized {
             false => self.output.pixels(),
         };
         call.offsets.extend(rows.map(|row| row / each));
-        let regions = ByteRegions::of(self, call.samples);
+        let regions = ByteRegions::for_step(self, call.samples);
         let [values, affine] = [regions.bytes(call, 0..0), regions.affine(call, 0..0)];
         (call.memory.ptr(values.start), call.memory.ptr(affine.start))
     }

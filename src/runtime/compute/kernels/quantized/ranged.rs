@@ -123,7 +123,7 @@ struct RangedScale {
 impl RangedScale {
     /// Returns the scale for values from `low` (at most 0) to `high` (at least 0), or NaN if the
     /// range is not finite.
-    fn of([low, high]: [f32; 2]) -> Self {
+    fn from_range([low, high]: [f32; 2]) -> Self {
         let scale = (high - low) / MOST;
         if !scale.is_finite() {
             return RangedScale {
@@ -154,12 +154,12 @@ impl Vectorised for RoundRows<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(mut self) {
         let each = self.from.view.pixels();
-        let mut known = (usize::MAX, RangedScale::of([0.0; 2]));
+        let mut known = (usize::MAX, RangedScale::from_range([0.0; 2]));
         for row in self.to.pixels.clone() {
             let sample = row / each;
             if known.0 != sample {
                 let rows = &self.ranges[sample * each..][..each];
-                known = (sample, RangedScale::of(joined(rows)));
+                known = (sample, RangedScale::from_range(joined(rows)));
             }
             // SAFETY: the family's instructions are enabled here.
             unsafe { round_row::<V>(self.from.pixel(row), known.1, self.to.row(row)) };
@@ -174,7 +174,7 @@ impl Vectorised for RoundRows<'_> {
 /// As for [`Vector`].
 #[inline(always)]
 unsafe fn round_row<V: Vector>(values: &[f32], by: RangedScale, row: &mut [f32]) {
-    let (bytes, behind) = row.split_at_mut(RangedRow::of(values.len()).bytes);
+    let (bytes, behind) = row.split_at_mut(RangedRow::for_values(values.len()).bytes);
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(bytes);
     let zero_point = by.zero_point as i32;
     let whole = values.len() / V::LANES * V::LANES;

@@ -16,7 +16,7 @@ pub(super) struct ByteRegions {
 }
 
 impl ByteRegions {
-    pub(super) fn of(step: &Quantized, samples: usize) -> Self {
+    pub(super) fn for_step(step: &Quantized, samples: usize) -> Self {
         let (scales, lines) = match is_pixelwise(step.conv) {
             true => (step.output.pixels(), 0),
             false => (1, step.input.height),

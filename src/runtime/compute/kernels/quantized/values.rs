@@ -17,7 +17,7 @@ pub(super) struct ByteScale {
 impl ByteScale {
     /// Returns the scale for values from `low` (at most 0) to `high` (at least 0), or NaN if the
     /// range is not finite.
-    fn of([low, high]: [f32; 2]) -> Self {
+    fn from_range([low, high]: [f32; 2]) -> Self {
         let scale = byte_step([low, high]);
         let inverse = 1.0 / scale;
         if !scale.is_finite() || !inverse.is_finite() {
@@ -177,7 +177,7 @@ impl Vectorised for QuantizeRows<'_> {
                 range.add(values);
                 range.ends()
             };
-            let scale = ByteScale::of(range);
+            let scale = ByteScale::from_range(range);
             *to = scale.pair();
             let (inside, beyond) = row.split_at_mut(channels);
             quantize(values, scale, inside);
@@ -263,12 +263,12 @@ impl Vectorised for QuantizeLines<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let (view, copy) = (self.from.view, self.copy);
-        let mut scaled = (usize::MAX, ByteScale::of([0.0; 2]));
+        let mut scaled = (usize::MAX, ByteScale::from_range([0.0; 2]));
         for (line, to) in (self.first..).zip(self.bytes.chunks_exact_mut(copy.width * copy.pitch)) {
             let (sample, y) = (line / copy.height, line % copy.height);
             if scaled.0 != sample {
                 let lines = &self.ranges[sample * view.height..][..view.height];
-                scaled = (sample, ByteScale::of(joined(lines)));
+                scaled = (sample, ByteScale::from_range(joined(lines)));
             }
             let scale = scaled.1;
             if y == 0 {

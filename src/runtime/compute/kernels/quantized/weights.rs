@@ -46,7 +46,7 @@ pub(super) fn pack_ranged(filters: Filters<'_>, panels: Panels, packed: &mut [f3
     let (sums, shifts) = whole.split_at_mut(panels.padded_columns());
     let bytes: &mut [i8] = bytemuck::cast_slice_mut(lines);
     filters.columns(panels, GROUP, |column| {
-        let of = ByteWeights::of(column.raw);
+        let of = ByteWeights::from_weights(column.raw);
         scales[column.out] = of.scale * column.factor;
         shifts[column.out] = of.shift;
         for (place, weight) in column.places(GROUP).zip(column.raw) {

@@ -56,7 +56,7 @@ pub(in crate::compute) struct QuantizedDepthwise {
 /// Returns whether [`QuantizedDepthwise`] can compute a convolution of bytes.
 pub(super) fn suits(conv: Conv2d, input: TensorView, family: Family) -> bool {
     let whole = |count: usize| count.is_multiple_of(GROUP);
-    DotKernel::of(family) == DotKernel::Vnni
+    DotKernel::for_family(family) == DotKernel::Vnni
         && conv.groups > 1
         && conv.groups == input.channels
         && conv.channels == input.channels
@@ -146,7 +146,7 @@ impl QuantizedDepthwise {
         let lines = self.lines(call.samples, call.threads).range(task);
         let width = self.output.width;
         let (values, border) = call.memory.reduced_base(self.input);
-        let own = call.memory.own(call.thread);
+        let own = call.memory.own_scratch(call.thread);
         assert!(
             width * VECTOR <= own.len(),
             "scratch for a line of fewer pixels"
@@ -157,7 +157,7 @@ impl QuantizedDepthwise {
             values,
             border: values.wrapping_add(border),
             // SAFETY: tasks have disjoint lines.
-            outputs: unsafe { StepOutputs::of(call, lines.start * width..lines.end * width) },
+            outputs: unsafe { StepOutputs::for_task(call, lines.start * width..lines.end * width) },
             // SAFETY: the call's family is available.
             pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
             buffer: call.memory.ptr(own.start),

@@ -188,7 +188,7 @@ mod x86 {
                 let column = first.wrapping_add(AT * line.conv.dilation);
                 let read = |at: usize| load::<WHOLE, P, INSIDE>(line, rows[at], column);
                 let values = lanes::interleaved(read);
-                let weights = anew(weights);
+                let weights = opaque(weights);
                 for (m, sums) in sums.iter_mut().enumerate() {
                     // Not a column of the kernel if vector `m` lies after the input.
                     let column = AT.wrapping_sub(m * S * P);
@@ -213,7 +213,7 @@ mod x86 {
     /// Returns the address in a way that hides its origin from the compiler. Otherwise the compiler
     /// would keep the values loaded before, in registers that the sums need.
     #[inline(always)]
-    unsafe fn anew(at: *const f32) -> *const f32 {
+    unsafe fn opaque(at: *const f32) -> *const f32 {
         let mut address = at.addr();
         std::arch::asm!("/* {0} */", inout(reg) address, options(nomem, nostack, preserves_flags));
         at.with_addr(address)

@@ -22,7 +22,7 @@ impl Vectorised for BytesOfRows {
     unsafe fn run<V: Vector>(self) -> bool {
         let columns = self.from.columns;
         // Divided, not multiplied by the inverse, as a rounding in float32 does.
-        let form = StepForm::of(self.form);
+        let form = StepForm::for_steps(self.form);
         // SAFETY: guaranteed by the caller.
         let (mut seen, scale) = unsafe { (NanSeen::<V>::new(), V::splat(self.form.scale())) };
         for row in 0..self.from.rows {
@@ -33,14 +33,14 @@ impl Vectorised for BytesOfRows {
             unsafe {
                 while at + V::LANES <= columns {
                     let values = V::load(from.add(at));
-                    seen.look(values);
+                    seen.check(values);
                     form.store(values.div(scale), to.add(at));
                     at += V::LANES;
                 }
                 if at < columns {
                     let left = columns - at;
                     let values = V::load_part(from.add(at), left);
-                    seen.look(values);
+                    seen.check(values);
                     form.store_part(values.div(scale), to.add(at), left);
                 }
             }
@@ -70,7 +70,7 @@ impl<V: Vector> NanSeen<V> {
     /// # Safety
     /// As for [`Vector`].
     #[inline(always)]
-    unsafe fn look(&mut self, values: V) {
+    unsafe fn check(&mut self, values: V) {
         // SAFETY: guaranteed by the caller. Infinities saturate like all numbers beyond the range.
         unsafe {
             let bounded = values.at_most(f32::MAX).at_least(f32::MIN);

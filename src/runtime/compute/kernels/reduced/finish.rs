@@ -139,7 +139,7 @@ unsafe fn finish_row_of_bytes<V: Vector, const N: usize>(
                 *value = value.relu();
             }
         }
-        let to = (StepForm::of(written), tile.out, tile.out_stride);
+        let to = (StepForm::for_steps(written), tile.out, tile.out_stride);
         write(values, tile, row, to);
     }
 }

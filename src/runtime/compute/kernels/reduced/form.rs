@@ -142,7 +142,7 @@ pub(in super::super) struct ByteForm {
 
 impl ByteForm {
     /// Returns the form of these numbers. The form of `None` represents zeros.
-    pub(in super::super) fn of(numbers: Option<ReducedNumbers>) -> Self {
+    pub(in super::super) fn for_numbers(numbers: Option<ReducedNumbers>) -> Self {
         match numbers {
             Some(ReducedNumbers::Bytes(numbers)) => ByteForm {
                 scale: numbers.scale,
@@ -217,7 +217,7 @@ pub(super) struct StepForm(ByteForm);
 impl StepForm {
     /// Returns the form of the steps of numbers.
     #[inline(always)]
-    pub(super) fn of(numbers: ByteForm) -> Self {
+    pub(super) fn for_steps(numbers: ByteForm) -> Self {
         StepForm(numbers)
     }
 }

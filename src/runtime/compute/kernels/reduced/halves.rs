@@ -65,7 +65,7 @@ impl HalvesOfRows {
         // them.
         unsafe {
             #[cfg(target_arch = "x86_64")]
-            if HalfKernel::of(family).is_native() {
+            if HalfKernel::for_family(family).is_native() {
                 return native(self);
             }
             dispatch(family, self);

@@ -17,9 +17,9 @@ pub(in crate::compute) enum ReducedKernel {
 impl ReducedKernel {
     /// Returns the fastest kernel for these numbers on a processor that has the instructions of
     /// `family`.
-    pub(crate) fn of(family: Family, numbers: ReducedNumbers) -> Self {
+    pub(crate) fn for_numbers(family: Family, numbers: ReducedNumbers) -> Self {
         match numbers {
-            ReducedNumbers::Bf16 => ReducedKernel::Halves(HalfKernel::of(family)),
+            ReducedNumbers::Bf16 => ReducedKernel::Halves(HalfKernel::for_family(family)),
             ReducedNumbers::Bytes(numbers) => {
                 ReducedKernel::Bytes(DotKernel::up_to(family, numbers.most))
             }

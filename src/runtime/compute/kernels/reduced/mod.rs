@@ -97,7 +97,7 @@ impl ReducedProduct {
         output: TensorView,
         family: Family,
     ) -> Self {
-        let kernel = ReducedKernel::of(family, input.numbers);
+        let kernel = ReducedKernel::for_numbers(family, input.numbers);
         let reads = Reads::new(conv, input.view, output, prepared.is_some());
         ReducedProduct {
             conv,
@@ -252,7 +252,7 @@ impl ReducedProduct {
     /// # Safety
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
-        let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
+        let (rows, panels) = self.blocks(call.samples, call.threads).ranges(task);
         let (values, zeros) = call.memory.reduced_base(self.input);
         self.reads.list(rows.clone(), zeros, call.offsets);
         let block = ReducedBlock {
@@ -260,8 +260,8 @@ impl ReducedProduct {
             values,
             // SAFETY: blocks of a phase share pixels only if their panels differ, and a tile writes
             // only its panel's columns.
-            outputs: unsafe { StepOutputs::of(call, rows.clone()) },
-            residual: Residual::of(call),
+            outputs: unsafe { StepOutputs::for_task(call, rows.clone()) },
+            residual: Residual::from_call(call),
             may_make_nan: self.may_make_nan(call),
             // SAFETY: the call's family is available.
             pass: unsafe { RowActivation::of_reduced(call.family, call.step.fused.activation) },
@@ -321,7 +321,7 @@ impl ReducedProduct {
         let packed = weights.packed.values();
         let shift = &packed[self.weight_floats() - self.shift_floats()..self.weight_floats()];
         let is_of_bytes = matches!(self.input.numbers, ReducedNumbers::Bytes(_));
-        let adds_floats = matches!(Residual::of(call), Residual::Floats(_));
+        let adds_floats = matches!(Residual::from_call(call), Residual::Floats(_));
         let is_finite = weights.has_finite_bias() && shift.iter().all(|value| value.is_finite());
         is_of_bytes && (adds_floats || !is_finite)
     }
@@ -359,15 +359,15 @@ impl ReducedProduct {
             scales,
             starts,
             rounding: call.step.fused.rounding.and_then(|rounding| {
-                let numbers = ByteNumbers::of(Some(rounding.function))?;
-                Some(ByteForm::of(Some(ReducedNumbers::Bytes(numbers))))
+                let numbers = ByteNumbers::from_activation(Some(rounding.function))?;
+                Some(ByteForm::for_numbers(Some(ReducedNumbers::Bytes(numbers))))
             }),
             shift: match self.shifts {
                 true => packed[self.weight_floats() - self.shift_floats()..][first..].as_ptr(),
                 false => std::ptr::null(),
             },
-            added: ByteForm::of(block.residual.numbers()),
-            written: ByteForm::of(reduced.map(|out| out.of.numbers)),
+            added: ByteForm::for_numbers(block.residual.numbers()),
+            written: ByteForm::for_numbers(reduced.map(|out| out.of.numbers)),
             end: Tile {
                 base: std::ptr::null(),
                 rows: call.offsets[row..].as_ptr(),

@@ -48,7 +48,7 @@ pub(in super::super) unsafe fn pair(
     // them.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        if HalfKernel::of(call.family).is_native() {
+        if HalfKernel::for_family(call.family).is_native() {
             return native(work);
         }
         dispatch(call.family, work);

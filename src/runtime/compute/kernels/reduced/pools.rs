@@ -136,7 +136,7 @@ impl Vectorised for GlobalPool<'_, '_> {
         unsafe {
             match self.from.of.numbers {
                 ReducedNumbers::Bf16 => self.each::<V, HalfForm>(HalfForm),
-                numbers => self.each::<V, ByteForm>(ByteForm::of(Some(numbers))),
+                numbers => self.each::<V, ByteForm>(ByteForm::for_numbers(Some(numbers))),
             }
         }
     }

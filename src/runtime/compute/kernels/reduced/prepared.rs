@@ -70,7 +70,7 @@ impl PreparedImage {
         // SAFETY: tasks copy disjoint lines, and no task reads them in this phase; the input is
         // another slot; scratch is the thread's own.
         let (to, numbers, from) = unsafe {
-            let own = call.memory.own(call.thread);
+            let own = call.memory.own_scratch(call.thread);
             (
                 call.memory.floats_mut(range),
                 call.memory.floats_mut(own),

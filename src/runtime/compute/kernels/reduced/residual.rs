@@ -15,7 +15,7 @@ pub(super) enum Residual<'a> {
 
 impl<'a> Residual<'a> {
     /// Returns the values that a step adds: floats if they are kept.
-    pub(super) fn of(call: &Call<'a>) -> Self {
+    pub(super) fn from_call(call: &Call<'a>) -> Self {
         let step = call.step;
         match (step.residual, step.reduced.residual) {
             (Some(view), _) if view.place != ValuePlace::Nowhere => {

@@ -37,12 +37,12 @@ impl ReduceRows {
         unsafe {
             match self.numbers {
                 ReducedNumbers::Bf16 => {
-                    self.behind(family, None);
+                    self.write_activated(family, None);
                     false
                 }
                 numbers => {
                     let (from, to, stride) = (self.from, self.to, self.stride);
-                    let form = ByteForm::of(Some(numbers));
+                    let form = ByteForm::for_numbers(Some(numbers));
                     dispatch(
                         family,
                         BytesOfRows {
@@ -61,7 +61,7 @@ impl ReduceRows {
     ///
     /// # Safety
     /// As for [`ReduceRows::write`].
-    unsafe fn behind(self, family: Family, activation: Option<Activation>) {
+    unsafe fn write_activated(self, family: Family, activation: Option<Activation>) {
         let (from, to, stride) = (self.from, self.to, self.stride);
         let rows = HalvesOfRows {
             activation,
@@ -119,7 +119,7 @@ impl<'a> StepOutputs<'a> {
     ///
     /// # Safety
     /// Nothing else reads or writes the tiles' destinations meanwhile.
-    pub(in super::super) unsafe fn of(call: &Call<'a>, pixels: Range<usize>) -> Self {
+    pub(in super::super) unsafe fn for_task(call: &Call<'a>, pixels: Range<usize>) -> Self {
         let step = call.step;
         let reduced = step.reduced.output.map(|view| call.memory.reduced(view));
         if let (Some(out), Some(last)) = (reduced, pixels.clone().last()) {
@@ -206,7 +206,7 @@ impl<'a> StepOutputs<'a> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if let (Some(pass), Some(halves)) = (pass, halves) {
-                return halves.behind(self.family, Some(pass.activation()));
+                return halves.write_activated(self.family, Some(pass.activation()));
             }
             if let Some(pass) = pass {
                 pass.rows(from);
@@ -248,7 +248,7 @@ pub(in super::super) unsafe fn reduce_pixels(call: &Call<'_>, pixels: Range<usiz
     let output = call.step.output;
     // SAFETY: guaranteed by the caller; nothing writes the floats meanwhile.
     unsafe {
-        let outputs = StepOutputs::of(call, pixels.clone());
+        let outputs = StepOutputs::for_task(call, pixels.clone());
         let Some(floats) = outputs.floats.as_ref().filter(|_| !pixels.is_empty()) else {
             return;
         };
@@ -303,7 +303,7 @@ impl Vectorised for ExpandRows<'_> {
         unsafe {
             match self.from.of.numbers {
                 ReducedNumbers::Bf16 => self.each::<V, HalfForm>(HalfForm),
-                numbers => self.each::<V, ByteForm>(ByteForm::of(Some(numbers))),
+                numbers => self.each::<V, ByteForm>(ByteForm::for_numbers(Some(numbers))),
             }
         }
     }

@@ -52,7 +52,7 @@ macro_rules! of_floats {
             #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
                 // SAFETY: guaranteed by the caller.
-                Self::of(unsafe { bias(tile, column) })
+                Self::from_floats(unsafe { bias(tile, column) })
             }
             #[inline(always)]
             unsafe fn column(_: &ReducedTile, _: usize) {}

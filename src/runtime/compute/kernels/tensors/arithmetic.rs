@@ -125,7 +125,7 @@ fn each(a: &[f32], step: usize, out: &mut [f32], f: impl Fn(f32) -> f32) {
 /// The processor has the family's instructions.
 #[inline(always)]
 unsafe fn errors<V: Vector>(values: &mut [f32]) {
-    for lanes in Lanes::of::<V>(values.len()) {
+    for lanes in Lanes::by_vector::<V>(values.len()) {
         // SAFETY: guaranteed by the caller; the row has these lanes.
         unsafe { lanes.store(erf(lanes.load::<V>(values)), values) };
     }

@@ -43,7 +43,7 @@ impl<'a> HeadRows<'a> {
         head: usize,
         queries: Range<usize>,
     ) -> Self {
-        let mut start = call.memory.own(call.thread).start;
+        let mut start = call.memory.own_scratch(call.thread).start;
         let places = of.places().map(|floats| {
             start += floats;
             start - floats..start

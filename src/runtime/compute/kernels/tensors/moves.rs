@@ -140,10 +140,15 @@ fn fill_split(fill: &(f32, Walk<1>), samples: usize, threads: usize) -> Split {
 impl TensorCopy {
     /// Plans the copy of `from`, in the first input's slot, to `to`.
     fn new(operands: &PlacedOperands<'_>, from: Strided, to: Strided) -> Option<Self> {
-        TensorCopy::of(operands, 0, from, to)
+        TensorCopy::placed(operands, 0, from, to)
     }
 
-    fn of(operands: &PlacedOperands<'_>, input: usize, from: Strided, to: Strided) -> Option<Self> {
+    fn placed(
+        operands: &PlacedOperands<'_>,
+        input: usize,
+        from: Strided,
+        to: Strided,
+    ) -> Option<Self> {
         let (from, from_samples) = operands.input(input, from)?;
         let (to, to_samples) = operands.output(to)?;
         let mut walk = Walk::new([from, to], [from_samples, to_samples]);
@@ -199,7 +204,7 @@ fn joined(
     let each = inputs.iter().enumerate().map(|(at, &from)| {
         let to = whole.sliced(axis, first, from.dims[axis], 1)?;
         first += from.dims[axis];
-        TensorCopy::of(operands, at, from, to)
+        TensorCopy::placed(operands, at, from, to)
     });
     each.collect()
 }
@@ -211,7 +216,7 @@ fn row(operands: &PlacedOperands<'_>, inputs: &[Strided]) -> Option<Vec<TensorCo
         // A row is one long run, which any dimensions fit in.
         let to = Strided::whole(from.dims).moved(first);
         first += from.dims.elements();
-        TensorCopy::of(operands, at, from, to)
+        TensorCopy::placed(operands, at, from, to)
     });
     each.collect()
 }

@@ -43,7 +43,7 @@ impl ProductTasks {
     }
 
     /// Returns the matrix, the rows and the panels of a task.
-    fn of(&self, task: usize) -> (usize, Range<usize>, Range<usize>) {
+    fn ranges(&self, task: usize) -> (usize, Range<usize>, Range<usize>) {
         let (rows, panels) = (self.rows.tasks(), self.panels.tasks());
         let (matrix, block) = (task / (rows * panels), task % (rows * panels));
         (
@@ -145,7 +145,7 @@ impl ActivationProduct {
     /// # Safety
     /// As for [`PlannedStep::run`](super::super::step::PlannedStep::run).
     pub(super) unsafe fn run(&self, call: &mut Call<'_>, task: usize) {
-        let (matrix, rows, panels) = self.blocks(call.samples, call.threads).of(task);
+        let (matrix, rows, panels) = self.blocks(call.samples, call.threads).ranges(task);
         let [left, right, to] = self.matrices.at(matrix).at;
         let row = Self::stride(&self.left, 1);
         let row = if self.is_read_in_place() {
@@ -187,7 +187,7 @@ impl ActivationProduct {
     /// those of the block's rows.
     unsafe fn panel(&self, call: &Call<'_>, block: &ProductRows<'_>, index: usize) {
         let panel = self.panels.panel(index);
-        let own = call.memory.own(call.thread);
+        let own = call.memory.own_scratch(call.thread);
         let (packed, copied) = (own.start, own.start + self.panel_floats());
         // SAFETY: the scratch is this thread's own.
         let floats = unsafe { call.memory.floats_mut(packed..copied) };

@@ -31,7 +31,7 @@ impl TileAxis {
     /// of its largest answer; 8 points for 5 taps on both sides would not (1e-4). If channels are
     /// nearly alike and cancel, points are larger than answers, and 6 points for 5 taps stay within
     /// 5e-5.
-    pub(super) fn all(taps: usize) -> impl Iterator<Item = TileAxis> {
+    pub(super) fn for_taps(taps: usize) -> impl Iterator<Item = TileAxis> {
         let points: &[usize] = match taps {
             1 => &[1],
             3 => &[4, 6, 8],

@@ -82,7 +82,7 @@ impl Backward<'_> {
             let from = self.points.start.wrapping_add(at * self.points.tile);
             // SAFETY: every tile has a factor.
             let special = unsafe { self.factors.add(at).read() } != 0.0;
-            let repair = special.then(|| Repair::of(self.grid, self.input, spot, self.signs));
+            let repair = special.then(|| Repair::for_tile(self.grid, self.input, spot, self.signs));
             for channel in (0..self.view.channels).step_by(V::LANES) {
                 // SAFETY: the points have whole vectors for all channels of each tile; the
                 // part has the pixels of these tiles.

@@ -101,14 +101,14 @@ impl Forward<'_> {
     /// that cause it. Returns the divisor of the others.
     #[inline(always)]
     unsafe fn again(&self, spot: Spot, to: *mut f32, tamed: &mut Vec<f32>) -> f32 {
-        let special = Special::of(self.grid, self.input, spot);
+        let special = Special::find(self.grid, self.input, spot);
         if special.is_hopeless(self.grid) {
             return special.factor();
         }
         special.tamed(self.grid, self.input, spot, tamed);
         let mut factor = 0.0;
         let work = Forward {
-            grid: &self.grid.alone(),
+            grid: &self.grid.single_tile(),
             tiles: 0..1,
             input: InputPixels {
                 view: tamed_view(self.grid, self.input.view.channels),

@@ -77,7 +77,7 @@ impl TileGrid {
     }
 
     /// Returns the grid of one tile as a separate image, without padding.
-    pub(super) fn alone(self) -> TileGrid {
+    pub(super) fn single_tile(self) -> TileGrid {
         TileGrid {
             padding: [0; 2],
             input: self.sides.map(|side| side.points),
@@ -143,8 +143,8 @@ pub(super) fn sides(
         output,
         lanes: shape.lanes as f64,
     };
-    let rows = TileAxis::all(conv.kernel.height);
-    let both = rows.flat_map(|rows| TileAxis::all(conv.kernel.width).map(move |c| [rows, c]));
+    let rows = TileAxis::for_taps(conv.kernel.height);
+    let both = rows.flat_map(|rows| TileAxis::for_taps(conv.kernel.width).map(move |c| [rows, c]));
     let costs = both.map(|sides| (job.cost(sides), sides));
     let (cost, sides) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
     Some((sides, job.direct() / cost)).filter(|(_, times)| *times > WORTH)

@@ -166,7 +166,7 @@ impl Winograd {
         // together transform disjoint tiles or multiply into disjoint columns.
         unsafe {
             if let Some(blocks) = self.blocks(call.samples, call.threads) {
-                let range = call.memory.own(call.thread);
+                let range = call.memory.own_scratch(call.thread);
                 let block = TileBlock::new(self, blocks.range(task));
                 assert!(block.floats() <= range.len(), "scratch for a smaller block");
                 let scratch = call.memory.ptr(range.start);

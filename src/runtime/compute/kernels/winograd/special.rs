@@ -42,7 +42,7 @@ pub(super) struct Special {
 
 impl Special {
     /// Examines all channels of the tile at `spot`.
-    pub(super) fn of(grid: &TileGrid, input: InputPixels<'_>, spot: Spot) -> Self {
+    pub(super) fn find(grid: &TileGrid, input: InputPixels<'_>, spot: Spot) -> Self {
         let [rows, columns] = grid.sides;
         let mut special = Special {
             columns: columns.points,
@@ -52,12 +52,12 @@ impl Special {
             largest: 0.0,
         };
         for (at, pixel) in grid.pixels(input.view, spot) {
-            special.look(at, input.pixel(pixel));
+            special.inspect(at, input.pixel(pixel));
         }
         special
     }
 
-    fn look(&mut self, at: usize, channels: &[f32]) {
+    fn inspect(&mut self, at: usize, channels: &[f32]) {
         let absolute = |v: &f32| v.to_bits() & !(1 << 31);
         let most = channels.iter().map(absolute).fold(0, u32::max);
         let finite = match most {
@@ -149,13 +149,13 @@ pub(super) struct Repair<'a> {
 }
 
 impl<'a> Repair<'a> {
-    pub(super) fn of(
+    pub(super) fn for_tile(
         grid: &TileGrid,
         input: InputPixels<'_>,
         spot: Spot,
         signs: Signs<'a>,
     ) -> Self {
-        let special = Special::of(grid, input, spot);
+        let special = Special::find(grid, input, spot);
         let mut infinities = Vec::new();
         if special.infinite != 0 && !special.is_hopeless(grid) {
             for (pixel, number) in grid.pixels(input.view, spot) {
@@ -208,7 +208,7 @@ impl<'a> Repair<'a> {
             let row = infinity.pixel / self.special.columns - y;
             let column = infinity.pixel % self.special.columns - x;
             let tap = row * self.special.taps[1] + column;
-            let [positive, negative] = self.signs.of(infinity.channel, tap, channel / WORD);
+            let [positive, negative] = self.signs.signs(infinity.channel, tap, channel / WORD);
             let (up, down) = match infinity.negative {
                 false => (positive, negative),
                 true => (negative, positive),
@@ -291,7 +291,7 @@ impl Signs<'_> {
         }
     }
 
-    fn of(&self, input: usize, tap: usize, word: usize) -> [u32; 2] {
+    fn signs(&self, input: usize, tap: usize, word: usize) -> [u32; 2] {
         let at = first(self.outputs, self.taps, [input, tap, word]);
         [self.words[at], self.words[at + 1]]
     }

@@ -158,7 +158,7 @@ fn masked<'a>(
         let nothing = network.operand(node, &Constant::float(0.0).into())?;
         return Ok(Some(network.where_else(node, &seen, &nothing, far)?.into()));
     }
-    let seen = network.by(
+    let seen = network.with_number(
         node,
         Binary::Sub,
         &seen.typed(NumberType::Floats),
@@ -166,7 +166,9 @@ fn masked<'a>(
         false,
     )?;
     Ok(Some(
-        network.by(node, Binary::Mul, &seen, -far, false)?.into(),
+        network
+            .with_number(node, Binary::Mul, &seen, -far, false)?
+            .into(),
     ))
 }
 
@@ -184,12 +186,12 @@ fn attended<'a>(
     let scale = node.float("scale").filter(|scale| *scale != 0.0);
     let scale = scale.unwrap_or((width as f32).sqrt().recip());
     let scores = network.product(node, q, &k.turned())?;
-    let mut scores = network.by(node, Binary::Mul, &scores, scale, false)?;
+    let mut scores = network.with_number(node, Binary::Mul, &scores, scale, false)?;
     for bias in bias.iter().flatten() {
         scores = network.binary(node, Binary::Add, &scores.into(), bias)?;
     }
     let rows: Vec<usize> = scores.layout.ending_in(&[3]);
-    let shares = network.laid(node, &scores, &rows)?;
+    let shares = network.in_order(node, &scores, &rows)?;
     let from = network.stored(node, &shares, &rows)?;
     let id = network.layer(node, Op::Softmax, &[from], Vec::new())?;
     let made = network.product(node, &Activation { id, ..shares }, v)?;

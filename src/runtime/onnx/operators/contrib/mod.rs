@@ -142,7 +142,7 @@ fn gelu<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_
 fn quick_gelu<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
     let x = network.input(node, inputs, 0)?;
     let alpha = node.float("alpha").unwrap_or(1.702);
-    let gate = network.by(node, Binary::Mul, &x, alpha, false)?;
+    let gate = network.with_number(node, Binary::Mul, &x, alpha, false)?;
     let gate = network.each(node, Op::from(Function::Sigmoid), &gate)?;
     network.pair(node, Binary::Mul, &x, &gate)
 }

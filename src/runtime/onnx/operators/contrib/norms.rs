@@ -76,7 +76,7 @@ fn by_mean_square<'a>(
     };
     let square = network.pair(node, Binary::Mul, x, x)?;
     let mean = network.reduce(node, Reduction::Mean, &square, &[last])?;
-    let mean = network.by(node, Binary::Add, &mean, eps, false)?;
+    let mean = network.with_number(node, Binary::Add, &mean, eps, false)?;
     let below = network.unary(node, Unary::Sqrt, &mean)?;
     let made = network.pair(node, Binary::Div, x, &below)?;
     network.binary(node, Binary::Mul, &made.into(), scale)

@@ -54,20 +54,20 @@ impl<'a> PartialNetwork<'a> {
         let layout = Layout::new(x.dims().to_vec(), &axes);
         Ok(Activation {
             id,
-            ..x.under(layout)
+            ..x.with_layout(layout)
         })
     }
 
     fn ranged(&mut self, node: Node<'a>, x: &Activation) -> Result<RangedIntegers, Refusal> {
         let over: Vec<usize> = (0..x.dims().len()).collect();
         let most = self.reduce(node, Reduction::Max, x, &over)?;
-        let most = self.by(node, Binary::Max, &most, 0.0, false)?;
+        let most = self.with_number(node, Binary::Max, &most, 0.0, false)?;
         let least = self.reduce(node, Reduction::Min, x, &over)?;
-        let least = self.by(node, Binary::Min, &least, 0.0, false)?;
+        let least = self.with_number(node, Binary::Min, &least, 0.0, false)?;
         let scale = self.pair(node, Binary::Sub, &most, &least)?;
-        let scale = self.by(node, Binary::Div, &scale, 255.0, false)?;
+        let scale = self.with_number(node, Binary::Div, &scale, 255.0, false)?;
         // Zeros alone have no range, and are 0 by any scale.
-        let scale = self.by(node, Binary::Max, &scale, f32::MIN_POSITIVE, false)?;
+        let scale = self.with_number(node, Binary::Max, &scale, f32::MIN_POSITIVE, false)?;
         let zero = self.pair(node, Binary::Div, &least, &scale)?;
         let zero = self.unary(node, Unary::Neg, &zero)?;
         let zero = self.unary(node, Unary::Round, &zero)?;

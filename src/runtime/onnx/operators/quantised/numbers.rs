@@ -139,8 +139,8 @@ pub(super) fn bounded<'a>(
     x: &Activation,
     (least, most): (f32, f32),
 ) -> Added {
-    let x = network.by(node, Binary::Max, x, least, false)?;
-    network.by(node, Binary::Min, &x, most, false)
+    let x = network.with_number(node, Binary::Max, x, least, false)?;
+    network.with_number(node, Binary::Min, &x, most, false)
 }
 
 impl PartialNetwork<'_> {

@@ -83,7 +83,7 @@ impl RecurrentLayer<'_, '_> {
             let new = self.apply(by.functions[1], &last)?;
             let rest = self
                 .network
-                .by(self.node, Binary::Sub, &update, 1.0, true)?;
+                .with_number(self.node, Binary::Sub, &update, 1.0, true)?;
             let hidden = Some(self.pair(Binary::Mul, &rest, &new)?);
             return Ok(RecurrentState { hidden, cell: None });
         };
@@ -123,7 +123,7 @@ impl RecurrentLayer<'_, '_> {
     ) -> Result<RecurrentState, Refusal> {
         let all = self.with_state(own, &state, by)?;
         let input = self.gate(&all, 0, 1)?;
-        let input = self.seen(&input, state.cell.as_ref(), by, 0)?;
+        let input = self.with_peephole(&input, state.cell.as_ref(), by, 0)?;
         let input = self.apply(by.functions[0], &input)?;
         let new = self.gate(&all, 3, 1)?;
         let new = self.apply(by.functions[1], &new)?;
@@ -131,10 +131,12 @@ impl RecurrentLayer<'_, '_> {
         if let Some(before) = &state.cell {
             let forget = match self.node.integer("input_forget") {
                 // The cell keeps the share that the input does not replace.
-                Some(1) => self.network.by(self.node, Binary::Sub, &input, 1.0, true)?,
+                Some(1) => self
+                    .network
+                    .with_number(self.node, Binary::Sub, &input, 1.0, true)?,
                 _ => {
                     let forget = self.gate(&all, 2, 1)?;
-                    let forget = self.seen(&forget, Some(before), by, 2)?;
+                    let forget = self.with_peephole(&forget, Some(before), by, 2)?;
                     self.apply(by.functions[0], &forget)?
                 }
             };
@@ -142,7 +144,7 @@ impl RecurrentLayer<'_, '_> {
             cell = self.pair(Binary::Add, &kept, &cell)?;
         }
         let output = self.gate(&all, 1, 1)?;
-        let output = self.seen(&output, Some(&cell), by, 1)?;
+        let output = self.with_peephole(&output, Some(&cell), by, 1)?;
         let output = self.apply(by.functions[0], &output)?;
         let shown = self
             .network
@@ -154,7 +156,7 @@ impl RecurrentLayer<'_, '_> {
     }
 
     /// Adds the peephole of a gate to the cell.
-    fn seen(
+    fn with_peephole(
         &mut self,
         gate: &Activation,
         cell: Option<&Activation>,

@@ -35,7 +35,7 @@ pub(in crate::compute) enum DotKernel {
 
 impl DotKernel {
     /// Returns the fastest kernel for a processor that has the instructions of `family`.
-    pub(crate) fn of(family: Family) -> Self {
+    pub(crate) fn for_family(family: Family) -> Self {
         match family {
             Family::Avx512 if has_vnni() => DotKernel::Vnni,
             Family::Avx2Vnni if family.is_available() => DotKernel::AvxVnni,
@@ -48,7 +48,7 @@ impl DotKernel {
 
     /// Returns the fastest kernel that is exact for values up to `most`, whatever the weights.
     pub(crate) fn up_to(family: Family, most: f32) -> Self {
-        match DotKernel::of(family) {
+        match DotKernel::for_family(family) {
             DotKernel::Avx2 if most > 127.0 => DotKernel::Avx2Wide,
             kernel => kernel,
         }
@@ -72,16 +72,16 @@ impl DotKernel {
     /// Returns the shape of tiles: sums use the same registers as sums of floats.
     pub(crate) fn shape(self) -> TileShape {
         match self {
-            DotKernel::Vnni => TileShape::of(Family::Avx512),
-            DotKernel::AvxVnni => TileShape::of(Family::Avx2Vnni),
+            DotKernel::Vnni => TileShape::for_family(Family::Avx512),
+            DotKernel::AvxVnni => TileShape::for_family(Family::Avx2Vnni),
             // Pairs of products and a vector of ones also take registers.
-            DotKernel::Avx2 => TileShape::of(Family::Avx2).with_rows(2, 5),
+            DotKernel::Avx2 => TileShape::for_family(Family::Avx2).with_rows(2, 5),
             // Each group of values and of weights takes two.
-            DotKernel::Avx2Wide => TileShape::of(Family::Avx2).with_rows(2, 4),
-            DotKernel::NeonDot => TileShape::of(Family::NeonDot),
+            DotKernel::Avx2Wide => TileShape::for_family(Family::Avx2).with_rows(2, 4),
+            DotKernel::NeonDot => TileShape::for_family(Family::NeonDot),
             // Products and their pairs also take registers.
-            DotKernel::Neon => TileShape::of(Family::Neon).with_rows(4, 5),
-            DotKernel::Plain => TileShape::of(Family::Plain),
+            DotKernel::Neon => TileShape::for_family(Family::Neon).with_rows(4, 5),
+            DotKernel::Plain => TileShape::for_family(Family::Plain),
         }
     }
 
