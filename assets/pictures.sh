@@ -12,10 +12,10 @@ DIVISI_CONFIG_DIR=$(mktemp -d)
 export DIVISI_CONFIG_DIR
 trap 'rmdir "$DIVISI_CONFIG_DIR"' EXIT
 
-"$divisi" picture digits --load poisson:800 --size 160x50 --after 6s --out assets/console.svg
-"$divisi" picture digits --load poisson:800 --size 160x50 --after 4s \
+"$divisi" picture --force digits --load poisson:800 --size 160x50 --after 6s --out assets/console.svg
+"$divisi" picture --force digits --load poisson:800 --size 160x50 --after 4s \
     --theme light --out assets/light.svg
-"$divisi" picture imn4 --devices 'sim:v100*4' --load closed:64x4 --size 160x50 --after 5s \
+"$divisi" picture --force imn4 --devices 'sim:v100*4' --load closed:64x4 --size 160x50 --after 5s \
     --keys 'p down down down down down enter wait:1s y wait:4s 3' --out assets/simulated.svg
-"$divisi" picture digits --load poisson:800 --size 120x40 --after 2s \
+"$divisi" picture --force digits --load poisson:800 --size 120x40 --after 2s \
     --keys 's enter wait:8s 2 z' --out assets/search.svg

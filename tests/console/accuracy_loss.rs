@@ -204,7 +204,7 @@ fn precisions_are_named_by_a_file_or_by_an_option() {
     ] {
         let (code, error) = fails(&[command, &asked].concat());
         assert_eq!(code, Some(1), "{error}");
-        let said = format!("--precision f32 and --matrix {path}: expected one of them");
+        let said = format!("--precision f32 and --matrix {path} both set precisions");
         assert!(
             error.contains(&said) && error.contains("`precisions = [\"int8\", "),
             "{error}"

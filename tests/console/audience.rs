@@ -36,7 +36,7 @@ fn the_header_names_who_edits() {
         ),
         (
             attached(Some("me@pts/1"), true),
-            "attached · 2 watch · you edit",
+            "attached · 2 viewers · you edit",
         ),
     ] {
         let mut bench = Bench::new(120, 40);
@@ -52,7 +52,8 @@ fn while_another_edits_no_command_that_changes_anything_is_offered() {
     for entry in BINDINGS.iter().filter(|b| b.command.changes) {
         let refusal = bench.console.model().check(entry);
         let refusal = refusal.expect_err(entry.name()).to_string();
-        assert!(refusal.starts_with("ada@pts/4 edits: cannot"), "{refusal}");
+        let said = format!("cannot {} while ada@pts/4 is editing", entry.title);
+        assert_eq!(refusal, said);
     }
     bench.keys("l");
     assert!(
@@ -85,13 +86,13 @@ fn who_may_edit_is_said_on_a_small_screen_whatever_goes_on() {
     bench.show(recorded);
     let text = bench.text();
     let second = text.lines().nth(1).expect("a header");
-    let said = "read-only  attached · 3 watch · ada@pts/4 edits";
+    let said = "read-only  attached · 3 viewers · ada@pts/4 edits";
     assert!(second.contains(said), "{second}");
     bench.show(|s| s.audience = attached(None, false));
     let text = bench.text();
     let second = text.lines().nth(1).expect("a header");
     assert!(second.contains("no editor"), "{second}");
-    assert!(!second.contains("to edit"), "it may not: {second}");
+    assert!(!second.contains("E edits"), "it may not: {second}");
 }
 
 #[test]

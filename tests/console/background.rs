@@ -115,12 +115,16 @@ fn a_viewer_that_is_killed_leaves_the_server_unharmed() {
     assert_eq!(report["counters"]["failed"], 0);
     let second = home.run(&["serve", "digits"]);
     let error = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(error.contains("running already"), "{error}");
+    let said = "a server named `digits` is already running";
+    assert!(error.contains(said), "{error}");
     kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
     assert!(ended(&mut server).success(), "it drained");
     let absent = home.run(&["attach", "digits"]);
     let error = String::from_utf8_lossy(&absent.stderr).into_owned();
-    assert!(error.contains("no server `digits` runs"), "{error}");
+    assert!(
+        error.contains("no server `digits`: no server is running"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -132,7 +136,8 @@ fn a_server_is_named_by_no_path_and_touches_no_file() {
         let named = home.run(&["serve", "digits", &format!("--name={name}")]);
         let error = String::from_utf8_lossy(&named.stderr).into_owned();
         assert_eq!(named.status.code(), Some(2), "{error}");
-        assert!(error.contains("cannot be named"), "{error}");
+        let said = format!("server name `{name}`: expected 1 to 64 letters, digits");
+        assert!(error.contains(&said), "{error}");
     }
     let left = std::fs::read_to_string(&file).expect("it is there");
     assert_eq!(left, "mine");
@@ -241,7 +246,10 @@ fn listing_servers_removes_dead_sockets_and_nothing_else() {
     assert!(there("datagrams") && there("silent") && !there("dead"));
     let taken = home.run(&["serve", "digits", "--name", "silent"]);
     let error = String::from_utf8_lossy(&taken.stderr).into_owned();
-    assert!(error.contains("`silent` is running already"), "{error}");
+    assert!(
+        error.contains("a server named `silent` is already running"),
+        "{error}"
+    );
     let report = home.run(&["report", "silent"]);
     let error = String::from_utf8_lossy(&report.stderr).into_owned();
     let said = format!("divisi: {}: no answer came within 5s\n", at("silent"));
@@ -376,7 +384,7 @@ fn an_engine_goes_on_without_its_terminal_by_default_and_the_screen_says_so() {
         let home = Home::new();
         let mut console = with_options(&home, "", &[]);
         console.send("q");
-        console.shows("terminal closes without an answer, serving continues.");
+        console.shows("Serving continues if this terminal closes");
         goes_away(&mut console, signal);
         assert!(console.ends().success());
         assert_eq!(home.text(&["servers"]).trim(), "digits");

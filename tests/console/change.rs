@@ -103,7 +103,8 @@ fn a_member_is_spread_and_a_device_cleared() {
     bench.keys("es");
     assert_eq!(rows(&bench)[1][0], 16);
     bench.keys("s");
-    assert!(bench.text().contains("`mlp` has a worker on every device"));
+    let said = "`mlp` already has a worker on every device";
+    assert!(bench.text().contains(said), "{}", bench.text());
     // mlp stays on cpu:1, the others have to go there.
     bench.keys("c");
     assert_eq!(rows(&bench), [[0; 6], [16, 8, 8, 16, 32, 8]]);
@@ -350,7 +351,7 @@ fn terms_that_watch_nothing_are_refused() {
         bench.control('u');
     }
     bench.press(KeyCode::Enter);
-    assert!(bench.text().contains("at least one thing to watch"));
+    assert!(bench.text().contains("expected at least one limit"));
     // Back to the comparison, then to the matrix.
     bench.press(KeyCode::Esc);
     assert!(bench.text().contains("g probation"));
@@ -468,7 +469,7 @@ fn any_of_what_ran_is_brought_back_by_a_comparison() {
     bench.show(history);
     bench.keys("Y");
     bench.press(KeyCode::Enter);
-    assert!(bench.text().contains("number 3 is what runs"));
+    assert!(bench.text().contains("number 3 is the running setup"));
     bench.keys("j");
     bench.press(KeyCode::Enter);
     assert!(bench.text().contains("restore number 2"));

@@ -220,7 +220,7 @@ fn what_is_not_multiplied_natively_says_so() {
         (
             &simulated,
             ["--precision", "auto"],
-            "auto: simulated devices compute nothing",
+            "auto: simulated devices have the same times and memory in every precision",
         ),
         (&bench, ["--precision", "bf16"], widened),
         (&bench, ["--precision", "tf32"], alone),
@@ -277,7 +277,11 @@ fn precisions_are_compared_with_float32() {
     let text = divisi(&[&asked[..], &["f32,int8"]].concat()).stdout;
     let text = String::from_utf8(text).expect("text");
     let head: Vec<&str> = text.lines().filter(|l| l.starts_with("vs f32")).collect();
-    assert_eq!(head, ["vs f32    same class  largest difference"], "{text}");
+    assert_eq!(
+        head,
+        ["vs f32      same class  largest difference"],
+        "{text}"
+    );
     for name in ["f32: digits", "int8: digits", "\n  mlp ", "\n  ensemble "] {
         assert!(text.contains(name), "{name}: {text}");
     }

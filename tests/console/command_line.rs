@@ -56,7 +56,8 @@ fn every_command_is_in_one_group_of_the_help() {
     let commands = help.split("Options:").next().expect("commands");
     let listed = |name: &str| {
         let rows = commands.lines().filter(|line| line.starts_with("  "));
-        rows.filter(|row| row.split_whitespace().next() == Some(name)).count()
+        rows.filter(|row| row.split_whitespace().next() == Some(name))
+            .count()
     };
     let documented = prints(&["docs", "commands"]);
     let names = documented.lines().filter_map(|line| {
@@ -87,10 +88,16 @@ fn a_mistyped_command_is_answered_with_the_nearest() {
 #[test]
 fn a_mistyped_ensemble_is_answered_with_the_nearest() {
     let (_, error) = fails(&["check", "digit"]);
-    assert!(error.contains("no ensemble or file is called `digit`"), "{error}");
+    assert!(
+        error.contains("no ensemble or file is called `digit`"),
+        "{error}"
+    );
     assert!(error.contains("did you mean `digits`"), "{error}");
     let (_, error) = fails(&["report", "nosuchname"]);
-    assert!(error.contains("no server, recording, ensemble or file"), "{error}");
+    assert!(
+        error.contains("no server, recording, ensemble or file"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -102,7 +109,9 @@ fn a_path_that_does_not_exist_is_a_path_and_no_name() {
 #[test]
 fn a_time_takes_a_unit_or_the_options_own() {
     let plan = |p99: &str| {
-        let fixed = ["plan", "imn1", "--rate", "10", "--kinds", "h200", "--most", "1"];
+        let fixed = [
+            "plan", "imn1", "--rate", "10", "--kinds", "h200", "--most", "1",
+        ];
         json(&[&fixed[..], &["--format", "json", "--p99", p99]].concat())["p99_ms"].clone()
     };
     assert_eq!(plan("300"), plan("300ms"));
@@ -111,7 +120,9 @@ fn a_time_takes_a_unit_or_the_options_own() {
 
 #[test]
 fn a_goal_that_is_not_met_has_an_exit_code_of_its_own() {
-    let plan = ["plan", "imn1", "--rate", "1000000", "--kinds", "cpu", "--most", "1"];
+    let plan = [
+        "plan", "imn1", "--rate", "1000000", "--kinds", "cpu", "--most", "1",
+    ];
     assert_eq!(divisi(&plan).status.code(), Some(3));
     assert_eq!(divisi(&["plan", "imn1"]).status.code(), Some(2));
 }
@@ -129,7 +140,14 @@ fn samples_are_read_from_standard_input() {
 #[test]
 fn a_matrix_goes_from_one_command_to_another() {
     let shared = ["--devices", "sim:v100*4", "--evaluator", "model"];
-    let search = ["allocate", "imn4", "--algorithm", "worst-fit", "--output", "-"];
+    let search = [
+        "allocate",
+        "imn4",
+        "--algorithm",
+        "worst-fit",
+        "--output",
+        "-",
+    ];
     let matrix = prints(&[&search[..], &shared].concat());
     assert!(matrix.contains("ensemble = \"imn4\""), "{matrix}");
     let bench = ["bench", "imn4", "--devices", "sim:v100*4", "--matrix", "-"];
@@ -148,7 +166,8 @@ fn a_file_that_exists_is_replaced_by_force_alone() {
     assert!(error.contains("exists; --force replaces it"), "{error}");
     assert_eq!(fs::read_to_string(&file).expect("text"), "kept");
     assert_eq!(prints(&[&report[..], &["--force"]].concat()), "");
-    let written: Value = serde_json::from_str(&fs::read_to_string(&file).expect("text")).expect("JSON");
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(&file).expect("text")).expect("JSON");
     assert!(written.get("machine").is_some());
 }
 
@@ -156,8 +175,14 @@ fn a_file_that_exists_is_replaced_by_force_alone() {
 fn a_report_is_a_table_for_spreadsheets() {
     let table = prints(&["network", "list", "--format", "csv"]);
     let mut lines = table.lines();
-    assert_eq!(lines.next(), Some("name,parameters,flops,weight_bytes,input"));
-    assert!(lines.any(|line| line.starts_with("resnet50,25557032,")), "{table}");
+    assert_eq!(
+        lines.next(),
+        Some("name,parameters,flops,weight_bytes,input")
+    );
+    assert!(
+        lines.any(|line| line.starts_with("resnet50,25557032,")),
+        "{table}"
+    );
     let table = prints(&["check", "digits", "--format", "csv"]);
     assert!(table.starts_with("section,"), "{table}");
     let members = table.lines().filter(|line| line.starts_with("members,"));
@@ -187,7 +212,10 @@ fn a_built_in_ensemble_is_written_as_an_example() {
     let report = json(&["check", path, "--format", "json"]);
     assert_eq!(report["members"].as_array().map(Vec::len), Some(4));
     let (_, error) = fails(&["convert", "digits-onnx", "--out", path]);
-    assert!(error.contains("expected a new or an empty folder"), "{error}");
+    assert!(
+        error.contains("expected a new or an empty folder"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn an_edit_is_applied_and_rolled_back() {
     terminal.send("y");
     terminal.shows("reload done in");
     terminal.send("u");
-    terminal.shows("Bring back");
+    terminal.shows("Undo the last change of matrix and settings?");
     terminal.send("y");
     // The dialog has taken the first one off the screen.
     terminal.shows("reload done in");
@@ -115,7 +115,7 @@ fn a_panic_elsewhere_is_told_afterwards() {
         &[("XDG_STATE_HOME", &state.to_string_lossy())],
     );
     let before = terminal.until("serving");
-    assert!(!before.contains("asked for by a test"));
+    assert!(!before.contains("requested by a test"));
     // The log's clock moves on: the screen is alive.
     terminal.until("\u{1b}[?2026l");
     terminal.send("?");
@@ -127,8 +127,8 @@ fn a_panic_elsewhere_is_told_afterwards() {
     assert!(status.success());
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (_, after) = text.split_once("\u{1b}[?1049l").expect("back");
-    assert!(after.contains("elsewhere, as asked for"), "{after}");
-    assert!(report(after).contains("elsewhere, as asked for"));
+    assert!(after.contains("elsewhere, requested by a test"), "{after}");
+    assert!(report(after).contains("elsewhere, requested by a test"));
     fs::remove_dir_all(state).expect("removes");
 }
 

@@ -167,7 +167,7 @@ fn errors_of_keys_name_both_commands() {
     );
     let wrong = keys("[keys]\nsearch = [\"s\", \"hyper-s\"]").unwrap_err();
     assert!(
-        wrong.starts_with("keys.toml:2:16: keys.search: expected a sign, space"),
+        wrong.starts_with("keys.toml:2:16: keys.search: expected a character, space"),
         "{wrong}"
     );
     let wrong = keys("[edit]\nraise = \"5\"").unwrap_err();

@@ -151,7 +151,8 @@ fn what_comes_before_a_question_is_seen_does_not_answer_it() {
             assert!(harmless(&bench.console.handle(key(c))), "{question}");
         }
         assert!(bench.sent().is_empty(), "{question}");
-        assert!(bench.text().contains("came before"), "{}", bench.text());
+        let said = "key pressed before the question appeared";
+        assert!(bench.text().contains(said), "{}", bench.text());
         for _ in 0..3 {
             bench.press(KeyCode::Esc);
         }
@@ -169,7 +170,7 @@ fn whoever_serves_is_asked_whatever_lies_on_top() {
             assert!(bench.control('c').is_empty(), "{below}");
         }
         assert_eq!(top(&bench).as_deref(), Some("Leave"), "{below}");
-        assert!(bench.text().contains("Ctrl-C does not answer: s leaves"));
+        assert!(bench.text().contains("Ctrl-C does not answer: s quits"));
         for _ in 0..4 {
             bench.press(KeyCode::Esc);
         }
@@ -189,7 +190,7 @@ fn whoever_serves_is_asked_whatever_lies_on_top() {
 fn who_cannot_hand_the_engine_over_is_asked_as_well() {
     let mut bench = Bench::with(80, 24, true, crate::fake::PLAIN);
     assert!(bench.press(KeyCode::Char('q')).is_empty());
-    assert!(bench.text().contains("Leave and stop serving?"));
+    assert!(bench.text().contains("Quit and stop serving?"));
     assert!(!bench.text().contains("background"));
     assert!(bench.press(KeyCode::Char('b')).is_empty());
     assert!(bench.sent().is_empty());

@@ -163,7 +163,7 @@ fn alone_it_goes_on_by_itself_and_begins_again() {
 fn escape_ends_it_and_stays_and_leaving_is_asked_first() {
     let mut bench = demo(120, 40, false);
     assert!(bench.press(KeyCode::Char('q')).is_empty());
-    assert!(bench.text().contains("leave the program?"));
+    assert!(bench.text().contains("End the demonstration and quit?"));
     bench.press(KeyCode::Esc);
     assert!(bench.console.model().demo.is_some());
     bench.press(KeyCode::Esc);

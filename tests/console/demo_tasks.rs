@@ -114,7 +114,7 @@ fn captions_fit_into_a_small_terminal() {
     let mut bench = demo(80, 24);
     for end in [
         "static unloads none.",
-        "while queries run.",
+        "loads or unloads variants.",
         "variants' profiles.",
     ] {
         wait_for_caption(&mut bench, end);

@@ -111,7 +111,7 @@ fn that_answers_mean_nothing_is_said_at_every_size() {
 fn losing_a_device_is_asked_first() {
     let mut bench = bench(80, 24);
     bench.keys("jD");
-    assert!(bench.text().contains("evacuated"));
+    assert!(bench.text().contains("Simulate the loss of sim:v100:1?"));
     assert!(bench.sent().is_empty());
     bench.keys("y");
     assert_eq!(bench.sent(), [Command::LoseDevice(DeviceIndex::new(1))]);

@@ -353,7 +353,7 @@ fn the_limits_of_a_probation_fit_on_a_small_screen() {
         assert!(head.contains(part), "{part}: {head}");
     }
     assert!(
-        screen.contains("› 318 missing · p99 8.1 ms, judged"),
+        screen.contains("› 318 missing · p99 8.1 ms, limit 12.0 ms"),
         "{screen}"
     );
 }

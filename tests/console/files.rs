@@ -87,7 +87,7 @@ fn a_file_is_replaced_only_when_asked() {
     assert!(
         bench
             .text()
-            .contains("digits-setup.toml is there: replace it?")
+            .contains("digits-setup.toml exists: replace it?")
     );
     press(&mut bench, KeyCode::Esc);
     let kept = || fs::read_to_string(place.join("digits-setup.toml")).unwrap();
@@ -293,7 +293,11 @@ fn the_desktop_is_an_offer() {
     bench.console.handle(ConsoleEvent::Looked(Ok(folder)));
     let asked = bench.control('o');
     assert!(matches!(&asked[..], [Effect::Pick(p)] if !p.save && p.folder == Path::new("/tmp")));
-    assert!(bench.text().contains("choose in the desktop's dialog"));
+    assert!(
+        bench
+            .text()
+            .contains("choose a file in the desktop's dialog")
+    );
     assert_eq!(bench.press(KeyCode::Esc), [Effect::StopPick]);
     bench.control('o');
     bench
@@ -377,7 +381,7 @@ fn a_dialog_that_answers_fails_or_is_left() {
         native.answer().await
     });
     assert!(
-        matches!(none, ConsoleEvent::Picked(Err(why)) if why.to_string().contains("cannot be started"))
+        matches!(none, ConsoleEvent::Picked(Err(why)) if why.to_string().contains("dialog failed: cannot start it"))
     );
 }
 

@@ -503,7 +503,7 @@ fn a_shape_fixes_what_a_network_leaves_open() {
     assert!(checked.contains("input [3, 4, 6]"), "{checked}");
     let (_, error) = fails(&["check", "digits", "--shape", "3,4,6"]);
     assert!(
-        error.contains("--shape requires a single .onnx file"),
+        error.contains("--shape: only valid for an .onnx file; in a manifest, set `shape`"),
         "{error}"
     );
 }

@@ -251,7 +251,7 @@ fn a_line_stages_the_precision_of_a_member() {
     let mut say = |line: &str| desk.line(line, &mut session).lines;
     has(&say("precision mlp int8"), "staged: mlp in int8");
     let compared = say("compare");
-    has(&compared, "build cpu:0 × mlp again, batch 16");
+    has(&compared, "rebuild cpu:0 × mlp, batch 16");
     has(&compared, "precision of mlp: f32 → int8");
     has(
         &compared,

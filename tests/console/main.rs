@@ -31,6 +31,7 @@ mod cells;
 mod change;
 mod cli;
 mod clients;
+mod command_line;
 mod commands;
 mod conduct;
 mod config;

@@ -98,7 +98,7 @@ fn a_paste_without_marks_is_text_as_well() {
 fn a_few_keys_at_once_do_not_answer_what_they_ask() {
     let mut terminal = serving(100, 30);
     terminal.send("qs");
-    terminal.shows("came before");
+    terminal.shows("key pressed before the question appeared");
     terminal.send("\u{1b}");
     terminal.hides("s stop");
     terminal.leave();

@@ -124,7 +124,7 @@ fn a_pipeline_has_no_answers_of_members() {
     let (code, error) = fails(&["predict", "digits-cascade", "--input", samples, "--members"]);
     assert_eq!(code, Some(1));
     assert!(
-        error.contains("--members: the models of a pipeline"),
+        error.contains("--members: not supported for pipelines"),
         "{error}"
     );
 }
@@ -139,7 +139,7 @@ fn the_console_names_no_rule_for_a_pipeline_and_lets_nobody_vote() {
     assert!(!text.contains("average"), "{text}");
     bench.keys("vV");
     let text = bench.text();
-    assert!(text.contains("nobody votes"), "{text}");
+    assert!(text.contains("pipelines have no votes"), "{text}");
     assert!(bench.sent().is_empty());
 }
 

@@ -116,7 +116,7 @@ fn lines_of_the_log_that_were_broken_are_scrolled_through_one_by_one() {
     bench.keys("6z");
     assert!(bench.text().contains("FIRST_9"), "{}", bench.text());
     bench.keys("k");
-    assert!(bench.text().contains("1 lines back"), "{}", bench.text());
+    assert!(bench.text().contains("1 line back"), "{}", bench.text());
     bench.keys(&"k".repeat(100));
     assert!(bench.text().contains("FIRST_0"), "{}", bench.text());
 }

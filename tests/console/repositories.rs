@@ -161,13 +161,14 @@ fn what_cannot_be_converted_says_so() {
     let models = Models::new(false);
     let out = models.join("out");
     let out = out.to_str().expect("text");
+    let ensemble = concat!(env!("CARGO_MANIFEST_DIR"), "/../sample_ensembles/digits");
     for (arguments, expected) in [
         (
             ["convert", models.path(), "--to", "triton"],
             "nothing to convert",
         ),
         (
-            ["convert", "digits", "--to", "manifests"],
+            ["convert", ensemble, "--to", "manifests"],
             "expected a model repository",
         ),
     ] {

@@ -95,7 +95,7 @@ fn a_server_that_cannot_listen_says_what_to_do() {
     let cases = [
         (
             ["--http", &address, "--name", "second"],
-            "another program listens there",
+            "the address is in use by another program",
         ),
         (
             ["--http", "0.0.0.0:0", "--name", "second"],
@@ -169,7 +169,10 @@ fn options_of_a_server_that_do_not_suit_are_refused_in_a_line() {
     let often = [&poll[..], &["--poll-every", "1ms"]].concat();
     for (arguments, expected) in [
         // Before a model is read.
-        (&["serve", "no_such_model", "--record", kept][..], &*exists),
+        (
+            &["serve", "no_such_model.onnx", "--record", kept][..],
+            &*exists,
+        ),
         (&["serve", "digits", "--load-model", "a"], no_repository),
         (&["serve", "digits", "--poll-every", "5s"], no_repository),
         (

@@ -476,7 +476,7 @@ fn five_minutes_fit_in_64_mib() {
     let timeline = &bench.console.model().timeline;
     assert!(timeline.crowded_out() > 0);
     assert!(timeline.bytes() <= 64 << 20, "{}", timeline.bytes());
-    assert!(bench.text().contains(" spans gone"), "{}", bench.text());
+    assert!(bench.text().contains(" spans dropped"), "{}", bench.text());
 }
 
 #[test]

@@ -170,9 +170,9 @@ fn lines_tell_each_change_once_and_none_of_shares_alone() {
 #[test]
 fn the_panel_scrolls_to_what_does_not_fit() {
     let mut bench = bench(80, 16);
-    assert!(!bench.text().contains("offline jobs"));
+    assert!(!bench.text().contains("batch jobs"));
     bench.keys(&"j".repeat(40));
-    assert!(bench.text().contains("offline jobs"), "{}", bench.text());
+    assert!(bench.text().contains("batch jobs"), "{}", bench.text());
 }
 
 #[test]

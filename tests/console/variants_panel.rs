@@ -77,6 +77,6 @@ fn what_was_not_counted_and_what_does_not_run_have_no_figures() {
     let mut bench = variants(120, 24);
     bench.keys("jj");
     let text = bench.text();
-    let said = "variant of digits: right on 99.16 % · not loaded · no query yet";
+    let said = "variant of digits: accuracy 99.16 % · not loaded · no queries yet";
     assert!(text.contains(said), "{text}");
 }

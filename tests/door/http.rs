@@ -311,7 +311,12 @@ fn binary_data_lies_behind_the_json_and_comes_back_so() {
         std::slice::from_ref(&length),
         short,
     );
-    assert!(answer.error().contains("11 bytes are left"), "{answer:?}");
+    assert!(
+        answer
+            .error()
+            .contains("only 11 bytes of the body are left"),
+        "{answer:?}"
+    );
     let long = [&body[..], b"!"].concat();
     let answer = ask_with(http(&server), "POST", path, &[length], &long);
     assert!(answer.error().contains("belong to no input"), "{answer:?}");
@@ -400,8 +405,8 @@ fn a_port_that_is_taken_is_told_with_what_to_do() {
     wanted.http = Some(http(&server));
     let refused = InferenceServer::start(std::sync::Arc::new(Echo::default()), &wanted);
     let why = refused.err().expect("it is taken").to_string();
-    assert!(why.contains("another program listens there"), "{why}");
-    assert!(why.contains("--http off"), "{why}");
+    assert!(why.contains("in use by another program"), "{why}");
+    assert!(why.contains("pass `--http off`"), "{why}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn requests_beyond_a_bound_are_refused_by_its_name() {
         (
             json!({"inputs": [input("x", &[1], json!([[[[1]]]]))]}),
             400,
-            "3 lists",
+            "at most 3 nested lists",
         ),
         (
             json!({"inputs": [], "pad": "x".repeat(3000)}),

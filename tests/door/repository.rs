@@ -328,7 +328,7 @@ fn a_model_is_loaded_with_another_configuration_until_it_is_loaded_again() {
     assert_eq!(loaded.status, 200, "{loaded:?}");
     assert_eq!(most(), 2);
     let cases = [
-        (json!({"config": "{"}), 400, "no JSON"),
+        (json!({"config": "{"}), 400, "invalid JSON"),
         (
             json!({"config": "{\"max_batch\": 1}"}),
             400,
@@ -357,7 +357,7 @@ fn a_model_is_loaded_with_another_configuration_until_it_is_loaded_again() {
         (
             json!({"config": "{}", "file:1/model.onnx": "AAAA"}),
             501,
-            "takes no files of models",
+            "this server accepts no model files; start it with `--load-files`",
         ),
     ];
     for (parameters, status, expected) in cases {

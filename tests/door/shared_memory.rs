@@ -225,7 +225,10 @@ fn a_copy_of_a_region_is_counted_as_long_as_it_is_there() {
     wait_until("the request waits", || server.waits(1));
     let (status, said) = read_parts(address, "echo", 1, 600 << 10);
     assert_eq!(status, 503, "{said}");
-    assert!(said.contains("as much memory as they may"), "{said}");
+    assert!(
+        said.contains("use all memory allowed for requests"),
+        "{said}"
+    );
     server.release.notify_one();
     assert_eq!(under_way.join().expect("no panic").0, 200);
     wait_until("its room is free", || {

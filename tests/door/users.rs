@@ -136,7 +136,7 @@ fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() 
     for _ in 0..2 {
         let refused = served.load("a", &json!({"config": config}));
         assert_eq!(refused.status, 400, "{refused:?}");
-        let expected = "model `a`: its user `e` cannot be served with it: ";
+        let expected = "model `a`: `e` uses it and cannot be served with it: ";
         assert!(refused.error().starts_with(expected), "{refused:?}");
         assert!(
             refused.error().contains("expected at most 1"),
@@ -168,7 +168,9 @@ fn a_refused_load_leaves_the_guard_of_ensembles_and_no_reasons_beside_its_own() 
         let refused = load(whole_tensors());
         assert_eq!(refused.status, 400, "{refused:?}");
         assert!(
-            refused.error().contains("`e`, which uses it"),
+            refused
+                .error()
+                .contains("`e` uses it and cannot be served with it"),
             "{refused:?}"
         );
         assert!(serves(&served));

@@ -37,7 +37,7 @@ fn a_model_is_asked_what_its_warm_up_says_before_it_serves() {
     for (model, expected) in [
         (
             "broken",
-            "warm-up `first`: step `broken`: tensor `n` has integers of 16777216 and more",
+            "warm-up `first`: step `broken`: tensor `n` has NaN or integers of 16777216 and more",
         ),
         (
             "short",

@@ -186,7 +186,7 @@ fn files_that_hold_no_such_tensors_are_refused_with_the_reason() {
         (
             "x.csv",
             "a,b\n1,2\n".to_owned(),
-            "an array for each: mask, ids, types",
+            "an .npz file with one array for each of mask, ids, types;",
         ),
         ("x.npz", "no archive".to_owned(), "not a readable .npz file"),
     ];

@@ -480,11 +480,13 @@ fn errors_name_the_file_the_step_and_the_tensor() {
         ),
         (
             host("softmax", "\"input\"", "\"x\"", "when = \"max(input)\""),
-            "steps.when: expected a comparison as `max(probs) < 0.9`",
+            "steps.when: expected a comparison such as `max(probs) < 0.9`, with one of max, min, \
+             sum, mean, argmax, margin, found `max(input)`",
         ),
         (
             host("softmax", "\"input\"", "\"x\"", "when = \"input > 1\""),
-            "step `softmax`, when: `input` is FP32 [4]; compare `max(input)`",
+            "step `softmax`, when: expected one number, but `input` is FP32 [4]; compare \
+             `max(input)`",
         ),
         (
             host("softmax", "\"input\"", "\"x\"", "when = \"max(input) > 1\""),
@@ -609,7 +611,7 @@ fn rows_that_a_pipeline_answers_as_boxes_are_boxes() {
             &[
                 2.0, 0.0, 0.5, 0.0, 0.0, 4.0, 4.0, 0.0, 0.6, 0.0, 0.0, 4.0, 4.0,
             ],
-            Some("box 1: expected scores from 0 to 1 to 0, found 0.6 after 0.5"),
+            Some("box 1: expected scores from 0 to 1 in descending order, found 0.6 after 0.5"),
         ),
     ] {
         let outcome = engine.predict(Request::new(&row(numbers))).expect("let in");

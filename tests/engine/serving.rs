@@ -419,7 +419,7 @@ fn a_matrix_that_does_not_fit_stops_the_start_with_member_need_and_room() {
     for part in [
         "member `",
         "at batch size 8 needs",
-        "on `cpu:0`, where",
+        "on `cpu:0`; ",
         "of 6.0 MiB are free",
     ] {
         assert!(text.contains(part), "{text}");

@@ -186,7 +186,7 @@ fn files_without_texts_are_refused_with_the_reason() {
         (
             "x.csv",
             b"text,label\n \t,rust\n",
-            "line 2: column text: expected a text",
+            "line 2: column text: expected a non-empty text",
         ),
         (
             "x.csv",
@@ -204,7 +204,7 @@ fn files_without_texts_are_refused_with_the_reason() {
         (
             "x.jsonl",
             b"{\"text\": \"a\"}\n{\"text\": \"\"}",
-            "row 1: expected a text",
+            "row 1: expected a non-empty text",
         ),
         (
             "x.jsonl",

@@ -15,3 +15,4 @@ mod layers;
 #[path = "../support/place.rs"]
 mod place;
 mod sources;
+mod words;

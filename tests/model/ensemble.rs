@@ -128,7 +128,8 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "[\"no\", \"yes\"]",
             "[\"no\", \"no\"]",
-            "ensemble.toml:3: labels: `no` names class 0 and class 1",
+            "ensemble.toml:3: labels: `no` names both class 0 and class 1; expected \
+             different names",
         ),
         (
             "[\"no\", \"yes\"]",

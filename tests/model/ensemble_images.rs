@@ -84,7 +84,7 @@ fn fields_of_images_that_do_not_fit_the_input_are_refused() {
         (
             "crop = 8",
             "crop = \"8\"",
-            "ensemble.toml:8: crop: expected a number of pixels, or a list of two",
+            "ensemble.toml:8: crop: expected a number of pixels, or a list [height, width]",
         ),
         (
             "shape = [3, 8, 8]",

@@ -84,7 +84,8 @@ fn an_npz_of_something_else_says_what_there_is() {
         ),
         (
             stored(&[("x.npy", samples_npy()), ("y.npy", samples_npy())]),
-            "array `y`: not a readable .npy file: expected the shape [n], a label a sample",
+            "array `y`: not a readable .npy file: expected the shape [n], one label per sample, \
+             found [2, 4]",
         ),
         (
             stored(&[("x.txt", b"hello".to_vec())]),

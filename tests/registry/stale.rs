@@ -45,7 +45,7 @@ fn those_of_other_kernels_programs_and_processors_do_not() {
                 ..here.clone()
             },
             "stale_kernels",
-            "here: kernels 0, plain",
+            "but this program uses kernels 0, plain",
         ),
         (
             ProfileOrigin {

@@ -391,7 +391,7 @@ fn json_says_the_same_as_the_text_format() {
 fn json_that_is_no_configuration_is_refused_by_its_field() {
     let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
     for (json, expected) in [
-        ("[", "c:1: no JSON: "),
+        ("[", "c:1: invalid JSON: "),
         ("1", "c:1: expected an object, found 1"),
         (
             "{\"no\": 1}",

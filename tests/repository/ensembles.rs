@@ -311,7 +311,7 @@ fn manifests_are_no_steps() {
     );
     let failure = written.failure("e");
     assert!(
-        failure.contains("step `mine`: an ensemble.toml"),
+        failure.contains("step `mine`: a model with an ensemble.toml or pipeline.toml cannot be"),
         "{failure}"
     );
 }

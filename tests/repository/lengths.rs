@@ -125,7 +125,7 @@ fn an_ensemble_over_any_length_becomes_no_manifest_and_its_models_do() {
     let [left_out] = &converted.left_out[..] else {
         panic!("expected one that is left out, found {converted:?}");
     };
-    let expected = "e: a manifest has no steps over samples of varying length";
+    let expected = "e: manifests do not support steps over samples of varying length";
     assert!(left_out.starts_with(expected), "{left_out}");
     for model in ["neg", "add", "mean"] {
         assert!(out.path().join(model).join("ensemble.toml").exists());

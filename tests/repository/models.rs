@@ -162,7 +162,7 @@ fn two_lengths_that_vary_are_refused() {
         "max_batch_size: 4\ninput { name: \"x\" data_type: TYPE_FP32 dims: [ 3, -1, -1 ] }",
     );
     let failure = written.failure("m");
-    let expected = "m/config.pbtxt:2: input.dims: at most one length may vary";
+    let expected = "m/config.pbtxt:2: input.dims: only one length may be -1";
     assert!(failure.starts_with(expected), "{failure}");
 }
 
@@ -236,11 +236,12 @@ fn dimensions_that_a_file_leaves_open_are_for_the_configuration_to_say() {
     for (file, expected) in [
         (
             "sides.onnx",
-            "say the sizes, such as `max_batch_size: 8` and `dims: [ 3,",
+            "set the sizes with `dims` of all inputs in m/config.pbtxt, such as `max_batch_size: \
+             8` and `dims: [ 3,",
         ),
         (
             "two_sides.onnx",
-            "`dims` of all inputs in m/config.pbtxt say the sizes",
+            "set the sizes with `dims` of all inputs in m/config.pbtxt",
         ),
     ] {
         let written = Written::new();

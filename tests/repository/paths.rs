@@ -76,9 +76,9 @@ fn links_are_followed_within_a_repository_and_not_out_of_it() {
     let loaded: Vec<&str> = report.models.iter().map(|m| m.name.as_str()).collect();
     assert_eq!(loaded, ["kept", "linked"]);
     for (name, expected) in [
-        ("away", "away: it leads"),
-        ("config", "config/config.pbtxt: it leads"),
-        ("file", "file/1/model.onnx: it leads"),
+        ("away", "away: the link leads out"),
+        ("config", "config/config.pbtxt: the link leads out"),
+        ("file", "file/1/model.onnx: the link leads out"),
     ] {
         let failure = written.failure(name);
         assert!(failure.starts_with(expected), "{failure}");

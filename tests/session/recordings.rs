@@ -77,7 +77,7 @@ fn a_small_file_is_never_decoded_to_much() {
     let error = RecordingReader::open(&path)
         .expect_err("too large")
         .to_string();
-    assert!(error.contains("no whole block"), "{error}");
+    assert!(error.contains("no complete block"), "{error}");
     // As many as are allowed: opening decodes the first state and nothing else.
     let blocks = (0..7).map(|n| block(n, &stuffed(n, 8 * MIB, &no_spans(n))));
     let bytes = recording(blocks);
@@ -117,7 +117,7 @@ fn lists_are_counted_before_they_are_made() {
     let reader = RecordingReader::open(&path).expect("a block");
     let error = ReplaySession::with_clock(reader, Box::new(|| Duration::ZERO)).err();
     let error = error.expect("84 MB from 20 KB").to_string();
-    assert!(error.contains("no whole block"), "{error}");
+    assert!(error.contains("no complete block"), "{error}");
 }
 
 #[test]

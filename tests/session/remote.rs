@@ -133,7 +133,7 @@ fn a_name_is_a_name_and_no_path() {
     ] {
         let error = bad.parse::<ServerName>().expect_err(bad).to_string();
         assert!(
-            error.contains("cannot be named") && error.contains("expected 1 to 64 letters"),
+            error.contains("server name `") && error.contains("expected 1 to 64 letters"),
             "{error}"
         );
     }

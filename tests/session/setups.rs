@@ -326,7 +326,11 @@ fn another_change_ends_a_probation_with_a_note() {
         .expect("any time");
     let seen = session.snapshot();
     assert_eq!(seen.probation.map(|p| p.state), Some(ProbationState::Kept));
-    assert!(seen.log.iter().any(|l| l.text.contains("before its time")));
+    assert!(
+        seen.log
+            .iter()
+            .any(|l| l.text.starts_with("probation ended early"))
+    );
 }
 
 #[test]

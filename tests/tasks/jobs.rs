@@ -302,7 +302,7 @@ fn an_input_of_other_rows_than_were_handed_over_is_refused() {
     let _jobs = started(&board);
     wait_until("the job is over", || board.end(1).is_some());
     let end = board.end(1).expect("over").words();
-    assert!(end.contains("rows that were handed over"), "{end}");
+    assert!(end.contains("submitted rows, found "), "{end}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub enum DeploymentError {
         by: String,
     },
     /// A pipeline uses the model to load, and could not be served with it.
-    #[error("model `{name}`: its user `{by}` cannot be served with it: {reason}")]
+    #[error("model `{name}`: `{by}` uses it and cannot be served with it: {reason}")]
     Breaks {
         /// The model's name.
         name: String,

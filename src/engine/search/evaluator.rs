@@ -69,8 +69,8 @@ pub trait Evaluator {
         0.0
     }
 
-    /// Scores `matrix` in about the time of `samples` samples. A shorter time gives a rougher
-    /// figure.
+    /// Scores `matrix` in about the time of `samples` samples. A shorter time makes the figure
+    /// rougher.
     ///
     /// # Errors
     /// See [`Evaluator::score`].

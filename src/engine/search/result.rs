@@ -97,7 +97,7 @@ impl SearchResult {
     pub fn gap(&self) -> Option<Gap> {
         let (bound, steady) = self.bound.zip(self.steady)?;
         let share = 1.0 - steady.samples_per_s / bound.max(f64::MIN_POSITIVE);
-        // The error of a single run is unknown, so it gives no margin.
+        // The error of a single run is unknown, so there is no margin.
         let margin = Some(steady.doubt.margin()).filter(|m| m.is_finite());
         Some(match share < -margin.unwrap_or(0.0).max(ROUNDING) {
             true => Gap::Exceeds(-share),

@@ -35,7 +35,7 @@ impl AnswerForm {
     /// tensors of a pipeline.
     pub(super) fn of_ensemble(ensemble: &Ensemble) -> Self {
         let (outputs, lengths) = match &ensemble.pipeline {
-            None => (combined(ensemble.answers), None),
+            None => (named(combined(ensemble.answers), ensemble), None),
             Some(pipeline) => (
                 pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
                 pipeline.lengths().cloned(),
@@ -184,6 +184,14 @@ fn wire(name: &str, value: &TensorValue) -> NamedTensor {
         name: name.to_owned(),
         tensor: WireTensor::of_values(value.data_type(), dims, bytes.freeze()),
     }
+}
+
+/// Returns a single tensor under the ensemble's own name of its output, if there is one.
+fn named(mut outputs: Vec<TensorSpec>, ensemble: &Ensemble) -> Vec<TensorSpec> {
+    if let ([single], Some(name)) = (&mut outputs[..], &ensemble.tensor_names.output) {
+        single.name.clone_from(name);
+    }
+    outputs
 }
 
 /// Returns the tensors of a combined answer.

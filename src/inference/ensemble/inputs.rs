@@ -22,7 +22,8 @@ pub(super) fn specs(ensemble: &Ensemble, network: bool) -> Vec<TensorSpec> {
         return vec![single.clone()];
     }
     let dims: Vec<usize> = ensemble.input.shape.into();
-    vec![TensorSpec::fixed(INPUT, DataType::Fp32, &dims)]
+    let name = ensemble.tensor_names.input.as_deref().unwrap_or(INPUT);
+    vec![TensorSpec::fixed(name, DataType::Fp32, &dims)]
 }
 
 /// Samples, row after row.

@@ -10,6 +10,7 @@ use divisi_runtime::device::MemberIndex;
 use divisi_runtime::network::{Graph, GraphError, NetworkByLength, Shape, Weights};
 use divisi_runtime::tensor::{RowCheck, Signature};
 
+use super::InterfaceNames;
 use super::precision::MemberPrecision;
 use super::{
     AnswerKind, AnswerWidth, BatchSizes, DEFAULT_SEGMENT, Ensemble, ImageFit, ImageLayout, Input,
@@ -144,6 +145,7 @@ impl Ensemble {
             image_fit: ImageFit::default(),
             answers,
             answer_names: None,
+            tensor_names: InterfaceNames::default(),
             rule: RuleKind::usual(answers),
             pipeline: None,
             apart: true,

@@ -29,6 +29,10 @@ pub(super) struct Manifest {
     pub classes: Option<Spanned<i64>>,
     /// The names of the classes.
     pub labels: Option<Spanned<Vec<String>>>,
+    /// The name of the input on the network.
+    pub input_name: Option<Spanned<String>>,
+    /// The name of the output on the network.
+    pub output_name: Option<Spanned<String>>,
     /// The kind of answers, in place of `classes`.
     pub answers: Option<Spanned<AnswersTable>>,
     pub rule: Option<Spanned<RuleKind>>,
@@ -161,7 +165,7 @@ pub(super) struct MemberInput {
 /// The maximum number of characters of a name.
 const MAX_NAME: usize = 64;
 
-/// The text of a manifest under validation, which gives errors their place.
+/// The text of a manifest under validation, with which errors are located.
 pub(super) struct ManifestSource<'a> {
     pub files: &'a Files,
     pub file: &'a str,

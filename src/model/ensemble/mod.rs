@@ -39,6 +39,7 @@ mod sample_values;
 pub mod samples;
 mod steps_table;
 mod tags;
+mod tensor_names;
 mod text_table;
 mod validate;
 mod value_rules;
@@ -87,6 +88,7 @@ pub use samples::{
     TargetNumbers, Targets, TextInput,
 };
 pub use tags::TagScheme;
+pub use tensor_names::InterfaceNames;
 pub use value_rules::{Median, ValueMean};
 
 /// The default number of samples of a segment (the paper, section III).
@@ -119,6 +121,8 @@ pub struct Ensemble {
     pub answers: AnswerKind,
     /// The names of the classes, values or labels, if set.
     pub answer_names: Option<Vec<String>>,
+    /// The names of its input and output on the network.
+    pub tensor_names: InterfaceNames,
     /// The combination rule.
     pub rule: RuleKind,
     /// The steps over the members, or `None` if the members run in parallel and the rule combines

@@ -8,7 +8,7 @@ use super::tally::{FixedWeights, RowTally};
 
 /// Counts the rows that the sub-ensembles of two chains classify correctly under a rule.
 ///
-/// The growing chain starts empty and adds at each step the member that gives the most correct
+/// The growing chain starts empty and adds at each step the member that yields the most correct
 /// rows. The shrinking chain starts with all members and removes at each step the member whose
 /// removal leaves the most correct rows. The first of equal members is chosen. Every single member
 /// is counted too.

@@ -26,7 +26,7 @@ pub struct ChosenVariant {
 #[non_exhaustive]
 pub enum ChoiceRefusal {
     /// The task is not registered.
-    #[error("task `{asked}` is not registered; there are: {known}")]
+    #[error("task `{asked}` is not registered; registered tasks: {known}")]
     UnknownTask {
         /// The requested name.
         asked: String,

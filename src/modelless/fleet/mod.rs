@@ -1,5 +1,5 @@
 //! Simulates fleets in virtual time: queries arrive, instances on devices answer them, and a policy
-//! changes the instances. A scenario always gives exactly the same result.
+//! changes the instances. A scenario always has exactly the same result.
 //!
 //! Batches take the mean latency of their profile. Instances that share a device's time run their
 //! batches one after another in the order of query arrival, so that a short batch waits behind a

@@ -21,8 +21,8 @@ const SAMPLES: usize = 12;
 /// The operations that the samples of a length may take: large networks are tried with fewer samples.
 const OPERATIONS: f64 = 4e9;
 
-/// Checks that a network gives the same answers for samples at their own length and padded to a
-/// bucket. `graph` is the network for the largest length.
+/// Checks that a network returns the same answers for samples at their own length and padded to
+/// a bucket. `graph` is the network for the largest length.
 ///
 /// # Errors
 /// [`ComputeError::Padding`], [`ComputeError::OutOfMemory`], or no network exists for a length.

@@ -85,7 +85,7 @@ impl NumberedValues {
         }
     }
 
-    /// If a step forwards rounded values of its input, gives its answer the same numbers.
+    /// If a step forwards rounded values of its input, assigns its answer the same numbers.
     fn pass_on(&mut self, step: &FusedStep) {
         let first = self.numbers[step.inputs[0]];
         if answers_values_of_its_inputs(step)

@@ -120,6 +120,6 @@ pub enum Computation<'a> {
     Kernels(&'a [usize]),
     /// The driver of this GPU.
     Gpu(&'a Arc<GpuInfo>),
-    /// Not computed: the profile gives the time and the memory.
+    /// Not computed: the time and the memory come from the profile.
     Law(&'a Arc<DeviceProfile>),
 }

@@ -81,7 +81,7 @@ fn is_integers(value: &Value) -> bool {
     }
 }
 
-/// Returns dimensions as a vector, from `start` to `end` if the node gives them.
+/// Returns dimensions as a vector, from `start` to `end` if the node sets them.
 fn shape(node: Node<'_>, dims: &[usize]) -> Result<Constant, NodeFault> {
     let rank = dims.len() as i64;
     let bound = |name: &str, default: i64| {

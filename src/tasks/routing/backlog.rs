@@ -215,7 +215,7 @@ impl Backlog {
     }
 
     /// Returns the time until the devices have done the work ahead of the current position,
-    /// weighted by their shares of the work: the engine gives work to whichever device is free.
+    /// weighted by their shares of the work: the engine assigns work to whichever device is free.
     pub(super) fn wait(&self, devices: DeviceParts<'_>) -> Duration {
         self.weighed(devices, |device, _| {
             let DeviceProspect { ahead, factor, .. } = device.prospect;

@@ -338,7 +338,7 @@ impl RouterState {
         let ahead = self.backlog.ahead(devices, booked);
         let expected = ahead.saturating_add(booked.batch());
         let took = latency.unwrap_or_else(|| query.waited());
-        // A query that was cancelled before it was late gives no information.
+        // A query that was cancelled before it was late carries no information.
         if latency.is_none() && took <= expected {
             return;
         }

@@ -50,7 +50,8 @@ fn values_are_answered_as_they_are_under_the_rules_that_suit() {
     let said = refused.expect_err("no classes").to_string();
     assert!(
         said.ends_with(
-            "`majority-vote` combines no values; expected `average`, `weighted-average` or `median`"
+            "rule: `majority-vote` does not combine values; expected `average`, \
+             `weighted-average` or `median`"
         ),
         "{said}"
     );

@@ -101,7 +101,7 @@ fn what_is_wrong_with_answers_is_said_with_its_field() {
         ),
         (
             "answers = { labels = [\"a\", \"a\"] }",
-            "answers.labels: `a` names label 0 and label 1",
+            "answers.labels: `a` names both label 0 and label 1; expected different names",
         ),
         (
             "answers = { values = 3 }",

@@ -156,7 +156,7 @@ fn files_of_targets_that_do_not_fit_say_what_was_expected() {
             values(2),
             "y.csv",
             b"a,b\n1,2\n".to_vec(),
-            "expected 2 columns that have the names of the values or labels",
+            "expected 2 columns with the names of the values or labels",
         ),
         (
             values(2),

@@ -143,7 +143,7 @@ fn what_has_no_such_channels_is_refused() {
             first: usize::MAX,
             count: 2,
         },
-        "are not among 6",
+        "2 channels from channel 18446744073709551615 exceed the 6 of its input",
     );
     refused(
         Op::Channels { first: 4, count: 0 },

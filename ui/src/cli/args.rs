@@ -10,11 +10,48 @@ use divisi_runtime::device::parse_bytes;
 use divisi_runtime::network::Shape;
 use divisi_server::{DeviceChoice, ModelControl, ModelSelection, StartLoad};
 
+use crate::look::ColorWhen;
+
+use super::logging::LogDetail;
+
 pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
     match text {
         "none" => Ok(StartLoad::None),
         "usual" => Ok(StartLoad::Usual),
         text => text.parse().map(StartLoad::Pattern),
+    }
+}
+
+/// Options that every command takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "General")]
+pub(crate) struct GeneralOptions {
+    /// Print results and errors only: no notes, no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Log on standard error: -v info, -vv debug, -vvv trace
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "log")]
+    pub verbose: u8,
+    /// Log level on standard error (default: DIVISI_LOG, else off)
+    #[arg(long, value_name = "LEVEL", value_enum, global = true)]
+    pub log: Option<LogDetail>,
+    /// Colours of the help and of the console
+    #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t)]
+    pub color: ColorWhen,
+    /// Configuration folder (default: the user's)
+    #[arg(long, value_name = "DIR", global = true)]
+    pub config: Option<PathBuf>,
+}
+
+impl GeneralOptions {
+    /// Returns the log level, or `None` if no option sets it.
+    pub(crate) fn log_detail(&self) -> Option<LogDetail> {
+        match self.verbose {
+            0 => self.log,
+            1 => Some(LogDetail::Info),
+            2 => Some(LogDetail::Debug),
+            _ => Some(LogDetail::Trace),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use clap::Command;
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
-use super::output::print;
+use super::output::{OutputFile, print};
 use crate::commands::{BINDINGS, Binding, Keymap, Scope};
 use crate::config::{self, CONFIG, KEYS};
 
@@ -82,10 +82,11 @@ pub(crate) const FILES: [(&str, &str); 3] = [
 ];
 
 /// The program's exit codes.
-pub(crate) const CODES: [(&str, &str); 3] = [
+pub(crate) const CODES: [(&str, &str); 4] = [
     ("0", "Done."),
     ("1", "Failed, with the reason on standard error."),
     ("2", "Misuse."),
+    ("3", "Goal not met: the report shows the nearest result."),
 ];
 
 /// Returns the usual path of a configuration file.
@@ -93,7 +94,7 @@ pub(crate) fn path_of(file: &str) -> String {
     format!("$XDG_CONFIG_HOME/divisi/{file}")
 }
 
-pub(crate) fn manual(folder: Option<&Path>, program: Command) -> Result<()> {
+pub(crate) fn manual(folder: Option<&Path>, force: bool, program: Command) -> Result<()> {
     let mut command = program.name("divisi");
     command.build();
     let Some(folder) = folder else {
@@ -102,12 +103,21 @@ pub(crate) fn manual(folder: Option<&Path>, program: Command) -> Result<()> {
         return Ok(out.flush()?);
     };
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    write(folder, "divisi", &main_page(&command)?)?;
-    pages(folder, "divisi", &command)
+    let mut all = vec![("divisi".to_owned(), main_page(&command)?)];
+    pages("divisi", &command, &mut all)?;
+    let files = all.iter().map(|(name, page)| {
+        let path = folder.join(format!("{name}.1"));
+        Ok((OutputFile::new(&path, force)?, page))
+    });
+    // Nothing is written before all of them are checked.
+    let files = files.collect::<Result<Vec<_>>>()?;
+    files
+        .iter()
+        .try_for_each(|(file, page)| file.write_bytes(page))
 }
 
-/// Writes a page for each subcommand, recursively.
-fn pages(folder: &Path, prefix: &str, command: &Command) -> Result<()> {
+/// Adds a page for each subcommand, recursively.
+fn pages(prefix: &str, command: &Command, all: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
     for below in command
         .get_subcommands()
         .filter(|c| !c.is_hide_set() && c.get_name() != "help")
@@ -115,15 +125,10 @@ fn pages(folder: &Path, prefix: &str, command: &Command) -> Result<()> {
         let name = format!("{prefix}-{}", below.get_name());
         let mut text = Vec::new();
         Man::new(below.clone()).render(&mut text)?;
-        write(folder, &name, &text)?;
-        pages(folder, &name, below)?;
+        all.push((name.clone(), text));
+        pages(&name, below, all)?;
     }
     Ok(())
-}
-
-fn write(folder: &Path, name: &str, page: &[u8]) -> Result<()> {
-    let path = folder.join(format!("{name}.1"));
-    fs::write(&path, page).with_context(|| path.display().to_string())
 }
 
 /// Returns the main page: the program, the console's keys, the environment, the files and the exit

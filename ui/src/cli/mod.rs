@@ -60,10 +60,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use divisi_runtime::compute::Family;
 use divisi_runtime::words::one_line;
 
-use crate::look::ColorWhen;
-
 use accuracy::AccuracyArgs;
 use allocate::AllocateArgs;
+use args::GeneralOptions;
 use bench::BenchArgs;
 use check::CheckArgs;
 use config::ConfigArgs;
@@ -73,7 +72,6 @@ use devices::DevicesArgs;
 use docs::DocsArgs;
 use health::HealthArgs;
 use jobs::{JobsArgs, SubmitArgs};
-use logging::LogDetail;
 use near::NamePlace;
 use network::NetworkCommand;
 use outcome::{exit_code, is_closed_pipe};
@@ -112,38 +110,6 @@ struct CommandLine {
     theme: Option<String>,
     #[command(flatten)]
     general: GeneralOptions,
-}
-
-/// Options that every command takes.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "General")]
-struct GeneralOptions {
-    /// Print results and errors only: no notes, no progress
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Log on standard error: -v info, -vv debug, -vvv trace
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "log")]
-    verbose: u8,
-    /// Log level on standard error (default: DIVISI_LOG, else off)
-    #[arg(long, value_name = "LEVEL", value_enum, global = true)]
-    log: Option<LogDetail>,
-    /// Colours of the help and of the console
-    #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t)]
-    color: ColorWhen,
-    /// Configuration folder (default: the user's)
-    #[arg(long, value_name = "DIR", global = true)]
-    config: Option<PathBuf>,
-}
-
-impl GeneralOptions {
-    fn log_detail(&self) -> Option<LogDetail> {
-        match self.verbose {
-            0 => self.log,
-            1 => Some(LogDetail::Info),
-            2 => Some(LogDetail::Debug),
-            _ => Some(LogDetail::Trace),
-        }
-    }
 }
 
 /// The commands.
@@ -240,6 +206,9 @@ enum CliCommand {
     Man {
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
+        /// Replace pages that exist
+        #[arg(long)]
+        force: bool,
     },
     /// Run the console without a terminal and write its screen to files
     #[command(
@@ -347,7 +316,9 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Config(a)) => config::run(a),
         Some(CliCommand::Keys) => man::keys(),
         Some(CliCommand::Completions { shell }) => man::completions(*shell, CommandLine::command()),
-        Some(CliCommand::Man { folder }) => man::manual(folder.as_deref(), CommandLine::command()),
+        Some(CliCommand::Man { folder, force }) => {
+            man::manual(folder.as_deref(), *force, CommandLine::command())
+        }
         Some(CliCommand::Picture(a)) => picture::run(a),
         Some(CliCommand::Pick(a)) => pick::run(a),
         Some(CliCommand::Health(a)) => health::run(a),
@@ -365,37 +336,17 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
 /// Refuses an unknown name in the place of an ensemble, before anything else begins.
 fn check_name(args: &CommandLine) -> anyhow::Result<()> {
     let (path, place) = match &args.command {
-        None => (args.console.ensemble(), commands()),
+        None => (
+            args.console.ensemble(),
+            NamePlace::commands(&CommandLine::command()),
+        ),
         Some(command) => match (command.target(), command) {
             (None, _) => return Ok(()),
-            (Some(path), CliCommand::Report(_)) => (path, servers()),
-            (Some(path), _) => (path, ensembles()),
+            (Some(path), CliCommand::Report(_)) => (path, NamePlace::servers()),
+            (Some(path), _) => (path, NamePlace::ensembles()),
         },
     };
     place.check(path)
-}
-
-fn commands() -> NamePlace {
-    let program = CommandLine::command();
-    let names = program.get_subcommands().filter(|c| !c.is_hide_set());
-    NamePlace {
-        kinds: "command, ensemble",
-        others: names.map(|c| c.get_name().to_owned()).collect(),
-    }
-}
-
-fn servers() -> NamePlace {
-    NamePlace {
-        kinds: "server, recording, ensemble",
-        others: divisi_session::remote::names().unwrap_or_default(),
-    }
-}
-
-fn ensembles() -> NamePlace {
-    NamePlace {
-        kinds: "ensemble",
-        others: Vec::new(),
-    }
 }
 
 impl CliCommand {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use clap::Command;
 use divisi_server::built_in_names;
+use divisi_session::remote::names;
 
 /// The minimum Jaro-Winkler similarity of near names, the same as clap's for options.
 const NEAR: f64 = 0.7;
@@ -11,12 +13,37 @@ const NEAR: f64 = 0.7;
 /// A place for a name on the command line.
 pub(crate) struct NamePlace {
     /// The kinds of named things, in words.
-    pub kinds: &'static str,
+    kinds: &'static str,
     /// The names other than those of built-in ensembles.
-    pub others: Vec<String>,
+    others: Vec<String>,
 }
 
 impl NamePlace {
+    /// A command of the program, or an ensemble.
+    pub(crate) fn commands(program: &Command) -> Self {
+        let names = program.get_subcommands().filter(|c| !c.is_hide_set());
+        NamePlace {
+            kinds: "command, ensemble",
+            others: names.map(|c| c.get_name().to_owned()).collect(),
+        }
+    }
+
+    /// A running server, a recording or an ensemble.
+    pub(crate) fn servers() -> Self {
+        NamePlace {
+            kinds: "server, recording, ensemble",
+            others: names().unwrap_or_default(),
+        }
+    }
+
+    /// An ensemble.
+    pub(crate) fn ensembles() -> Self {
+        NamePlace {
+            kinds: "ensemble",
+            others: Vec::new(),
+        }
+    }
+
     /// Refuses a word that is neither a path nor a known name, and suggests the nearest.
     ///
     /// # Errors

@@ -1,18 +1,18 @@
 //! `divisi picture`: runs the console without a terminal and writes its screen to files.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use divisi_door::ServerOptions;
 use divisi_server::{Server, StartLoad};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::args::{ServingTarget, parse_start_load};
+use super::output::OutputFile;
 use super::start;
 use super::tasks::NamedModels;
 use crate::commands::Key;
@@ -47,6 +47,9 @@ pub(crate) struct PictureArgs {
     /// Output file: .svg, .ans or .txt; repeatable
     #[arg(long, value_name = "FILE", required = true)]
     out: Vec<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
 }
 
 /// Columns and rows.
@@ -114,7 +117,7 @@ pub(crate) fn run(args: &PictureArgs) -> Result<()> {
             "ans" => picture::ansi(&screen),
             _ => picture::svg(&screen, &console.model().settings.styles),
         };
-        fs::write(path, text).with_context(|| path.display().to_string())?;
+        OutputFile::new(path, args.force)?.write(&text)?;
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) struct PlanArgs {
     /// Required rate of one-sample requests per second
     #[arg(long, value_name = "R", value_parser = parse_rate)]
     rate: f64,
-    /// Required p99 latency in milliseconds
+    /// Required p99 latency, such as 30ms
     #[arg(long, value_name = "TIME", value_parser = parse_millis)]
     p99: Option<Duration>,
     /// Kinds of devices: built-in profiles or .toml files, with or without `sim:`

@@ -11,7 +11,7 @@ use super::output::{OutputFile, note, print};
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportFormat {
+pub(crate) enum OutputFormat {
     /// For people
     #[default]
     Text,
@@ -21,13 +21,13 @@ pub(crate) enum ReportFormat {
     Csv,
 }
 
-impl ReportFormat {
+impl OutputFormat {
     /// Returns the report in this format.
     pub(crate) fn written(self, report: &impl Serialize, text: &str) -> Result<String> {
         match self {
-            ReportFormat::Text => Ok(text.to_owned()),
-            ReportFormat::Json => Ok(serde_json::to_string_pretty(report)?),
-            ReportFormat::Csv => as_csv(&serde_json::to_value(report)?),
+            OutputFormat::Text => Ok(text.to_owned()),
+            OutputFormat::Json => Ok(serde_json::to_string_pretty(report)?),
+            OutputFormat::Csv => as_csv(&serde_json::to_value(report)?),
         }
     }
 
@@ -43,7 +43,7 @@ impl ReportFormat {
 pub(crate) struct ReportOptions {
     /// Format of the report
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: ReportFormat,
+    pub format: OutputFormat,
     /// Write the report to this file (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -78,7 +78,7 @@ impl ReportOptions {
 pub(crate) struct ProductOptions {
     /// Format of the report
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: ReportFormat,
+    pub format: OutputFormat,
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
@@ -113,7 +113,7 @@ impl ProductOptions {
 
 /// A checked place for a report.
 pub(crate) struct OpenedReport {
-    format: ReportFormat,
+    format: OutputFormat,
     output: Option<OutputFile>,
 }
 
@@ -133,7 +133,7 @@ impl OpenedReport {
 }
 
 /// A row of a table: the values of columns by their names.
-type CsvRow = Vec<(String, String)>;
+type FlatRow = Vec<(String, String)>;
 
 /// Returns a report as CSV: one row for the scalar fields, then one for each entry of each list.
 /// The column `section` names the list.
@@ -154,7 +154,7 @@ fn as_csv(report: &Value) -> Result<String> {
 }
 
 /// Adds the rows of all lists below `fields`.
-fn lists(path: &str, fields: &Map<String, Value>, rows: &mut Vec<(String, CsvRow)>) {
+fn lists(path: &str, fields: &Map<String, Value>, rows: &mut Vec<(String, FlatRow)>) {
     for (name, value) in fields {
         let path = joined(path, name);
         match value {
@@ -168,7 +168,7 @@ fn lists(path: &str, fields: &Map<String, Value>, rows: &mut Vec<(String, CsvRow
 }
 
 /// Adds a row for each entry of a list, and the lists in it.
-fn section(path: &str, entries: &[Value], rows: &mut Vec<(String, CsvRow)>) {
+fn section(path: &str, entries: &[Value], rows: &mut Vec<(String, FlatRow)>) {
     for entry in entries {
         let Value::Object(fields) = entry else {
             rows.push((path.to_owned(), vec![("value".to_owned(), cell(entry))]));
@@ -180,7 +180,7 @@ fn section(path: &str, entries: &[Value], rows: &mut Vec<(String, CsvRow)>) {
 }
 
 /// Returns the fields other than lists of objects; the names of an object's fields contain a dot.
-fn flat(path: &str, fields: &Map<String, Value>) -> CsvRow {
+fn flat(path: &str, fields: &Map<String, Value>) -> FlatRow {
     let of_field = |(name, value): (&String, &Value)| {
         let path = joined(path, name);
         match value {
@@ -208,7 +208,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-fn table(rows: &[(String, CsvRow)]) -> Result<String> {
+fn table(rows: &[(String, FlatRow)]) -> Result<String> {
     let mut columns: Vec<&str> = Vec::new();
     for (name, _) in rows.iter().flat_map(|(_, row)| row) {
         if !columns.contains(&name.as_str()) {

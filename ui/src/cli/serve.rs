@@ -205,7 +205,7 @@ fn server_path(name: Option<&str>) -> Result<PathBuf> {
 fn no_such(name: &str) -> String {
     let names = names().unwrap_or_default();
     if names.is_empty() {
-        return format!("no server `{name}`; no server is running, `divisi serve` starts one");
+        return format!("no server `{name}`: no server is running; `divisi serve` starts one");
     }
     let meant = near::in_words(name, &names);
     format!("no server `{name}`{meant}; running: {}", names.join(", "))

@@ -42,9 +42,9 @@ struct JobIds {
     session: i32,
 }
 
-/// Linux gives a process a number in each container around it. A group or session from outside has
-/// none inside: system calls return zero, which rustix treats as an error. All numbers here come
-/// from one file system, so that they can be compared.
+/// A process has a number in each container around it. A group or session from outside has none
+/// inside: system calls return zero, which rustix treats as an error. All numbers here come from
+/// one file system, so that they can be compared.
 #[cfg(target_os = "linux")]
 mod ids {
     use std::fs;

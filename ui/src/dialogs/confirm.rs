@@ -97,8 +97,8 @@ const STAY: &str = "Quit. Stop serving, or continue in the background? `divisi a
                     the console and `divisi stop` stops the server.";
 const STOP: &str = "Quit and stop serving? Requests in progress are answered first.";
 const STAGED: &str = " Staged changes are not applied.";
-const CLOSED_SERVES: &str = " If this terminal closes without an answer, serving continues.";
-const CLOSED_STOPS: &str = " If this terminal closes without an answer, serving stops.";
+const CLOSED_SERVES: &str = " Serving continues if this terminal closes without an answer.";
+const CLOSED_STOPS: &str = " Serving stops if this terminal closes without an answer.";
 
 impl LeaveDialog {
     /// Returns a short form, for screens without room for a dialog.

@@ -1,6 +1,6 @@
 //! The look of the screen: roles on one side, colours of a terminal on the other.
 //!
-//! Panels name a [`Role`], a [`Theme`] gives each role a look, and `Styles` adapts it to the
+//! Panels name a [`Role`], a [`Theme`] assigns each role a look, and `Styles` adapts it to the
 //! colours of the terminal. Colour never carries a meaning alone: a sign or word repeats it.
 
 mod colour;

@@ -152,7 +152,7 @@ fn missed(shown: &Snapshot) -> Option<Lint> {
     let allowed = 1.0 - target.share;
     (missed > allowed + 1e-9).then(|| {
         let text = format!(
-            "{} of requests miss the target of {} ms; {} allowed",
+            "{} of requests miss the {} ms target; limit {}",
             format::permille(missed).trim(),
             format::millis(target.latency.as_micros() as u64),
             format::permille(allowed).trim()

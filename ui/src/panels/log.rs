@@ -19,6 +19,7 @@ const BEFORE: [u16; 2] = [16, 3];
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let note = match model.log_back {
         0 => String::new(),
+        1 => "1 line back".to_owned(),
         n => format!("{n} lines back"),
     };
     let mut inside = headed(painter, Panel::Log, &note, model);

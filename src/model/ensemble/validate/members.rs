@@ -280,8 +280,7 @@ fn temperature(
     if values {
         let why = match outputs {
             OutputKind::Boxes(_) => {
-                "members.temperature: expected none, since boxes have no \
-                                     temperature"
+                "members.temperature: expected none, since boxes have no temperature"
             }
             _ => {
                 "members.temperature: expected none, since `outputs = \"values\"` are not \

@@ -10,6 +10,7 @@ mod members;
 mod network_file;
 mod networks;
 mod steps;
+mod tensor_names;
 mod tensors;
 mod text;
 
@@ -26,7 +27,7 @@ use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::queue_table;
 use super::samples::{Samples, SamplesError};
-use super::{AnswerKind, DEFAULT_SEGMENT, Ensemble, Member, RuleKind, SampleForm};
+use super::{AnswerKind, DEFAULT_SEGMENT, Ensemble, InterfaceNames, Member, RuleKind, SampleForm};
 use input::SampleInput;
 
 impl Ensemble {
@@ -77,6 +78,11 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         lengths,
         ..
     } = sample;
+    let own_names = tensor_names::tensor_names(source, &manifest, answers)?;
+    let tensor_names = match &pipeline {
+        None => own_names.or(InterfaceNames::from_files(&members)),
+        Some(_) => own_names,
+    };
     let layout = manifest.input.layout;
     let image_fit = images::fit(source, &manifest.input, input.shape)?;
     let rule = manifest
@@ -115,6 +121,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         answers,
         batch_sizes,
         answer_names: answer_names.clone(),
+        tensor_names,
     };
     outputs(source, rule_at, &ensemble)?;
     Ok(ensemble)

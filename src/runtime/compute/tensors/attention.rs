@@ -25,7 +25,7 @@ pub(in crate::compute) struct AttentionForm {
     pub guard: ShareGuard,
 }
 
-/// The answer for a query without shares: the formula of a softmax gives NaN for its scores.
+/// The answer for a query without shares: the formula of a softmax results in NaN for its scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compute) enum ShareGuard {
     /// NaN, as in the formula.

@@ -98,6 +98,11 @@ impl Graph {
         })
     }
 
+    /// Returns the tensors that the network's own file names, or `None` if it names none.
+    pub fn file_signature(&self) -> Option<&Signature> {
+        self.signature.as_ref()
+    }
+
     /// Returns the network with samples and answers of named tensors. If lengths vary, the network
     /// is the one for the largest length, and the first value of a sample is its length.
     ///

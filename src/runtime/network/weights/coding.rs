@@ -91,7 +91,7 @@ impl IntegerScales {
 
     /// Returns the largest difference of an integer from `zero`.
     fn largest_difference(&self, bytes: &[u8], zero: f32) -> f32 {
-        // Flipping the sign bit of signed integers gives them the order of unsigned bytes.
+        // Flipping the sign bit puts signed integers into the order of unsigned bytes.
         let (turned, least) = match self.is_signed {
             true => (0x80, -128.0),
             false => (0, 0.0),

@@ -19,7 +19,7 @@ pub(crate) fn weight_step(weights: &[f32]) -> Option<f32> {
 
 /// Returns the largest step of which all weights are whole multiples, at most `most` and at most
 /// 255 apart, or `None` if there is no such step. The step of only zeros is 1. The largest step
-/// gives the smallest multiples, for which the fastest kernels are exact.
+/// has the smallest multiples, for which the fastest kernels are exact.
 fn step_up_to(most: u32, weights: &[f32]) -> Option<f32> {
     let [low, high] = range(weights);
     let largest = high.max(-low);

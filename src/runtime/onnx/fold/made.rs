@@ -157,7 +157,7 @@ pub(super) fn triangle(
     Ok(Constant { dims, values })
 }
 
-/// Folds `EyeLike` of a matrix of `dims`. The type is the input's unless the node gives one.
+/// Folds `EyeLike` of a matrix of `dims`. The type is the input's unless the node sets one.
 pub(in crate::onnx) fn eye(
     node: Node<'_>,
     dims: &[usize],

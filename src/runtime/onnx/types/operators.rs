@@ -3,7 +3,7 @@
 //!
 //! A row is `inputs -> outputs`. A word in lower case is a set of types: see [`TypeSet`]. A capital
 //! is a type variable, with its set after a colon at its first use: inputs and outputs of one
-//! variable have one type. `*` repeats an input. `?` is an output whose type an attribute gives, or
+//! variable have one type. `*` repeats an input. `?` is an output whose type an attribute sets, or
 //! that is not followed.
 //!
 //! [`TypeSet`]: super::sets::TypeSet

@@ -56,7 +56,7 @@ pub(crate) struct AllocateArgs {
     /// Objective: throughput, or latency (p99 under load, in virtual time)
     #[arg(long, default_value = "throughput", value_name = "NAME")]
     objective: Objective,
-    /// Required p99 latency in milliseconds
+    /// Required p99 latency, such as 30ms
     #[arg(long, value_name = "TIME", value_parser = parse_millis)]
     p99: Option<Duration>,
     /// Load in one-sample requests per second (default for latency: 60 % of the best throughput)

@@ -16,7 +16,7 @@ use super::samples::read_samples;
 use crate::cli::args::at_least_one;
 use crate::cli::open::say;
 use crate::cli::output::OutputFile;
-use crate::cli::reporting::{ProductOptions, ReportFormat};
+use crate::cli::reporting::{OutputFormat, ProductOptions};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkRunArgs {
@@ -106,7 +106,7 @@ fn is_finite(row: &[f32]) -> bool {
     row.iter().all(|value| value.is_finite())
 }
 
-fn tell(format: ReportFormat, report: &RunReport) -> Result<()> {
+fn tell(format: OutputFormat, report: &RunReport) -> Result<()> {
     let mut text = format!(
         "{} samples in {:.2} s, answers in {}",
         report.samples, report.elapsed_s, report.output

@@ -7,7 +7,7 @@ use divisi_runtime::network::Weights;
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
-use crate::cli::reporting::{ProductOptions, ReportFormat};
+use crate::cli::reporting::{OutputFormat, ProductOptions};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkWeightsArgs {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &NetworkWeightsArgs) -> Result<()> {
     )
 }
 
-fn tell(format: ReportFormat, report: &WeightsReport) -> Result<()> {
+fn tell(format: OutputFormat, report: &WeightsReport) -> Result<()> {
     let text = format!(
         "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
         report.network,

@@ -21,7 +21,7 @@ use super::args::{SampleFiles, ServingTarget};
 use super::goals::GoalArgs;
 use super::open::{OpenedEnsemble, open, say};
 use super::output::{ProgressLine, note, print, print_json, refuse_flawed};
-use super::reporting::{ProductOptions, ReportFormat};
+use super::reporting::{OutputFormat, ProductOptions};
 use super::signals::stop_flag;
 use super::tasks::TaskArgs;
 use files::AnswerFiles;
@@ -194,7 +194,7 @@ fn tell(
         report.answers.clear();
         return args.product.format.print(&report, &summary(&report));
     }
-    if args.product.format == ReportFormat::Json {
+    if args.product.format == OutputFormat::Json {
         return print_json(&report);
     }
     print(&csv(answers, report.simulated))?;

@@ -16,7 +16,7 @@ use divisi_server::TaskStore;
 use serde::Serialize;
 
 use super::goals::GoalArgs;
-use super::reporting::{ReportFormat, ReportOptions};
+use super::reporting::{OutputFormat, ReportOptions};
 use super::store::StoreArgs;
 use chosen::ChosenReport;
 pub(super) use table::{ListedVariant, cells, heads};
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &VariantsArgs) -> Result<()> {
     let report = VariantsReport::of(&contents, args, &goals)?;
     match args.report.format {
         // One table, whatever else is reported.
-        ReportFormat::Csv => args
+        OutputFormat::Csv => args
             .report
             .open()?
             .write_text(&table::csv(&report.variants)?),

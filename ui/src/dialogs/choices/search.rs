@@ -61,7 +61,7 @@ impl Form {
                 vec![evaluator()],
             ),
         ];
-        Form::new(FormKind::Search, "search a better allocation", choices)
+        Form::new(FormKind::Search, "search for a better allocation", choices)
             .sharing("goal", goal_fields())
     }
 

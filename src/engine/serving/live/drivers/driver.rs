@@ -1,5 +1,5 @@
 //! The interface between the engine and the drivers: a [`DeviceDriver`] for each device runs
-//! batches, and the [`DriverHost`] gives drivers work and takes the results.
+//! batches, and the [`DriverHost`] hands drivers work and takes the results.
 //!
 //! The engine knows drivers by their trait alone, and drivers know the engine by its trait alone.
 //! Only the threads of a driver hold the host, so no cycle of references outlives
