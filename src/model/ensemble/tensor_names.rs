@@ -24,7 +24,7 @@ impl InterfaceNames {
         }
     }
 
-    /// Returns these names, or those of `other` where there is none.
+    /// Returns these names, completed by those of `other`.
     #[must_use]
     pub(super) fn or(self, other: InterfaceNames) -> Self {
         InterfaceNames {

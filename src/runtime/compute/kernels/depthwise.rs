@@ -93,7 +93,7 @@ macro_rules! instances {
 fn plain<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
     unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
         // SAFETY: guaranteed by `LineRunFn`.
-        unsafe { run::<Plain, F, K, S>(line) }
+        unsafe { run_single::<Plain, F, K, S>(line) }
     }
     instances!(of, conv)
 }
@@ -168,6 +168,20 @@ unsafe fn run<V: Vector, F: ReducedForm, const K: usize, const S: usize>(line: &
                 _ => vector::<V, F, K, S, 1>(line, &one, channels),
             }
         }
+        one.advance::<F>(V::LANES, line.tile.end.taps * V::LANES);
+    }
+}
+
+/// Runs all vectors of channels, each for one pixel at a time. Without vector instructions, several
+/// pixels at once gain nothing, and their code is large.
+#[inline(always)]
+unsafe fn run_single<V: Vector, F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
+    let mut one = line.tile;
+    for at in 0..line.tile.end.vectors {
+        one.end.last = line.tile.end.lanes_of(at + 1, V::LANES);
+        let channels = at * V::LANES * F::BYTES;
+        // SAFETY: guaranteed by `LineRunFn` for each vector.
+        unsafe { vector::<V, F, K, S, 1>(line, &one, channels) };
         one.advance::<F>(V::LANES, line.tile.end.taps * V::LANES);
     }
 }
