@@ -268,7 +268,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
 fn manifest(model: &DescribedModel<'_>, file: &'static str) -> Result<LoadedParts, LoadFault> {
     manifest_files::check(&model.folder, file)?;
     let path = model.folder.inside(file)?;
-    let read = Ensemble::read(&Files::at(&path));
+    let read = Ensemble::read(&Files::from_path(&path));
     let mut ensemble = read.map_err(|error| model.folder.failed(file, &error))?;
     ensemble.name.clone_from(&model.name);
     Ok(LoadedParts {

@@ -64,7 +64,7 @@ impl ModelSelection {
     pub fn files(&self) -> Result<Files, ServeError> {
         let files = ensemble_files(&self.first)?;
         match self.shape {
-            Some(shape) => files.shaped(shape).ok_or(ServeError::Shape),
+            Some(shape) => files.with_shape(shape).ok_or(ServeError::Shape),
             None => Ok(files),
         }
     }

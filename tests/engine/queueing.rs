@@ -361,7 +361,7 @@ fn read(queue: &str) -> Result<Ensemble, String> {
     );
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("ensemble.toml"), text).expect("written");
-    Ensemble::read(&Files::at(folder.path())).map_err(|error| error.to_string())
+    Ensemble::read(&Files::from_path(folder.path())).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -21,7 +21,7 @@ const ROWS: usize = 200;
 
 fn ensemble(name: &str) -> Arc<Ensemble> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample_ensembles");
-    Arc::new(Ensemble::read(&Files::at(&root.join(name))).expect("the sample"))
+    Arc::new(Ensemble::read(&Files::from_path(&root.join(name))).expect("the sample"))
 }
 
 fn source() -> RecordedSource {

@@ -154,7 +154,7 @@ outputs = "y"
 fn cascade() -> Arc<Ensemble> {
     let folder = Folder::new();
     folder.write("pipeline.toml", CASCADE.as_bytes());
-    Arc::new(Ensemble::read(&Files::at(folder.path())).expect("a pipeline"))
+    Arc::new(Ensemble::read(&Files::from_path(folder.path())).expect("a pipeline"))
 }
 
 /// The demand of the cascade, of which so many rows of a hundred reach the second network.
@@ -388,7 +388,7 @@ fn network(name: &str, hidden: usize, samples: bool) -> Arc<Ensemble> {
          network = {{ builder = \"perceptron\", hidden = [{hidden}] }}\n"
     );
     folder.write("ensemble.toml", text.as_bytes());
-    let mut ensemble = Ensemble::read(&Files::at(folder.path())).expect("an ensemble");
+    let mut ensemble = Ensemble::read(&Files::from_path(folder.path())).expect("an ensemble");
     let values = (0..64).map(|i| (i as f32 * 0.37).fract()).collect();
     let calibration = Samples::new(values, 4, None).expect("samples");
     ensemble.calibration = samples.then(|| Arc::new(calibration));

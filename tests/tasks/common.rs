@@ -59,7 +59,7 @@ pub(crate) const WHOLE: Made = Made {
 
 pub(crate) fn digits() -> Ensemble {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_ensembles/digits");
-    Ensemble::read(&Files::at(folder.as_ref())).expect("the sample")
+    Ensemble::read(&Files::from_path(folder.as_ref())).expect("the sample")
 }
 
 pub(crate) fn partitions(names: &[&str]) -> Devices {

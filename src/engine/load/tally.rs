@@ -108,6 +108,6 @@ impl SentSamples {
     /// Returns an empty tally of answers.
     fn no_answers(&self) -> MeasureTally {
         let names = self.ensemble.answer_names.as_deref();
-        MeasureTally::named(self.ensemble.answers, names).of_latest(LATEST_BOXES)
+        MeasureTally::with_names(self.ensemble.answers, names).limited_to_latest(LATEST_BOXES)
     }
 }

@@ -209,9 +209,9 @@ impl RuleKind {
                     _ => BoxRule::Fusion,
                 };
                 let voters = (members.weights, members.voting);
-                let rows = BoxRows::of(most);
+                let rows = BoxRows::with_capacity(most);
                 let limits = [overlap, least];
-                Arc::new(CombinedBoxes::of(
+                Arc::new(CombinedBoxes::new(
                     rule,
                     rows,
                     limits,
@@ -258,9 +258,9 @@ impl RuleKind {
         } = members;
         let rule: Arc<dyn CombinationRule> = match self {
             RuleKind::AverageLogits => {
-                return Arc::new(AverageLabelLogits::of(width, outputs, temperatures, voting));
+                return Arc::new(AverageLabelLogits::new(width, outputs, temperatures, voting));
             }
-            RuleKind::MajorityVote => Arc::new(LabelMajority::of(width, threshold, voting)),
+            RuleKind::MajorityVote => Arc::new(LabelMajority::new(width, threshold, voting)),
             _ => Arc::new(Average::of(width, &self.weights(members), voting)),
         };
         Arc::new(LabelProbabilities {

@@ -50,7 +50,7 @@ impl<'r> OwnManifest<'r> {
                 }
             }
         }
-        let read = Ensemble::read(&Files::at(&out.join(&name)));
+        let read = Ensemble::read(&Files::from_path(&out.join(&name)));
         Ok(read.map(drop).map_err(|error| error.to_string()))
     }
 

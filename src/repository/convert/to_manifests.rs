@@ -138,7 +138,7 @@ fn convert(
     let name = format!("{}/{usual}", model.name);
     out.write(&name, &manifest)?;
     // The written manifest must be readable. Otherwise it is removed.
-    if let Err(error) = Ensemble::read(&Files::at(&out.join(&name))) {
+    if let Err(error) = Ensemble::read(&Files::from_path(&out.join(&name))) {
         out.remove_folder(&model.name)?;
         out.left_out(&model.name, unread(model, error));
         return Ok(false);

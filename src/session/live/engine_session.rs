@@ -387,7 +387,7 @@ fn remarks(engine: &Engine, from: &Setup, to: &Setup) -> Vec<String> {
     let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
     let both = from.precisions.iter().zip(&to.precisions);
     let changed = both.filter(|(runs, wanted)| runs != wanted);
-    let remarks = PrecisionRemark::all(changed.map(|(_, wanted)| *wanted), devices, of_all);
+    let remarks = PrecisionRemark::for_members(changed.map(|(_, wanted)| *wanted), devices, of_all);
     remarks.iter().map(ToString::to_string).collect()
 }
 

@@ -83,7 +83,7 @@ proptest! {
 #[test]
 fn a_single_class_is_given_from_a_half_on() {
     let kind = masks(1, [1, 3]);
-    let even = Combination::even(RuleKind::Average, 1);
+    let even = Combination::equal_weights(RuleKind::Average, 1);
     let rule = even.build_for(kind, &[OutputKind::LabelLogits]);
     let mut state = vec![0.0; rule.state_width()];
     rule.fold(MemberIndex::new(0), &[-2.0, 0.0, 2.0], &mut state);
@@ -115,7 +115,7 @@ fn figures(
     names: &[String],
     pairs: &[(&[usize], &[f32])],
 ) -> Vec<(Measure, f64)> {
-    let mut tally = MeasureTally::named(kind, Some(names));
+    let mut tally = MeasureTally::with_names(kind, Some(names));
     for (found, target) in pairs {
         tally.add(&row(kind, found), SampleTarget::Row(target));
     }

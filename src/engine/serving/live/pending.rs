@@ -207,7 +207,7 @@ impl EngineState {
         let rule = served.rule();
         let tokens_of = |sample: usize| {
             let row = request.values.get(sample * width..(sample + 1) * width)?;
-            ensemble.tokens_of(&row.floats())
+            ensemble.token_count(&row.floats())
         };
         let sampler = &served.sampler;
         let member_sample = sampler.begin_sample(now, samples, request.targets, tokens_of);

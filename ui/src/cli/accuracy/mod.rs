@@ -177,7 +177,7 @@ struct GradeCount {
 impl GradeCount {
     fn new(ensemble: &Ensemble) -> Self {
         GradeCount {
-            tally: MeasureTally::named(ensemble.answers, ensemble.answer_names.as_deref()),
+            tally: MeasureTally::with_names(ensemble.answers, ensemble.answer_names.as_deref()),
             unanswered: 0,
         }
     }
@@ -249,7 +249,7 @@ impl AccuracyCount {
         };
         for (member, grade) in MemberIndex::enumerate(&mut self.members) {
             for (i, row) in answer.member_rows(member).enumerate() {
-                grade.count(&self.own.of(member, row), targets.of(first + i));
+                grade.count(&self.own.answer(member, row), targets.of(first + i));
             }
         }
         for graded in &mut self.rules {
@@ -295,7 +295,7 @@ fn rules(ensemble: &Ensemble, none: &GradeCount) -> Vec<GradedRule> {
     let suited = suited.filter(|kind| ensemble.check_combination(&by(*kind)).is_ok());
     let rules = suited.map(|kind| GradedRule {
         kind,
-        rule: ensemble.rule_of(&by(kind)),
+        rule: ensemble.build_rule(&by(kind)),
         grade: none.clone(),
     });
     rules.collect()

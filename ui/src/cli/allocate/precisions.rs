@@ -133,7 +133,7 @@ impl PrecisionsChosen {
         let variants = choice.variants.iter();
         PrecisionsChosen {
             accuracy_loss: choice.allowed.get(),
-            chosen: choice.precisions.iter().map(|p| p.written()).collect(),
+            chosen: choice.precisions.iter().map(|p| p.to_text()).collect(),
             float32_seconds: choice.seconds.0,
             seconds: choice.seconds.1,
             all: AccuracyPair::of(choice.all),
@@ -211,7 +211,7 @@ impl VariantRow {
         let name = members.get(variant.member.get());
         VariantRow {
             member: name.cloned().unwrap_or_default(),
-            precision: variant.precision.written(),
+            precision: variant.precision.to_text(),
             float32_seconds: variant.float32_seconds,
             seconds: variant.seconds,
             lost_alone: variant.alone.lost_points(),

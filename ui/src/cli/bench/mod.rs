@@ -309,7 +309,7 @@ fn saturating(
 /// Returns the combination of the fake members' constants under the ensemble's rule.
 fn expected(ensemble: &Ensemble) -> Vec<f32> {
     let width = ensemble.answer_width();
-    let rule = ensemble.rule_of(&ensemble.combination());
+    let rule = ensemble.build_rule(&ensemble.combination());
     let mut state = vec![0.0; rule.state_width()];
     for (member, served) in MemberIndex::enumerate(&ensemble.members) {
         let row = constant_row(member, served.row_width());

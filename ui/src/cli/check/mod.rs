@@ -231,7 +231,7 @@ fn member_rows(
             ends_in: ends_in(member),
             precision: member
                 .precision
-                .beyond(opened.ensemble.precision)
+                .if_set(opened.ensemble.precision)
                 .map(|own| own.on_devices(&opened.devices, opened.ensemble.precision)),
             calibration: CalibratedSummary::of(member, folder),
             own_scales: OwnScales::from_graph(&member.graph),

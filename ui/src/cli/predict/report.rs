@@ -52,7 +52,7 @@ impl PredictedAnswers {
         targets: Option<&Targets>,
     ) -> Self {
         let of_names = ensemble.answer_names.as_deref();
-        let tally = || MeasureTally::named(ensemble.answers, of_names);
+        let tally = || MeasureTally::with_names(ensemble.answers, of_names);
         let texts = samples.texts().iter().map(|text| text.text.clone());
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
@@ -79,7 +79,7 @@ impl PredictedAnswers {
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             for (at, row) in answer.member_rows(member).enumerate() {
                 let tokens = self.tokens.get(first + at).copied().flatten();
-                keep(self.kind, &self.own.of(member, row), tokens, rows);
+                keep(self.kind, &self.own.answer(member, row), tokens, rows);
             }
         }
         for flaw in answer.flaws() {
@@ -204,7 +204,7 @@ fn outputs(ensemble: &Ensemble) -> Vec<(String, usize)> {
 fn tokens(ensemble: &Ensemble, samples: &Samples) -> Vec<Option<usize>> {
     let are_tokens = matches!(ensemble.answers, AnswerKind::Tokens { .. });
     let all = (0..samples.len()).filter(|_| are_tokens);
-    all.map(|sample| ensemble.tokens_of(samples.row(sample)))
+    all.map(|sample| ensemble.token_count(samples.row(sample)))
         .collect()
 }
 

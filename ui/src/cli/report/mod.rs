@@ -179,7 +179,7 @@ fn rows(shown: &Snapshot) -> Vec<CsvRow> {
         row[6] = format!("{:.3}", m.samples_per_s);
         row[7] = m.queued.to_string();
         latency(&mut row, &m.latency);
-        row[19] = m.precision.written();
+        row[19] = m.precision.to_text();
         row
     }));
     rows.extend(workers(shown));

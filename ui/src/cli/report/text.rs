@@ -221,7 +221,7 @@ pub(super) fn percent(share: f64) -> String {
 
 /// Returns the column head for the agreement between members and ensemble.
 fn agreement_head(answers: AnswerKind) -> String {
-    let measure = Measure::of_likeness(answers);
+    let measure = Measure::of_similarity(answers);
     match measure.is_share() {
         true => "agreement %".to_owned(),
         false => format!("{} to the ensemble", measure.name()),
