@@ -236,7 +236,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
     let steps = model.config.steps.as_deref().unwrap_or_default();
     let models = steps.iter().map(|step| {
         known.of_step(step).map_err(|reason| LoadFault::Needs {
-            file: model.folder.shown(CONFIG),
+            file: model.folder.display(CONFIG),
             line: step.line,
             step: step.model.clone(),
             reason,
@@ -250,7 +250,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
     let labels = of_steps(each, &model.config.outputs);
     let (Assembled { ensemble, part }, batch) = steps::assemble(&EnsembleGraph {
         name: &model.name,
-        file: model.folder.shown(CONFIG),
+        file: model.folder.display(CONFIG),
         config: &model.config,
         steps,
         models,

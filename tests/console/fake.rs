@@ -240,12 +240,12 @@ impl Bench {
 
     /// Presses a key after a look at the screen.
     pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        self.console.seen();
+        self.console.mark_seen();
         self.console.handle(ConsoleEvent::Key(key))
     }
 
     pub fn paste(&mut self, text: &str) -> Vec<Effect> {
-        self.console.seen();
+        self.console.mark_seen();
         self.console.handle(ConsoleEvent::Paste(text.into()))
     }
 

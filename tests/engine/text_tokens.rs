@@ -108,7 +108,7 @@ fn targets_are_as_many_as_the_tokens_of_each_text() {
         );
         let padded = read(&padded).expect("up to the longest");
         assert_eq!(short.targets(), padded.targets(), "{input}");
-        let Some(SampleTarget::Row(row)) = short.targets().map(|all| all.of(1)) else {
+        let Some(SampleTarget::Row(row)) = short.targets().map(|all| all.target(1)) else {
             panic!("rows");
         };
         assert_eq!(row[..4], [0.0, 2.0, -1.0, -1.0]);

@@ -40,7 +40,7 @@ fn register(
 ) -> Result<RegisteredModel, RegistrationError> {
     let host = Host::discover();
     let devices = Devices::from_names(&[devices.to_owned()], &host).expect("a device");
-    let kinds = KindOfDevice::all(&devices, &host, &DevicePrices::default())?;
+    let kinds = KindOfDevice::from_devices(&devices, &host, &DevicePrices::default())?;
     let registration = Registration {
         demand: &Demand::from_ensemble(Arc::clone(ensemble)),
         kinds: &kinds,

@@ -18,7 +18,7 @@ fn registered(ensemble: &Ensemble) -> ModelRecord {
         members: ensemble
             .members
             .iter()
-            .map(|m| MemberRecord::of(m))
+            .map(|m| MemberRecord::from_member(m))
             .collect(),
         combination: ensemble.combination(),
         origin: ProfileOrigin::here(),

@@ -106,10 +106,10 @@ pub(crate) fn registered(ensemble: &Ensemble, made: &[Made]) -> RegisteredModel 
             members: ensemble
                 .members
                 .iter()
-                .map(|m| MemberRecord::of(m))
+                .map(|m| MemberRecord::from_member(m))
                 .collect(),
             combination: ensemble.combination(),
-            interface: TaskInterface::of(ensemble),
+            interface: TaskInterface::from_ensemble(ensemble),
             rows: 1000,
             devices: vec![PricedDevice {
                 name: "1 core".to_owned(),

@@ -72,7 +72,7 @@ impl LoadTally {
     fn compare(&self, answer: &Answer, sent: &SentSamples, targets: &Targets) -> usize {
         let rows = || {
             let rows = answer.rows().enumerate();
-            rows.map(|(i, row)| (row, targets.of(sent.first + i)))
+            rows.map(|(i, row)| (row, targets.target(sent.first + i)))
         };
         if !sent.ensemble.answers.is_of_classes() {
             let mut measured = self.measured.lock();

@@ -169,7 +169,7 @@ fn mean_iou_leaves_out_absent_classes_and_unknown_pixels() {
 #[test]
 fn spans_are_counted_as_seqeval_counts_them() {
     let tags = names(&["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]);
-    assert_eq!(TagScheme::of(Some(&tags)), TagScheme::Spans);
+    assert_eq!(TagScheme::from_names(Some(&tags)), TagScheme::Spans);
     let kind = tokens(5, 6, TagScheme::Spans);
     for (found, target, expected) in [
         // A span is right only as a whole.
@@ -189,14 +189,14 @@ fn spans_are_counted_as_seqeval_counts_them() {
 #[test]
 fn without_spans_f1_is_over_all_classes_but_o() {
     let tags = names(&["NOUN", "O", "VERB"]);
-    let scheme = TagScheme::of(Some(&tags));
+    let scheme = TagScheme::from_names(Some(&tags));
     assert_eq!(scheme, TagScheme::Outside { class: 1 });
     let kind = tokens(3, 4, scheme);
     let found = figures(kind, &tags, &[(&[0, 1, 2, 1], &[0.0, 1.0, 0.0, 2.0])]);
     assert_eq!(found[0], (Measure::MicroF1, 0.4));
     assert_eq!(found[1], (Measure::TokenAccuracy, 0.5));
     let plain = names(&["a", "b"]);
-    assert_eq!(TagScheme::of(Some(&plain)), TagScheme::Plain);
+    assert_eq!(TagScheme::from_names(Some(&plain)), TagScheme::Plain);
 }
 
 fn targeted(

@@ -153,7 +153,7 @@ impl LineFront<'_> {
 
     /// Returns the staged changes with the running settings.
     pub(super) fn setup(&self) -> Result<Setup, LineError> {
-        let staged = self.staged.over(self.shown.setup());
+        let staged = self.staged.applied_to(self.shown.setup());
         staged.ok_or(LineError::NothingStaged)
     }
 }

@@ -173,7 +173,7 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
         format!(
             "{}: {}{simulated}; {}",
             shown.ensemble,
-            condition(Condition::of(shown)),
+            condition(Condition::from_snapshot(shown)),
             summary(shown)
         ),
         format!("policy {}; load {load}{}", policy(shown), precision(shown)),

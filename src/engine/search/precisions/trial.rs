@@ -102,7 +102,7 @@ impl PrecisionTrial<'_> {
     /// The samples have no classes.
     pub fn labels(&self) -> Result<Vec<usize>, AccuracyLossError> {
         let targets = self.samples.targets().ok_or(AccuracyLossError::NoLabels)?;
-        let labels = (0..self.samples.len()).map(|at| match targets.of(at) {
+        let labels = (0..self.samples.len()).map(|at| match targets.target(at) {
             SampleTarget::Class(class) => Ok(class),
             _ => Err(AccuracyLossError::NoLabels),
         });

@@ -42,7 +42,7 @@ impl EngineState {
         }
         let (owed, woken) = {
             let (mut core, now) = (self.core(), self.now());
-            (core.made(now, work, rows), core.wake(now))
+            (core.host_step_done(now, work, rows), core.wake(now))
         };
         self.poke(&woken);
         self.deliver(owed);

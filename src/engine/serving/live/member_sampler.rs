@@ -169,7 +169,7 @@ impl MemberSampler {
                 .map(|(rows, width)| &rows[sample * width..][..*width])
                 .collect();
             let targets = member_sample.targets.as_ref();
-            let target = targets.map(|all| all.of(sample));
+            let target = targets.map(|all| all.target(sample));
             evaluation.weigh_tokens(&of_members, target, member_sample.tokens[sample]);
         }
     }

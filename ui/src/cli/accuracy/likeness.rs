@@ -87,7 +87,7 @@ impl DifferenceCount {
 
 impl<'a> LikenessCount<'a> {
     /// Starts a comparison with the answers in float32.
-    pub(super) fn beside(float32: &'a AnswerRows) -> Self {
+    pub(super) fn compared_with(float32: &'a AnswerRows) -> Self {
         LikenessCount {
             float32,
             together: DifferenceCount::default(),

@@ -93,7 +93,7 @@ impl PredictedAnswers {
         let tokens = self.tokens.get(at).copied().flatten();
         keep(self.kind, row, tokens, &mut self.scores);
         if let Some((tally, targets)) = &mut self.tally {
-            tally.add(row, targets.of(at));
+            tally.add(row, targets.target(at));
         }
     }
 
@@ -166,7 +166,7 @@ impl PredictedAnswers {
 
     /// Returns the members with flawed rows.
     pub(crate) fn flawed(&self) -> Vec<FlawedMember> {
-        FlawedMember::of(&self.names, &self.flaws)
+        FlawedMember::from_flaws(&self.names, &self.flaws)
     }
 
     /// Returns the rows of the members, if requested, then those of the ensemble.
@@ -286,7 +286,7 @@ pub(crate) struct RunFacts {
 
 impl RunFacts {
     /// Collects the facts about a run that took `elapsed`.
-    pub(crate) fn of(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
+    pub(crate) fn from_run(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
         RunFacts {
             name: opened.ensemble.name.clone(),
             answered_by: None,

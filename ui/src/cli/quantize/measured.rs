@@ -24,7 +24,7 @@ pub(super) struct MeasuredMember {
 }
 
 impl MeasuredMember {
-    pub(super) fn of(
+    pub(super) fn measure(
         model: &QuantizedModel,
         member: &QuantizedMember,
         rows: &SpreadRows<'_>,
@@ -46,7 +46,7 @@ impl MeasuredMember {
                 let answers = [exact, found].map(|row| model.own.answer(member.index, row));
                 same += usize::from(label_of(&answers[0]) == label_of(&answers[1]));
                 if let Some(targets) = rows.samples().targets() {
-                    let target = targets.of(rows.row(index));
+                    let target = targets.target(rows.row(index));
                     let each = tallies.iter_mut().zip(&answers);
                     each.for_each(|(tally, answer)| tally.add(answer, target));
                 }

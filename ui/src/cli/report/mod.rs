@@ -112,7 +112,7 @@ fn manifest_like(target: &Path) -> Result<()> {
 fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
     let Server { mut session, .. } = start::server(
-        &NamedModels::of(&args.target),
+        &NamedModels::from_target(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

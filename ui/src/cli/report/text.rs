@@ -36,7 +36,7 @@ pub(super) fn section(title: &str, body: &str) -> String {
 }
 
 fn head(shown: &Snapshot) -> String {
-    let health = words::condition(Condition::of(shown));
+    let health = words::condition(Condition::from_snapshot(shown));
     let load = load_words(&shown.load);
     format!(
         "{} · {health} · {:.1} s\n{:.0} samples/s · {:.0} requests/s · load {} · policy {}",
