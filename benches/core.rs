@@ -100,7 +100,7 @@ impl CoreBed {
     }
 
     fn submit(&mut self, samples: usize) {
-        let arrival = Arrival::of(samples);
+        let arrival = Arrival::with_samples(samples);
         let admitted = self.core.admit(self.now, arrival, |_| ());
         let request = admitted.expect("there is room").request;
         self.core.enqueue(self.now, request);

@@ -153,7 +153,9 @@ fn during(
 
 fn read(name: &str) -> Result<Arc<Ensemble>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample_ensembles");
-    Ok(Arc::new(Ensemble::read(&Files::at(&folder.join(name)))?))
+    Ok(Arc::new(Ensemble::read(&Files::from_path(
+        &folder.join(name),
+    ))?))
 }
 
 fn main() -> Result<()> {

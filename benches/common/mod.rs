@@ -33,7 +33,7 @@ impl Bed {
     pub fn open(path: &str, devices: &[&str]) -> Result<Self> {
         let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
         Ok(Bed {
-            ensemble: Arc::new(Ensemble::read(&Files::at(&folder(path)))?),
+            ensemble: Arc::new(Ensemble::read(&Files::from_path(&folder(path)))?),
             devices: Devices::from_names(&names, &Host::discover())?,
         })
     }

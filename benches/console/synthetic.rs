@@ -237,7 +237,7 @@ fn shown() -> Snapshot {
             .expect("valid"),
         policy: PolicyKind::NoWait,
         own_policies: false,
-        combination: Combination::even(RuleKind::Average, MEMBERS),
+        combination: Combination::equal_weights(RuleKind::Average, MEMBERS),
         segment_size: 128,
         devices: frame.devices.iter().map(device).collect(),
         members: frame.members.iter().map(member).collect(),

@@ -42,7 +42,7 @@ pub struct Bed {
 impl Bed {
     /// The ensemble in the folder `path` of the repository.
     pub fn open(path: &str, precision: Precision) -> Result<Self> {
-        let mut ensemble = Ensemble::read(&Files::at(&folder(path)))?;
+        let mut ensemble = Ensemble::read(&Files::from_path(&folder(path)))?;
         ensemble.precision = precision;
         Self::of(ensemble)
     }
@@ -58,7 +58,7 @@ impl Bed {
 
     /// The member called `name` alone.
     pub fn only(&self, name: &str) -> Result<Self> {
-        Self::of(self.ensemble.only(self.member(name)?))
+        Self::of(self.ensemble.single_member(self.member(name)?))
     }
 
     pub fn member(&self, name: &str) -> Result<MemberIndex> {

@@ -31,7 +31,7 @@ pub fn run() -> Result<()> {
         let samples = bed.samples()?;
         for policy in POLICIES {
             let wait = Wait::millis(5);
-            let named = PolicyKind::named(policy, wait).map_err(anyhow::Error::msg)?;
+            let named = PolicyKind::from_name(policy, wait).map_err(anyhow::Error::msg)?;
             engine.apply_setup(&engine.setup().with_policy(named), &mut |_| {})?;
             CLIENTS.flood(&engine, &samples, TIME / 4)?;
             let (rate, spans) = watched(&engine, || CLIENTS.flood(&engine, &samples, TIME))?;

@@ -52,7 +52,7 @@ pub fn table() -> String {
     let all = fixture("ebird");
     let mut elastic = Vec::new();
     for member in MemberIndex::all(all.members.len()) {
-        let mut only = all.only(member);
+        let mut only = all.single_member(member);
         only.batch_sizes = BatchSizes::new(&[SIZE]).expect("a size");
         elastic.push(network(
             &all.members[member].name,

@@ -21,13 +21,13 @@ pub struct Stage {
 /// The sample ensemble called `name`.
 pub fn ensemble(name: &str) -> Arc<Ensemble> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../sample_ensembles");
-    Arc::new(Ensemble::read(&Files::at(&folder.join(name))).expect("a sample ensemble"))
+    Arc::new(Ensemble::read(&Files::from_path(&folder.join(name))).expect("a sample ensemble"))
 }
 
 /// The benchmarks' own ensemble called `name`.
 pub fn fixture(name: &str) -> Arc<Ensemble> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../benches/fixtures");
-    Arc::new(Ensemble::read(&Files::at(&folder.join(name))).expect("a fixture"))
+    Arc::new(Ensemble::read(&Files::from_path(&folder.join(name))).expect("a fixture"))
 }
 
 impl Stage {

@@ -116,9 +116,10 @@ fn run(stage: &Stage, matrix: &Matrix) -> f64 {
 /// The median of a few searches by bounded greedy, each run. Neighbours are scored by the
 /// model of such a run: running each of a thousand takes too long.
 fn median_of_greedy(stage: &Stage, start: &Matrix, ties: Ties, max_iter: usize) -> f64 {
-    let batching = Batching::of(&stage.ensemble);
-    let rates = Rates::new(&stage.frame, &stage.devices, &stage.costs, batching).over(SAMPLES);
-    let mut model = ModelEvaluator::by(rates, &stage.devices, stage.footprints.clone());
+    let batching = Batching::from_ensemble(&stage.ensemble);
+    let rates =
+        Rates::new(&stage.frame, &stage.devices, &stage.costs, batching).with_run_length(SAMPLES);
+    let mut model = ModelEvaluator::from_rates(rates, &stage.devices, stage.footprints.clone());
     let mut search = |seed| {
         let bounds = Bounds {
             max_iter,

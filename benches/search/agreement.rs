@@ -161,7 +161,7 @@ pub fn model(bed: &Bed) -> Result<ModelEvaluator> {
         &bed.devices,
         footprints,
         &profiled.costs,
-        Batching::of(&bed.ensemble),
+        Batching::from_ensemble(&bed.ensemble),
     )?)
 }
 

@@ -27,7 +27,7 @@ pub fn run() -> Result<()> {
         let footprints = Footprints::plan(&ensemble, &devices);
         let frame = Frame::from_ensemble(&ensemble, &devices);
         let costs = Costs::of_laws(&ensemble, &devices);
-        let rates = Rates::new(&frame, &devices, &costs, Batching::of(&ensemble));
+        let rates = Rates::new(&frame, &devices, &costs, Batching::from_ensemble(&ensemble));
         let room = MemoryBudget::new(&frame, &devices, &footprints);
         let how = match class {
             DeviceClass::Cpu => "the linear program",

@@ -98,10 +98,11 @@ impl World {
         };
         let deadline =
             chance(&mut self.random, 150).then(|| self.now + ms(self.random.random_range(0..60)));
-        let Ok(admission) = self
-            .core
-            .admit(self.now, Arrival::of(samples).until(deadline), |_| 0)
-        else {
+        let Ok(admission) = self.core.admit(
+            self.now,
+            Arrival::with_samples(samples).until(deadline),
+            |_| 0,
+        ) else {
             return;
         };
         let request = admission.request;

@@ -21,7 +21,7 @@ pub const RATE: f64 = 25.0;
 /// Four simulated devices with every member on each.
 pub fn scene(seed: u64) -> Scenario {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample_ensembles/digits");
-    let ensemble = Arc::new(Ensemble::read(&Files::at(&folder)).expect("digits is valid"));
+    let ensemble = Arc::new(Ensemble::read(&Files::from_path(&folder)).expect("digits is valid"));
     let names = ["sim:v100*2", "sim:cpu*2"].map(ToString::to_string);
     let host = Host {
         cores: vec![0],

@@ -69,7 +69,7 @@ fn untrained(folder: &Path) -> Result<(Ensemble, usize)> {
     }
     let bare = folder.join(".untrained.toml");
     fs::write(&bare, toml::to_string(&manifest)?)?;
-    let ensemble = Ensemble::read(&Files::at(&bare));
+    let ensemble = Ensemble::read(&Files::from_path(&bare));
     fs::remove_file(&bare)?;
     Ok((ensemble?, skip as usize))
 }

@@ -149,7 +149,7 @@ impl Keys {
         let mut state = self.state.lock();
         let told = state
             .file
-            .look()
+            .poll()
             .and_then(|change| self.follow(&mut state, change));
         let keys = Arc::clone(&state.keys);
         drop(state);

@@ -111,7 +111,7 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// Creates an allowance of `most` units.
-    pub(crate) fn of(most: usize) -> Arc<Self> {
+    pub(crate) fn with_limit(most: usize) -> Arc<Self> {
         Arc::new(Allowance {
             most,
             held: AtomicUsize::new(0),
@@ -132,7 +132,7 @@ impl Allowance {
     }
 
     /// Takes one unit, or returns `None` if there is none left.
-    pub(crate) fn one(self: &Arc<Self>) -> Option<AllowanceShare> {
+    pub(crate) fn take_one(self: &Arc<Self>) -> Option<AllowanceShare> {
         let mut share = self.share();
         share.take(1).then_some(share)
     }

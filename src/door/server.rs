@@ -185,7 +185,7 @@ impl InferenceServer {
         ServerActivity {
             http: self.http.count(),
             grpc: self.grpc.count(),
-            seen: self.gateway.calls.callers.seen(),
+            seen: self.gateway.calls.callers.snapshot(),
         }
     }
 

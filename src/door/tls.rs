@@ -106,7 +106,7 @@ impl TlsFiles {
         let mut state = self.state.lock();
         let told = state
             .files
-            .look()
+            .poll()
             .and_then(|change| self.follow(&mut state, change));
         let configs = state.configs.clone();
         drop(state);

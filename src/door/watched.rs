@@ -39,7 +39,7 @@ impl WatchedFiles {
 
     /// Returns the change since the last check, or `None` without a change or too soon after the
     /// last check.
-    pub(crate) fn look(&mut self) -> Option<FileChange> {
+    pub(crate) fn poll(&mut self) -> Option<FileChange> {
         if self.looked.elapsed() < LOOK {
             return None;
         }

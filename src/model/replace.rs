@@ -37,7 +37,7 @@ impl PreparedFile {
     ///
     /// # Errors
     /// The file cannot be replaced: there is a folder at its path, or it is not writable.
-    pub fn put(self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
         let put = self.contents.persist(&self.path);
         put.map(drop).map_err(|failed| failed.error)
     }
@@ -54,5 +54,5 @@ impl PreparedFile {
 /// # Errors
 /// The disk is full, or the folder is missing or not writable.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    PreparedFile::new(path, bytes)?.put()
+    PreparedFile::new(path, bytes)?.commit()
 }

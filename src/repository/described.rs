@@ -5,7 +5,7 @@ use crate::error::LoadFault;
 use crate::folder::CONFIG;
 use crate::folder::ModelFolder;
 use crate::order::CircleUser;
-use crate::text_format::shown;
+use crate::text_format::quoted;
 
 /// A model's folder with its configuration and versions.
 pub(crate) struct DescribedModel<'r> {
@@ -62,8 +62,8 @@ impl<'r> DescribedModel<'r> {
             None => folder,
         };
         let config = match (json, has_config) {
-            (Some(json), _) => ModelConfig::parse_json(&folder.shown(CONFIG), json)?,
-            (None, true) => ModelConfig::parse(&folder.shown(CONFIG), &folder.text(CONFIG)?)?,
+            (Some(json), _) => ModelConfig::parse_json(&folder.display(CONFIG), json)?,
+            (None, true) => ModelConfig::parse(&folder.display(CONFIG), &folder.text(CONFIG)?)?,
             (None, false) => ModelConfig::default(),
         };
         if let Some(other) = config.name.as_ref().filter(|n| !n.is_empty() && *n != name) {
@@ -97,7 +97,7 @@ impl<'r> DescribedModel<'r> {
         let mut steps = self.config.steps.iter().flatten();
         let step = steps.find(|step| step.model == user.used);
         LoadFault::Circle {
-            file: self.folder.shown(CONFIG),
+            file: self.folder.display(CONFIG),
             line: step.map_or(1, |step| step.line),
             step: user.used,
             models: user.circle,
@@ -146,7 +146,7 @@ fn check_kind(
 }
 
 fn not_ensemble(runner: &NamedRunner<'_>, since: &str) -> String {
-    let (field, found) = (runner.field, shown(runner.name));
+    let (field, found) = (runner.field, quoted(runner.name));
     format!("{field}: expected `ensemble`{since}, found `{found}`")
 }
 

@@ -25,7 +25,7 @@ fn composing(model: &LoadedModel) -> Vec<ComposingStep> {
 }
 
 /// Returns the part of a model's configuration that clients see as written.
-fn told(model: &LoadedModel) -> EntryConfig {
+fn client_config(model: &LoadedModel) -> EntryConfig {
     let config = &model.config;
     let batching = config.batching.as_ref();
     EntryConfig {
@@ -94,7 +94,7 @@ pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
             uncached: !model.config.cached,
             non_finite: !matches!(model.source, ModelOrigin::Manifest(_)),
             composing: composing(model),
-            config: Arc::new(told(model)),
+            config: Arc::new(client_config(model)),
         },
         warmup: Arc::clone(&model.warmup),
         instances: model.config.instances.clone(),

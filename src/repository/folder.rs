@@ -115,7 +115,7 @@ impl ModelFolder<'_> {
     }
 
     /// Returns the name of a model's file for messages.
-    pub(crate) fn shown(&self, file: &str) -> String {
+    pub(crate) fn display(&self, file: &str) -> String {
         match file {
             "" => self.name.clone(),
             CONFIG if !self.has_own_config => format!("{}/config of `load`", self.name),
@@ -141,11 +141,11 @@ impl ModelFolder<'_> {
             // Readers need the name of the link, not of its target.
             Ok(real) if real.starts_with(&self.root.0) => Ok(path),
             Ok(_) => Err(LoadFault::Outside {
-                file: self.shown(file),
+                file: self.display(file),
             }),
             Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
                 Err(LoadFault::Dangling {
-                    file: self.shown(file),
+                    file: self.display(file),
                 })
             }
             Err(error) => Err(self.failed(file, &error)),
@@ -237,7 +237,7 @@ impl ModelFolder<'_> {
     /// Returns the error of a line of the model's configuration.
     pub(crate) fn wrong(&self, line: usize, message: String) -> LoadFault {
         LoadFault::Line {
-            file: self.shown(CONFIG),
+            file: self.display(CONFIG),
             line,
             message,
         }
@@ -246,7 +246,7 @@ impl ModelFolder<'_> {
     /// Returns an error of a whole file.
     pub(crate) fn failed(&self, file: &str, reason: &impl ToString) -> LoadFault {
         LoadFault::File {
-            file: self.shown(file),
+            file: self.display(file),
             reason: reason.to_string(),
         }
     }

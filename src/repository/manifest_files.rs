@@ -34,7 +34,7 @@ pub(crate) fn check(folder: &ModelFolder<'_>, manifest: &str) -> Result<(), Load
         .find(|named| folder.is_outside(&named.file));
     match outside {
         None => Ok(()),
-        Some(named) => Err(named.outside(folder.shown(manifest))),
+        Some(named) => Err(named.outside(folder.display(manifest))),
     }
 }
 

@@ -40,7 +40,7 @@ impl RepositorySource {
 
     fn stamp(&self, name: &str) -> FolderStamp {
         let mut stamp = FolderStamp::new();
-        look(&self.repository.path().join(name), DEPTH, &mut stamp);
+        collect_stamps(&self.repository.path().join(name), DEPTH, &mut stamp);
         stamp.sort();
         stamp
     }
@@ -51,7 +51,7 @@ const DEPTH: usize = 3;
 /// The maximum number of files checked for changes.
 const MOST_FILES: usize = 4096;
 
-fn look(folder: &Path, depth: usize, stamp: &mut FolderStamp) {
+fn collect_stamps(folder: &Path, depth: usize, stamp: &mut FolderStamp) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         // A link without a target also counts, because it makes its model fail.
         let facts = std::fs::metadata(entry.path()).or_else(|_| entry.metadata());
@@ -62,7 +62,7 @@ fn look(folder: &Path, depth: usize, stamp: &mut FolderStamp) {
             return;
         }
         match facts.is_dir() {
-            true if depth > 1 => look(&entry.path(), depth - 1, stamp),
+            true if depth > 1 => collect_stamps(&entry.path(), depth - 1, stamp),
             true => {}
             false => stamp.push((entry.path(), facts.modified().ok(), facts.len())),
         }
@@ -104,7 +104,7 @@ impl ModelSource for RepositorySource {
 
     fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
         let ModelsToRead { names, again, .. } = wanted;
-        let after = wanted.after.and_then(ReadState::known);
+        let after = wanted.after.and_then(ReadState::downcast);
         let after = after.unwrap_or_else(|| Arc::clone(&self.known.read()));
         let mut known = KnownVersions::clone(&after);
         let all = self.names_for(names, &known);
@@ -149,7 +149,7 @@ impl ModelSource for RepositorySource {
     }
 
     fn serves(&self, read: &ReadState) {
-        if let Some(known) = read.known() {
+        if let Some(known) = read.downcast() {
             *self.known.write() = known;
         }
     }

@@ -236,7 +236,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
     let steps = model.config.steps.as_deref().unwrap_or_default();
     let models = steps.iter().map(|step| {
         known.of_step(step).map_err(|reason| LoadFault::Needs {
-            file: model.folder.shown(CONFIG),
+            file: model.folder.display(CONFIG),
             line: step.line,
             step: step.model.clone(),
             reason,
@@ -250,7 +250,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
     let labels = of_steps(each, &model.config.outputs);
     let (Assembled { ensemble, part }, batch) = steps::assemble(&EnsembleGraph {
         name: &model.name,
-        file: model.folder.shown(CONFIG),
+        file: model.folder.display(CONFIG),
         config: &model.config,
         steps,
         models,
@@ -268,7 +268,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
 fn manifest(model: &DescribedModel<'_>, file: &'static str) -> Result<LoadedParts, LoadFault> {
     manifest_files::check(&model.folder, file)?;
     let path = model.folder.inside(file)?;
-    let read = Ensemble::read(&Files::at(&path));
+    let read = Ensemble::read(&Files::from_path(&path));
     let mut ensemble = read.map_err(|error| model.folder.failed(file, &error))?;
     ensemble.name.clone_from(&model.name);
     Ok(LoadedParts {

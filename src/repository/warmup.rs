@@ -203,7 +203,7 @@ impl WarmupMaker<'_> {
         let name = format!("{FOLDER}/{name}");
         let path = self.folder.inside(&name);
         let path = path.map_err(|fault| fault.to_string())?;
-        let shown = self.folder.shown(&name);
+        let shown = self.folder.display(&name);
         let failed = |error: io::Error| format!("{shown}: {error}");
         // A file that is too short is not read.
         let found = fs::metadata(&path).map_err(failed)?.len();

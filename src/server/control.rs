@@ -45,7 +45,7 @@ impl ModelControl {
     }
 
     /// Returns the existing models to begin with.
-    pub(crate) fn first(&self, there: Vec<String>) -> Result<BTreeSet<String>, ServeError> {
+    pub(crate) fn first_models(&self, there: Vec<String>) -> Result<BTreeSet<String>, ServeError> {
         let ModelControl::Explicit(FirstModels::Named(names)) = self else {
             return Ok(there.into_iter().collect());
         };

@@ -32,7 +32,7 @@ pub fn ensemble_files(path: &Path) -> Result<Files, ServeError> {
             path: name.to_owned(),
             found,
         }),
-        None => Ok(Files::at(path)),
+        None => Ok(Files::from_path(path)),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn matrix_in(
     match (asked, precisions) {
         (Some(asked), Some(own)) => Err(ServeError::TwoPrecisions {
             path: name,
-            asked: asked.written(),
+            asked: asked.to_text(),
             own: in_words(&own),
         }),
         (_, precisions) => Ok((matrix, precisions)),
@@ -46,7 +46,7 @@ pub fn matrix_in(
 }
 
 fn in_words(precisions: &[MemberPrecision]) -> String {
-    let names = precisions.iter().map(|p| format!("\"{}\"", p.written()));
+    let names = precisions.iter().map(|p| format!("\"{}\"", p.to_text()));
     names.collect::<Vec<String>>().join(", ")
 }
 

@@ -64,7 +64,7 @@ impl ModelSelection {
     pub fn files(&self) -> Result<Files, ServeError> {
         let files = ensemble_files(&self.first)?;
         match self.shape {
-            Some(shape) => files.shaped(shape).ok_or(ServeError::Shape),
+            Some(shape) => files.with_shape(shape).ok_or(ServeError::Shape),
             None => Ok(files),
         }
     }
@@ -160,7 +160,7 @@ impl SelectedModels {
         let found = selection.devices.find(&entries[0].ensemble.devices)?;
         let name = entries[0].name.clone();
         let read = of_entries(entries);
-        Ok(Self::of(
+        Ok(Self::from_read(
             name,
             Some(Arc::new(source)),
             read,
@@ -169,7 +169,7 @@ impl SelectedModels {
         ))
     }
 
-    fn of(
+    fn from_read(
         name: String,
         source: Option<Arc<dyn ModelSource>>,
         read: ModelsRead,
@@ -201,7 +201,7 @@ impl SelectedModels {
         control.check()?;
         let repository = Repository::open(path)?.computed_in(selection.precision);
         let source = RepositorySource::new(repository).polled(control.is_polled());
-        let names = control.first(source.names())?;
+        let names = control.first_models(source.names())?;
         let mut read = ModelsRead {
             asked: Some(names.clone()),
             ..source.read(ModelsToRead::first(&names))
@@ -218,7 +218,13 @@ impl SelectedModels {
         let mut found = selection.devices.find(of_first.unwrap_or_default())?;
         found.notices.append(&mut remarks(&mut read));
         let source = control.can_change().then(|| Arc::new(source) as Arc<_>);
-        Ok(Self::of(folder_name(path), source, read, found, selection))
+        Ok(Self::from_read(
+            folder_name(path),
+            source,
+            read,
+            found,
+            selection,
+        ))
     }
 
     /// Reads the ensembles of tasks: each sub-ensemble in each precision is a model.

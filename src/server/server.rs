@@ -174,7 +174,7 @@ fn begin(
 fn remarks(deployment: &Deployment) -> Vec<String> {
     let engine = &deployment.running().engine;
     let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
-    let precisions = PrecisionRemark::all(engine.precisions(), devices, of_all);
+    let precisions = PrecisionRemark::for_members(engine.precisions(), devices, of_all);
     let precisions = precisions.iter().map(ToString::to_string);
     let members = engine.ensemble().member_remarks();
     precisions

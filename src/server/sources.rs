@@ -125,7 +125,7 @@ impl ModelSource for FileSource {
     }
 
     fn serves(&self, read: &ReadState) {
-        if let Some(stamps) = read.known() {
+        if let Some(stamps) = read.downcast() {
             *self.stamps.write() = stamps;
         }
     }
@@ -138,17 +138,19 @@ fn stamp(files: &Files) -> FileStamps {
     };
     let folder = manifest.parent().unwrap_or(Path::new("."));
     let mut all: FileStamps = match files {
-        Files::Network { .. } => look(&manifest).into_iter().collect(),
+        Files::Network { .. } => file_stamp(&manifest).into_iter().collect(),
         _ => {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.filter_map(|entry| look(&entry.path())).collect()
+            entries
+                .filter_map(|entry| file_stamp(&entry.path()))
+                .collect()
         }
     };
     all.sort();
     all
 }
 
-fn look(path: &Path) -> Option<(PathBuf, SystemTime, u64)> {
+fn file_stamp(path: &Path) -> Option<(PathBuf, SystemTime, u64)> {
     let facts = std::fs::metadata(path)
         .ok()
         .filter(|facts| facts.is_file())?;

@@ -99,7 +99,7 @@ impl TaskStore {
 fn files_of(source: &RecordedSource) -> Result<Files, ServeError> {
     let files = ensemble_files(Path::new(&source.path))?;
     match source.shape {
-        Some(shape) => files.shaped(shape).ok_or(ServeError::NoLongerAlone),
+        Some(shape) => files.with_shape(shape).ok_or(ServeError::NoLongerAlone),
         None => Ok(files),
     }
 }

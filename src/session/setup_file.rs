@@ -168,7 +168,7 @@ impl SetupFile {
             let _ = writeln!(text, "segment_size = {size}");
         }
         if let Some(precisions) = &self.precisions {
-            let written: Vec<String> = precisions.iter().map(|p| p.written()).collect();
+            let written: Vec<String> = precisions.iter().map(|p| p.to_text()).collect();
             let _ = writeln!(text, "precisions = {written:?}");
         }
         text.push_str(&self.matrix.to_text());
@@ -209,7 +209,7 @@ impl SetupFile {
                 None => running.precisions.clone(),
                 Some(written) => {
                     let both = written.iter().zip(&running.precisions);
-                    both.map(|(own, runs)| own.in_place_of(*runs)).collect()
+                    both.map(|(own, runs)| own.replacing(*runs)).collect()
                 }
             },
         })
@@ -261,9 +261,9 @@ impl WrittenCombination {
         };
         let weights = self.weights.unwrap_or_else(|| vec![1.0; members]);
         let voting = self.voting.unwrap_or_else(|| vec![true; members]);
-        let combination = Combination::written(self.rule, &weights, voting);
+        let combination = Combination::from_written(self.rule, &weights, voting);
         let combination = combination.map_err(SetupFileError::Combination)?;
-        let combination = combination.at(temperatures);
+        let combination = combination.with_temperatures(temperatures);
         let checked = combination.check(members);
         checked.map_err(SetupFileError::Combination)?;
         Ok(combination)

@@ -39,7 +39,7 @@ fn rich() -> Bench {
 /// `entry` has `key`, and nothing else has it.
 fn keys(entry: usize, key: Key) -> Keymap {
     let without = |keys: Keymap, at: usize| {
-        let left = keys.of(&BINDINGS[at]).iter().filter(|k| **k != key);
+        let left = keys.keys_for(&BINDINGS[at]).iter().filter(|k| **k != key);
         let left = left.copied().collect();
         keys.with(at, left)
     };
@@ -48,7 +48,7 @@ fn keys(entry: usize, key: Key) -> Keymap {
 }
 
 fn key(code: KeyCode) -> Key {
-    Key::of(&KeyEvent::new(code, KeyModifiers::NONE))
+    Key::from_event(&KeyEvent::new(code, KeyModifiers::NONE))
 }
 
 /// Its own keys and all that answer some dialog.
@@ -146,7 +146,7 @@ fn what_comes_before_a_question_is_seen_does_not_answer_it() {
     };
     let key = |c| ConsoleEvent::Key(KeyEvent::new(code(c), KeyModifiers::NONE));
     for question in ["qs", "qb", "uy", "Ky", "by", ":quit\ns"] {
-        bench.console.seen();
+        bench.console.mark_seen();
         for c in question.chars() {
             assert!(harmless(&bench.console.handle(key(c))), "{question}");
         }

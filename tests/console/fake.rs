@@ -240,12 +240,12 @@ impl Bench {
 
     /// Presses a key after a look at the screen.
     pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        self.console.seen();
+        self.console.mark_seen();
         self.console.handle(ConsoleEvent::Key(key))
     }
 
     pub fn paste(&mut self, text: &str) -> Vec<Effect> {
-        self.console.seen();
+        self.console.mark_seen();
         self.console.handle(ConsoleEvent::Paste(text.into()))
     }
 
@@ -483,7 +483,7 @@ pub fn snapshot() -> Snapshot {
         matrix: matrix(),
         policy: PolicyKind::NoWait,
         own_policies: false,
-        combination: Combination::even(RuleKind::Average, 6),
+        combination: Combination::equal_weights(RuleKind::Average, 6),
         segment_size: 128,
         target: None,
         marks: Vec::new(),
@@ -636,7 +636,7 @@ pub fn nothing(shown: &mut Snapshot) {
         batch_sizes: BatchSizes::default(),
     });
     shown.matrix = Matrix::new(frame, Vec::new()).unwrap();
-    shown.combination = Combination::even(RuleKind::Average, 0);
+    shown.combination = Combination::equal_weights(RuleKind::Average, 0);
     shown.health = Health::Closed("no model is served: load one".into());
     shown.can_load = true;
     shown.members.clear();

@@ -43,7 +43,7 @@ fn opened(bench: &mut Bench, key: char, place: &Folder) {
     press(bench, KeyCode::Char(key));
     bench
         .console
-        .handle(ConsoleEvent::Looked(files::look(place.path())));
+        .handle(ConsoleEvent::Looked(files::list_path(place.path())));
 }
 
 fn other() -> Setup {
@@ -240,7 +240,7 @@ fn what_is_no_file_of_text_is_not_read() {
             .contains("expected a file, found a folder")
     );
     assert!(files::read(&place.join("none")).is_err());
-    assert!(files::look(&place.join("none/none")).is_err());
+    assert!(files::list_path(&place.join("none/none")).is_err());
 }
 
 #[test]

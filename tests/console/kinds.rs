@@ -291,7 +291,7 @@ fn quality(measure: Measure, value: f64) -> Quality {
 fn answering(shown: &mut Snapshot, answers: AnswerKind) {
     shown.answers = answers;
     shown.synthetic = false;
-    let (alike, main) = (Measure::of_likeness(answers), Measure::main(answers));
+    let (alike, main) = (Measure::of_similarity(answers), Measure::main(answers));
     shown.quality = Some(AnswerQuality {
         figures: vec![quality(main, 0.25)],
         answered: 100,

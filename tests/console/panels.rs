@@ -56,7 +56,7 @@ pub fn style(bench: &Bench, after: &str, text: &str) -> Style {
 
 fn is(bench: &Bench, after: &str, text: &str, role: Role) {
     let found = style(bench, after, text);
-    let wanted = bench.console.model().settings.styles.of(role);
+    let wanted = bench.console.model().settings.styles.role_style(role);
     assert_eq!(found.fg, wanted.fg.or(found.fg), "{text}");
     assert!(found.add_modifier.contains(wanted.add_modifier), "{text}");
 }

@@ -258,7 +258,13 @@ fn rows_below_are_counted_and_pages_and_ends_are_reached_at_once() {
 fn the_steps_that_requests_wait_for_are_lit() {
     let bench = steps(160, 50, vec![cascade()]);
     let lit = |name: &str| style(&bench, "●", &format!("{name} ")).fg;
-    let accent = bench.console.model().settings.styles.of(Role::Accent).fg;
+    let accent = bench
+        .console
+        .model()
+        .settings
+        .styles
+        .role_style(Role::Accent)
+        .fg;
     for (name, expected) in [
         ("quick", true),
         ("first", true),

@@ -37,7 +37,13 @@ fn failing(shown: &mut Snapshot) {
 fn looks_bad(bench: &Bench, text: &str) -> bool {
     let buffer = bench.buffer();
     let width = usize::from(bench.size.0);
-    let bad = bench.console.model().settings.styles.of(Role::Bad).fg;
+    let bad = bench
+        .console
+        .model()
+        .settings
+        .styles
+        .role_style(Role::Bad)
+        .fg;
     buffer.content.chunks(width).any(|row| {
         let line: String = row.iter().map(|c| c.symbol()).collect();
         let at = line.find(text).map(|at| line[..at].chars().count());

@@ -95,7 +95,7 @@ fn five_steps_have_five_signs() {
     ] {
         let row = buffer.content.chunks(80).nth(3).unwrap();
         let cell = row.iter().find(|c| c.symbol() == sign).unwrap();
-        assert_eq!(cell.fg, styles.of(role).fg.unwrap(), "{sign}");
+        assert_eq!(cell.fg, styles.role_style(role).fg.unwrap(), "{sign}");
     }
 }
 
@@ -573,7 +573,13 @@ fn the_spans_of_a_request_stand_out_in_all_rows_and_their_steps_are_named() {
     bench.keys("z,");
     let text = bench.text();
     assert!(text.contains("step quick"), "{text}");
-    let accent = bench.console.model().settings.styles.of(Role::Accent).fg;
+    let accent = bench
+        .console
+        .model()
+        .settings
+        .styles
+        .role_style(Role::Accent)
+        .fg;
     let is_lit = |row: &str| {
         let text = bench.text();
         let y = text.lines().position(|line| line.contains(row)).expect(row) as u16;

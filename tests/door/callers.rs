@@ -34,7 +34,7 @@ fn calls_are_counted_over_the_last_minute_and_rates_over_ten_seconds() {
         }
         ledger.count(at(second), &caller(2), Some(ErrorKind::BadInput));
     }
-    let seen = ledger.seen(at(20));
+    let seen = ledger.snapshot(at(20));
     let (first, figures) = &seen.callers[0];
     assert_eq!(*first, caller(1), "the busiest is first");
     assert_eq!((figures.calls, figures.failed), (100, 0));
@@ -48,11 +48,11 @@ fn calls_are_counted_over_the_last_minute_and_rates_over_ten_seconds() {
     );
     assert_eq!(series.iter().sum::<u32>(), 20);
 
-    let quiet = ledger.seen(at(20 + RATE_MOMENTS as u64));
+    let quiet = ledger.snapshot(at(20 + RATE_MOMENTS as u64));
     assert_eq!(quiet.callers[0].1.per_second, 0.0);
     assert_eq!(quiet.callers[0].1.calls, 100);
 
-    let gone = ledger.seen(at(20 + MOMENTS as u64));
+    let gone = ledger.snapshot(at(20 + MOMENTS as u64));
     assert!(gone.callers.is_empty(), "{gone:?}");
     let (_, total, series) = &gone.refusals[0];
     assert_eq!(
@@ -71,7 +71,7 @@ fn callers_beyond_a_bound_are_counted_together() {
             ledger.count(at(1), &name, None);
         }
     }
-    let seen = ledger.seen(at(1));
+    let seen = ledger.snapshot(at(1));
     let shown: u64 = seen.callers.iter().map(|(_, figures)| figures.calls).sum();
     let (known, others) = seen.others.expect("others");
     assert!(seen.callers.len() <= 32 && known <= 256, "{known}");
@@ -86,7 +86,7 @@ fn whoever_is_idle_makes_room() {
     }
     let key = CallerName::Key("late".into());
     ledger.count(at(MOMENTS as u64), &key, None);
-    let seen = ledger.seen(at(MOMENTS as u64));
+    let seen = ledger.snapshot(at(MOMENTS as u64));
     assert_eq!(seen.callers.len(), 1);
     assert_eq!(seen.callers[0].0, key);
 }

@@ -247,9 +247,9 @@ fn a_body_has_time_between_its_pieces_and_for_its_bytes_in_all() {
     let mut pace = BodyPace::new(second(60), 1000);
     assert_eq!(pace.deadline(), second(60));
     // What is fast has the whole time for the next piece.
-    pace.comes(50_000, second(50));
+    pace.bytes_received(50_000, second(50));
     assert_eq!(pace.deadline(), second(110));
     // What is slow has a second for each thousand bytes.
-    pace.comes(10_000, second(100));
+    pace.bytes_received(10_000, second(100));
     assert_eq!(pace.deadline(), second(120));
 }

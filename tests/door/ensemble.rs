@@ -19,7 +19,7 @@ pub fn engine(path: &str) -> Arc<Engine> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(path);
-    let ensemble = Arc::new(Ensemble::read(&Files::at(&path)).expect("is valid"));
+    let ensemble = Arc::new(Ensemble::read(&Files::from_path(&path)).expect("is valid"));
     let host = Host {
         cores: vec![0],
         memory_bytes: 4 << 30,

@@ -38,7 +38,7 @@ pub fn network(name: &str, number: u64, answers: usize) -> NewEntry {
          network = {{ builder = \"perceptron\", hidden = [64] }}\n"
     );
     fs::write(folder.path().join("ensemble.toml"), manifest).expect("is written");
-    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("is valid");
+    let ensemble = Ensemble::read(&Files::from_path(folder.path())).expect("is valid");
     NewEntry {
         version: number.try_into().expect("from 1"),
         ..NewEntry::from_ensemble(Arc::new(ensemble), Interface::default())

@@ -51,7 +51,11 @@ fn calls_of_the_last_minute_are_told_by_version_and_by_who_asked() {
     );
     assert_eq!(first.refusals, [(ErrorKind::BadInput, 1)]);
     assert_eq!(of(&seen, "a", "2").callers.len(), 1);
-    assert_eq!(ledger.seen(at(30)).callers.len(), 3, "all count among all");
+    assert_eq!(
+        ledger.snapshot(at(30)).callers.len(),
+        3,
+        "all count among all"
+    );
 
     let later = ledger.models_seen(at(1 + MOMENTS as u64));
     assert_eq!(later.len(), 1, "nobody asked the first version since");
@@ -79,7 +83,7 @@ fn models_beyond_a_bound_are_told_once_others_are_idle() {
         ledger.count_of_model(at(1), (&name, "1"), &caller(1), None);
     }
     assert_eq!(ledger.models_seen(at(1)).len(), 256);
-    assert_eq!(ledger.seen(at(1)).callers[0].1.calls, 1000);
+    assert_eq!(ledger.snapshot(at(1)).callers[0].1.calls, 1000);
     let later = at(1 + MOMENTS as u64);
     ledger.count_of_model(later, ("late", "1"), &caller(1), None);
     let seen = ledger.models_seen(later);

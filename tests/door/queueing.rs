@@ -74,7 +74,7 @@ fn written(folder: &Path, queue: &str) -> Ensemble {
          [[members]]\nname = \"a\"\nnetwork = {{ builder = \"perceptron\", hidden = [2] }}\n"
     );
     fs::write(folder.join("ensemble.toml"), text).expect("written");
-    Ensemble::read(&Files::at(folder)).expect("an ensemble")
+    Ensemble::read(&Files::from_path(folder)).expect("an ensemble")
 }
 
 impl Queue {

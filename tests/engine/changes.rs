@@ -110,7 +110,7 @@ impl Drive {
             match action {
                 ChangeAction::Log(_, text) => self.log.push(text),
                 ChangeAction::ClearLatencies => self.cleared += 1,
-                ChangeAction::SetSettings(plan) => self.running = plan.to().clone(),
+                ChangeAction::SetSettings(plan) => self.running = plan.new_setup().clone(),
                 ChangeAction::Run(work) => assert!(self.work.replace(work).is_none(), "one work"),
                 ChangeAction::LookAt(at) => self.look_at = Some(at),
             }
@@ -181,7 +181,7 @@ impl Drive {
 
     fn end(&mut self, result: Result<Box<Plan>, ApplyError>) {
         if let Ok(plan) = &result {
-            self.running = plan.to().clone();
+            self.running = plan.new_setup().clone();
         }
         let reading = Box::new(self.reading.clone());
         let ended = self.step(ChangeEvent::Ended { result, reading });
@@ -506,21 +506,21 @@ fn what_ran_comes_back_step_by_step_and_forth_again() {
     let mut drive = Drive::new();
     let first = drive.running.clone();
     let (second, third) = (resized(&first, 64), resized(&first, 128));
-    assert_eq!(drive.machine.before(), Err(ChangeRefusal::NoUndo));
-    assert_eq!(drive.machine.after(), Err(ChangeRefusal::NoRedo));
+    assert_eq!(drive.machine.undo_setup(), Err(ChangeRefusal::NoUndo));
+    assert_eq!(drive.machine.redo_setup(), Err(ChangeRefusal::NoRedo));
     drive.apply(&second, None);
     drive.apply(&third, None);
     for expected in [&second, &first] {
-        let before = drive.machine.before().expect("something ran").clone();
+        let before = drive.machine.undo_setup().expect("something ran").clone();
         assert_eq!(before, *expected);
         drive
             .request(&before, None, ChangeOrigin::Undo)
             .expect("goes");
         drive.finish();
     }
-    assert_eq!(drive.machine.before(), Err(ChangeRefusal::NoUndo));
+    assert_eq!(drive.machine.undo_setup(), Err(ChangeRefusal::NoUndo));
     for expected in [&second, &third] {
-        let after = drive.machine.after().expect("it was undone").clone();
+        let after = drive.machine.redo_setup().expect("it was undone").clone();
         assert_eq!(after, *expected);
         drive
             .request(&after, None, ChangeOrigin::Redo)
@@ -533,7 +533,7 @@ fn what_ran_comes_back_step_by_step_and_forth_again() {
     let numbers: Vec<u64> = drive.status().history.iter().map(|r| r.number).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
     drive.apply(&first, None);
-    assert_eq!(drive.machine.after(), Err(ChangeRefusal::NoRedo));
+    assert_eq!(drive.machine.redo_setup(), Err(ChangeRefusal::NoRedo));
 }
 
 #[test]
@@ -550,7 +550,7 @@ fn an_undo_that_was_planned_before_another_change_is_refused() {
         origin: ChangeOrigin::Undo,
     });
     assert_eq!(refused, Err(ChangeRefusal::UnderWay));
-    assert_eq!(drive.machine.before(), Ok(&second));
+    assert_eq!(drive.machine.undo_setup(), Ok(&second));
 }
 
 #[test]
@@ -604,7 +604,7 @@ fn what_does_worse_goes_by_itself_and_can_be_had_again() {
     let mark = seen.marks.last().expect("one");
     assert_eq!(mark.kind, MarkKind::Rollback);
     assert_eq!(mark.text, format!("rolled back: {why}"));
-    assert_eq!(drive.machine.after(), Ok(&new));
+    assert_eq!(drive.machine.redo_setup(), Ok(&new));
     // The view of the probation stays until something else is changed.
     assert!(matches!(
         seen.probation.map(|p| p.state),
@@ -797,11 +797,11 @@ impl Drive {
                 self.request(&to, terms, ChangeOrigin::Applied)
             }
             Deed::Vote(votes) => self.vote(MemberIndex::new(0), votes),
-            Deed::Undo => match self.machine.before().cloned() {
+            Deed::Undo => match self.machine.undo_setup().cloned() {
                 Ok(before) => self.request(&before, None, ChangeOrigin::Undo),
                 Err(refusal) => Err(refusal),
             },
-            Deed::Redo => match self.machine.after().cloned() {
+            Deed::Redo => match self.machine.redo_setup().cloned() {
                 Ok(after) => self.request(&after, None, ChangeOrigin::Redo),
                 Err(refusal) => Err(refusal),
             },

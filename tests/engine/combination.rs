@@ -110,7 +110,7 @@ fn at(kind: RuleKind, temperatures: &[f64]) -> Combination {
     let known = temperatures
         .iter()
         .map(|t| Temperature::new(*t).expect("in range"));
-    Combination::even(kind, 4).at(known.collect())
+    Combination::equal_weights(kind, 4).with_temperatures(known.collect())
 }
 
 proptest! {
@@ -164,7 +164,7 @@ fn a_class_that_one_member_holds_impossible_is_not_impossible_to_all() {
         vec![0.25, 0.5, 0.25],
         vec![0.25, 0.5, 0.25],
     ];
-    let combination = Combination::even(RuleKind::AverageLogits, 3);
+    let combination = Combination::equal_weights(RuleKind::AverageLogits, 3);
     let found = combined(&combination, &rows);
     assert!(found.iter().all(|p| p.is_finite() && *p > 0.0), "{found:?}");
     assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-6);

@@ -55,7 +55,9 @@ fn staffed(policy: PolicyKind, sizes: [u32; 2]) -> Core<u64> {
 }
 
 fn submit(core: &mut Core<u64>, now: Duration, samples: usize, payload: u64) -> Option<RequestKey> {
-    let admission = core.admit(now, Arrival::of(samples), |_| payload).ok()?;
+    let admission = core
+        .admit(now, Arrival::with_samples(samples), |_| payload)
+        .ok()?;
     core.enqueue(now, admission.request);
     Some(admission.request)
 }
@@ -404,7 +406,7 @@ fn segments_close_when_full_and_batches_never_cross_one() {
 fn a_deadline_fails_the_request_and_nothing_else() {
     let mut core = core(PolicyKind::NoWait);
     let late = core
-        .admit(ms(0), Arrival::of(4).until(Some(ms(10))), |_| 1)
+        .admit(ms(0), Arrival::with_samples(4).until(Some(ms(10))), |_| 1)
         .expect("admitted");
     core.enqueue(ms(0), late.request);
     submit(&mut core, ms(0), 4, 2);
@@ -420,7 +422,7 @@ fn the_door_refuses_at_once_and_counts() {
     let mut core = core(PolicyKind::NoWait);
     let capacity = core.capacity(PipelineIndex::default());
     assert_eq!(
-        core.admit(ms(0), Arrival::of(0), |_| 0),
+        core.admit(ms(0), Arrival::with_samples(0), |_| 0),
         Err(Refused::Empty)
     );
     let large = Refused::TooLarge {
@@ -428,12 +430,12 @@ fn the_door_refuses_at_once_and_counts() {
         most: capacity,
     };
     assert_eq!(
-        core.admit(ms(0), Arrival::of(capacity + 1), |_| 0),
+        core.admit(ms(0), Arrival::with_samples(capacity + 1), |_| 0),
         Err(large)
     );
     submit(&mut core, ms(0), capacity, 0);
     assert_eq!(
-        core.admit(ms(0), Arrival::of(1), |_| 0),
+        core.admit(ms(0), Arrival::with_samples(1), |_| 0),
         Err(Refused::Full {
             samples: 1,
             free: 0
@@ -441,7 +443,7 @@ fn the_door_refuses_at_once_and_counts() {
     );
     core.close("why not");
     assert_eq!(
-        core.admit(ms(0), Arrival::of(1), |_| 0),
+        core.admit(ms(0), Arrival::with_samples(1), |_| 0),
         Err(Refused::Closed("why not".into()))
     );
     assert_eq!(core.door().refused(), 4);
@@ -537,7 +539,7 @@ fn roomy() -> Core<u64> {
 #[test]
 fn large_requests_leave_room_to_small_ones_unless_they_are_alone() {
     let asks = |core: &mut Core<u64>, samples: usize| {
-        let admitted = core.admit(Duration::ZERO, Arrival::of(samples), |_| 0);
+        let admitted = core.admit(Duration::ZERO, Arrival::with_samples(samples), |_| 0);
         admitted.is_ok()
     };
     let mut core = roomy();

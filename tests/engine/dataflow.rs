@@ -125,7 +125,10 @@ impl Drive {
     }
 
     fn submit(&mut self, samples: usize) -> bool {
-        let Ok(admitted) = self.core.admit(self.now, Arrival::of(samples), |_| ()) else {
+        let Ok(admitted) = self
+            .core
+            .admit(self.now, Arrival::with_samples(samples), |_| ())
+        else {
             return false;
         };
         self.core.enqueue(self.now, admitted.request);
@@ -218,7 +221,7 @@ impl Drive {
             }
             Running::Host(work) => {
                 let rows = self.made(&work);
-                self.core.made(self.now, &work, rows)
+                self.core.host_step_done(self.now, &work, rows)
             }
         };
         done.pay(|finished| self.finished.push((self.now, finished)));
@@ -464,7 +467,7 @@ fn outputs_that_nobody_asked_for_are_not_computed() {
     let mut drive = Drive::new(graph, 2, PolicyKind::NoWait);
     let arrival = Arrival {
         outputs: Some(vec![StepIndex::new(1)]),
-        ..Arrival::of(3)
+        ..Arrival::with_samples(3)
     };
     let admitted = drive.core.admit(ms(0), arrival, |_| ()).expect("let in");
     drive.core.enqueue(ms(0), admitted.request);
@@ -559,13 +562,13 @@ fn two_pipelines_share_a_model_and_its_batches() {
     for pipeline in [1, 0] {
         let arrival = Arrival {
             pipeline: PipelineIndex(pipeline),
-            ..Arrival::of(2)
+            ..Arrival::with_samples(2)
         };
         let admitted = core.admit(ms(0), arrival, |_| ()).expect("let in");
         core.enqueue(ms(0), admitted.request);
     }
     for work in core.take_host_work() {
-        assert!(core.made(ms(1), &work, RowSet::ALL).is_empty());
+        assert!(core.host_step_done(ms(1), &work, RowSet::ALL).is_empty());
     }
     let Next::Run(batch) = core.next(ms(1), DeviceIndex::new(0)) else {
         panic!("both wait");

@@ -75,7 +75,7 @@ fn asked(core: &mut Core<()>) -> [Option<Duration>; 2] {
     for pipeline in 0..2 {
         let arrival = Arrival {
             pipeline: PipelineIndex(pipeline),
-            ..Arrival::of(1)
+            ..Arrival::with_samples(1)
         };
         let admitted = core.admit(ms(0), arrival, |_| ()).expect("let in");
         core.enqueue(ms(0), admitted.request);
@@ -146,7 +146,7 @@ fn as_many_samples_as_a_model_prefers_wait_for_no_others() {
         let mut core = two_models_with(preferred);
         let arrival = Arrival {
             pipeline: PipelineIndex(1),
-            ..Arrival::of(samples)
+            ..Arrival::with_samples(samples)
         };
         let admitted = core.admit(ms(0), arrival, |_| ()).expect("let in");
         core.enqueue(ms(0), admitted.request);

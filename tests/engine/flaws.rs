@@ -126,7 +126,7 @@ fn members_rows_come_with_the_answer_where_they_are_asked_for() {
     let request = Request::new(&values).detailed(Detail::Members);
     let answer = engine.predict(request).expect("let in").expect("marked");
     for member in MemberIndex::all(2) {
-        let alone = Arc::new(ensemble.only(member));
+        let alone = Arc::new(ensemble.single_member(member));
         let request = Request::new(&values).detailed(Detail::Marked);
         let alone = start(&alone, networks(&alone)).predict(request);
         let alone = alone.expect("let in").expect("marked");

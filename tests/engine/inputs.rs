@@ -99,12 +99,14 @@ fn channels_and_samples_are_resized_each_by_itself() {
 fn members_with_one_input_share_it() {
     let ensemble = ensemble();
     let transforms = ensemble.transforms();
-    let of: Vec<usize> = (0..4).map(|m| transforms.of(MemberIndex::new(m))).collect();
+    let of: Vec<usize> = (0..4)
+        .map(|m| transforms.index_of(MemberIndex::new(m)))
+        .collect();
     assert_eq!(of, [0, 1, 2, 0]);
     assert_eq!(transforms.values(), 32 + 72 + 72);
     // What a member does not say is the ensemble's.
     assert_eq!(ensemble.members[1].input.normalisation.of(1).scale, 0.5);
-    let alone = ensemble.only(MemberIndex::new(2)).transforms();
+    let alone = ensemble.single_member(MemberIndex::new(2)).transforms();
     assert_eq!(
         alone,
         Transforms::new(Shape::image(2, 4, 4), [ensemble.members[2].input.clone()])
@@ -291,7 +293,7 @@ fn samples_in_bytes_are_the_same_as_numbers_at_any_address() {
     let scaled = Input::new(shape, &steps).expect("finite");
     let plain = Input::new(shape, &NormalisationSteps::default()).expect("finite");
     let resized = Input::new(Shape::image(2, 2, 3), &steps).expect("finite");
-    let picked = Input::of_values(vec![1..2, 3..4]);
+    let picked = Input::from_value_ranges(vec![1..2, 3..4]);
     let values: Vec<f32> = (0..12).map(|v| v as f32 - 4.5).collect();
     for input in [scaled, plain, resized, picked] {
         let width = input.shape.elements();

@@ -180,7 +180,9 @@ fn core() -> Core<()> {
 fn resizing_is_admission_and_not_copying() {
     let ms = Duration::from_millis;
     let mut core = core();
-    let admitted = core.admit(ms(0), Arrival::of(1), |_| ()).expect("room");
+    let admitted = core
+        .admit(ms(0), Arrival::with_samples(1), |_| ())
+        .expect("room");
     // So long its samples took to be resized and written to the pool.
     core.enqueue(ms(50), admitted.request);
     let Next::Run(batch) = core.next(ms(51), DeviceIndex::new(0)) else {
@@ -209,7 +211,9 @@ fn the_oldest_request_that_waits_is_told_until_it_is_over() {
     assert_eq!(core.oldest_waiting(s(9)), None);
     let requests: Vec<_> = (0..3)
         .map(|at| {
-            let admitted = core.admit(s(at), Arrival::of(1), |_| ()).expect("room");
+            let admitted = core
+                .admit(s(at), Arrival::with_samples(1), |_| ())
+                .expect("room");
             core.enqueue(s(at), admitted.request);
             admitted.request
         })

@@ -210,7 +210,7 @@ fn a_file_that_leaves_one_length_open_is_served_up_to_its_position_table() {
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("encoder.onnx");
     fs::write(&file, ENCODER).expect("model");
-    let ensemble = Arc::new(Ensemble::read(&Files::at(&file)).expect("reads"));
+    let ensemble = Arc::new(Ensemble::read(&Files::from_path(&file)).expect("reads"));
     assert_eq!(ensemble.lengths, Some(masked(&[8, 16])));
     let samples = ensemble.calibration.clone().expect("made up");
     let lengths: Vec<f32> = (0..64).map(|at| samples.row(at)[0]).collect();
@@ -231,7 +231,7 @@ fn read(folder: &Path, input: &str) -> Result<Ensemble, String> {
     );
     fs::write(folder.join("encoder.onnx"), ENCODER).expect("model");
     fs::write(folder.join("ensemble.toml"), manifest).expect("manifest");
-    Ensemble::read(&Files::at(folder)).map_err(|e| e.to_string())
+    Ensemble::read(&Files::from_path(folder)).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_network_whose_answers_depend_on_padding_is_not_padded() {
     // Alone, without a manifest that could say so, its lengths are exact by themselves.
     let [unmasked, encoder] = ["unmasked", "lengths"].map(|name| {
         let file = root().join(format!("tests/runtime/onnx_files/{name}.onnx"));
-        let ensemble = Ensemble::read(&Files::at(&file)).expect(name);
+        let ensemble = Ensemble::read(&Files::from_path(&file)).expect(name);
         ensemble.lengths.expect("a length varies")
     });
     assert_eq!(unmasked.mask(), None);
@@ -345,13 +345,13 @@ fn open_dimensions_are_named_and_a_shape_fixes_them() {
     ];
     for (name, said) in cases {
         let file = model_in(folder.path(), name);
-        let refused = Ensemble::read(&Files::at(&file))
+        let refused = Ensemble::read(&Files::from_path(&file))
             .expect_err(name)
             .to_string();
         assert!(refused.contains(said), "{refused}");
     }
     let shaped = |name: &str, shape: Shape| {
-        let files = Files::at(&model_in(folder.path(), name)).shaped(shape);
+        let files = Files::from_path(&model_in(folder.path(), name)).with_shape(shape);
         Ensemble::read(&files.expect("a network alone")).map_err(|e| e.to_string())
     };
     let ensemble = shaped("sides.onnx", Shape::image(3, 4, 6)).expect("fits");
@@ -363,7 +363,11 @@ fn open_dimensions_are_named_and_a_shape_fixes_them() {
         (encoder.lengths, encoder.input.shape),
         (None, Shape::vector(15))
     );
-    assert!(Files::at(folder.path()).shaped(Shape::vector(5)).is_none());
+    assert!(
+        Files::from_path(folder.path())
+            .with_shape(Shape::vector(5))
+            .is_none()
+    );
 }
 
 #[test]
@@ -384,7 +388,7 @@ fn the_shape_of_a_manifest_fixes_open_heights_and_widths() {
              network = {{ file = \"{name}\" }}\n"
         );
         fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
-        let ensemble = Ensemble::read(&Files::at(folder.path())).expect(name);
+        let ensemble = Ensemble::read(&Files::from_path(folder.path())).expect(name);
         assert_eq!(ensemble.input.shape.elements(), width, "{name}");
     }
 }

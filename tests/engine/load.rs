@@ -129,7 +129,7 @@ fn what_is_no_recording_says_where_it_is_wrong() {
 fn the_usual_load_is_one_that_cores_can_serve() {
     let of = |name: &str| {
         let folder = root().join("sample_ensembles").join(name);
-        Ensemble::read(&Files::at(&folder)).expect("valid")
+        Ensemble::read(&Files::from_path(&folder)).expect("valid")
     };
     let cores = |count: usize| {
         Devices::default_of(&Host {

@@ -113,7 +113,7 @@ fn encoder() -> Arc<Ensemble> {
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("encoder.onnx");
     fs::write(&file, ENCODER).expect("model");
-    Arc::new(Ensemble::read(&Files::at(&file)).expect("reads"))
+    Arc::new(Ensemble::read(&Files::from_path(&file)).expect("reads"))
 }
 
 /// A sample of ids, mask and types.
@@ -240,7 +240,7 @@ fn the_door_refuses_ids_without_a_row_and_masks_of_zeros() {
 #[test]
 fn made_up_samples_are_ones_that_the_check_lets_through() {
     let signature = signature();
-    let made = Samples::of_tensors(&signature, 256).expect("samples");
+    let made = Samples::synthetic_tensors(&signature, 256).expect("samples");
     assert_eq!(RowCheck::new(&signature).check(made.values()), Ok(()));
     let largest = (0..256).map(|at| made.row(at)[4]).fold(0.0, f32::max);
     assert_eq!(largest, 6.0, "all rows of its own table");

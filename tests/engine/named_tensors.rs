@@ -43,7 +43,7 @@ fn manifest(tensors: &str, rest: &str) -> String {
 fn read(folder: &Path, manifest: &str) -> Result<Ensemble, String> {
     fs::write(folder.join("encoder.onnx"), ENCODER).expect("model");
     fs::write(folder.join("ensemble.toml"), manifest).expect("manifest");
-    let files = Files::at(folder);
+    let files = Files::from_path(folder);
     Ensemble::read(&files).map_err(|e| e.to_string())
 }
 
@@ -95,7 +95,7 @@ fn a_model_of_several_tensors_is_an_ensemble_of_one_with_samples_that_it_can_tak
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("encoder.onnx");
     fs::write(&file, ENCODER).expect("model");
-    let ensemble = Ensemble::read(&Files::at(&file)).expect("reads");
+    let ensemble = Ensemble::read(&Files::from_path(&file)).expect("reads");
     let spec = |name| TensorSpec::fixed(name, DataType::Int64, &[6]);
     let expected = vec![spec("ids"), spec("mask"), spec("types")];
     let tensors = ensemble.tensors.as_ref().expect("named");

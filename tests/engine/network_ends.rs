@@ -25,7 +25,7 @@ fn read(name: &str, answers: &str, fields: &str) -> Ensemble {
          network = {{ file = \"{file}\" }}\n{fields}\n"
     );
     fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
-    Ensemble::read(&Files::at(folder.path())).expect(name)
+    Ensemble::read(&Files::from_path(folder.path())).expect(name)
 }
 
 const CLASSES: &str = "classes = 3";

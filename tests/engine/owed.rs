@@ -50,7 +50,7 @@ fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> Work
 
 fn submit(core: &mut Core<u64>, now: Duration, samples: usize) -> RequestKey {
     let admission = core
-        .admit(now, Arrival::of(samples), |_| 0)
+        .admit(now, Arrival::with_samples(samples), |_| 0)
         .expect("let in");
     core.enqueue(now, admission.request);
     admission.request

@@ -17,7 +17,7 @@ use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 
 fn sample(name: &str) -> Arc<Ensemble> {
     let folder = root();
-    let files = Files::at(&folder.join("sample_ensembles").join(name));
+    let files = Files::from_path(&folder.join("sample_ensembles").join(name));
     Arc::new(Ensemble::read(&files).expect("valid"))
 }
 

@@ -56,7 +56,7 @@ fn read(steps: &str) -> Result<Ensemble, String> {
         "pipeline.toml",
         format!("{outputs}\n{MODELS}\n{steps}").as_bytes(),
     );
-    Ensemble::read(&Files::at(folder.path())).map_err(|e| e.to_string())
+    Ensemble::read(&Files::from_path(folder.path())).map_err(|e| e.to_string())
 }
 
 /// Computes rows of members one at a time.
@@ -573,7 +573,7 @@ fn rows_that_a_pipeline_answers_as_boxes_are_boxes() {
          [[steps]]\nhost = \"concat\"\ninputs = [\"input\"]\noutputs = \"x\"\n";
     let folder = Folder::new();
     folder.write("pipeline.toml", TEXT.as_bytes());
-    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("a pipeline");
+    let ensemble = Ensemble::read(&Files::from_path(folder.path())).expect("a pipeline");
     let answers = AnswerKind::Boxes {
         count: AnswerWidth::nearest(3),
         most: BoxCount::nearest(2),
@@ -655,7 +655,7 @@ fn outputs_that_are_asked_for_come_in_that_order_and_the_others_are_not_computed
     let (outputs, steps) = TWO_OUTPUTS.split_once('\n').expect("a line of outputs");
     let text = format!("{outputs}\n{MODELS}\n{steps}");
     folder.write("pipeline.toml", text.as_bytes());
-    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("a pipeline");
+    let ensemble = Ensemble::read(&Files::from_path(folder.path())).expect("a pipeline");
     let ensemble = Arc::new(ensemble);
     let engine = start(&ensemble, networks(&ensemble));
     let rows = |outputs: &[usize]| {

@@ -39,7 +39,7 @@ fn read(of_all: &str, own: &str) -> Result<Ensemble, String> {
         line(own)
     );
     folder.write("ensemble.toml", text.as_bytes());
-    Ensemble::read(&Files::at(folder.path())).map_err(|why| why.to_string())
+    Ensemble::read(&Files::from_path(folder.path())).map_err(|why| why.to_string())
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_command_line_has_all_members_computed_in_other_numbers() {
     let mut ensemble = read("bf16", "int8").expect("valid");
     ensemble.compute_in(of_cores(CpuPrecision::F32, Some(Precision::F32)));
     assert_eq!(ensemble.precision, Precision::F32);
-    let float = |member: &Arc<Member>| member.precision.beyond(Precision::F32).is_none();
+    let float = |member: &Arc<Member>| member.precision.if_set(Precision::F32).is_none();
     assert!(ensemble.members.iter().all(float));
 }
 

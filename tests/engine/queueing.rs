@@ -89,7 +89,7 @@ fn ask_due(
     let arrival = Arrival {
         priority,
         due,
-        ..Arrival::of(1)
+        ..Arrival::with_samples(1)
     };
     let admission = core.admit(now, arrival, |_| priority)?;
     core.enqueue(now, admission.request);
@@ -134,7 +134,7 @@ fn requests_wait_until_their_first_batch_begins_whatever_bounds_that() {
         let let_in = |core: &mut Core<u64>| {
             let arrival = Arrival {
                 pipeline,
-                ..Arrival::of(2)
+                ..Arrival::with_samples(2)
             };
             let admission = core.admit(ms(0), arrival, |_| 0).expect("let in");
             admission.request
@@ -202,7 +202,7 @@ fn requests_that_others_go_before_leave_these_a_quarter_of_the_pool_unless_they_
     assert_eq!(drain(&mut core, ms(0)).len(), 256);
     let large = Arrival {
         priority: 3,
-        ..Arrival::of(256)
+        ..Arrival::with_samples(256)
     };
     core.admit(ms(0), large, |_| 0)
         .expect("nobody else is there");
@@ -233,7 +233,7 @@ fn of_requests_that_are_due_those_that_are_not_among_the_first_leave_these_a_qua
     let large = Arrival {
         priority: 1,
         due: Some(ms(1000)),
-        ..Arrival::of(192)
+        ..Arrival::with_samples(192)
     };
     core.admit(ms(0), large, |_| 0).expect("room");
 }
@@ -244,7 +244,7 @@ fn urgency_counts_from_the_default_where_others_have_no_priorities() {
     let plain = Arrival {
         pipeline: PipelineIndex(1),
         priority: 3,
-        ..Arrival::of(1)
+        ..Arrival::with_samples(1)
     };
     let later = ask(&mut core, ms(0), 3).expect("let in");
     let usual = ask(&mut core, ms(0), 2).expect("let in");
@@ -306,7 +306,7 @@ fn a_request_may_name_a_shorter_time_and_no_longer_one() {
         let arrival = Arrival {
             priority: 2,
             patience: Some(ms(asked)),
-            ..Arrival::of(1)
+            ..Arrival::with_samples(1)
         };
         core.admit(ms(0), arrival, |_| 0).expect("let in");
         assert_eq!(core.next_timer(), Some(ms(expected)));
@@ -361,7 +361,7 @@ fn read(queue: &str) -> Result<Ensemble, String> {
     );
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("ensemble.toml"), text).expect("written");
-    Ensemble::read(&Files::at(folder.path())).map_err(|error| error.to_string())
+    Ensemble::read(&Files::from_path(folder.path())).map_err(|error| error.to_string())
 }
 
 #[test]

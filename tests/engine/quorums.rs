@@ -39,7 +39,7 @@ fn pipeline(scale: f32) -> Arc<Ensemble> {
     );
     let folder = Folder::new();
     folder.write("pipeline.toml", text.as_bytes());
-    Arc::new(Ensemble::read(&Files::at(folder.path())).expect("a pipeline"))
+    Arc::new(Ensemble::read(&Files::from_path(folder.path())).expect("a pipeline"))
 }
 
 /// The answer of a member to each row.

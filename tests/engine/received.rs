@@ -14,7 +14,7 @@ use crate::wait::wait_until;
 
 fn sample(name: &str) -> Arc<Ensemble> {
     let folder = root().join("sample_ensembles");
-    Arc::new(Ensemble::read(&Files::at(&folder.join(name))).expect("a sample ensemble"))
+    Arc::new(Ensemble::read(&Files::from_path(&folder.join(name))).expect("a sample ensemble"))
 }
 
 /// Bytes that begin at any address.

@@ -22,7 +22,7 @@ fn the_samples_that_come_with_the_program_can_be_served() {
         ("cif36", 36),
     ] {
         let folder = root().join("sample_ensembles");
-        let ensemble = Ensemble::read(&Files::at(&folder.join(name))).expect(name);
+        let ensemble = Ensemble::read(&Files::from_path(&folder.join(name))).expect(name);
         assert_eq!(
             (ensemble.name.as_str(), ensemble.members.len()),
             (name, members)

@@ -183,7 +183,7 @@ fn found(matrix: Matrix) -> SearchResult {
         gain: Some(GAIN),
         evaluations: 3,
         iterations: 1,
-        ..SearchResult::of(matrix, SCORE, Score::of_runs(&[5.0]))
+        ..SearchResult::new(matrix, SCORE, Score::of_runs(&[5.0]))
     }
 }
 

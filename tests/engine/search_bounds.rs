@@ -173,7 +173,7 @@ proptest! {
 
 pub fn imn1(policy_name: &str) -> Arc<Ensemble> {
     let folder = root().join("sample_ensembles/imn1");
-    let mut ensemble = Ensemble::read(&Files::at(&folder)).expect("imn1 is valid");
+    let mut ensemble = Ensemble::read(&Files::from_path(&folder)).expect("imn1 is valid");
     ensemble.policy = policy(policy_name);
     Arc::new(ensemble)
 }

@@ -207,7 +207,7 @@ fn profiles_are_kept_shared_and_not_trusted_when_damaged() {
     assert_eq!(measured(&ensemble), 6);
     assert_eq!(measured(&ensemble), 0);
     assert_eq!(
-        measured(&ensemble.only(MemberIndex::new(3))),
+        measured(&ensemble.single_member(MemberIndex::new(3))),
         0,
         "the same network in another ensemble"
     );

@@ -57,7 +57,7 @@ fn bed(ensemble: &Ensemble, devices: Devices) -> Bed {
     let frame = Frame::from_ensemble(ensemble, &devices);
     let costs = Costs::of_laws(ensemble, &devices);
     let footprints = Footprints::plan(ensemble, &devices);
-    let batching = Batching::of(ensemble);
+    let batching = Batching::from_ensemble(ensemble);
     Bed {
         rates: Rates::new(&frame, &devices, &costs, batching),
         limits: Limits::new(&frame, &devices, &costs, batching),

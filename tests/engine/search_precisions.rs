@@ -45,7 +45,7 @@ impl Case {
             });
             variants.collect()
         });
-        let rule = Combination::even(RuleKind::Average, self.members.len()).build(2);
+        let rule = Combination::equal_weights(RuleKind::Average, self.members.len()).build(2);
         let answers = VariantAnswers::new(rule, 2, self.labels.clone(), variants.collect());
         answers.expect("even")
     }
@@ -259,7 +259,7 @@ fn answers_that_are_not_numbers_are_wrong() {
 
 #[test]
 fn uneven_answers_are_refused() {
-    let rule = || Combination::even(RuleKind::Average, 1).build(2);
+    let rule = || Combination::equal_weights(RuleKind::Average, 1).build(2);
     let none = VariantAnswers::new(rule(), 2, vec![0], vec![Vec::new()]);
     assert_eq!(
         none.err(),

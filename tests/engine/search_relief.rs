@@ -89,7 +89,7 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     let rows = vec![vec![0, 0, 0, 0, 8, 0], vec![8, 8, 8, 8, 0, 8]];
     let matrix = Matrix::from_rows(frame(&ensemble, &devices), &rows).expect("valid");
     let costs = Costs::of_laws(&ensemble, &devices);
-    let batching = Batching::of(&ensemble);
+    let batching = Batching::from_ensemble(&ensemble);
     let footprints = Footprints::plan(&ensemble, &devices);
     let cell = Cell {
         device: DeviceIndex::new(0),

@@ -199,7 +199,7 @@ fn what_has_no_room_to_run_in_is_not_compared() {
     }
     let start = start();
     let other = start.neighbours().swap_remove(0);
-    let found = SearchResult::of(
+    let found = SearchResult::new(
         other.clone(),
         Score::of_runs(&[9.0, 9.5]),
         Score::of_runs(&[8.0]),

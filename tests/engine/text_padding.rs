@@ -39,7 +39,7 @@ fn read(members: &[&str], fields: &str) -> Result<Ensemble, String> {
         );
     }
     fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
-    Ensemble::read(&Files::at(folder.path())).map_err(|e| e.to_string())
+    Ensemble::read(&Files::from_path(folder.path())).map_err(|e| e.to_string())
 }
 
 /// Returns the texts of `pooled.json`, as ids, and the answers of ONNX Runtime to each alone.
@@ -67,7 +67,7 @@ fn samples(ensemble: &Ensemble, texts: &[Vec<i64>]) -> Samples {
 
 /// Returns the numbers of a member's network, as the ensemble runs it.
 fn answers(ensemble: &Ensemble, member: usize, texts: &[Vec<i64>]) -> Vec<Vec<f32>> {
-    let mut alone = ensemble.only(MemberIndex::new(member));
+    let mut alone = ensemble.single_member(MemberIndex::new(member));
     Arc::make_mut(&mut alone.members[0]).outputs = OutputKind::Values;
     alone.rule = RuleKind::Average;
     let alone = Arc::new(alone);

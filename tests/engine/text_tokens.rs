@@ -30,7 +30,7 @@ fn tagger(input: &str) -> Result<Ensemble, String> {
          [[members]]\nname = \"m\"\nnetwork = {{ file = \"tagger.onnx\" }}\n"
     );
     fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
-    Ensemble::read(&Files::at(folder.path())).map_err(|e| e.to_string())
+    Ensemble::read(&Files::from_path(folder.path())).map_err(|e| e.to_string())
 }
 
 /// The ids of `let x = 1;` by the tokenizer, with those around it.
@@ -51,13 +51,13 @@ fn a_text_has_an_answer_for_each_of_its_tokens() {
         let ensemble = Arc::new(tagger(&input).expect("reads"));
         let samples = Samples::of_texts(["let x = 1;", "a"], &ensemble.sample_form());
         let samples = samples.expect("reads");
-        let tokens = [0, 1].map(|at| ensemble.tokens_of(samples.row(at)));
+        let tokens = [0, 1].map(|at| ensemble.token_count(samples.row(at)));
         assert_eq!(tokens, [Some(8), Some(3)], "{input}");
         let engine = start(&ensemble, networks(&ensemble));
         let answer = engine.predict(Request::new(samples.values()));
         let answer = answer.expect("admitted").expect("answered");
         let row = answer.rows().next().expect("a row");
-        let own = ensemble.answers.of_tokens(row, tokens[0]);
+        let own = ensemble.answers.token_part(row, tokens[0]);
         let positions = ensemble.answers.positions().expect("positions");
         let expected = IDS.map(|id| id % 3).to_vec();
         assert_eq!(positions.classes(own), Some(expected), "{input}");
@@ -108,7 +108,7 @@ fn targets_are_as_many_as_the_tokens_of_each_text() {
         );
         let padded = read(&padded).expect("up to the longest");
         assert_eq!(short.targets(), padded.targets(), "{input}");
-        let Some(SampleTarget::Row(row)) = short.targets().map(|all| all.of(1)) else {
+        let Some(SampleTarget::Row(row)) = short.targets().map(|all| all.target(1)) else {
             panic!("rows");
         };
         assert_eq!(row[..4], [0.0, 2.0, -1.0, -1.0]);
@@ -132,21 +132,24 @@ fn only_the_tokens_of_a_text_are_measured() {
         .map(|v| if *v == 0.0 { 1.0 } else { *v })
         .collect();
     let combination = ensemble.combination();
-    let (rule, outputs) = (ensemble.rule_of(&combination), ensemble.outputs());
+    let (rule, outputs) = (ensemble.build_rule(&combination), ensemble.outputs());
     let evaluation = MemberEvaluation::new(&combination, rule, ensemble.answers, &outputs);
-    let mut evaluation = evaluation.named(names);
+    let mut evaluation = evaluation.with_names(names);
     let mut target = vec![-1.0; 16];
     target[..3].copy_from_slice(&[0.0, 1.0, 2.0]);
     for _ in 0..MemberEvaluation::LEAST {
         evaluation.weigh_tokens(&[&other], Some(SampleTarget::Row(&target)), Some(3));
     }
-    let figures = evaluation.of(MemberIndex::new(0)).expect("enough");
+    let figures = evaluation.figures(MemberIndex::new(0)).expect("enough");
     assert_eq!(figures.quality.map(|quality| quality.value), Some(1.0));
-    let mut tally = MeasureTally::named(ensemble.answers, names);
+    let mut tally = MeasureTally::with_names(ensemble.answers, names);
     tally.add(&row, SampleTarget::Row(&target));
     assert_eq!(tally.value(Measure::TokenAccuracy), Some(1.0));
-    assert_eq!(ensemble.answers.of_tokens(&row, Some(3)).len(), 9);
-    assert_eq!(ensemble.answers.of_tokens(&row, Some(usize::MAX)).len(), 48);
+    assert_eq!(ensemble.answers.token_part(&row, Some(3)).len(), 9);
+    assert_eq!(
+        ensemble.answers.token_part(&row, Some(usize::MAX)).len(),
+        48
+    );
 }
 
 #[test]
@@ -166,11 +169,11 @@ fn answers_of_another_length_than_texts_are_refused() {
         tensor("attention_mask")
     );
     fs::write(folder.path().join("ensemble.toml"), &manifest).expect("manifest");
-    let refused = Ensemble::read(&Files::at(folder.path())).expect_err("another length");
+    let refused = Ensemble::read(&Files::from_path(folder.path())).expect_err("another length");
     let said =
         "expected an output of [8, 3] for 3 classes for each of 8 tokens, found FP32 [-1, 3]";
     assert!(refused.to_string().contains(said), "{refused}");
     let fits = manifest.replace("length = 8", "length = 16");
     fs::write(folder.path().join("ensemble.toml"), fits).expect("manifest");
-    Ensemble::read(&Files::at(folder.path())).expect("the longest sample's");
+    Ensemble::read(&Files::from_path(folder.path())).expect("the longest sample's");
 }

@@ -22,7 +22,7 @@ fn folder() -> PathBuf {
 }
 
 fn snippets() -> Ensemble {
-    Ensemble::read(&Files::at(&folder())).expect("snippets is valid")
+    Ensemble::read(&Files::from_path(&folder())).expect("snippets is valid")
 }
 
 fn tokenizer_json() -> String {
@@ -39,7 +39,7 @@ fn read(input: &str, tokenizer: &str, network: &str) -> Result<Ensemble, String>
         "name = \"t\"\nclasses = 5\n{input}\n[[members]]\nname = \"mean\"\nnetwork = {network}\n"
     );
     fs::write(made.path().join("ensemble.toml"), manifest).expect("manifest");
-    Ensemble::read(&Files::at(made.path())).map_err(|e| e.to_string())
+    Ensemble::read(&Files::from_path(made.path())).map_err(|e| e.to_string())
 }
 
 const NETWORK: &str = "{ file = \"mean.onnx\" }";
@@ -257,7 +257,7 @@ fn the_networks_answer_texts_as_onnx_runtime_does() {
     let samples = Samples::of_texts(texts, &ensemble.sample_form()).expect("reads");
     for (at, member) in ensemble.member_names().iter().enumerate() {
         let index = divisi_runtime::device::MemberIndex::new(at);
-        let mut alone = ensemble.only(index);
+        let mut alone = ensemble.single_member(index);
         let own = Arc::make_mut(&mut alone.members[0]);
         own.outputs = divisi_model::ensemble::OutputKind::Values;
         alone.rule = RuleKind::Average;
@@ -331,7 +331,7 @@ fn texts_have_their_own_lengths_if_answers_depend_on_the_padding() {
          name = \"mean\"\nnetwork = {NETWORK}\n"
     );
     fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
-    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("reads");
+    let ensemble = Ensemble::read(&Files::from_path(folder.path())).expect("reads");
     let own = ensemble.members[0].graph.lengths();
     assert_eq!(own, Lengths::exact(LENGTH).ok().as_ref());
     assert_eq!(ensemble.input.shape.elements(), 1 + 2 * LENGTH);

@@ -40,7 +40,7 @@ fn asleep(policy: PolicyKind) -> Core<()> {
 
 fn submit(core: &mut Core<()>, now: Duration, samples: usize) -> Vec<DeviceIndex> {
     let admission = core
-        .admit(now, Arrival::of(samples), |_| ())
+        .admit(now, Arrival::with_samples(samples), |_| ())
         .expect("let in");
     core.enqueue(now, admission.request);
     core.wake(now)

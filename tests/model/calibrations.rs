@@ -16,7 +16,7 @@ fn of_width(hidden: usize, folder: &Folder, line: &str) -> Result<Ensemble, Stri
          network = {{ builder = \"perceptron\", hidden = [{hidden}] }}\n{line}\n"
     );
     folder.write("ensemble.toml", text.as_bytes());
-    Ensemble::read(&Files::at(folder.path())).map_err(|why| why.to_string())
+    Ensemble::read(&Files::from_path(folder.path())).map_err(|why| why.to_string())
 }
 
 /// Returns a calibration of a member, whose values all lie between -1 and 1.

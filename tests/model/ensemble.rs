@@ -67,7 +67,7 @@ impl Written {
     }
 
     fn read(&self) -> Result<Ensemble, String> {
-        Ensemble::read(&Files::at(self.0.path())).map_err(|e| {
+        Ensemble::read(&Files::from_path(self.0.path())).map_err(|e| {
             let text = e.to_string();
             text.replace(&format!("{}/", self.0.path().display()), "")
         })

@@ -33,7 +33,7 @@ fn read(manifest: &str) -> Result<Ensemble, String> {
         fs::copy(&image, class.join(name)).expect("copies");
     }
     fs::write(folder.path().join("ensemble.toml"), manifest).expect("writes");
-    let read = Ensemble::read(&Files::at(folder.path()));
+    let read = Ensemble::read(&Files::from_path(folder.path()));
     let place = format!("{}/", folder.path().display());
     read.map_err(|e| e.to_string().replace(&place, ""))
 }

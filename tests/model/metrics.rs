@@ -122,10 +122,10 @@ fn a_queue_that_grows_evenly_grows_at_its_rate() {
         let grows = 20 * tick as usize;
         growth.note(now, [grows, 7, 10_000 - grows].into_iter());
     }
-    assert!((growth.of(0) - 200.0).abs() < 1e-6);
-    assert!(growth.of(1).abs() < 1e-6);
-    assert!((growth.of(2) + 200.0).abs() < 1e-6);
-    assert_eq!(growth.of(3), 0.0);
+    assert!((growth.growth(0) - 200.0).abs() < 1e-6);
+    assert!(growth.growth(1).abs() < 1e-6);
+    assert!((growth.growth(2) + 200.0).abs() < 1e-6);
+    assert_eq!(growth.growth(3), 0.0);
 }
 
 #[test]

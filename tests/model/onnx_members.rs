@@ -15,7 +15,7 @@ fn file(name: &str) -> PathBuf {
 
 #[test]
 fn a_model_alone_is_an_ensemble_of_one() {
-    let ensemble = Ensemble::read(&Files::at(&file("vectors.onnx"))).expect("an ensemble");
+    let ensemble = Ensemble::read(&Files::from_path(&file("vectors.onnx"))).expect("an ensemble");
     assert_eq!(ensemble.name, "vectors");
     assert_eq!(ensemble.member_names(), ["vectors"]);
     assert_eq!(
@@ -41,7 +41,7 @@ fn a_member_of_a_manifest_may_be_a_model() {
              [[members]]\nname = \"theirs\"\nnetwork = {{ file = \"vectors.onnx\" }}\n{more}"
         );
         put("ensemble.toml", manifest.as_bytes());
-        Ensemble::read(&Files::at(place.path()))
+        Ensemble::read(&Files::from_path(place.path()))
     };
     let members = read("").expect("an ensemble").members.clone();
     assert!(members[0].weights.is_synthetic() && !members[1].weights.is_synthetic());
@@ -66,7 +66,7 @@ fn a_member_names_an_output_of_its_file_or_is_told_which_there_are() {
              [[members]]\nname = \"theirs\"\nnetwork = {{ {network} }}\n"
         );
         fs::write(place.path().join("ensemble.toml"), manifest).expect("written");
-        Ensemble::read(&Files::at(place.path())).map_err(|error| error.to_string())
+        Ensemble::read(&Files::from_path(place.path())).map_err(|error| error.to_string())
     };
     let known = OnnxModel::open(&file("vectors.onnx"))
         .and_then(|model| model.network(None))

@@ -27,7 +27,7 @@ fn a_precision_is_written_as_it_is_read() {
         "bf16/f32",
         "bf16/tf32",
     ] {
-        assert_eq!(read(name).written(), name);
+        assert_eq!(read(name).to_text(), name);
         let kept = serde_json::to_string(&read(name)).expect("written");
         assert_eq!(
             serde_json::from_str::<MemberPrecision>(&kept).ok(),
@@ -36,7 +36,7 @@ fn a_precision_is_written_as_it_is_read() {
     }
     for pair in ["f32/f32", "f32/tf32", "bf16/bf16", "f32/f16"] {
         let (_, gpus) = pair.split_once('/').expect("a pair");
-        assert_eq!(read(pair).written(), gpus, "one name says both");
+        assert_eq!(read(pair).to_text(), gpus, "one name says both");
     }
     for wrong in [
         "",
@@ -68,7 +68,7 @@ fn auto_is_what_processors_multiply_natively_and_says_so() {
         ..auto
     };
     assert_eq!(from_elsewhere.resolved(Precision::Tf32), auto);
-    assert!(auto.beyond(Precision::F32).is_some(), "it was asked for");
+    assert!(auto.if_set(Precision::F32).is_some(), "it was asked for");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn names_follow_each_other_by_turns() {
             let last = names[names.len() - 1].resolved(Precision::F32);
             names.push(last.next(with_gpus));
         }
-        let names: Vec<String> = names.iter().map(|p| p.written()).collect();
+        let names: Vec<String> = names.iter().map(|p| p.to_text()).collect();
         names.join(" ")
     };
     assert_eq!(turn(false), "f32 bf16 int8 auto f32 bf16 int8 auto");
@@ -129,10 +129,10 @@ fn names_follow_each_other_by_turns() {
 #[test]
 fn gpus_keep_their_numbers_where_nothing_is_said_of_them() {
     let running = read("tf32");
-    assert_eq!(read("int8").in_place_of(running), read("int8/tf32"));
-    assert_eq!(read("f32").in_place_of(running), read("f32"));
-    assert_eq!(read("int8").in_place_of(read("auto")).gpus, None);
-    assert_eq!(read("auto").in_place_of(running), read("auto"));
-    let told = read("int8/f32").told_apart(read("int8/tf32"));
+    assert_eq!(read("int8").replacing(running), read("int8/tf32"));
+    assert_eq!(read("f32").replacing(running), read("f32"));
+    assert_eq!(read("int8").replacing(read("auto")).gpus, None);
+    assert_eq!(read("auto").replacing(running), read("auto"));
+    let told = read("int8/f32").distinct_names(read("int8/tf32"));
     assert_eq!(told, ("int8/f32".into(), "int8/tf32".into()));
 }

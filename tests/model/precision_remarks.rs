@@ -35,7 +35,7 @@ fn mixed() -> Devices {
 
 fn said(name: &str, devices: &Devices) -> Vec<String> {
     let precision: MemberPrecision = name.parse().expect("a precision");
-    let all = PrecisionRemark::all([precision, precision], devices, Precision::Tf32);
+    let all = PrecisionRemark::for_members([precision, precision], devices, Precision::Tf32);
     all.iter().map(ToString::to_string).collect()
 }
 

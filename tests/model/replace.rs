@@ -23,7 +23,7 @@ fn what_is_prepared_changes_nothing_until_it_is_put() {
     assert!(!b.exists());
     for file in prepared {
         let path = file.path().to_owned();
-        file.put().expect("put");
+        file.commit().expect("put");
         assert_eq!(fs::read(path).expect("a file"), b"new");
     }
     assert_eq!(names(), ["a", "b"]);
@@ -35,7 +35,7 @@ fn what_cannot_be_put_leaves_nothing_beside() {
     let path = folder.path().join("a");
     let prepared = PreparedFile::new(&path, b"new").expect("prepared");
     fs::create_dir(&path).expect("a folder in its place");
-    prepared.put().expect_err("a folder is there");
+    prepared.commit().expect_err("a folder is there");
     assert_eq!(fs::read_dir(folder.path()).expect("entries").count(), 1);
     let lost = folder.path().join("none").join("a");
     PreparedFile::new(&lost, b"new").expect_err("no folder");

@@ -97,7 +97,7 @@ fn candidates(
         let finish = loads[at].finish(variant);
         let mut push = |list: usize, finish: Duration| {
             let accuracy = variant.accuracy.value();
-            let missed = MissedGoals::of(goals, accuracy, finish, variant.query_cost());
+            let missed = MissedGoals::compare(goals, accuracy, finish, variant.query_cost());
             all[list].push(Candidate { at, finish, missed });
         };
         match finish {

@@ -54,7 +54,7 @@ pub(crate) fn record(number: u64) -> ModelRecord {
                 calibration: None,
             })
             .to_vec(),
-        combination: Combination::even(RuleKind::Average, MEMBERS),
+        combination: Combination::equal_weights(RuleKind::Average, MEMBERS),
         interface: interface(10),
         rows: 1000,
         devices: vec![device("1 core", 1e-5), device("a GPU", 1e-3)],

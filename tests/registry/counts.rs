@@ -12,7 +12,7 @@ const CLASSES: usize = 10;
 
 fn digits() -> Ensemble {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_ensembles/digits");
-    Ensemble::read(&Files::at(folder.as_ref())).expect("the sample")
+    Ensemble::read(&Files::from_path(folder.as_ref())).expect("the sample")
 }
 
 /// Rows of probabilities and labels, of which members are often right.
@@ -36,7 +36,7 @@ fn right(
     rows: &[Vec<f32>],
     labels: &[usize],
 ) -> u32 {
-    let rule = ensemble.rule_of(combination);
+    let rule = ensemble.build_rule(combination);
     let part = Part::new(labels.len());
     for member in MemberIndex::all(rows.len()) {
         if combination.voting[member.get()] {

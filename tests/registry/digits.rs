@@ -21,7 +21,7 @@ const ROWS: usize = 200;
 
 fn ensemble(name: &str) -> Arc<Ensemble> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample_ensembles");
-    Arc::new(Ensemble::read(&Files::at(&root.join(name))).expect("the sample"))
+    Arc::new(Ensemble::read(&Files::from_path(&root.join(name))).expect("the sample"))
 }
 
 fn source() -> RecordedSource {
@@ -40,7 +40,7 @@ fn register(
 ) -> Result<RegisteredModel, RegistrationError> {
     let host = Host::discover();
     let devices = Devices::from_names(&[devices.to_owned()], &host).expect("a device");
-    let kinds = KindOfDevice::all(&devices, &host, &DevicePrices::default())?;
+    let kinds = KindOfDevice::from_devices(&devices, &host, &DevicePrices::default())?;
     let registration = Registration {
         demand: &Demand::from_ensemble(Arc::clone(ensemble)),
         kinds: &kinds,

@@ -14,7 +14,7 @@ struct History {
 
 fn history() -> History {
     let journal = Journal::default();
-    let store = Store::on(journal.clone()).expect("makes a store");
+    let store = Store::with_backend(journal.clone()).expect("makes a store");
     let mut confirmed = Vec::new();
     let mut confirm = |store: &Store| {
         confirmed.push((journal.steps().len(), store.contents().expect("contents")));
@@ -51,7 +51,8 @@ fn cut_off_after_any_write_a_store_opens_with_all_that_was_confirmed() {
     let first = history.confirmed[0].0;
     for steps in first..=history.steps.len() {
         let cut = Journal::after(&history.steps[..steps]);
-        let store = Store::on(cut).unwrap_or_else(|why| panic!("after {steps} steps: {why}"));
+        let store =
+            Store::with_backend(cut).unwrap_or_else(|why| panic!("after {steps} steps: {why}"));
         let found = store.contents().expect("contents");
         assert!(
             history.allows(steps, &found),
@@ -76,7 +77,7 @@ proptest! {
         let (kept, open) = done.split_at(synced.map_or(0, |at| at + 1));
         let some = open.iter().enumerate().filter(|(at, _)| lost >> (at % 64) & 1 == 0);
         let some: Vec<Step> = kept.iter().chain(some.map(|(_, step)| step)).cloned().collect();
-        let store = Store::on(Journal::after(&some));
+        let store = Store::with_backend(Journal::after(&some));
         let found = store.expect("opens").contents().expect("contents");
         prop_assert!(history.allows(steps, &found));
     }
@@ -85,7 +86,7 @@ proptest! {
 #[test]
 fn a_disk_that_is_full_at_any_write_is_told_of_and_loses_nothing() {
     let journal = Journal::default();
-    let store = Store::on(journal.clone()).expect("makes a store");
+    let store = Store::with_backend(journal.clone()).expect("makes a store");
     store
         .register("digits", &model("a", 1, 40))
         .expect("registers");
@@ -96,9 +97,9 @@ fn a_disk_that_is_full_at_any_write_is_told_of_and_loses_nothing() {
     for room in 0.. {
         let full = Journal::of(bytes.clone());
         full.set_room(room);
-        let opened = Store::on(full.clone());
+        let opened = Store::with_backend(full.clone());
         let done = opened.and_then(|store| store.register("letters", &model("b", 2, 400)));
-        let store = Store::on(Journal::of(full.bytes())).expect("opens with room again");
+        let store = Store::with_backend(Journal::of(full.bytes())).expect("opens with room again");
         let found = store.contents().expect("contents");
         match done {
             Err(why) => {

@@ -10,7 +10,7 @@ use crate::common::record;
 
 fn digits() -> Ensemble {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_ensembles/digits");
-    Ensemble::read(&Files::at(folder.as_ref())).expect("the sample")
+    Ensemble::read(&Files::from_path(folder.as_ref())).expect("the sample")
 }
 
 fn registered(ensemble: &Ensemble) -> ModelRecord {
@@ -18,7 +18,7 @@ fn registered(ensemble: &Ensemble) -> ModelRecord {
         members: ensemble
             .members
             .iter()
-            .map(|m| MemberRecord::of(m))
+            .map(|m| MemberRecord::from_member(m))
             .collect(),
         combination: ensemble.combination(),
         origin: ProfileOrigin::here(),

@@ -64,7 +64,7 @@ fn sample(file: &str) -> Vec<u8> {
 }
 
 fn read(path: &Path) -> Arc<Ensemble> {
-    Arc::new(Ensemble::read(&Files::at(path)).expect("an ensemble"))
+    Arc::new(Ensemble::read(&Files::from_path(path)).expect("an ensemble"))
 }
 
 fn row(width: usize) -> Vec<f32> {
@@ -213,7 +213,7 @@ fn what_is_there_is_not_written_over() {
         matches!(refused, ConvertError::NotEmpty { .. }),
         "{refused}"
     );
-    let files = Files::at(&networks().join("one.onnx"));
+    let files = Files::from_path(&networks().join("one.onnx"));
     let refused = to_triton(&files, out.path()).expect_err("is there");
     assert!(
         refused
@@ -336,7 +336,7 @@ fn models_for_triton_among_manifests_are_left_out() {
 
 fn triton(path: &Path) -> (Written, Converted) {
     let out = Written::new();
-    let converted = to_triton(&Files::at(path), out.path()).expect("converted");
+    let converted = to_triton(&Files::from_path(path), out.path()).expect("converted");
     (out, converted)
 }
 

@@ -21,12 +21,12 @@ fn models_that_are_served_together_have_each_its_own_delay() {
             .all(|model| model.not_honoured.is_empty())
     );
     let policies = || report.models.iter().map(|model| model.ensemble.policy);
-    assert_eq!(PolicyKind::joint(policies()), Some(slow));
-    assert_eq!(PolicyKind::joint(policies().rev()), Some(slow));
+    assert_eq!(PolicyKind::common(policies()), Some(slow));
+    assert_eq!(PolicyKind::common(policies().rev()), Some(slow));
     // Another kind of policy is nobody's to shorten.
     let elastic = PolicyKind::Elastic { max_inf: None };
     let first = std::iter::once(elastic).chain(policies());
-    assert_eq!(PolicyKind::joint(first), Some(elastic));
+    assert_eq!(PolicyKind::common(first), Some(elastic));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use divisi_repository::convert::{NetworkFiles, manifests_to_triton, to_manifests
 use crate::common::{Written, model, networks};
 
 fn manifest(path: &Path) -> Ensemble {
-    Ensemble::read(&Files::at(path)).expect("an ensemble")
+    Ensemble::read(&Files::from_path(path)).expect("an ensemble")
 }
 
 /// A repository with manifests of ours: an ensemble with its files beside it, and a pipeline of a
@@ -89,7 +89,7 @@ fn requests_that_a_file_with_a_fixed_batch_does_not_take_are_listed() {
         ("whole.onnx", Some(absent.to_owned())),
     ] {
         let out = Written::new();
-        let converted = to_triton(&Files::at(&networks().join(file)), out.path());
+        let converted = to_triton(&Files::from_path(&networks().join(file)), out.path());
         let unsaid = converted.expect("converted").unsaid;
         let found = unsaid.iter().find(|line| line.contains(": requests of "));
         let found = found

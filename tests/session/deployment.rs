@@ -36,7 +36,7 @@ fn network(name: &str, answers: usize) -> Arc<Ensemble> {
 fn read(manifest: &str) -> Arc<Ensemble> {
     let folder = Folder::new();
     folder.write("ensemble.toml", manifest.as_bytes());
-    Arc::new(Ensemble::read(&Files::at(folder.path())).expect("an ensemble"))
+    Arc::new(Ensemble::read(&Files::from_path(folder.path())).expect("an ensemble"))
 }
 
 fn entry(name: &str, version: u64, ensemble: &Arc<Ensemble>) -> NewEntry {

@@ -154,7 +154,7 @@ outputs = "y"
 fn cascade() -> Arc<Ensemble> {
     let folder = Folder::new();
     folder.write("pipeline.toml", CASCADE.as_bytes());
-    Arc::new(Ensemble::read(&Files::at(folder.path())).expect("a pipeline"))
+    Arc::new(Ensemble::read(&Files::from_path(folder.path())).expect("a pipeline"))
 }
 
 /// The demand of the cascade, of which so many rows of a hundred reach the second network.
@@ -241,11 +241,12 @@ fn no_run_of_a_mix_exceeds_its_bound_and_the_model_is_near() {
         let (models, rows) = (demand.models(), demand.by_member());
         let costs = Arc::new(Costs::of_laws(models, &devices));
         let matrix = everywhere(&demand, &devices, 8);
-        let (frame, batching) = (matrix.frame(), Batching::of(models));
+        let (frame, batching) = (matrix.frame(), Batching::from_ensemble(models));
         let limits = Limits::new(frame, &devices, &costs, batching).demanding(&rows);
         let rates = Rates::new(frame, &devices, &costs, batching).demanding(&rows);
         let footprints = Footprints::plan_catalogue(demand.catalogue(), &devices);
-        let predicted = ModelEvaluator::by(rates, &devices, footprints.clone()).throughput(&matrix);
+        let predicted =
+            ModelEvaluator::from_rates(rates, &devices, footprints.clone()).throughput(&matrix);
         let bench = VirtualBench::new(demand.clone(), devices.clone(), footprints, costs);
         let pace = bench.pace(&matrix).expect("runs").samples_per_s;
         assert!(pace <= 1.01 * limits.throughput(&matrix), "{mix}: {pace}");
@@ -388,7 +389,7 @@ fn network(name: &str, hidden: usize, samples: bool) -> Arc<Ensemble> {
          network = {{ builder = \"perceptron\", hidden = [{hidden}] }}\n"
     );
     folder.write("ensemble.toml", text.as_bytes());
-    let mut ensemble = Ensemble::read(&Files::at(folder.path())).expect("an ensemble");
+    let mut ensemble = Ensemble::read(&Files::from_path(folder.path())).expect("an ensemble");
     let values = (0..64).map(|i| (i as f32 * 0.37).fract()).collect();
     let calibration = Samples::new(values, 4, None).expect("samples");
     ensemble.calibration = samples.then(|| Arc::new(calibration));
@@ -414,7 +415,7 @@ fn engine(catalogue: &Arc<Catalogue>) -> Arc<Engine> {
 fn the_load_asks_entries_in_their_shares() {
     let all = catalogue(&[&network("x", 8, true), &network("y", 16, true)]);
     let mix: NamedMix = "a=3,b=1".parse().expect("a mix");
-    let samples = LoadSamples::of(&all, &mix.resolve(&all).expect("known")).expect("samples");
+    let samples = LoadSamples::for_mix(&all, &mix.resolve(&all).expect("known")).expect("samples");
     let answered = |engine: &Engine| {
         let entries = engine.telemetry().entries();
         [entries[0].samples, entries[1].samples]
@@ -448,7 +449,7 @@ fn the_load_asks_entries_in_their_shares() {
 #[test]
 fn what_has_no_samples_is_named() {
     let all = catalogue(&[&network("x", 8, true), &network("y", 16, false)]);
-    let error = LoadSamples::of(&all, &Mix::equal_shares(2)).expect_err("b has none");
+    let error = LoadSamples::for_mix(&all, &Mix::equal_shares(2)).expect_err("b has none");
     assert!(error.to_string().starts_with("`b` has no samples to send"));
     let session = &mut LiveSession::new(engine(&all), networks(all.models()), None);
     let mix = |text: &str| Command::SetMix(Some(text.parse().expect("a mix")));

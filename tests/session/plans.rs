@@ -204,7 +204,7 @@ fn a_plan_says_what_differs_and_what_it_books() {
     to.combination.voting[1] = false;
     to.segment_size = 7;
     let plan = engine.plan(&to).expect("it can be applied");
-    assert_eq!((plan.from(), plan.to()), (&old, &to));
+    assert_eq!((plan.old_setup(), plan.new_setup()), (&old, &to));
     assert_eq!(plan.settings(), SettingChange::between(&old, &to));
     assert_eq!(plan.settings().len(), 2);
     assert!(plan.changes_pace() && plan.paused_members().is_empty());

@@ -74,7 +74,7 @@ fn a_precision_is_applied_and_undone_while_requests_are_answered() {
     let changes = || engine.settings().answer_changes();
     let known = changes();
     let plan = engine.apply_setup(&new, &mut |_| {}).expect("applies");
-    assert_eq!(engine.setup(), *plan.to());
+    assert_eq!(engine.setup(), *plan.new_setup());
     assert_eq!(
         changes(),
         known + 2,

@@ -189,7 +189,7 @@ fn a_precision_in_a_file_leaves_gpus_theirs_where_it_says_nothing_of_them() {
     let text = SetupFile::new("digits", &unusual()).to_text();
     let file = SetupFile::parse(&text.replace("int8/f32", "int8")).expect("a setup");
     let read = file.setup_for("digits", &running).expect("it fits");
-    assert_eq!(read.precisions[1].written(), "int8/tf32");
+    assert_eq!(read.precisions[1].to_text(), "int8/tf32");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn weighed(
     }
     let members = 0..combination.voting.len();
     members
-        .map(|m| scales.of(MemberIndex::new(m)).expect("enough"))
+        .map(|m| scales.figures(MemberIndex::new(m)).expect("enough"))
         .collect()
 }
 
@@ -60,7 +60,7 @@ const B: [f32; 3] = [0.1, 0.8, 0.1];
 #[test]
 fn who_alone_is_right_is_worth_what_it_changes() {
     // The second is always right; in the first sample the others outvote it.
-    let combination = Combination::even(RuleKind::MajorityVote, 3);
+    let combination = Combination::equal_weights(RuleKind::MajorityVote, 3);
     let samples = [(vec![A, B, A], Some(1)), (vec![A, B, B], Some(1))];
     let found = weighed(&combination, &samples);
     assert!(is(found[0].agreement.value, 0.5) && is(found[1].agreement.value, 0.5));
@@ -76,7 +76,7 @@ fn who_alone_is_right_is_worth_what_it_changes() {
 
 #[test]
 fn who_does_not_vote_is_weighed_by_what_it_would_change() {
-    let combination = Combination::even(RuleKind::Average, 3);
+    let combination = Combination::equal_weights(RuleKind::Average, 3);
     let combination = combination
         .with_vote(MemberIndex::new(0), false)
         .expect("two are left");
@@ -93,7 +93,7 @@ fn who_does_not_vote_is_weighed_by_what_it_would_change() {
 
 #[test]
 fn without_labels_nothing_is_said_of_accuracy() {
-    let combination = Combination::even(RuleKind::Average, 2);
+    let combination = Combination::equal_weights(RuleKind::Average, 2);
     let found = weighed(&combination, &[(vec![A, A], None)]);
     assert_eq!((found[0].quality, found[0].quality_change), (None, None));
     assert!(is(found[0].agreement.value, 1.0));
@@ -101,7 +101,7 @@ fn without_labels_nothing_is_said_of_accuracy() {
 
 #[test]
 fn values_that_are_no_probabilities_have_no_entropy() {
-    let combination = Combination::even(RuleKind::Average, 2);
+    let combination = Combination::equal_weights(RuleKind::Average, 2);
     let mut scales = scales_of(&combination, OutputKind::Values);
     for _ in 0..60 {
         scales.weigh(
@@ -109,20 +109,20 @@ fn values_that_are_no_probabilities_have_no_entropy() {
             Some(SampleTarget::Class(0)),
         );
     }
-    let found = scales.of(MemberIndex::new(0)).expect("enough");
+    let found = scales.figures(MemberIndex::new(0)).expect("enough");
     assert_eq!((found.disagreement, found.entropy), (None, None));
     assert!(is(value(found.quality), 1.0));
 }
 
 #[test]
 fn a_sample_that_a_member_answers_with_nan_is_not_weighed() {
-    let combination = Combination::even(RuleKind::Average, 2);
+    let combination = Combination::equal_weights(RuleKind::Average, 2);
     let mut scales = scales(&combination);
     for _ in 0..60 {
         scales.weigh(&[&A, &A], Some(SampleTarget::Class(0)));
         scales.weigh(&[&A, &[f32::NAN; 3]], Some(SampleTarget::Class(0)));
     }
-    let found = scales.of(MemberIndex::new(1)).expect("enough");
+    let found = scales.figures(MemberIndex::new(1)).expect("enough");
     assert_eq!(found.weighed, 60);
     assert!(is(found.agreement.value, 1.0) && is(value(found.quality), 1.0));
     assert!(is_some(found.disagreement, 0.0));
@@ -130,7 +130,7 @@ fn a_sample_that_a_member_answers_with_nan_is_not_weighed() {
 
 #[test]
 fn the_only_voter_is_all_there_is_and_few_samples_say_nothing() {
-    let combination = Combination::even(RuleKind::Average, 2);
+    let combination = Combination::equal_weights(RuleKind::Average, 2);
     let combination = combination
         .with_vote(MemberIndex::new(1), false)
         .expect("one is left");
@@ -139,18 +139,18 @@ fn the_only_voter_is_all_there_is_and_few_samples_say_nothing() {
     assert_eq!(found[0].quality_change, None);
     let mut few = scales(&combination);
     few.weigh(&[&A, &B], Some(SampleTarget::Class(0)));
-    assert_eq!(few.of(MemberIndex::new(0)), None);
+    assert_eq!(few.figures(MemberIndex::new(0)), None);
 }
 
 #[test]
 fn what_came_long_ago_counts_less() {
-    let combination = Combination::even(RuleKind::Average, 2);
+    let combination = Combination::equal_weights(RuleKind::Average, 2);
     let mut scales = scales(&combination);
     for sample in 0..20_000 {
         let row = if sample < 10_000 { &A } else { &B };
         scales.weigh(&[row, row], Some(SampleTarget::Class(0)));
     }
-    let found = scales.of(MemberIndex::new(0)).expect("enough");
+    let found = scales.figures(MemberIndex::new(0)).expect("enough");
     assert_eq!(found.weighed, 20_000);
     assert!(value(found.quality) < 0.01);
 }

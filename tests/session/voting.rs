@@ -74,7 +74,7 @@ proptest! {
         numbers in prop::collection::vec(number(), 1..40),
     ) {
         let voting = vec![true; numbers.len()];
-        let written = Combination::written(RuleKind::WeightedAverage, &numbers, voting);
+        let written = Combination::from_written(RuleKind::WeightedAverage, &numbers, voting);
         let good = |n: &f64| *n == 0.0 || (1e-6..=1e6).contains(n);
         prop_assert_eq!(written.is_ok(), numbers.iter().all(good));
         let Ok(combination) = written else { return Ok(()) };
@@ -103,9 +103,9 @@ proptest! {
         let weights: Vec<VoteWeight> = weights.into_iter().map(weight).collect();
         for rule in RuleKind::OF_CLASSES {
             let masked = Combination { voting: voting.clone(), ..Combination::new(rule, weights.clone()) }
-                .at(temperatures.clone());
+                .with_temperatures(temperatures.clone());
             let alone = Combination::new(rule, voters.iter().map(|&m| weights[m]).collect())
-                .at(voters.iter().map(|&m| temperatures[m]).collect());
+                .with_temperatures(voters.iter().map(|&m| temperatures[m]).collect());
             let of_voters: Vec<Vec<f32>> = voters.iter().map(|&m| rows[m].clone()).collect();
             let found = fold(&masked, &order, &rows);
             let expected = fold(&alone, &(0..voters.len()).collect::<Vec<_>>(), &of_voters);
@@ -128,7 +128,7 @@ fn share(combination: &Combination, member: MemberIndex) -> f32 {
 fn a_member_that_does_not_vote_cannot_spoil_an_answer() {
     let rows = vec![vec![f32::NAN; CLASSES], vec![0.25; CLASSES]];
     for rule in RuleKind::OF_CLASSES {
-        let combination = Combination::even(rule, 2);
+        let combination = Combination::equal_weights(rule, 2);
         let combination = combination
             .with_vote(MemberIndex::new(0), false)
             .expect("one is left");
@@ -254,7 +254,10 @@ fn a_member_of_weight_0_does_not_vote_until_it_is_told_to() {
     let ensemble = Arc::new(ensemble);
     assert_eq!(ensemble.combination().voting, [false, true, true]);
     assert_eq!(
-        ensemble.only(MemberIndex::new(0)).combination().voting,
+        ensemble
+            .single_member(MemberIndex::new(0))
+            .combination()
+            .voting,
         [true]
     );
     let engine = Arc::new(start(&ensemble, fakes(&ensemble)));

@@ -54,7 +54,7 @@ impl Answering {
 
     /// The ensemble, or what is wrong with it.
     pub fn read(&self) -> Result<Ensemble, String> {
-        Ensemble::read(&Files::at(self.0.path())).map_err(|e| e.to_string())
+        Ensemble::read(&Files::from_path(self.0.path())).map_err(|e| e.to_string())
     }
 }
 

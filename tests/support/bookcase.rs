@@ -22,7 +22,7 @@ pub fn network(name: &str, hidden: usize, answers: usize) -> Arc<Ensemble> {
          network = {{ builder = \"perceptron\", hidden = [{hidden}] }}\n"
     );
     folder.write("ensemble.toml", manifest.as_bytes());
-    Arc::new(Ensemble::read(&Files::at(folder.path())).expect("an ensemble"))
+    Arc::new(Ensemble::read(&Files::from_path(folder.path())).expect("an ensemble"))
 }
 
 pub fn entry(name: &str, version: u64, ensemble: &Arc<Ensemble>) -> NewEntry {

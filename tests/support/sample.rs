@@ -11,7 +11,7 @@ use crate::place::root;
 
 pub fn digits() -> Arc<Ensemble> {
     let folder = root().join("sample_ensembles/digits");
-    Arc::new(Ensemble::read(&Files::at(&folder)).expect("digits is valid"))
+    Arc::new(Ensemble::read(&Files::from_path(&folder)).expect("digits is valid"))
 }
 
 pub fn frame(ensemble: &Ensemble, devices: &Devices) -> Arc<Frame> {
@@ -26,7 +26,7 @@ pub fn everywhere(ensemble: &Ensemble, devices: &Devices) -> Matrix {
 
 pub fn imn4() -> Arc<Ensemble> {
     let folder = root().join("sample_ensembles/imn4");
-    Arc::new(Ensemble::read(&Files::at(&folder)).expect("imn4 is valid"))
+    Arc::new(Ensemble::read(&Files::from_path(&folder)).expect("imn4 is valid"))
 }
 
 /// Two small networks: simulating a run of them takes milliseconds.

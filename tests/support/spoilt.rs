@@ -70,7 +70,7 @@ impl Spoilt {
 
     /// The ensemble, or what is wrong with it.
     pub fn read(&self) -> Result<Ensemble, String> {
-        Ensemble::read(&Files::at(self.0.path())).map_err(|e| e.to_string())
+        Ensemble::read(&Files::from_path(self.0.path())).map_err(|e| e.to_string())
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) const WHOLE: Made = Made {
 
 pub(crate) fn digits() -> Ensemble {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_ensembles/digits");
-    Ensemble::read(&Files::at(folder.as_ref())).expect("the sample")
+    Ensemble::read(&Files::from_path(folder.as_ref())).expect("the sample")
 }
 
 pub(crate) fn partitions(names: &[&str]) -> Devices {
@@ -106,10 +106,10 @@ pub(crate) fn registered(ensemble: &Ensemble, made: &[Made]) -> RegisteredModel 
             members: ensemble
                 .members
                 .iter()
-                .map(|m| MemberRecord::of(m))
+                .map(|m| MemberRecord::from_member(m))
                 .collect(),
             combination: ensemble.combination(),
-            interface: TaskInterface::of(ensemble),
+            interface: TaskInterface::from_ensemble(ensemble),
             rows: 1000,
             devices: vec![PricedDevice {
                 name: "1 core".to_owned(),

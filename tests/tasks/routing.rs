@@ -252,7 +252,7 @@ fn a_query_that_was_taken_back_was_not_asked() {
     let streams = router.interval(Duration::from_secs(1));
     let (over, rate) = (streams[0].over, streams[0].demand.rate.get());
     assert_eq!((over, rate), (0, 0.0));
-    assert!(router.asked(Duration::ZERO).arrivals.is_empty());
+    assert!(router.recorded_queries(Duration::ZERO).arrivals.is_empty());
     assert_eq!(router.queued()[0], 0);
     let tally = router.variant_tallies()[0];
     assert_eq!((tally.answered, tally.unanswered), (0, 0));

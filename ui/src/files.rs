@@ -97,7 +97,7 @@ pub struct FolderItem {
 ///
 /// # Errors
 /// Neither it nor its folder can be read: the path and the reason.
-pub fn look(path: &Path) -> Result<FolderListing, FileError> {
+pub fn list_path(path: &Path) -> Result<FolderListing, FileError> {
     let path = at_home(path);
     let whole = std::path::absolute(&path).unwrap_or(path);
     if whole.is_dir() {

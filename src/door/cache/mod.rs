@@ -67,7 +67,7 @@ impl ResponseCache {
     }
 
     /// Looks up the answer to a request, in the current epoch of the served models.
-    pub(crate) fn look(&self, request: &InferenceRequest, epoch: u64) -> CacheLook {
+    pub(crate) fn lookup(&self, request: &InferenceRequest, epoch: u64) -> CacheLook {
         let key = self.key(request);
         let found = {
             let mut machine = self.machine.lock();
@@ -79,7 +79,7 @@ impl ResponseCache {
             _ => CacheLook::Miss(CachePlace {
                 key,
                 epoch,
-                request: CachedRequest::of(request),
+                request: CachedRequest::from_request(request),
             }),
         }
     }
@@ -147,7 +147,7 @@ fn hash(request: &InferenceRequest, hasher: &mut impl Hasher) {
 }
 
 impl CachedRequest {
-    fn of(request: &InferenceRequest) -> Self {
+    fn from_request(request: &InferenceRequest) -> Self {
         CachedRequest {
             model: request.model.clone(),
             outputs: request.outputs.clone(),

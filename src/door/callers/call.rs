@@ -39,10 +39,10 @@ pub(crate) struct CountedCall {
 impl CountedCall {
     /// Begins a call from an address.
     pub(crate) fn begin(callers: &Arc<Callers>, from: IpAddr) -> Self {
-        CountedCall::of(callers, CallerName::Address(from))
+        CountedCall::new(callers, CallerName::Address(from))
     }
 
-    fn of(callers: &Arc<Callers>, who: CallerName) -> Self {
+    fn new(callers: &Arc<Callers>, who: CallerName) -> Self {
         CountedCall {
             callers: Arc::clone(callers),
             state: Leaf::new(CallState {
@@ -55,7 +55,7 @@ impl CountedCall {
 
     /// Begins a call within this one, by the same client.
     pub(crate) fn within(&self) -> Self {
-        CountedCall::of(&self.callers, self.state.lock().who.clone())
+        CountedCall::new(&self.callers, self.state.lock().who.clone())
     }
 
     /// Records the key of the call.
@@ -64,7 +64,7 @@ impl CountedCall {
     }
 
     /// Records the requested model.
-    pub(crate) fn asks(&self, model: &Arc<ModelDescription>) {
+    pub(crate) fn set_model(&self, model: &Arc<ModelDescription>) {
         self.state.lock().model = Some(Arc::clone(model));
     }
 

@@ -39,7 +39,7 @@ pub struct CallerLedger {
 impl Default for CallerLedger {
     fn default() -> Self {
         CallerLedger {
-            callers: CallerTable::of(MOST_CALLERS),
+            callers: CallerTable::with_limit(MOST_CALLERS),
             refusals: RefusalCounts::default(),
             models: ModelLedger::default(),
         }
@@ -78,7 +78,7 @@ impl CallerLedger {
     }
 
     /// Returns the counts at `now`.
-    pub fn seen(&mut self, now: Duration) -> CallersSeen {
+    pub fn snapshot(&mut self, now: Duration) -> CallersSeen {
         let (callers, others) = self.callers.listed(now, SHOWN);
         CallersSeen {
             callers,
@@ -89,6 +89,6 @@ impl CallerLedger {
 
     /// Returns the counts at `now` of each version of a model requested within the window.
     pub fn models_seen(&mut self, now: Duration) -> Vec<ModelSeen> {
-        self.models.seen(now)
+        self.models.snapshot(now)
     }
 }

@@ -61,9 +61,9 @@ impl Callers {
     }
 
     /// Returns the current counts.
-    pub(crate) fn seen(self: &Arc<Self>) -> CallersSeen {
+    pub(crate) fn snapshot(self: &Arc<Self>) -> CallersSeen {
         let now = self.began.elapsed();
-        self.ledger.lock().seen(now)
+        self.ledger.lock().snapshot(now)
     }
 
     /// Returns the totals of refusals and failures, for `/metrics`.

@@ -30,7 +30,7 @@ struct ModelCounts {
 impl Default for ModelCounts {
     fn default() -> Self {
         ModelCounts {
-            callers: CallerTable::of(MOST_CALLERS),
+            callers: CallerTable::with_limit(MOST_CALLERS),
             refusals: RefusalCounts::default(),
         }
     }
@@ -115,20 +115,20 @@ impl ModelLedger {
     }
 
     /// Returns the calls of each requested version within the window before `now`, in no order.
-    pub(super) fn seen(&mut self, now: Duration) -> Vec<ModelSeen> {
+    pub(super) fn snapshot(&mut self, now: Duration) -> Vec<ModelSeen> {
         self.forget_idle(now);
         let models = self.models.iter_mut();
         let versions = models.flat_map(|(name, versions)| {
             versions
                 .iter_mut()
-                .map(move |(version, counts)| counts.seen(now, name, version))
+                .map(move |(version, counts)| counts.snapshot(now, name, version))
         });
         versions.collect()
     }
 }
 
 impl ModelCounts {
-    fn seen(&mut self, now: Duration, name: &str, version: &str) -> ModelSeen {
+    fn snapshot(&mut self, now: Duration, name: &str, version: &str) -> ModelSeen {
         let (callers, others) = self.callers.listed(now, SHOWN);
         ModelSeen {
             name: name.to_owned(),

@@ -24,7 +24,7 @@ pub(super) struct CallerTable {
 
 impl CallerTable {
     /// Creates a table for at most `most` distinct clients.
-    pub(super) fn of(most: usize) -> Self {
+    pub(super) fn with_limit(most: usize) -> Self {
         CallerTable {
             most,
             callers: HashMap::new(),

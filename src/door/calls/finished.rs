@@ -81,7 +81,7 @@ impl CallRun {
 
 impl FinishedCall {
     /// Records the steps that ran, if the trace is recorded.
-    pub(crate) fn ran(&mut self, model: &ModelDescription, runs: &[StepRun]) {
+    pub(crate) fn add_runs(&mut self, model: &ModelDescription, runs: &[StepRun]) {
         if self.trace.is_some_and(|trace| trace.sampled) {
             self.runs = CallRun::all(model, runs);
         }

@@ -132,9 +132,9 @@ impl CallRecord {
     }
 
     /// Records that the model is requested now.
-    pub(crate) fn asks(&self, model: &Arc<ModelDescription>, id: &str) {
+    pub(crate) fn set_model(&self, model: &Arc<ModelDescription>, id: &str) {
         if let Some(counted) = &self.counted {
-            counted.asks(model);
+            counted.set_model(model);
         }
         if let Some(open) = &self.open {
             let mut facts = open.facts.lock();
@@ -148,7 +148,7 @@ impl CallRecord {
     /// Records that another version of the model answers, which was loaded while the call waited.
     pub(crate) fn asks_again(&self, model: &Arc<ModelDescription>) {
         if let Some(counted) = &self.counted {
-            counted.asks(model);
+            counted.set_model(model);
         }
         self.note(|facts| facts.version = model.version.clone());
     }

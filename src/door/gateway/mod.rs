@@ -75,13 +75,13 @@ impl Gateway {
             clock: options.clock.clone(),
             keys: options.keys.clone(),
             tls: options.tls.clone(),
-            bodies: Allowance::of(limits.bodies),
+            bodies: Allowance::with_limit(limits.bodies),
             background,
             load_files: options.load_files,
             calls: Arc::new(calls),
             is_ending: AtomicBool::new(false),
             cache: options.cache.map(|most| ResponseCache::new(most.get())),
-            requests: Allowance::of(limits.requests),
+            requests: Allowance::with_limit(limits.requests),
             regions: Regions::default(),
             tallies: Arc::default(),
         })
@@ -127,14 +127,14 @@ impl Gateway {
     ) -> Result<InferenceReply, ServiceError> {
         let model = self.service.describe(&call.model);
         let model = model.inspect_err(|error| record.fails_by(error.kind()))?;
-        record.asks(&model, &call.id);
-        let mut tally = self.tallies.of(&model).begin();
+        record.set_model(&model, &call.id);
+        let mut tally = self.tallies.tally_of(&model).begin();
         match self.answer(&call, &model, within).await {
             Ok((answer, cache, reply)) => {
                 // Models may have changed while it waited.
                 if answer.model.version != model.version {
                     record.asks_again(&answer.model);
-                    tally.goes_to(self.tallies.of(&answer.model));
+                    tally.goes_to(self.tallies.tally_of(&answer.model));
                 }
                 note(record, &answer, cache);
                 let batches = self.tallies.count_runs(&answer.model, &answer.runs);
@@ -153,8 +153,8 @@ impl Gateway {
     pub(crate) fn count_refusal(&self, model: &ModelId, error: &ServiceError, record: &CallRecord) {
         record.fails_by(error.kind());
         if let Ok(described) = self.service.describe(model) {
-            record.asks(&described, "");
-            self.tallies.of(&described).refuse(error.kind());
+            record.set_model(&described, "");
+            self.tallies.tally_of(&described).refuse(error.kind());
             self.service.count_refusal(model);
         }
     }
@@ -215,7 +215,7 @@ impl Gateway {
             return Ok((self.service.infer(request).await?, CacheUse::None));
         };
         let began = Instant::now();
-        match cache.look(&request, self.service.epoch()) {
+        match cache.lookup(&request, self.service.epoch()) {
             CacheLook::Hit(answer) => Ok((answer, CacheUse::Hit(began.elapsed()))),
             CacheLook::Miss(place) => {
                 let looked = began.elapsed();
@@ -339,7 +339,7 @@ impl Gateway {
 /// Records an answer in the record of its call.
 fn note(record: &CallRecord, answer: &InferenceAnswer, cache: CacheUse) {
     record.note(|facts| {
-        facts.ran(&answer.model, &answer.runs);
+        facts.add_runs(&answer.model, &answer.runs);
         facts.samples = answer.samples;
         facts.cached = matches!(cache, CacheUse::Hit(_));
         facts.times = match facts.cached {

@@ -33,7 +33,7 @@ impl Gateway {
         within: Option<Duration>,
     ) -> Result<ReadyRequest, ServiceError> {
         let most = self.limits.requests;
-        let _place = self.requests.one().ok_or_else(|| {
+        let _place = self.requests.take_one().ok_or_else(|| {
             let message = format!("{most} requests are in progress, the maximum");
             ServiceError::new(ErrorKind::TooMany, message)
         })?;

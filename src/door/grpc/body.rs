@@ -222,7 +222,7 @@ impl Body for CallBody {
             let frame = frame.map_err(|e| Status::internal(e.to_string()))?;
             match frame.into_data() {
                 Ok(piece) => {
-                    self.limit.comes(piece.len());
+                    self.limit.bytes_received(piece.len());
                     self.rest = piece;
                 }
                 Err(trailers) => return Poll::Ready(Some(Ok(trailers))),

@@ -122,7 +122,7 @@ impl GrpcCalls {
     fn small(&self, body: WaitedBody, role: Option<KeyRole>) -> CallBody {
         let bounds = match role {
             None => MessageBounds {
-                bodies: Allowance::of(usize::MAX),
+                bodies: Allowance::with_limit(usize::MAX),
                 most: KEYLESS,
             },
             Some(_) => self.bounds(CONTROL),
@@ -179,7 +179,7 @@ impl GrpcCalls {
     }
 
     async fn stream(self, request: Request<WaitedBody>) -> Response<Body> {
-        let key = SentKey::of(request.headers());
+        let key = SentKey::from_headers(request.headers());
         let most = self.gateway.limits.body;
         let request = request.map(WaitedBody::of_stream);
         let (request, mut grpc) = self.read(request, most, BodyKind::Stream);

@@ -35,7 +35,7 @@ pub(super) struct RequestNames {
 
 impl RequestNames {
     /// Returns the names of a received request.
-    pub(super) fn of(read: &Result<ModelInferRequest, RefusedMessage>) -> Self {
+    pub(super) fn from_read(read: &Result<ModelInferRequest, RefusedMessage>) -> Self {
         match read {
             Ok(request) => RequestNames {
                 model_name: request.model_name.clone(),
@@ -76,7 +76,7 @@ pub fn read_call(
 ) -> Result<InferenceCall, ServiceError> {
     let model = ModelId::new(request.model_name, request.model_version);
     let mut call = InferenceCall::new(model, request.id, &parameters(request.parameters))?;
-    let mut raw = RawContents::of(request.raw_input_contents);
+    let mut raw = RawContents::new(request.raw_input_contents);
     for tensor in request.inputs {
         call.inputs.push(input(tensor, &mut raw, limits)?);
     }
@@ -97,7 +97,7 @@ struct RawContents {
 }
 
 impl RawContents {
-    fn of(all: Vec<Bytes>) -> Self {
+    fn new(all: Vec<Bytes>) -> Self {
         RawContents {
             there: !all.is_empty(),
             left: all.into_iter(),

@@ -113,7 +113,7 @@ async fn serve_on(
         biased;
         _ = connection.as_mut() => return,
         () = presence.makes_room(limits.idle_time) => LAST_WORDS,
-        () = ending.comes() => limits.last_time,
+        () = ending.wait() => limits.last_time,
     };
     // Its calls are incomplete and not awaited.
     if presence.is_cut() {

@@ -93,7 +93,7 @@ impl GrpcService {
         let record = record(&request);
         let within = deadline(request.metadata());
         let ReceivedMessage { read, held } = request.into_inner();
-        let names = RequestNames::of(&read);
+        let names = RequestNames::from_read(&read);
         let read =
             within.and_then(|within| Ok((within, read_received(read, &self.0.limits.request)?)));
         let (within, call) = read
@@ -111,7 +111,7 @@ impl GrpcService {
         key: SentKey,
     ) -> AnswerStream {
         let record = record(&request);
-        AnswerStream::of(Arc::clone(&self.0), request.into_inner(), record, key)
+        AnswerStream::new(Arc::clone(&self.0), request.into_inner(), record, key)
     }
 
     pub(super) async fn repository_model_load(

@@ -35,7 +35,7 @@ pub(super) struct SentKey(Option<Arc<[u8]>>);
 
 impl SentKey {
     /// Returns the header among `headers`.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let key = headers.get(AUTHORIZATION);
         SentKey(key.map(|key| key.as_bytes().into()))
     }
@@ -85,7 +85,7 @@ pub(super) struct AnswerStream {
 
 impl AnswerStream {
     /// Answers the requests of a stream.
-    pub(super) fn of(
+    pub(super) fn new(
         gateway: Arc<Gateway>,
         requests: Streaming<StreamMessage>,
         record: CallRecord,
@@ -149,7 +149,7 @@ async fn answer(
     ReceivedMessage { read, held }: StreamMessage,
     record: CallRecord,
 ) -> StreamAnswer {
-    let names = RequestNames::of(&read);
+    let names = RequestNames::from_read(&read);
     let answered = answered(&gateway, read, &names, &record).await;
     match &answered {
         Ok(_) => record.is_answered(0),

@@ -66,16 +66,16 @@ fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, Ser
         Route::Live => json(&LiveView { live: true }),
         Route::Ready => health(gateway.is_ready()),
         Route::ModelReady(model) => health(service.state(&model)? == ModelState::Ready),
-        Route::Server => json(&ServerView::of(service.server_name())),
-        Route::Model(model) => json(&ModelView::of(&*service.describe(&model)?, &model)),
+        Route::Server => json(&ServerView::new(service.server_name())),
+        Route::Model(model) => json(&ModelView::new(&*service.describe(&model)?, &model)),
         Route::Config(model) => json(&config(&gateway.config(&model)?)),
         Route::Statistics(model) => {
             let all = gateway.statistics(model.as_ref())?;
-            json(&StatisticsView::of(&all))
+            json(&StatisticsView::new(&all))
         }
         Route::RegionStatus(name) => {
             let all = gateway.regions().status(&name)?;
-            json(&all.iter().map(RegionView::of).collect::<Vec<_>>())
+            json(&all.iter().map(RegionView::new).collect::<Vec<_>>())
         }
         Route::RegionUnregister(name) => {
             gateway.regions().unregister(&name);
@@ -103,7 +103,7 @@ fn index(gateway: &Gateway, ready: bool) -> Response<ChunkedBody> {
     let all = gateway.service.index();
     let wanted = all.iter();
     let wanted = wanted.filter(|listed| !ready || listed.state == ModelState::Ready);
-    json(&wanted.map(IndexView::of).collect::<Vec<_>>())
+    json(&wanted.map(IndexView::new).collect::<Vec<_>>())
 }
 
 /// Reads a JSON body; an empty one is the default value.
@@ -225,7 +225,7 @@ fn json(value: &impl Serialize) -> Response<ChunkedBody> {
 }
 
 fn response(status: StatusCode, kind: &'static str, bytes: Bytes) -> Response<ChunkedBody> {
-    let mut response = Response::new(ChunkedBody::of([bytes]));
+    let mut response = Response::new(ChunkedBody::from_pieces([bytes]));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static(kind);
     response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -25,7 +25,7 @@ pub(crate) struct ChunkedBody {
 
 impl ChunkedBody {
     /// Creates a body from pieces, without empty ones.
-    pub(crate) fn of(pieces: impl IntoIterator<Item = Bytes>) -> Self {
+    pub(crate) fn from_pieces(pieces: impl IntoIterator<Item = Bytes>) -> Self {
         ChunkedBody {
             pieces: pieces.into_iter().filter(|p| !p.is_empty()).collect(),
             _under_way: None,
@@ -110,7 +110,7 @@ async fn gather_all(
             return Err(too_large(most));
         }
         hold(&mut held, piece.len())?;
-        pace.comes(piece.len());
+        pace.bytes_received(piece.len());
         all.push(piece);
     }
     let bytes = all.finish();

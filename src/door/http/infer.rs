@@ -138,7 +138,7 @@ async fn written(reply: JsonReply, encoding: Option<Encoding>) -> Response<Chunk
         pieces = vec![packed];
         encoded = Some(HeaderValue::from_static(encoding.name()));
     }
-    let mut response = Response::new(ChunkedBody::of(pieces));
+    let mut response = Response::new(ChunkedBody::from_pieces(pieces));
     let headers = response.headers_mut();
     if let Some(encoded) = encoded {
         headers.insert(CONTENT_ENCODING, encoded);

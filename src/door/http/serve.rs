@@ -139,7 +139,7 @@ impl ConnectedClient {
                 unread.refuse((HTTP, peer), CONNECTION, error.kind().http(), &error);
             }
         };
-        let goes = presence.goes(limits.idle_time, &mut ending, limits.last_time);
+        let goes = presence.wait_for_close(limits.idle_time, &mut ending, limits.last_time);
         tokio::select! {
             biased;
             ended = connection.as_mut() => return note(ended),

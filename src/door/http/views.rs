@@ -32,7 +32,7 @@ pub(super) struct ServerView {
 }
 
 impl ServerView {
-    pub(super) fn of(name: String) -> Self {
+    pub(super) fn new(name: String) -> Self {
         ServerView {
             name,
             version: VERSION,
@@ -72,7 +72,7 @@ pub(super) struct ModelView<'a> {
 
 impl<'a> ModelView<'a> {
     /// Creates the view of a model for the request `asked`.
-    pub(super) fn of(model: &'a ModelDescription, asked: &ModelId) -> Self {
+    pub(super) fn new(model: &'a ModelDescription, asked: &ModelId) -> Self {
         let rows = rows(model);
         ModelView {
             name: &model.name,
@@ -96,7 +96,7 @@ pub(super) struct IndexView<'a> {
 }
 
 impl<'a> IndexView<'a> {
-    pub(super) fn of(listed: &'a ListedModel) -> Self {
+    pub(super) fn new(listed: &'a ListedModel) -> Self {
         IndexView {
             name: &listed.model.name,
             version: listed.model.version.as_deref().unwrap_or_default(),
@@ -115,7 +115,7 @@ pub(super) struct RegionView<'a> {
 }
 
 impl<'a> RegionView<'a> {
-    pub(super) fn of(region: &'a RegionStatus) -> Self {
+    pub(super) fn new(region: &'a RegionStatus) -> Self {
         RegionView {
             name: &region.name,
             key: &region.key,
@@ -187,14 +187,14 @@ struct InferenceStatisticsView {
 }
 
 impl<'a> StatisticsView<'a> {
-    pub(super) fn of(models: &'a [ModelStatistics]) -> Self {
+    pub(super) fn new(models: &'a [ModelStatistics]) -> Self {
         let view = |model: &'a ModelStatistics| ModelStatisticsView {
             name: &model.name,
             version: &model.version,
             last_inference: model.last,
             inference_count: model.samples,
             execution_count: model.executions,
-            inference_stats: InferenceStatisticsView::of(model),
+            inference_stats: InferenceStatisticsView::new(model),
             batch_stats: model.batches.iter().map(Into::into).collect(),
             memory_usage: [],
             response_stats: Empty {},
@@ -206,7 +206,7 @@ impl<'a> StatisticsView<'a> {
 }
 
 impl InferenceStatisticsView {
-    fn of(model: &ModelStatistics) -> Self {
+    fn new(model: &ModelStatistics) -> Self {
         InferenceStatisticsView {
             success: model.success.into(),
             fail: model.fail.into(),

@@ -20,7 +20,7 @@ impl InnerTimes {
     /// Returns the times of runs, from the arrival of the first to the end of the last. A moment
     /// counts as computing if any run computes, else as copying in, else as handing on, else as
     /// waiting.
-    pub(super) fn of<'r>(runs: impl Iterator<Item = &'r StepRun>) -> Self {
+    pub(super) fn from_runs<'r>(runs: impl Iterator<Item = &'r StepRun>) -> Self {
         let mut marks: Vec<(Duration, usize, isize)> = Vec::new();
         let mut span: Option<(Duration, Duration)> = None;
         for run in runs {
@@ -105,7 +105,7 @@ mod tests {
                 [1, 0, 9, 0],
             ),
         ] {
-            let times = InnerTimes::of(runs.iter());
+            let times = InnerTimes::from_runs(runs.iter());
             let InnerTimes {
                 queue,
                 input,

@@ -148,7 +148,7 @@ impl ModelTally {
     /// Counts the runs for a request to an ensemble that contains this one: one request with the
     /// time since its first step. It failed if any run failed.
     fn ran_within<'r>(&self, runs: impl Iterator<Item = &'r StepRun> + Clone, one_sample: bool) {
-        let times = InnerTimes::of(runs.clone());
+        let times = InnerTimes::from_runs(runs.clone());
         if let Some(why) = runs.clone().find_map(|run| run.failed) {
             return self.failed(times.total(), ErrorKind::of_code(why));
         }
@@ -262,7 +262,7 @@ pub(crate) struct Tallies {
 
 impl Tallies {
     /// Returns the tally of a served version of a model.
-    pub(crate) fn of(&self, model: &ModelDescription) -> Arc<ModelTally> {
+    pub(crate) fn tally_of(&self, model: &ModelDescription) -> Arc<ModelTally> {
         let known = self.by_model.read();
         let key =
             |(name, version): &(String, String)| *name == model.name && *version == model.version;
@@ -296,7 +296,7 @@ impl Tallies {
     /// it is not a single model.
     fn count_steps(&self, model: &ModelDescription, runs: &[StepRun]) -> Option<u64> {
         let mut own = None;
-        let tally = self.of(model);
+        let tally = self.tally_of(model);
         for (number, step) in model.steps.iter().enumerate() {
             let of_step = runs.iter().filter(|run| run.step.get() == number);
             match &step.model {
@@ -330,7 +330,7 @@ impl Tallies {
 
     /// Returns the statistics of a version of a model.
     pub(crate) fn read(&self, model: &ModelDescription) -> ModelStatistics {
-        self.of(model).read(&model.name, &model.version)
+        self.tally_of(model).read(&model.name, &model.version)
     }
 }
 
@@ -338,7 +338,7 @@ impl RunCounter for Tallies {
     /// Counts as Triton does: a model that ran its step was executed, even if the request failed.
     fn count(&self, model: &ModelDescription, runs: &[StepRun]) {
         if let Some(batches) = self.count_steps(model, runs) {
-            let executions = &self.of(model).executions;
+            let executions = &self.tally_of(model).executions;
             executions.fetch_add(batches, Ordering::Relaxed);
         }
     }

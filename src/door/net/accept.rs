@@ -74,7 +74,7 @@ pub(crate) async fn accept<F>(
     loop {
         let taken = tokio::select! {
             taken = listener.accept() => taken,
-            () = ending.comes() => break,
+            () = ending.wait() => break,
         };
         match taken {
             Ok(taken) => begin(taken),

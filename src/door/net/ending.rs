@@ -19,7 +19,7 @@ impl Ending {
     }
 
     /// Waits until the server shuts down.
-    pub(crate) async fn comes(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         // A dropped sender also means shutdown.
         let _ = self.0.wait_for(|ends| *ends).await;
     }

@@ -69,7 +69,7 @@ pub(crate) struct TimeLimit {
 
 impl TimeLimit {
     /// Creates a limit that is not armed.
-    pub(crate) fn of(time: Duration, clock: &ConnectionClock) -> Self {
+    pub(crate) fn new(time: Duration, clock: &ConnectionClock) -> Self {
         TimeLimit {
             clock: clock.clone(),
             time,
@@ -175,8 +175,8 @@ impl<S> TimedIo<S> {
             stream,
             expected,
             has_sent: false,
-            head: TimeLimit::of(limits.header_time, clock),
-            read: TimeLimit::of(limits.read_time, clock),
+            head: TimeLimit::new(limits.header_time, clock),
+            read: TimeLimit::new(limits.read_time, clock),
             presence,
         }
     }

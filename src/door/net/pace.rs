@@ -34,7 +34,7 @@ impl BodyPace {
     }
 
     /// Records bytes received by `now`.
-    pub fn comes(&mut self, bytes: usize, now: Duration) {
+    pub fn bytes_received(&mut self, bytes: usize, now: Duration) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.last = now;
     }
@@ -86,9 +86,10 @@ impl PaceLimit {
     }
 
     /// Records received bytes.
-    pub(crate) fn comes(&mut self, bytes: usize) {
+    pub(crate) fn bytes_received(&mut self, bytes: usize) {
         let body = begun(&mut self.under_way, self.limits, &self.clock);
-        body.pace.comes(bytes, self.clock.now() - body.began);
+        body.pace
+            .bytes_received(bytes, self.clock.now() - body.began);
     }
 
     /// Waits for more data.

@@ -124,10 +124,10 @@ impl Presence {
 
     /// Waits until the connection must close: as in [`Presence::makes_room`], or when it is idle
     /// for `last` while the server shuts down.
-    pub(crate) async fn goes(&self, time: Duration, ending: &mut Ending, last: Duration) {
+    pub(crate) async fn wait_for_close(&self, time: Duration, ending: &mut Ending, last: Duration) {
         tokio::select! {
             () = self.makes_room(time) => {}
-            () = ending.comes() => self.rests(last).await,
+            () = ending.wait() => self.rests(last).await,
         }
     }
 

@@ -23,6 +23,6 @@ pub(crate) async fn secured(
 ) -> Option<TlsStream<TcpStream>> {
     tokio::select! {
         agreed = TlsAcceptor::from(config).accept(stream) => agreed.ok(),
-        () = presence.goes(limits.header_time, ending, limits.last_time) => None,
+        () = presence.wait_for_close(limits.header_time, ending, limits.last_time) => None,
     }
 }

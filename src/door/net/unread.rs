@@ -66,7 +66,7 @@ pub(crate) struct StreamExecutor {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, stream: F) {
-        let limit = TimeLimit::of(self.read_time, &self.clock);
+        let limit = TimeLimit::new(self.read_time, &self.clock);
         tokio::spawn(watched(stream, limit));
     }
 }
@@ -79,7 +79,7 @@ async fn watched(stream: impl Future<Output = ()>, limit: TimeLimit) {
     };
     let mut stream = pin!(ANSWER.scope(watch.answer.clone(), stream));
     poll_fn(|context| match stream.as_mut().poll(context) {
-        Poll::Pending => watch.look(context),
+        Poll::Pending => watch.update(context),
         ended => ended,
     })
     .await;
@@ -93,7 +93,7 @@ struct AnswerWatch {
 
 impl AnswerWatch {
     /// Updates the unread piece, which only changes when the stream is polled.
-    fn look(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn update(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let lies = self.answer.lies();
         if lies.is_none() || lies != self.lies {
             self.limit.disarm();

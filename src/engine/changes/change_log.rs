@@ -118,7 +118,7 @@ impl ChangeLog {
 
     /// Creates a log that continues `past` after a change of models; `why` describes the change.
     /// The undo history starts empty.
-    pub(super) fn after(
+    pub(super) fn continuing(
         past: PastLog,
         (setup, why): (Setup, String),
         since: Reading,
@@ -157,7 +157,7 @@ impl ChangeLog {
 
     /// Records that another setup runs since `reading`.
     pub(super) fn remember(&mut self, plan: &Plan, reading: Reading, origin: &ChangeOrigin) {
-        let (old, new) = (plan.from(), plan.to());
+        let (old, new) = (plan.old_setup(), plan.new_setup());
         // A plan that only brings retired workers back does not change the setup.
         if old == new {
             return;
@@ -277,10 +277,10 @@ fn marks(plan: &Plan, origin: &ChangeOrigin) -> Vec<(MarkKind, String)> {
         return vec![(MarkKind::Rollback, origin.to_string())];
     }
     let mut marks = Vec::new();
-    if plan.from().matrix != plan.to().matrix {
+    if plan.old_setup().matrix != plan.new_setup().matrix {
         marks.push((MarkKind::Reload, changed_entries(plan)));
     }
-    let members = &plan.to().matrix.frame().members;
+    let members = &plan.new_setup().matrix.frame().members;
     for change in plan.settings() {
         match change {
             SettingChange::Policy(old, new) => {

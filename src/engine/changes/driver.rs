@@ -116,12 +116,12 @@ impl Changes {
 
     /// Returns whether the last change can be undone.
     pub fn can_undo(&self) -> bool {
-        self.driver.machine.lock().before().is_ok()
+        self.driver.machine.lock().undo_setup().is_ok()
     }
 
     /// Returns whether the last undo can be redone.
     pub fn can_redo(&self) -> bool {
-        self.driver.machine.lock().after().is_ok()
+        self.driver.machine.lock().redo_setup().is_ok()
     }
 
     /// Restores the setup before the last change.
@@ -129,7 +129,7 @@ impl Changes {
     /// # Errors
     /// There is no change to undo, or the setup cannot be restored now.
     pub fn undo(&mut self) -> Result<(), ChangeRefusal> {
-        let before = self.driver.machine.lock().before()?.clone();
+        let before = self.driver.machine.lock().undo_setup()?.clone();
         self.apply(&before, None, ChangeOrigin::Undo)
     }
 
@@ -138,7 +138,7 @@ impl Changes {
     /// # Errors
     /// There is no undone change, or the setup cannot be restored now.
     pub fn redo(&mut self) -> Result<(), ChangeRefusal> {
-        let after = self.driver.machine.lock().after()?.clone();
+        let after = self.driver.machine.lock().redo_setup()?.clone();
         self.apply(&after, None, ChangeOrigin::Redo)
     }
 

@@ -37,7 +37,7 @@ impl ChangeMachine {
     /// terms, the models are on probation.
     pub fn following(past: PastChanges, running: Setup, now: Reading, graded: bool) -> Self {
         let (at, frame) = (now.at, Arc::clone(running.matrix.frame()));
-        let log = ChangeLog::after(past.log, (running, past.why), now, graded);
+        let log = ChangeLog::continuing(past.log, (running, past.why), now, graded);
         let watched = past.terms.map(|(terms, before)| {
             let before = log.graded_baseline(before);
             let measured = log.measured(&before.whole);
@@ -50,7 +50,7 @@ impl ChangeMachine {
             is_closing: false,
             shown: None,
             latency_before: past.latency,
-            probation: watched.or(past.probation.map(RunningProbation::over)),
+            probation: watched.or(past.probation.map(RunningProbation::ended)),
             log,
         }
     }

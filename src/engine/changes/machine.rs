@@ -98,7 +98,7 @@ impl ChangeMachine {
     ///
     /// # Errors
     /// There is no change to undo.
-    pub fn before(&self) -> Result<&Setup, ChangeRefusal> {
+    pub fn undo_setup(&self) -> Result<&Setup, ChangeRefusal> {
         self.log.undo().to_undo().ok_or(ChangeRefusal::NoUndo)
     }
 
@@ -106,7 +106,7 @@ impl ChangeMachine {
     ///
     /// # Errors
     /// There is no undone change.
-    pub fn after(&self) -> Result<&Setup, ChangeRefusal> {
+    pub fn redo_setup(&self) -> Result<&Setup, ChangeRefusal> {
         self.log.undo().to_redo().ok_or(ChangeRefusal::NoRedo)
     }
 
@@ -149,8 +149,8 @@ impl ChangeMachine {
         self.check_free()?;
         // The plan was made earlier, and another change may have come first.
         let due = match origin {
-            ChangeOrigin::Undo => self.log.undo().to_undo() == Some(plan.to()),
-            ChangeOrigin::Redo => self.log.undo().to_redo() == Some(plan.to()),
+            ChangeOrigin::Undo => self.log.undo().to_undo() == Some(plan.new_setup()),
+            ChangeOrigin::Redo => self.log.undo().to_redo() == Some(plan.new_setup()),
             _ => true,
         };
         if !due {
@@ -159,7 +159,7 @@ impl ChangeMachine {
         let mut actions = self.make_way(&origin.to_string());
         let change = UnderWay {
             terms,
-            again: Some(Box::new(plan.to().clone())),
+            again: Some(Box::new(plan.new_setup().clone())),
             ..UnderWay::new(now, origin)
         };
         actions.push(self.begin(change, ChangeWork::Apply(plan)));
@@ -172,7 +172,7 @@ impl ChangeMachine {
         origin: &ChangeOrigin,
         reading: Reading,
     ) -> Result<Actions, ChangeRefusal> {
-        if plan.from() == plan.to() {
+        if plan.old_setup() == plan.new_setup() {
             return Ok(Actions::new());
         }
         self.check_free()?;
@@ -192,7 +192,7 @@ impl ChangeMachine {
     }
 
     fn taken_back(&mut self, now: Duration, plan: Box<Plan>) -> Result<Actions, ChangeRefusal> {
-        if self.fallback()? != plan.to() {
+        if self.fallback()? != plan.new_setup() {
             return Err(ChangeRefusal::NotNow);
         }
         if plan.is_empty() {
@@ -200,7 +200,7 @@ impl ChangeMachine {
         }
         self.end_probation(ProbationState::Failed(TAKEN_BACK.into()));
         let change = UnderWay {
-            again: Some(Box::new(plan.to().clone())),
+            again: Some(Box::new(plan.new_setup().clone())),
             ..UnderWay::new(now, ChangeOrigin::RolledBack(TAKEN_BACK.into()))
         };
         Ok(vec![self.begin(change, ChangeWork::Apply(plan))])
@@ -346,7 +346,7 @@ impl ChangeMachine {
         if let (Some(terms), Some(before)) = (change.terms, change.baseline) {
             let before = self.log.graded_baseline(*before);
             let measured = self.log.measured(&before.whole);
-            let fallback = plan.from().clone();
+            let fallback = plan.old_setup().clone();
             let probation = RunningProbation::new(terms, &before, measured, Some(fallback), now);
             self.probation = Some(probation);
         }
@@ -368,7 +368,7 @@ impl ChangeMachine {
         let Some(watched) = watched else {
             return Actions::new();
         };
-        match watched.look(reading, in_flight, &self.log) {
+        match watched.check(reading, in_flight, &self.log) {
             JudgeVerdict::Watching => self.next_look(now).into_iter().collect(),
             JudgeVerdict::Passed(remark) => {
                 watched.view.state = ProbationState::Passed;

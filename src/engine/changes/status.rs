@@ -195,7 +195,7 @@ impl RunningProbation {
     }
 
     /// Creates an ended probation, for display only.
-    pub(super) fn over(view: Probation) -> Self {
+    pub(super) fn ended(view: Probation) -> Self {
         let judge = Judge::new(view.terms, &Baseline::default(), view.since);
         RunningProbation {
             start: None,
@@ -215,7 +215,7 @@ impl RunningProbation {
     }
 
     /// Checks the figures up to now.
-    pub(super) fn look(
+    pub(super) fn check(
         &mut self,
         now: &Reading,
         in_flight: usize,

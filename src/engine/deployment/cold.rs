@@ -19,7 +19,7 @@ struct ColdModel {
 
 impl ColdModels {
     /// Returns the failed models among the entries, with the reason.
-    pub(super) fn among(&self, entries: &[NewEntry]) -> BTreeMap<String, String> {
+    pub(super) fn failed_among(&self, entries: &[NewEntry]) -> BTreeMap<String, String> {
         let known = |entry: &NewEntry| {
             let mut cold = self.0.iter();
             let same = cold.find(|cold| Arc::ptr_eq(&cold.ensemble, &entry.ensemble))?;

@@ -82,7 +82,7 @@ pub enum DeploymentError {
         would: String,
     },
     /// The models do not fit next to the running ones.
-    #[error("{}; let the old engine end first, or unload a model", beside(.device, *.needed, *.free))]
+    #[error("{}; let the old engine end first, or unload a model", free_memory_text(.device, *.needed, *.free))]
     Beside {
         /// The device.
         device: String,
@@ -117,7 +117,7 @@ pub enum DeploymentError {
 }
 
 /// Formats the free and the needed memory of a device.
-pub(super) fn beside(device: &str, needed: u64, free: u64) -> String {
+pub(super) fn free_memory_text(device: &str, needed: u64, free: u64) -> String {
     let (needed, free) = (format_bytes(needed), format_bytes(free));
     format!("`{device}` has {free} free next to the running models; {needed} are needed")
 }
@@ -134,7 +134,7 @@ impl From<NoRoomBeside> for DeploymentError {
 
 impl fmt::Display for NoRoomBeside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&beside(&self.device, self.needed, self.free))
+        f.write_str(&free_memory_text(&self.device, self.needed, self.free))
     }
 }
 

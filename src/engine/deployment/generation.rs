@@ -56,7 +56,7 @@ impl Generation {
     /// Returns a factory for the networks of other models. It shares the networks of members that
     /// this generation also has.
     pub fn networks_for(&self, ensemble: Arc<Ensemble>) -> Arc<dyn PredictorFactory> {
-        Arc::new(NetworkFactory::after(&self.factory, ensemble))
+        Arc::new(NetworkFactory::sharing_with(&self.factory, ensemble))
     }
 
     /// Returns the factory of this generation's networks.
@@ -74,7 +74,7 @@ pub(super) fn start_after(
     options: EngineOptions,
 ) -> Result<Generation, DeploymentError> {
     let models = Arc::clone(catalogue.models());
-    let factory = Arc::new(NetworkFactory::after(&before.factory, models));
+    let factory = Arc::new(NetworkFactory::sharing_with(&before.factory, models));
     let number = before.number + 1;
     let columns = (matrix, precisions);
     let next = Generation::start(number, catalogue, devices, columns, factory, options)?;

@@ -387,6 +387,6 @@ impl Deployment {
         let catalogue = &self.running().catalogue;
         let names = names.unwrap_or_default();
         let mut known = self.known.write();
-        *known = status::all(catalogue, names, &wanted.failures, &known);
+        *known = status::model_statuses(catalogue, names, &wanted.failures, &known);
     }
 }

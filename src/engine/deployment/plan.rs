@@ -42,7 +42,7 @@ pub(super) struct NextCatalogue {
 
 impl CataloguePlan {
     /// Returns the number of the generation for which the change was planned.
-    pub fn from(&self) -> u64 {
+    pub fn from_generation(&self) -> u64 {
         self.from
     }
 

@@ -94,7 +94,7 @@ impl ReadState {
     }
 
     /// Returns the knowledge of the source, or `None` if a source of another type wrapped it.
-    pub fn known<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
+    pub fn downcast<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
         Arc::clone(&self.0).downcast().ok()
     }
 }

@@ -31,7 +31,7 @@ const MOST_VERSIONS: usize = 64;
 
 /// Returns the status of the models of a catalogue, then of models outside it. Versions that were
 /// served `before` stay listed while the model exists.
-pub(super) fn all(
+pub(super) fn model_statuses(
     catalogue: &Catalogue,
     names: Vec<String>,
     failures: &BTreeMap<String, String>,

@@ -29,7 +29,7 @@ impl ModelsAskedFor {
             failures: past.failures.clone(),
             ..ModelsRead::default()
         };
-        warmup::refuse(&mut read, cold.among(&past.entries));
+        warmup::refuse(&mut read, cold.failed_among(&past.entries));
         ModelsAskedFor {
             names: past.names.clone(),
             read,
@@ -223,7 +223,7 @@ impl Deployment {
         let mut failures = wanted.failures.clone();
         failures.retain(|name, _| there.contains(name));
         read.keep_failures(&failures, asked.again, serving);
-        let cold = wanted.cold.among(&read.entries);
+        let cold = wanted.cold.failed_among(&read.entries);
         warmup::refuse(&mut read, cold);
         read.keep_served(asked.names, serving);
         wanted.taken_back.hold_back(&mut read.entries, serving);

@@ -35,7 +35,7 @@ impl LoadSamples {
     ///
     /// # Errors
     /// An entry has no samples.
-    pub fn of(catalogue: &Catalogue, mix: &Mix) -> Result<Self, MissingSamples> {
+    pub fn for_mix(catalogue: &Catalogue, mix: &Mix) -> Result<Self, MissingSamples> {
         let mut by_entry = vec![None; catalogue.entries().len()];
         for (number, _) in mix.requested() {
             let entry = &catalogue.entries()[number];
@@ -59,7 +59,7 @@ impl LoadSamples {
         catalogue: &Catalogue,
         chooser: Arc<dyn EntryChooser>,
     ) -> Result<Self, MissingSamples> {
-        let all = LoadSamples::of(catalogue, &Mix::equal_shares(catalogue.entries().len()))?;
+        let all = LoadSamples::for_mix(catalogue, &Mix::equal_shares(catalogue.entries().len()))?;
         Ok(LoadSamples {
             chooser: Some(chooser),
             ..all
@@ -118,7 +118,7 @@ impl EntryOrder {
 
     /// Returns the order for a pattern of arrivals. Open patterns draw entries at random, so that
     /// the arrivals of each entry follow the pattern too. A closed loop cycles through the entries.
-    pub fn of(pattern: &LoadPattern, mix: &Mix, seed: u64) -> Self {
+    pub fn for_pattern(pattern: &LoadPattern, mix: &Mix, seed: u64) -> Self {
         let seed = seed.wrapping_add(SEED_OF_ENTRIES);
         let random = pattern.is_open().then(|| ChaCha8Rng::seed_from_u64(seed));
         EntryOrder::new(mix, random)

@@ -68,7 +68,7 @@ impl Generator {
         let sender = SenderLoop {
             // A chooser provides the engines, so this one need not stay alive.
             engine: samples.chooser().is_none().then_some(engine),
-            order: EntryOrder::of(&pattern, samples.mix(), seed),
+            order: EntryOrder::for_pattern(&pattern, samples.mix(), seed),
             next: vec![0; samples.mix().entries()],
             samples,
             stop: Arc::clone(&stop),

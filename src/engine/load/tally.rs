@@ -72,7 +72,7 @@ impl LoadTally {
     fn compare(&self, answer: &Answer, sent: &SentSamples, targets: &Targets) -> usize {
         let rows = || {
             let rows = answer.rows().enumerate();
-            rows.map(|(i, row)| (row, targets.of(sent.first + i)))
+            rows.map(|(i, row)| (row, targets.target(sent.first + i)))
         };
         if !sent.ensemble.answers.is_of_classes() {
             let mut measured = self.measured.lock();
@@ -108,6 +108,6 @@ impl SentSamples {
     /// Returns an empty tally of answers.
     fn no_answers(&self) -> MeasureTally {
         let names = self.ensemble.answer_names.as_deref();
-        MeasureTally::named(self.ensemble.answers, names).of_latest(LATEST_BOXES)
+        MeasureTally::with_names(self.ensemble.answers, names).limited_to_latest(LATEST_BOXES)
     }
 }

@@ -87,7 +87,7 @@ pub fn greedy_by(
     let first = evaluator.score(&start, 0.0)?;
     let mut found = SearchResult {
         evaluations: 1,
-        ..SearchResult::of(start, first, first)
+        ..SearchResult::new(start, first, first)
     };
     let mut random = ChaCha8Rng::seed_from_u64(bounds.seed);
     announce(control, &found);
@@ -170,7 +170,7 @@ fn best_of(
             true => long > steady * (1.0 + EQUAL),
             false => score.samples_per_s > found.score,
         };
-        let tried = Tried::of(from, &matrix, score.samples_per_s);
+        let tried = Tried::from_neighbour(from, &matrix, score.samples_per_s);
         if better {
             steady = match equal {
                 true => long,

@@ -131,7 +131,7 @@ impl SearchJob {
         Ok(SearchJob {
             devices: sparing(&self.devices, spare)?,
             measured_on: sparing(&self.measured_on, spare)?,
-            method: self.method.on(&self.devices),
+            method: self.method.for_devices(&self.devices),
             ..self.clone()
         })
     }
@@ -244,7 +244,8 @@ impl SearchJob {
             )));
         }
         let catalogue = self.demand.catalogue();
-        let samples = LoadSamples::of(catalogue, self.demand.mix()).map_err(AskedError::from)?;
+        let samples =
+            LoadSamples::for_mix(catalogue, self.demand.mix()).map_err(AskedError::from)?;
         Ok(Box::new(BenchEvaluator::new(
             catalogue,
             self.measured_on.clone(),

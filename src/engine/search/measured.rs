@@ -48,7 +48,7 @@ impl ModelSearch<'_> {
             predicted: Some(self.predict(&won.matrix)),
             gain: won.gain,
             evaluations: won.runs,
-            ..SearchResult::of(won.matrix, won.score, won.start)
+            ..SearchResult::new(won.matrix, won.score, won.start)
         })
     }
 
@@ -90,7 +90,7 @@ impl ModelSearch<'_> {
         });
         SearchResult {
             predicted: Some(score.samples_per_s),
-            ..SearchResult::of(matrix, score, start)
+            ..SearchResult::new(matrix, score, start)
         }
     }
 
@@ -110,7 +110,7 @@ impl ModelSearch<'_> {
         if matrix == start {
             let score = judge.score(start, 0.0)?;
             return Ok(match score.samples_per_s > 0.0 {
-                true => self.said(unmeasured, score),
+                true => self.start_result(unmeasured, score),
                 false => unmeasured,
             });
         }
@@ -123,7 +123,7 @@ impl ModelSearch<'_> {
     }
 
     /// Returns the result if the start itself was run.
-    fn said(&self, found: SearchResult, score: Score) -> SearchResult {
+    fn start_result(&self, found: SearchResult, score: Score) -> SearchResult {
         self.say_run(&found.matrix, score, score);
         SearchResult {
             score: score.samples_per_s,
@@ -169,7 +169,7 @@ fn refine(
             control.checkpoint()?;
             runs += 1;
             let score = judge.score(&neighbour, best.1)?.samples_per_s;
-            let tried = Tried::of(&from, &neighbour, score);
+            let tried = Tried::from_neighbour(&from, &neighbour, score);
             control.update(|p| {
                 p.evaluations += 1;
                 p.neighbour += 1;

@@ -155,7 +155,7 @@ impl Method {
     /// Returns the effective method on `devices`: a quiet search runs nothing on this machine's
     /// devices.
     #[must_use]
-    pub fn on(self, devices: &Devices) -> Self {
+    pub fn for_devices(self, devices: &Devices) -> Self {
         match self.quiet && !devices.all_simulated() {
             true => Method {
                 finalists: 0,
@@ -168,7 +168,7 @@ impl Method {
     /// Returns whether the method runs workers and therefore needs samples. Simulated devices need
     /// none.
     pub fn runs_on(&self, devices: &Devices) -> bool {
-        let finalists = self.on(devices).finalists;
+        let finalists = self.for_devices(devices).finalists;
         let runs = self.evaluator == EvaluatorKind::Bench || finalists > 0;
         runs && !devices.all_simulated()
     }
@@ -176,7 +176,7 @@ impl Method {
     /// Returns the source of scores, in words.
     pub fn evaluator_on(&self, devices: &Devices) -> &'static str {
         let virtually = devices.all_simulated();
-        match (self.evaluator, self.on(devices).finalists > 0) {
+        match (self.evaluator, self.for_devices(devices).finalists > 0) {
             (EvaluatorKind::Bench, _) if virtually => "bench, simulated",
             (EvaluatorKind::Bench, _) => "bench",
             (EvaluatorKind::Model, false) => "model",

@@ -113,7 +113,7 @@ impl<'a> ModelSearch<'a> {
             p.profiled = profiled.measured;
         });
         let costs = profiled.costs;
-        let batching = Batching::of(job.models());
+        let batching = Batching::from_ensemble(job.models());
         let rows = job.demand.by_member();
         let rates = Rates::new(&job.frame, &job.devices, &costs, batching).demanding(&rows);
         let budget = MemoryBudget::new(&job.frame, &job.devices, &footprints);
@@ -134,7 +134,7 @@ impl<'a> ModelSearch<'a> {
 
     pub(super) fn model(&self) -> ModelEvaluator {
         let (rates, footprints) = (self.rates.clone(), self.footprints.clone());
-        ModelEvaluator::by(rates, &self.job.devices, footprints)
+        ModelEvaluator::from_rates(rates, &self.job.devices, footprints)
     }
 
     /// Returns the predicted samples per second of a run of `matrix`.
@@ -202,7 +202,7 @@ impl<'a> ModelSearch<'a> {
             }
             let frame = Frame::from_ensemble(ensemble, &first);
             let footprints = Footprints::plan(ensemble, &first);
-            let batching = Batching::of(ensemble);
+            let batching = Batching::from_ensemble(ensemble);
             let model = ModelEvaluator::new(&frame, &first, footprints, &costs, batching)?;
             Ok(Box::new(model) as Box<dyn Evaluator>)
         };

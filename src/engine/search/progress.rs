@@ -223,7 +223,7 @@ impl SearchProgress {
 impl Tried {
     /// Returns the change of `neighbour`, or `None` if it does not differ in exactly one entry of
     /// `matrix`.
-    pub(super) fn of(matrix: &Matrix, neighbour: &Matrix, score: f64) -> Option<Self> {
+    pub(super) fn from_neighbour(matrix: &Matrix, neighbour: &Matrix, score: f64) -> Option<Self> {
         match changes(matrix, neighbour)[..] {
             [(cell, to)] => Some(Tried { cell, to, score }),
             _ => None,

@@ -65,7 +65,7 @@ pub enum Gap {
 
 impl SearchResult {
     /// Returns a matrix with its score and the start's, without other figures.
-    pub fn of(matrix: Matrix, score: Score, start: Score) -> Self {
+    pub fn new(matrix: Matrix, score: Score, start: Score) -> Self {
         SearchResult {
             matrix,
             score: score.samples_per_s,
@@ -278,7 +278,7 @@ pub(super) fn compare(
         }
         pairs.push((scores[0].samples_per_s, scores[1].samples_per_s));
     }
-    Ok(Some(Compared::of(&pairs)))
+    Ok(Some(Compared::from_pairs(&pairs)))
 }
 
 impl Compared {
@@ -291,7 +291,7 @@ impl Compared {
         }
     }
 
-    fn of(pairs: &[(f64, f64)]) -> Self {
+    fn from_pairs(pairs: &[(f64, f64)]) -> Self {
         let (starts, others): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         Compared {
             start: Score::of_runs(&starts),
@@ -345,7 +345,7 @@ pub(super) fn measured(
     });
     let found = SearchResult {
         evaluations: 1,
-        ..SearchResult::of(start.clone(), first, first)
+        ..SearchResult::new(start.clone(), first, first)
     };
     if matrix == *start {
         return Ok(found);

@@ -376,10 +376,10 @@ impl Evaluator for VirtualBench {
             matrix.frame(),
             &self.devices,
             &self.costs,
-            Batching::of(self.demand.models()),
+            Batching::from_ensemble(self.demand.models()),
         );
         let rates = rates.demanding(&self.demand.by_member());
-        ModelEvaluator::by(rates, &self.devices, self.footprints.clone()).throughput(matrix)
+        ModelEvaluator::from_rates(rates, &self.devices, self.footprints.clone()).throughput(matrix)
     }
 
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {

@@ -120,7 +120,7 @@ impl FlawTally {
     }
 
     /// Returns the flaws of a member.
-    pub(super) fn of(&self, member: MemberIndex) -> Flaws {
+    pub(super) fn for_member(&self, member: MemberIndex) -> Flaws {
         let [not_finite, not_probabilities] = &self.0[member];
         Flaws {
             not_finite: not_finite.load(Ordering::Relaxed),
@@ -129,9 +129,9 @@ impl FlawTally {
     }
 
     /// Returns the flaws of every member.
-    pub(super) fn all(&self) -> Vec<Flaws> {
+    pub(super) fn by_member(&self) -> Vec<Flaws> {
         MemberIndex::all(self.0.len())
-            .map(|member| self.of(member))
+            .map(|member| self.for_member(member))
             .collect()
     }
 }

@@ -139,12 +139,12 @@ impl Plan {
     }
 
     /// Returns the setup that ran when the plan was made.
-    pub fn from(&self) -> &Setup {
+    pub fn old_setup(&self) -> &Setup {
         &self.basis.setup
     }
 
     /// Returns the setup to apply.
-    pub fn to(&self) -> &Setup {
+    pub fn new_setup(&self) -> &Setup {
         &self.to
     }
 
@@ -170,7 +170,7 @@ impl Plan {
 
     /// Returns the members that are briefly without a worker, so that their requests wait.
     pub fn paused_members(&self) -> Vec<MemberIndex> {
-        self.reload.paused_members(&self.from().matrix)
+        self.reload.paused_members(&self.old_setup().matrix)
     }
 
     /// Returns the changed settings in words, without the matrix.
@@ -187,7 +187,7 @@ impl Plan {
 
     /// Returns whether earlier latencies do not predict later ones.
     pub fn changes_pace(&self) -> bool {
-        self.from().matrix != self.to.matrix
+        self.old_setup().matrix != self.to.matrix
             || self.settings.iter().any(SettingChange::changes_pace)
     }
 }
@@ -288,7 +288,7 @@ pub enum ApplyStep {
 
 impl ApplyStep {
     /// Returns the step of a reload's action, or `None` for its end.
-    pub(crate) fn of(action: &ReloadAction) -> Option<Self> {
+    pub(crate) fn from_action(action: &ReloadAction) -> Option<Self> {
         match *action {
             ReloadAction::Drain(cell) => Some(ApplyStep::Drain(cell)),
             ReloadAction::Build(cell, size) => Some(ApplyStep::Start(cell, size)),

@@ -77,7 +77,7 @@ impl Setup {
     pub fn with_precision(&self, member: MemberIndex, precision: MemberPrecision) -> Self {
         let mut changed = self.clone();
         if let Some(own) = changed.precisions.get_mut(member.get()) {
-            *own = precision.in_place_of(*own);
+            *own = precision.replacing(*own);
         }
         changed
     }
@@ -169,7 +169,7 @@ impl SettingChange {
             SettingChange::Segment(old, new) => vec![format!("segment size: {old} → {new}")],
             SettingChange::Precision(member, old, new) => {
                 let name = members.get(member.get()).map_or("?", String::as_str);
-                let (old, new) = old.told_apart(*new);
+                let (old, new) = old.distinct_names(*new);
                 vec![format!("precision of {name}: {old} → {new}")]
             }
         }

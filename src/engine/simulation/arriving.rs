@@ -45,7 +45,7 @@ impl ArrivingRequests {
         };
         let asked = match workload {
             Workload::Saturate { .. } => EntryOrder::in_turn(mix),
-            Workload::Pattern { pattern, seed, .. } => EntryOrder::of(pattern, mix, *seed),
+            Workload::Pattern { pattern, seed, .. } => EntryOrder::for_pattern(pattern, mix, *seed),
         };
         Ok(ArrivingRequests { left, kind, asked })
     }

@@ -63,7 +63,7 @@ impl Simulation {
         let policy = scene.policy;
         policy.check(&ensemble.batch_sizes)?;
         let segment = ensemble.segment_size;
-        let kinds = scene.devices.iter().map(|d| Discipline::of(&d.kind));
+        let kinds = scene.devices.iter().map(|d| Discipline::for_kind(&d.kind));
         let mut core = Core::new(CoreConfig {
             devices: kinds.collect(),
             members: ensemble.members.len(),
@@ -189,7 +189,7 @@ impl Simulation {
             }
             let arrival = Arrival {
                 pipeline: asked,
-                ..Arrival::of(samples)
+                ..Arrival::with_samples(samples)
             };
             match self.core.admit(self.now, arrival, |_| entry) {
                 Ok(admission) => {
@@ -291,7 +291,7 @@ impl Simulation {
             }
             for work in ready {
                 let rows = self.rows_made(&work);
-                let finished = self.core.made(self.now, &work, rows);
+                let finished = self.core.host_step_done(self.now, &work, rows);
                 self.note_served(self.now, finished, arriving);
             }
         }

@@ -32,7 +32,7 @@ impl WaitingBetween {
     }
 
     /// Returns the number of waiting requests for this model.
-    pub(super) fn of(&self, name: &str, version: Option<&str>) -> usize {
+    pub(super) fn count(&self, name: &str, version: Option<&str>) -> usize {
         let asked = (name.to_owned(), version.map(str::to_owned));
         self.0.lock().get(&asked).copied().unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use divisi_model::catalogue::CatalogueEntry;
 use crate::service::Gauge;
 
 /// Returns the metrics of an engine; those with the same name are adjacent.
-pub(super) fn of(engine: &Engine) -> Vec<Gauge> {
+pub(super) fn engine_gauges(engine: &Engine) -> Vec<Gauge> {
     let seen = engine.telemetry().observe();
     let mut all = whole(&seen);
     all.extend(of_members(engine, &seen));

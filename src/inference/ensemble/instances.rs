@@ -6,7 +6,7 @@ use divisi_runtime::device::DeviceIndex;
 
 /// Returns the instances of an entry: one on each GPU, and the number on processors. An entry made
 /// of several networks or other models has none; these have their own.
-pub(super) fn of(engine: &Engine, entry: PipelineIndex) -> Vec<InstanceGroup> {
+pub(super) fn instance_groups(engine: &Engine, entry: PipelineIndex) -> Vec<InstanceGroup> {
     let entry = engine.catalogue().entries().get(entry.0);
     let workers = entry.map_or_else(Vec::new, |entry| workers(engine, entry));
     let gpus = workers

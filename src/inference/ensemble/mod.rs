@@ -340,11 +340,11 @@ impl ModelService for EnsembleService {
         let between = &self.0.between;
         // Requests without a version want the newest.
         let unnamed = match std::ptr::eq(found, newest) {
-            true => between.of(name, None),
+            true => between.count(name, None),
             false => 0,
         };
         let queued = served.engine.telemetry().waiting_of(found.pipeline);
-        Some(queued + unnamed + between.of(name, Some(version)))
+        Some(queued + unnamed + between.count(name, Some(version)))
     }
 
     fn instances(&self, model: &ModelDescription) -> Vec<InstanceGroup> {
@@ -352,7 +352,7 @@ impl ModelService for EnsembleService {
         let found = served.find(&ModelId::new(&*model.name, &*model.version));
         found.map_or_else(
             |_| Vec::new(),
-            |model| instances::of(&served.engine, model.pipeline),
+            |model| instances::instance_groups(&served.engine, model.pipeline),
         )
     }
 
@@ -384,7 +384,7 @@ impl ModelService for EnsembleService {
     fn gauges(&self) -> Vec<Gauge> {
         match &self.0.deployment {
             Some(deployment) => self.0.totals.figures(|| deployment.running()),
-            None => gauges::of(&self.0.served().engine),
+            None => gauges::engine_gauges(&self.0.served().engine),
         }
     }
 }

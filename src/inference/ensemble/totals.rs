@@ -101,8 +101,8 @@ impl TotalsOfEngines {
             let before = self.0.lock().clone();
             let running = running();
             let ending = before.ending.filter(|one| one.number != running.number);
-            let last = ending.map(|one| (gauges::of(&one.engine), one));
-            let mut figures = gauges::of(&running.engine);
+            let last = ending.map(|one| (gauges::engine_gauges(&one.engine), one));
+            let mut figures = gauges::engine_gauges(&running.engine);
             if self.0.lock().ended != before.ended {
                 // An engine that ended meanwhile may have been counted before its end.
                 continue;
@@ -128,7 +128,7 @@ impl HandoverObserver for TotalsOfEngines {
     }
 
     fn ended(&self, generation: &Generation) {
-        let figures = gauges::of(&generation.engine);
+        let figures = gauges::engine_gauges(&generation.engine);
         let mut before = self.0.lock();
         before.totals = before.totals.after(&generation.catalogue, figures);
         before.ended = Some(generation.number);

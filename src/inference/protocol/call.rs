@@ -150,7 +150,7 @@ impl InferenceCall {
             id,
             timeout: timeout.map(Duration::from_micros),
             priority: priority.unwrap_or_default(),
-            goals: RequestGoals::of(parameters)?,
+            goals: RequestGoals::from_parameters(parameters)?,
             inputs: Vec::new(),
             outputs: Vec::new(),
             binary: parameters
@@ -249,7 +249,7 @@ impl CallInput {
         here: impl FnOnce(&str) -> Result<ByteRope, ServiceError>,
     ) -> Result<Self, ServiceError> {
         let of = format!("input `{name}`");
-        let source = match RegionPart::of(parameters, &of)? {
+        let source = match RegionPart::from_parameters(parameters, &of)? {
             Some(part) => InputSource::Region(part),
             None => InputSource::Here(here(&of)?),
         };
@@ -281,7 +281,7 @@ impl CallOutput {
         let wanted = CallOutput {
             binary: parameters.flag("binary_data", &of)?,
             classes: classes.and_then(NonZeroUsize::new),
-            region: RegionPart::of(parameters, &of)?,
+            region: RegionPart::from_parameters(parameters, &of)?,
             name,
         };
         match (&wanted.region, wanted.classes) {
@@ -295,7 +295,10 @@ impl CallOutput {
 
 impl RegionPart {
     /// Returns the shared memory in the parameters, or `None` without any.
-    fn of(parameters: &CallParameters, of: &str) -> Result<Option<Self>, ServiceError> {
+    fn from_parameters(
+        parameters: &CallParameters,
+        of: &str,
+    ) -> Result<Option<Self>, ServiceError> {
         let Some(region) = parameters.text("shared_memory_region", of)? else {
             return Ok(None);
         };

@@ -33,7 +33,7 @@ impl RequestGoals {
     ///
     /// # Errors
     /// Returns an error if a parameter has another type or is out of range.
-    pub fn of(parameters: &CallParameters) -> Result<Self, ServiceError> {
+    pub fn from_parameters(parameters: &CallParameters) -> Result<Self, ServiceError> {
         let number = |name| parameters.number(name, "the request");
         let text = |name| parameters.text(name, "the request");
         Ok(RequestGoals {

@@ -172,7 +172,7 @@ fn sample_bytes(ensemble: &Ensemble) -> u64 {
             voting: vec![true; ensemble.members.len()],
             ..combination.clone()
         };
-        ensemble.rule_of(&all).state_width()
+        ensemble.build_rule(&all).state_width()
     });
     let answer = widths.max().unwrap_or(0);
     let steps = ensemble.pipeline.as_ref().map_or(0, |p| p.values());

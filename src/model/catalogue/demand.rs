@@ -187,13 +187,13 @@ impl Demand {
     pub fn for_column(&self, column: MemberIndex) -> Self {
         let asked = self.requested_entry(column);
         let holder = asked.or_else(|| self.catalogue.entry_with(column));
-        let alone = holder.map(|(entry, member)| entry.ensemble().only(member));
+        let alone = holder.map(|(entry, member)| entry.ensemble().single_member(member));
         let models = self.models();
         Demand::from_ensemble(Arc::new(Ensemble {
             batch_sizes: models.batch_sizes.clone(),
             policy: models.policy,
             segment_size: models.segment_size,
-            ..alone.unwrap_or_else(|| models.only(column))
+            ..alone.unwrap_or_else(|| models.single_member(column))
         }))
     }
 }

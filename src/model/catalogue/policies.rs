@@ -6,7 +6,7 @@ use super::{Catalogue, CatalogueEntry};
 
 /// Returns the common policy of all entries, or `None` without entries.
 pub(super) fn common_policy(all: &[CatalogueEntry]) -> Option<PolicyKind> {
-    PolicyKind::joint(with_policies(all).map(|e| e.ensemble().policy))
+    PolicyKind::common(with_policies(all).map(|e| e.ensemble().policy))
 }
 
 /// Returns the entries whose policies apply. Steps over other models use the policies of those

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::metrics::LatencySplit;
 
 use super::graph::{Dataflow, RowJoin, StepIndex, StepWork, WantedSteps};
-use super::quorum::{QuorumState, least};
+use super::quorum::{QuorumState, min_needs};
 use super::rows::RowSet;
 
 /// The progress of one part of a request.
@@ -108,8 +108,8 @@ impl PartProgress {
                     false => StepState::Unwanted,
                 },
                 missing: step.needs.len() as u32,
-                rows: RowSet::none(),
-                lacking: RowSet::none(),
+                rows: RowSet::empty(),
+                lacking: RowSet::empty(),
                 ran: false,
                 before: None,
                 after: None,
@@ -163,9 +163,9 @@ impl PartProgress {
         let all = self.rows;
         let step = &mut self.steps[step.get()];
         if matches!(step.state, StepState::Running(_)) {
-            let kept = step.rows.without(all, rows);
-            let lost = step.rows.without(all, &kept);
-            step.lacking = step.lacking.or(all, &lost);
+            let kept = step.rows.difference(all, rows);
+            let lost = step.rows.difference(all, &kept);
+            step.lacking = step.lacking.union(all, &lost);
             step.rows = kept;
         }
     }
@@ -323,8 +323,8 @@ impl PartProgress {
             RowJoin::All | RowJoin::Any | RowJoin::Always if missing == 0 => false,
             RowJoin::All | RowJoin::Any | RowJoin::Always => return,
         };
-        let rows = self.joined(flow, at);
-        self.steps[at.get()].lacking = self.lacking_of(flow, at, least(flow, at));
+        let rows = self.joined_rows(flow, at);
+        self.steps[at.get()].lacking = self.missing_rows_of(flow, at, min_needs(flow, at));
         if is_quorum {
             self.note_late(flow, at, report);
         }

@@ -21,8 +21,8 @@ impl PartProgress {
     /// arrival.
     pub(super) fn quorum(&self, flow: &Dataflow, at: StepIndex, wait: Duration) -> QuorumState {
         let missing = self.steps[at.get()].missing as usize;
-        let least = least(flow, at);
-        let lacks = |least| !self.lacking_of(flow, at, least).is_empty();
+        let least = min_needs(flow, at);
+        let lacks = |least| !self.missing_rows_of(flow, at, least).is_empty();
         // Steps that are not over may leave out rows, and these need no quorum.
         let mut waits_for = flow
             .step(at)
@@ -42,25 +42,25 @@ impl PartProgress {
     }
 
     /// Returns the rows of a step, depending on the steps that it needs.
-    pub(super) fn joined(&self, flow: &Dataflow, at: StepIndex) -> RowSet {
+    pub(super) fn joined_rows(&self, flow: &Dataflow, at: StepIndex) -> RowSet {
         let over = self.needs_over(flow, at);
-        let least = least(flow, at);
+        let least = min_needs(flow, at);
         RowSet::held_by(self.rows, least, over.map(|need| self.rows_of(need)))
     }
 
     /// Returns the rows that a step lacks because of failures, which leave fewer than `least` of
     /// its needed steps with the row.
-    pub(super) fn lacking_of(&self, flow: &Dataflow, at: StepIndex, least: usize) -> RowSet {
+    pub(super) fn missing_rows_of(&self, flow: &Dataflow, at: StepIndex, least: usize) -> RowSet {
         let of = |need: StepIndex| &self.steps[need.get()];
         let over = self.needs_over(flow, at);
         if over.clone().all(|need| of(need).lacking.is_empty()) {
-            return RowSet::none();
+            return RowSet::empty();
         }
-        let whole = |need| of(need).rows.or(self.rows, &of(need).lacking);
+        let whole = |need| of(need).rows.union(self.rows, &of(need).lacking);
         let whole: Vec<RowSet> = over.clone().map(whole).collect();
         let whole = RowSet::held_by(self.rows, least, whole.iter());
         let there = RowSet::held_by(self.rows, least, over.map(|need| &of(need).rows));
-        whole.without(self.rows, &there)
+        whole.difference(self.rows, &there)
     }
 
     fn needs_over<'a>(
@@ -122,7 +122,7 @@ impl PartProgress {
 }
 
 /// Returns the minimum number of needed steps in which a row must exist.
-pub(super) fn least(flow: &Dataflow, at: StepIndex) -> usize {
+pub(super) fn min_needs(flow: &Dataflow, at: StepIndex) -> usize {
     let step = flow.step(at);
     match step.join {
         RowJoin::All => step.needs.len(),

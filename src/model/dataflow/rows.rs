@@ -18,7 +18,7 @@ impl RowSet {
     pub const ALL: RowSet = RowSet(Rows::All);
 
     /// Returns a set without rows.
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         RowSet(Rows::Runs(Box::default()))
     }
 
@@ -73,12 +73,12 @@ impl RowSet {
     }
 
     /// Collects the rows below `rows` that it holds and `other` does not.
-    pub fn without(&self, rows: usize, other: &RowSet) -> Self {
+    pub fn difference(&self, rows: usize, other: &RowSet) -> Self {
         Self::filter(rows, |row| self.contains(row) && !other.contains(row))
     }
 
     /// Collects the rows below `rows` that either set holds.
-    pub fn or(&self, rows: usize, other: &RowSet) -> Self {
+    pub fn union(&self, rows: usize, other: &RowSet) -> Self {
         Self::filter(rows, |row| self.contains(row) || other.contains(row))
     }
 
@@ -93,7 +93,7 @@ impl RowSet {
             return Self::ALL;
         }
         if sets.clone().filter(|set| !set.is_empty()).count() < least {
-            return Self::none();
+            return Self::empty();
         }
         Self::filter(rows, |row| {
             sets.clone().filter(|set| set.contains(row)).count() >= least

@@ -118,7 +118,7 @@ impl AnswerKind {
     /// Returns the number of numbers in an answer.
     pub fn width(self) -> usize {
         match (self, self.positions()) {
-            (AnswerKind::Boxes { most, .. }, _) => BoxRows::of(most).width(),
+            (AnswerKind::Boxes { most, .. }, _) => BoxRows::with_capacity(most).width(),
             (_, Some(positions)) => positions.width(),
             _ => self.count(),
         }
@@ -155,7 +155,7 @@ impl AnswerKind {
 
     /// Returns the part of an answer that belongs to a sample's `tokens`. Returns the whole answer
     /// for other kinds, or if the sample has all tokens.
-    pub fn of_tokens(self, row: &[f32], tokens: Option<usize>) -> &[f32] {
+    pub fn token_part(self, row: &[f32], tokens: Option<usize>) -> &[f32] {
         let AnswerKind::Tokens { count, .. } = self else {
             return row;
         };
@@ -166,7 +166,7 @@ impl AnswerKind {
     /// Returns the layout of boxes in an answer, or `None` for other kinds of answers.
     pub fn boxes(self) -> Option<BoxRows> {
         match self {
-            AnswerKind::Boxes { most, .. } => Some(BoxRows::of(most)),
+            AnswerKind::Boxes { most, .. } => Some(BoxRows::with_capacity(most)),
             _ => None,
         }
     }

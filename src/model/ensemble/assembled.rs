@@ -56,7 +56,7 @@ impl Member {
     ///
     /// # Errors
     /// The network has too many layers.
-    pub fn of_model(
+    pub fn from_model(
         name: String,
         graph: Graph,
         by_length: Option<Arc<dyn NetworkByLength>>,
@@ -65,7 +65,7 @@ impl Member {
         let graph = graph.flattened()?;
         Ok(Member {
             name,
-            input: Input::of_values(Vec::new()).of_shape(graph.input()),
+            input: Input::from_value_ranges(Vec::new()).with_shape(graph.input()),
             graph: Arc::new(graph),
             by_length,
             weights: Arc::new(weights),
@@ -87,7 +87,7 @@ impl Ensemble {
     /// # Errors
     /// The pipeline has steps of other members, two members have the same name, or samples or
     /// answers are too large.
-    pub fn of_pipeline(
+    pub fn from_pipeline(
         name: String,
         members: Vec<Arc<Member>>,
         pipeline: Pipeline,
@@ -107,7 +107,7 @@ impl Ensemble {
         };
         Ok(Ensemble {
             members,
-            input: Input::of_values(Vec::new()).of_shape(shape),
+            input: Input::from_value_ranges(Vec::new()).with_shape(shape),
             row_check: RowCheck::new(&signature),
             tensors: Some(signature.inputs.clone()),
             lengths: signature.lengths.clone(),
@@ -136,7 +136,7 @@ impl Ensemble {
         Ensemble {
             name,
             members: Vec::new(),
-            input: Input::of_values(Vec::new()).of_shape(Shape::vector(1)),
+            input: Input::from_value_ranges(Vec::new()).with_shape(Shape::vector(1)),
             row_check: RowCheck::new(&signature),
             tensors: None,
             text: None,
@@ -169,7 +169,9 @@ const ROWS: usize = 256;
 /// Creates synthetic samples of `width` values.
 fn made_up(signature: &Signature, width: usize) -> Option<Arc<Samples>> {
     let rows = (VALUES / width.max(1)).clamp(1, ROWS);
-    Samples::of_tensors(signature, rows).ok().map(Arc::new)
+    Samples::synthetic_tensors(signature, rows)
+        .ok()
+        .map(Arc::new)
 }
 
 fn check_members(members: &[Arc<Member>], pipeline: &Pipeline) -> Result<(), AssembledError> {

@@ -105,7 +105,7 @@ impl Wait {
     ///
     /// # Errors
     /// The number is below 0 or above a minute.
-    pub fn of_millis(millis: f64) -> Result<Self, FieldOutOfRange> {
+    pub fn from_millis(millis: f64) -> Result<Self, FieldOutOfRange> {
         let most = Self::MOST.0.as_secs_f64() * 1e3;
         within("wait", millis, 0.0, most)?;
         // Rounding may push the longest wait beyond the limit.
@@ -145,7 +145,7 @@ impl PolicyKind {
     /// Returns the common policy of models served together, or `None` without models: the longest
     /// delay if all policies are delays, which each model can have for itself, and otherwise the
     /// first policy.
-    pub fn joint(all: impl Iterator<Item = PolicyKind>) -> Option<PolicyKind> {
+    pub fn common(all: impl Iterator<Item = PolicyKind>) -> Option<PolicyKind> {
         let all: Vec<PolicyKind> = all.collect();
         match all.iter().all(|policy| policy.is_delay()) {
             true => all.into_iter().max_by_key(|policy| policy.wait()),
@@ -157,7 +157,7 @@ impl PolicyKind {
     ///
     /// # Errors
     /// There is no policy with this name.
-    pub fn named(name: &str, wait: Wait) -> Result<Self, PolicyError> {
+    pub fn from_name(name: &str, wait: Wait) -> Result<Self, PolicyError> {
         match name {
             "no-wait" => Ok(PolicyKind::NoWait),
             "opt-wait" => Ok(PolicyKind::OptWait { wait }),
@@ -230,7 +230,7 @@ impl FromStr for PolicyKind {
     /// Reads `no-wait`, `opt-wait`, `opt-wait:30ms`, `elastic`, `elastic:64`, …
     fn from_str(text: &str) -> Result<Self, PolicyError> {
         let Some((name, wait)) = text.split_once(':') else {
-            return PolicyKind::named(text, DEFAULT_WAIT);
+            return PolicyKind::from_name(text, DEFAULT_WAIT);
         };
         match name {
             "elastic" => return elastic(wait),
@@ -241,12 +241,12 @@ impl FromStr for PolicyKind {
         let wait = millis
             .parse::<f64>()
             .ok()
-            .and_then(|ms| Wait::of_millis(ms).ok())
+            .and_then(|ms| Wait::from_millis(ms).ok())
             .ok_or_else(|| PolicyError::Wait {
                 name: name.to_owned(),
                 found: wait.to_owned(),
             })?;
-        PolicyKind::named(name, wait)
+        PolicyKind::from_name(name, wait)
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) struct CombinedBoxes {
 
 impl CombinedBoxes {
     /// Creates the rule for the members whose entry in `voting` is true.
-    pub(super) fn of(
+    pub(super) fn new(
         rule: BoxRule,
         rows: BoxRows,
         [overlap, least]: [Threshold; 2],
@@ -72,7 +72,7 @@ impl CombinedBoxes {
             BoxRule::Suppression => {
                 let mut all = of_members.concat();
                 sort(&mut all);
-                without_overlaps(&all, self.overlap, self.rows.most())
+                without_overlaps(&all, self.overlap, self.rows.capacity())
             }
             BoxRule::Fusion => fused(&of_members, &self.weights, self.overlap),
         }
@@ -94,7 +94,7 @@ impl CombinationRule for CombinedBoxes {
         let samples = states.len().max(1);
         for (row, state) in rows.chunks_exact((rows.len() / samples).max(1)).zip(states) {
             let boxes = outputs.boxes(row, self.least.get() as f32);
-            let boxes = without_overlaps(&boxes, self.overlap, self.rows.most());
+            let boxes = without_overlaps(&boxes, self.overlap, self.rows.capacity());
             self.rows
                 .write(&boxes, &mut state[place * width..][..width]);
         }

@@ -40,14 +40,14 @@ pub struct BoxRows {
 
 impl BoxRows {
     /// Returns the layout for at most this number of boxes.
-    pub(super) fn of(most: BoxCount) -> Self {
+    pub(super) fn with_capacity(most: BoxCount) -> Self {
         BoxRows {
             most: most.get() as usize,
         }
     }
 
     /// Returns the maximum number of boxes of a row.
-    pub(super) fn most(self) -> usize {
+    pub(super) fn capacity(self) -> usize {
         self.most
     }
 

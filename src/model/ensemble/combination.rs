@@ -100,7 +100,7 @@ impl Combination {
 
     /// Returns the combination with these temperatures.
     #[must_use]
-    pub fn at(self, temperatures: Vec<Temperature>) -> Self {
+    pub fn with_temperatures(self, temperatures: Vec<Temperature>) -> Self {
         Combination {
             temperatures,
             ..self
@@ -108,7 +108,7 @@ impl Combination {
     }
 
     /// Creates a combination of `members` that all vote with the same weight.
-    pub fn even(rule: RuleKind, members: usize) -> Self {
+    pub fn equal_weights(rule: RuleKind, members: usize) -> Self {
         Combination::new(rule, vec![VoteWeight::default(); members])
     }
 
@@ -117,7 +117,7 @@ impl Combination {
     ///
     /// # Errors
     /// A weight is out of range. [`Combination::check`] checks the lengths.
-    pub fn written(
+    pub fn from_written(
         rule: RuleKind,
         weights: &[f64],
         mut voting: Vec<bool>,

@@ -148,8 +148,8 @@ impl MemberEvaluation {
 
     /// Returns the evaluation with class names.
     #[must_use]
-    pub fn named(self, names: Option<&[String]>) -> Self {
-        let empty = MeasureTally::named(self.answers, names).of_latest(LATEST_BOXES);
+    pub fn with_names(self, names: Option<&[String]>) -> Self {
+        let empty = MeasureTally::with_names(self.answers, names).limited_to_latest(LATEST_BOXES);
         MemberEvaluation {
             members: vec![MemberTallies::new(&empty); self.members.len()],
             whole: empty,
@@ -193,12 +193,12 @@ impl MemberEvaluation {
             self.whole.add(&answer, target);
         }
         for (member, row) in MemberIndex::enumerate(rows) {
-            let own = self.own.of(member, row);
+            let own = self.own.answer(member, row);
             let tallies = &mut self.members[member];
-            let whole = answers.of_tokens(&answer, tokens);
+            let whole = answers.token_part(&answer, tokens);
             tallies
                 .agreed
-                .add_alike(answers.of_tokens(&own, tokens), whole);
+                .add_alike(answers.token_part(&own, tokens), whole);
             if self.probable {
                 tallies.distance += distance(row, &answer, total);
                 tallies.entropy += entropy(row);
@@ -208,7 +208,7 @@ impl MemberEvaluation {
             }
             if let Some(rule) = &self.otherwise[member] {
                 let other = combine(rule.as_ref(), rows, self.answers.width());
-                let otherwise = answers.of_tokens(&other, tokens);
+                let otherwise = answers.token_part(&other, tokens);
                 tallies.changed.add_alike(otherwise, whole);
                 if let Some(target) = target {
                     tallies.changed_right.add(&other, target);
@@ -224,14 +224,14 @@ impl MemberEvaluation {
     }
 
     /// Returns a member's figures, or `None` below [`MemberEvaluation::LEAST`] samples.
-    pub fn of(&self, member: MemberIndex) -> Option<MemberFigures> {
+    pub fn figures(&self, member: MemberIndex) -> Option<MemberFigures> {
         if self.weighed < Self::LEAST {
             return None;
         }
         let tallies = self.members.get(member.get())?;
         let mean = |sum: f64| self.probable.then(|| sum / self.weight);
         let (alike, main) = (
-            Measure::of_likeness(self.answers),
+            Measure::of_similarity(self.answers),
             Measure::main(self.answers),
         );
         let graded = |tally: &MeasureTally| {

@@ -55,7 +55,7 @@ fn manifest_among(is_there: impl Fn(&str) -> bool) -> &'static str {
 impl Files {
     /// Returns the files of an ensemble from the path of its folder or manifest, or of a single
     /// network file.
-    pub fn at(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         if path.is_dir() {
             let manifest = manifest_among(|name| path.join(name).exists());
             return Files::Folder {
@@ -78,7 +78,7 @@ impl Files {
 
     /// Returns the files of a single network for samples of `shape`, or `None` for other files.
     #[must_use]
-    pub fn shaped(self, shape: Shape) -> Option<Self> {
+    pub fn with_shape(self, shape: Shape) -> Option<Self> {
         match self {
             Files::Network { folder, file, .. } => Some(Files::Network {
                 folder,

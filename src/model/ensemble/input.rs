@@ -41,7 +41,7 @@ impl Input {
     }
 
     /// Creates the input of a network that takes ranges of a sample's values unchanged.
-    pub fn of_runs(shape: Shape, runs: Vec<Range<usize>>) -> Self {
+    pub fn from_ranges(shape: Shape, runs: Vec<Range<usize>>) -> Self {
         Input {
             shape,
             normalisation: Normalisation::IDENTITY,
@@ -50,14 +50,14 @@ impl Input {
     }
 
     /// Creates the input of a vector from ranges of a sample's values.
-    pub fn of_values(runs: Vec<Range<usize>>) -> Self {
+    pub fn from_value_ranges(runs: Vec<Range<usize>>) -> Self {
         let features = runs.iter().map(ExactSizeIterator::len).sum();
-        Input::of_runs(Shape::Vector { features }, runs)
+        Input::from_ranges(Shape::Vector { features }, runs)
     }
 
     /// Returns the input of samples that already have this shape.
     #[must_use]
-    pub fn of_shape(self, shape: Shape) -> Self {
+    pub fn with_shape(self, shape: Shape) -> Self {
         Input {
             shape,
             runs: None,
@@ -147,7 +147,7 @@ impl Transforms {
     }
 
     /// Creates transforms from these inputs, each with its number.
-    pub fn of_planes(sample: Shape, planes: Vec<Input>) -> Self {
+    pub fn from_inputs(sample: Shape, planes: Vec<Input>) -> Self {
         Transforms {
             sample,
             distinct: planes,
@@ -161,7 +161,7 @@ impl Transforms {
     }
 
     /// Returns the index of a member's input in [`Transforms::distinct`].
-    pub fn of(&self, member: MemberIndex) -> usize {
+    pub fn index_of(&self, member: MemberIndex) -> usize {
         self.of_member[member]
     }
 

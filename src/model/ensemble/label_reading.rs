@@ -16,7 +16,7 @@ pub(super) struct LabelReading {
 
 impl LabelReading {
     /// Reads rows of `outputs` at a temperature. Rows other than logits are probabilities.
-    pub(super) fn of(outputs: OutputKind, temperature: Temperature) -> Self {
+    pub(super) fn new(outputs: OutputKind, temperature: Temperature) -> Self {
         LabelReading {
             are_logits: matches!(outputs, OutputKind::LabelLogits),
             cooling: (1.0 / temperature.get()) as f32,
@@ -50,6 +50,6 @@ impl LabelReading {
 /// Returns the reading of each member's rows.
 pub(super) fn readings(outputs: &[OutputKind], temperatures: &[Temperature]) -> Vec<LabelReading> {
     let each = outputs.iter().zip(temperatures);
-    each.map(|(outputs, t)| LabelReading::of(*outputs, *t))
+    each.map(|(outputs, t)| LabelReading::new(*outputs, *t))
         .collect()
 }

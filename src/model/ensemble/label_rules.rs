@@ -61,7 +61,7 @@ pub struct LabelMajority {
 impl LabelMajority {
     /// Creates the rule for rows of `width` probabilities of the members whose entry in `voting` is
     /// true.
-    pub fn of(width: usize, threshold: Threshold, voting: &[bool]) -> Self {
+    pub fn new(width: usize, threshold: Threshold, voting: &[bool]) -> Self {
         LabelMajority {
             threshold,
             width,
@@ -113,7 +113,7 @@ pub struct AverageLabelLogits {
 impl AverageLabelLogits {
     /// Creates the rule for members with these outputs and temperatures whose entry in `voting` is
     /// true.
-    pub fn of(
+    pub fn new(
         width: usize,
         outputs: &[OutputKind],
         temperatures: &[Temperature],

@@ -14,7 +14,7 @@ impl Samples {
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row or value.
     pub fn made_up(network: &Graph, rows: usize) -> Result<Self, SamplesError> {
-        Samples::of_tensors(&network.signature(), rows)
+        Samples::synthetic_tensors(&network.signature(), rows)
     }
 
     /// Creates `rows` samples of the inputs of a signature, reproducibly. Floats are from −1 to 1.
@@ -24,7 +24,7 @@ impl Samples {
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row.
-    pub fn of_tensors(signature: &Signature, rows: usize) -> Result<Self, SamplesError> {
+    pub fn synthetic_tensors(signature: &Signature, rows: usize) -> Result<Self, SamplesError> {
         let mut random = ChaCha8Rng::seed_from_u64(0);
         let width = signature.input_width(signature.largest_length());
         let mut values = vec![0.0; rows * width];

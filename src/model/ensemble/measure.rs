@@ -70,7 +70,7 @@ impl Measure {
     }
 
     /// Returns the measure of similarity between answers of a kind.
-    pub fn of_likeness(answers: AnswerKind) -> Self {
+    pub fn of_similarity(answers: AnswerKind) -> Self {
         match answers {
             AnswerKind::Labels { .. } => Measure::ExactMatch,
             AnswerKind::Masks { .. } => Measure::PixelAccuracy,
@@ -152,7 +152,7 @@ impl Measure {
     }
 
     /// Formats a value of it: `98.66 %`, `0.01234`.
-    pub fn text(self, value: f64) -> String {
+    pub fn format_value(self, value: f64) -> String {
         match self.is_share() {
             true => format!("{:.2} %", 100.0 * value),
             false => significant(value),
@@ -185,6 +185,6 @@ pub struct Quality {
 impl Quality {
     /// Formats the value.
     pub fn text(&self) -> String {
-        self.measure.text(self.value)
+        self.measure.format_value(self.value)
     }
 }

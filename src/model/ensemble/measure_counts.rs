@@ -74,7 +74,7 @@ impl PositionCounts {
                 // The class number of positions outside the only class.
                 _ => positions.filter(|p| p.is_binary()).map(|_| 0),
             },
-            spans: tags.map(|names| (TokenTags::of(names), LabelCount::default())),
+            spans: tags.map(|names| (TokenTags::from_names(names), LabelCount::default())),
         }
     }
 

@@ -52,12 +52,12 @@ enum MeasureSums {
 impl MeasureTally {
     /// Creates an empty tally.
     pub fn new(answers: AnswerKind) -> Self {
-        MeasureTally::named(answers, None)
+        MeasureTally::with_names(answers, None)
     }
 
     /// Creates an empty tally for answers whose classes have these names. Token classes may mark
     /// spans.
-    pub fn named(answers: AnswerKind, names: Option<&[String]>) -> Self {
+    pub fn with_names(answers: AnswerKind, names: Option<&[String]>) -> Self {
         MeasureTally {
             answers,
             weight: 0.0,
@@ -83,7 +83,7 @@ impl MeasureTally {
     /// Returns the tally limited to the latest samples, for boxes, whose samples are kept
     /// individually.
     #[must_use]
-    pub fn of_latest(mut self, samples: usize) -> Self {
+    pub fn limited_to_latest(mut self, samples: usize) -> Self {
         if let MeasureSums::Boxes(boxes) = &mut self.sums {
             boxes.keep_latest(samples);
         }

@@ -178,7 +178,7 @@ impl Ensemble {
     /// without native instructions for it.
     pub fn precision_remarks(&self, devices: &Devices) -> Vec<PrecisionRemark> {
         let precisions = self.members.iter().map(|member| member.precision);
-        PrecisionRemark::all(precisions, devices, self.precision)
+        PrecisionRemark::for_members(precisions, devices, self.precision)
     }
 
     /// Returns the network of a member, with the manifest's precision.
@@ -190,7 +190,7 @@ impl Ensemble {
     }
 
     /// Returns an ensemble of a single member.
-    pub fn only(&self, member: MemberIndex) -> Self {
+    pub fn single_member(&self, member: MemberIndex) -> Self {
         let mut alone = Arc::clone(&self.members[member]);
         if alone.vote_weight.is_none() {
             Arc::make_mut(&mut alone).vote_weight = Some(VoteWeight::default());
@@ -251,7 +251,7 @@ impl Ensemble {
     }
 
     /// Builds the rule of a combination for the members' rows.
-    pub fn rule_of(&self, combination: &Combination) -> Arc<dyn CombinationRule> {
+    pub fn build_rule(&self, combination: &Combination) -> Arc<dyn CombinationRule> {
         combination.build_for(self.answers, &self.outputs())
     }
 
@@ -291,10 +291,10 @@ impl Ensemble {
                 .iter()
                 .chain([&whole])
                 .map(|plane| match plane {
-                    PlaneRows::Request(runs) => Input::of_values(runs.clone()),
-                    PlaneRows::Gathered(_) => Input::of_values(Vec::new()),
+                    PlaneRows::Request(runs) => Input::from_value_ranges(runs.clone()),
+                    PlaneRows::Gathered(_) => Input::from_value_ranges(Vec::new()),
                 });
-            return Transforms::of_planes(self.input.shape, planes.collect());
+            return Transforms::from_inputs(self.input.shape, planes.collect());
         }
         Transforms::new(
             self.input.shape,
@@ -322,7 +322,7 @@ impl Ensemble {
 
     /// Returns the number of tokens of a sample from its row, or `None` if all samples have the
     /// same number.
-    pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
+    pub fn token_count(&self, row: &[f32]) -> Option<usize> {
         self.sample_form().tokens_of(row)
     }
 

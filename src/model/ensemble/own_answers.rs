@@ -36,7 +36,7 @@ impl OwnAnswers {
 
     /// Returns the answer that `member` would return alone for its row. It is NaN if a number of
     /// the row is NaN or infinite.
-    pub fn of<'a>(&self, member: MemberIndex, row: &'a [f32]) -> Cow<'a, [f32]> {
+    pub fn answer<'a>(&self, member: MemberIndex, row: &'a [f32]) -> Cow<'a, [f32]> {
         let Some(rule) = self.rules.get(member.get()) else {
             return Cow::Borrowed(row);
         };

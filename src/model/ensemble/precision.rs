@@ -107,7 +107,7 @@ impl MemberPrecision {
 
     /// Returns the precision with the GPU precision of `other` if it has none.
     #[must_use]
-    pub fn or_gpus_of(self, other: Self) -> Self {
+    pub fn or_gpu_precision(self, other: Self) -> Self {
         match self.is_auto {
             true => self,
             false => MemberPrecision {
@@ -120,10 +120,10 @@ impl MemberPrecision {
     /// Returns the precision as it replaces `running`: GPUs without a requested precision keep
     /// their present one, and `auto` keeps a running `auto` unchanged.
     #[must_use]
-    pub fn in_place_of(self, running: Self) -> Self {
+    pub fn replacing(self, running: Self) -> Self {
         match self.is_auto && running.is_auto {
             true => running,
-            false => self.or_gpus_of(running),
+            false => self.or_gpu_precision(running),
         }
     }
 
@@ -171,23 +171,23 @@ impl MemberPrecision {
     }
 
     /// Returns both as text, long enough to show their difference.
-    pub fn told_apart(self, other: Self) -> (String, String) {
+    pub fn distinct_names(self, other: Self) -> (String, String) {
         let short = (self.to_string(), other.to_string());
         match short.0 == short.1 {
-            true => (self.written(), other.written()),
+            true => (self.to_text(), other.to_text()),
             false => short,
         }
     }
 
     /// Returns the precision, or `None` if it only sets the GPU default `of_all`.
-    pub fn beyond(self, of_all: Precision) -> Option<Self> {
+    pub fn if_set(self, of_all: Precision) -> Option<Self> {
         let usual = self.cores == CpuPrecision::F32 && self.on_gpus(of_all) == of_all;
         (!usual || self.is_auto).then_some(self)
     }
 
     /// Returns its text in files: one name, or two names such as `int8/bf16` if processors and GPUs
     /// have no common one.
-    pub fn written(self) -> String {
+    pub fn to_text(self) -> String {
         if self.is_auto {
             return Self::AUTO.to_owned();
         }

@@ -28,7 +28,7 @@ pub enum PrecisionRemark {
 
 impl PrecisionRemark {
     /// Returns the remarks on the precisions of members, each once. GPUs use `of_all` by default.
-    pub fn all(
+    pub fn for_members(
         precisions: impl IntoIterator<Item = MemberPrecision>,
         devices: &Devices,
         of_all: Precision,
@@ -78,7 +78,7 @@ impl MemberPrecision {
         let cores = any(|by| matches!(by, Computation::Kernels(_)));
         let gpus = any(|by| matches!(by, Computation::Gpu(_)));
         let laws = any(|by| matches!(by, Computation::Law(_)));
-        let simulated = self.beyond(Precision::F32).filter(|_| laws);
+        let simulated = self.if_set(Precision::F32).filter(|_| laws);
         [
             cores.then(|| PrecisionRemark::on_cores(self)).flatten(),
             gpus.then(|| PrecisionRemark::on_gpus(self, of_all))

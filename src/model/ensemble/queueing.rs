@@ -85,7 +85,7 @@ impl Queueing {
     pub const MOST_LEVELS: u16 = 512;
 
     /// Creates settings with one level.
-    pub fn of(policy: QueuePolicy) -> Self {
+    pub fn single_level(policy: QueuePolicy) -> Self {
         Queueing {
             levels: vec![policy],
             default: 0,

@@ -57,7 +57,7 @@ pub struct Average {
 impl Average {
     /// Creates the rule for the members whose entry in `voting` is true. Normalises their weights
     /// to a sum of one.
-    pub fn of(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
+    pub fn new(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
         Average {
             classes,
             shares: shares(weights, voting),
@@ -113,7 +113,7 @@ pub struct MajorityVote {
 
 impl MajorityVote {
     /// Creates the rule for the members whose entry in `voting` is true.
-    pub fn of(classes: usize, voting: &[bool]) -> Self {
+    pub fn new(classes: usize, voting: &[bool]) -> Self {
         MajorityVote {
             classes,
             voting: voting.to_vec(),
@@ -199,7 +199,7 @@ pub struct AverageLogits {
 impl AverageLogits {
     /// Creates the rule for the members whose entry in `voting` is true, each at its
     /// temperature.
-    pub fn of(classes: usize, voting: &[bool], temperatures: &[Temperature]) -> Self {
+    pub fn new(classes: usize, voting: &[bool], temperatures: &[Temperature]) -> Self {
         let voters = voting.iter().filter(|votes| **votes).count() as f64;
         let share = |t: &Temperature| (1.0 / (voters * t.get())) as f32;
         let each = voting.iter().zip(temperatures);

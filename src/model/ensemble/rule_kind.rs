@@ -156,13 +156,13 @@ impl RuleKind {
         let even = vec![VoteWeight::default(); voting.len()];
         let rule: Arc<dyn CombinationRule> = match self {
             RuleKind::Average | RuleKind::Nms | RuleKind::WeightedBoxesFusion => {
-                Arc::new(Average::of(classes, &even, voting))
+                Arc::new(Average::new(classes, &even, voting))
             }
-            RuleKind::WeightedAverage => Arc::new(Average::of(classes, weights, voting)),
-            RuleKind::MajorityVote => Arc::new(MajorityVote::of(classes, voting)),
-            RuleKind::Median => Arc::new(Median::of(classes, voting)),
+            RuleKind::WeightedAverage => Arc::new(Average::new(classes, weights, voting)),
+            RuleKind::MajorityVote => Arc::new(MajorityVote::new(classes, voting)),
+            RuleKind::Median => Arc::new(Median::new(classes, voting)),
             RuleKind::AverageLogits => {
-                return Arc::new(AverageLogits::of(classes, voting, temperatures));
+                return Arc::new(AverageLogits::new(classes, voting, temperatures));
             }
         };
         if temperatures.iter().all(|t| t.is_one()) {
@@ -209,9 +209,9 @@ impl RuleKind {
                     _ => BoxRule::Fusion,
                 };
                 let voters = (members.weights, members.voting);
-                let rows = BoxRows::of(most);
+                let rows = BoxRows::with_capacity(most);
                 let limits = [overlap, least];
-                Arc::new(CombinedBoxes::of(
+                Arc::new(CombinedBoxes::new(
                     rule,
                     rows,
                     limits,
@@ -258,10 +258,15 @@ impl RuleKind {
         } = members;
         let rule: Arc<dyn CombinationRule> = match self {
             RuleKind::AverageLogits => {
-                return Arc::new(AverageLabelLogits::of(width, outputs, temperatures, voting));
+                return Arc::new(AverageLabelLogits::new(
+                    width,
+                    outputs,
+                    temperatures,
+                    voting,
+                ));
             }
-            RuleKind::MajorityVote => Arc::new(LabelMajority::of(width, threshold, voting)),
-            _ => Arc::new(Average::of(width, &self.weights(members), voting)),
+            RuleKind::MajorityVote => Arc::new(LabelMajority::new(width, threshold, voting)),
+            _ => Arc::new(Average::new(width, &self.weights(members), voting)),
         };
         Arc::new(LabelProbabilities {
             width,
@@ -272,8 +277,12 @@ impl RuleKind {
 
     fn of_values(self, width: usize, members: MemberParts<'_>) -> Arc<dyn CombinationRule> {
         match self {
-            RuleKind::Median => Arc::new(Median::of(width, members.voting)),
-            _ => Arc::new(ValueMean::of(width, &self.weights(members), members.voting)),
+            RuleKind::Median => Arc::new(Median::new(width, members.voting)),
+            _ => Arc::new(ValueMean::new(
+                width,
+                &self.weights(members),
+                members.voting,
+            )),
         }
     }
 

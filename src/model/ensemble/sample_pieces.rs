@@ -25,7 +25,7 @@ pub struct SamplePiece {
 impl SamplePiece {
     /// Returns the values of all memories, concatenated. A value that spans two memories is copied.
     /// An incomplete value at the end is dropped.
-    pub fn of(memories: impl IntoIterator<Item = SharedMemory>) -> Arc<[SamplePiece]> {
+    pub fn from_memories(memories: impl IntoIterator<Item = SharedMemory>) -> Arc<[SamplePiece]> {
         let mut cut = PieceCutter::default();
         memories.into_iter().for_each(|memory| cut.take(memory));
         cut.pieces.into()
@@ -97,7 +97,7 @@ pub struct PiecedValues<'a> {
 
 impl<'a> PiecedValues<'a> {
     /// Returns all values of pieces, as [`SamplePiece::of`] makes them.
-    pub(super) fn all(pieces: &'a [SamplePiece]) -> Self {
+    pub(super) fn from_pieces(pieces: &'a [SamplePiece]) -> Self {
         PiecedValues {
             pieces,
             from: 0,

@@ -42,7 +42,7 @@ impl<'a> SampleValues<'a> {
     pub fn of_pieces(pieces: &'a [SamplePiece]) -> Self {
         match pieces {
             [single] => single.values(),
-            pieces => SampleValues::Pieces(PiecedValues::all(pieces)),
+            pieces => SampleValues::Pieces(PiecedValues::from_pieces(pieces)),
         }
     }
 

@@ -27,14 +27,14 @@ const OUTSIDE: &str = "O";
 impl TagScheme {
     /// Returns the scheme of classes with these names: IOB2 if all names except `O` begin with `B-`
     /// or `I-`, and some with `B-`.
-    pub fn of(names: Option<&[String]>) -> Self {
+    pub fn from_names(names: Option<&[String]>) -> Self {
         let names = names.unwrap_or_default();
         let Some(outside) = names.iter().position(|name| name == OUTSIDE) else {
             return TagScheme::Plain;
         };
         let spans = names.iter().filter(|name| *name != OUTSIDE);
         let begins = names.iter().any(|name| name.starts_with("B-"));
-        match begins && spans.into_iter().all(|name| Tag::of(name).is_some()) {
+        match begins && spans.into_iter().all(|name| Tag::from_name(name).is_some()) {
             true => TagScheme::Spans,
             false => TagScheme::Outside {
                 class: u32::try_from(outside).unwrap_or(u32::MAX),
@@ -51,7 +51,7 @@ struct Tag<T> {
 }
 
 impl<'a> Tag<&'a str> {
-    fn of(name: &'a str) -> Option<Self> {
+    fn from_name(name: &'a str) -> Option<Self> {
         let (begins, kind) = match (name.strip_prefix("B-"), name.strip_prefix("I-")) {
             (Some(kind), _) => (true, kind),
             (None, Some(kind)) => (false, kind),
@@ -70,10 +70,10 @@ pub(super) struct TokenTags(Vec<Option<Tag<usize>>>);
 
 impl TokenTags {
     /// Returns the tags of classes with these names. Names without a tag are outside.
-    pub(super) fn of(names: &[String]) -> Self {
+    pub(super) fn from_names(names: &[String]) -> Self {
         let mut kinds = HashMap::new();
         let tag = |name: &String| {
-            let tag = Tag::of(name)?;
+            let tag = Tag::from_name(name)?;
             let next = kinds.len();
             let kind = *kinds.entry(tag.kind.to_owned()).or_insert(next);
             Some(Tag {

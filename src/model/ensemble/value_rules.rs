@@ -20,7 +20,7 @@ pub struct ValueMean {
 impl ValueMean {
     /// Creates the rule for rows of `width` values of the members whose entry in `voting` is true.
     /// Normalises their weights to a sum of one.
-    pub fn of(width: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
+    pub fn new(width: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
         ValueMean {
             width,
             shares: shares(weights, voting),
@@ -74,7 +74,7 @@ pub struct Median {
 impl Median {
     /// Creates the rule for rows of `width` values of the members whose entry in `voting` is
     /// true.
-    pub fn of(width: usize, voting: &[bool]) -> Self {
+    pub fn new(width: usize, voting: &[bool]) -> Self {
         let mut voters = 0;
         let place = |votes: &bool| {
             voters += usize::from(*votes);

@@ -33,7 +33,7 @@ impl LatencySummary {
     const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
     /// Creates a summary of `count` latencies from its quantiles and the longest one.
-    pub(super) fn of(count: u64, [p50, p90, p99, p999]: [u64; 4], max: u64) -> Self {
+    pub(super) fn from_quantiles(count: u64, [p50, p90, p99, p999]: [u64; 4], max: u64) -> Self {
         LatencySummary {
             count,
             p50,
@@ -120,7 +120,7 @@ impl Latency {
             longest = micros;
         }
         LatencyWhole {
-            summary: LatencySummary::of(total, found, longest),
+            summary: LatencySummary::from_quantiles(total, found, longest),
             buckets: bars.bars,
             above: limit.map(|_| 1.0 - within as f64 / total as f64),
         }
@@ -243,7 +243,7 @@ impl<const BITS: u32> ScaledHistogram<BITS> {
     /// Returns the percentiles, in microseconds.
     pub fn summary(&self) -> LatencySummary {
         let quantiles = self.quantiles(LatencySummary::QUANTILES);
-        LatencySummary::of(self.total, quantiles, self.max)
+        LatencySummary::from_quantiles(self.total, quantiles, self.max)
     }
 
     /// Returns the latencies at the quantiles `q`, which must be ascending. Latencies within a

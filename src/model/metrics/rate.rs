@@ -115,7 +115,7 @@ impl Growth {
 
     /// Returns the growth of a queue in samples per second: the slope of the best-fitting line, or
     /// 0 for fewer than three moments.
-    pub fn of(&self, queue: usize) -> f64 {
+    pub fn growth(&self, queue: usize) -> f64 {
         let points = || {
             let seen = self.seen.iter();
             seen.filter_map(|(at, all)| Some((at.as_secs_f64(), *all.get(queue)? as f64)))

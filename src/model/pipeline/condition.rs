@@ -105,7 +105,7 @@ impl TensorReduction {
     }
 
     /// Reduces a tensor's values in float64, so that sums of integers stay exact.
-    pub fn of(self, values: &[f32]) -> f64 {
+    pub fn compute(self, values: &[f32]) -> f64 {
         let wide = || values.iter().copied().map(f64::from);
         let most = || wide().fold(f64::NEG_INFINITY, f64::max);
         match self {
@@ -139,7 +139,7 @@ pub(super) fn position_of_largest(values: &[f32]) -> usize {
 impl StepCondition {
     /// Returns whether it holds for a tensor's values.
     pub fn holds(&self, values: &[f32]) -> bool {
-        let (number, bound) = (self.reduction.of(values), f64::from(self.bound));
+        let (number, bound) = (self.reduction.compute(values), f64::from(self.bound));
         match self.comparison {
             Relation::Below => number < bound,
             Relation::AtMost => number <= bound,

@@ -13,7 +13,7 @@ struct Distances {
 }
 
 impl Distances {
-    fn of(wanted: &WantedNumbers) -> Self {
+    fn from_wanted(wanted: &WantedNumbers) -> Self {
         let part = |goal: f64| 1.0 / goal.max(f64::MIN_POSITIVE);
         Distances {
             accuracy: part(wanted.accuracy),
@@ -37,7 +37,7 @@ impl Distances {
 impl TimeColumn {
     /// Returns the variant nearest to the goals, the cheapest of equally near ones.
     pub(super) fn nearest(&self, columns: &ChoiceColumns, wanted: &WantedNumbers) -> Option<usize> {
-        let distances = Distances::of(wanted);
+        let distances = Distances::from_wanted(wanted);
         let (mut nearest, mut least) = (None, f64::INFINITY);
         for (range, best) in self.blocks() {
             let cost = columns.cost[range.start];

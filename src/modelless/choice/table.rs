@@ -90,7 +90,7 @@ impl ChoiceTable {
     /// Returns an error if no registered variant meets the goals, or if no running or loadable
     /// variant would answer in time.
     pub fn choose(&self, goals: &QueryGoals) -> Result<ChosenVariant, ChoiceRefusal> {
-        let wanted = WantedNumbers::of(goals);
+        let wanted = WantedNumbers::from_goals(goals);
         if let Some(at) = self.finish.preferred(&self.columns, &wanted) {
             return Ok(self.chosen(at, self.finish.get(at), goals, None));
         }
@@ -115,7 +115,7 @@ impl ChoiceTable {
     /// Returns the running variant nearest to the goals, however late it answers, or `None` if none
     /// runs: for clients that prefer waiting to a refusal.
     pub fn nearest(&self, goals: &QueryGoals) -> Option<ChosenVariant> {
-        let wanted = WantedNumbers::of(goals);
+        let wanted = WantedNumbers::from_goals(goals);
         let at = self.finish.nearest(&self.columns, &wanted)?;
         Some(self.chosen(at, self.finish.get(at), goals, None))
     }
@@ -180,7 +180,7 @@ impl ChoiceTable {
         ChosenVariant {
             variant: self.index(at),
             finish,
-            missed: MissedGoals::of(goals, accuracy, finish, cost),
+            missed: MissedGoals::compare(goals, accuracy, finish, cost),
             start,
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct WantedNumbers {
 const ANY_MODEL: u32 = u32::MAX;
 
 impl WantedNumbers {
-    pub(super) fn of(goals: &QueryGoals) -> Self {
+    pub(super) fn from_goals(goals: &QueryGoals) -> Self {
         WantedNumbers {
             accuracy: goals.accuracy.map_or(0.0, |a| a.get()),
             nanos: goals.latency.map_or(u64::MAX - 1, |d| nanos(d.get())),

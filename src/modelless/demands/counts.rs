@@ -51,7 +51,7 @@ impl StreamCounts {
     }
 
     /// Returns the finished queries since the last demand, and how many missed a goal.
-    pub fn over(&self) -> (u32, u32) {
+    pub fn finished(&self) -> (u32, u32) {
         (self.over, self.missed)
     }
 

@@ -190,7 +190,7 @@ impl FleetRun<'_> {
         let goals = &self.scenario.streams[stream].goals;
         let accuracy = spec.accuracy.value();
         record.answer = Some((variant, took));
-        record.met = MissedGoals::of(goals, accuracy, took, spec.query_cost()).is_none();
+        record.met = MissedGoals::compare(goals, accuracy, took, spec.query_cost()).is_none();
         self.counts[stream].ended(1, record.met);
         self.served[variant.get()] += 1;
     }

@@ -140,7 +140,7 @@ impl FleetRun<'_> {
 
     /// Ends a loading: the instance answers from now on, if it is still wanted.
     pub(super) fn loaded(&mut self, device: DeviceSlot, variant: VariantIndex) {
-        let wanted = u32::from(self.hosted.on(variant, device));
+        let wanted = u32::from(self.hosted.count_on(variant, device));
         let group = self.group(device, variant);
         group.loaded = (group.loaded + 1).min(wanted);
         self.update_load(variant);

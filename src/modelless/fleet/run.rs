@@ -63,7 +63,7 @@ impl<'s> FleetRun<'s> {
         FleetRun {
             clock: VirtualClock::default(),
             choices: TaskChoices::new(scenario.catalog.clone()),
-            policy: scenario.policy.by(scenario.objective),
+            policy: scenario.policy.with_objective(scenario.objective),
             scaling: WorkerScaling::new(&scenario.workers),
             devices: Vec::new(),
             hosted: HostedInstances::new(&scenario.catalog, &[]),

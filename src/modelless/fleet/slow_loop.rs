@@ -160,7 +160,7 @@ impl FleetRun<'_> {
     }
 
     fn unload(&mut self, device: DeviceSlot, variant: VariantIndex) {
-        let left = u32::from(self.hosted.on(variant, device));
+        let left = u32::from(self.hosted.count_on(variant, device));
         let group = self.group(device, variant);
         group.loaded = group.loaded.min(left);
         let waiting = match group.loaded {

@@ -21,7 +21,12 @@ pub struct MissedGoals {
 
 impl MissedGoals {
     /// Compares the properties of an answer with the goals.
-    pub fn of(goals: &QueryGoals, accuracy: Accuracy, finish: Duration, cost: QueryCost) -> Self {
+    pub fn compare(
+        goals: &QueryGoals,
+        accuracy: Accuracy,
+        finish: Duration,
+        cost: QueryCost,
+    ) -> Self {
         let above = |value: f64| (value > 0.0).then_some(value);
         let late = |goal: Duration| finish.checked_sub(goal).filter(|by| !by.is_zero());
         MissedGoals {

@@ -122,7 +122,7 @@ impl HostedInstances {
     }
 
     /// Returns the instances of a variant on a device.
-    pub fn on(&self, variant: VariantIndex, device: DeviceSlot) -> u16 {
+    pub fn count_on(&self, variant: VariantIndex, device: DeviceSlot) -> u16 {
         self.counts[self.place(variant, device)]
     }
 
@@ -150,8 +150,8 @@ impl HostedInstances {
     pub fn fits(&self, catalog: &VariantCatalog, index: VariantIndex, device: DeviceSlot) -> bool {
         let room = &self.rooms[usize::from(device.0)];
         let variant = catalog.variant(index);
-        let adds_nothing =
-            variant.profile.sharing == DeviceSharing::Unreserved && self.on(index, device) > 0;
+        let adds_nothing = variant.profile.sharing == DeviceSharing::Unreserved
+            && self.count_on(index, device) > 0;
         room.open
             && !adds_nothing
             && room.kind == variant.device
@@ -163,7 +163,7 @@ impl HostedInstances {
     /// variant, which share their weights.
     fn memory(&self, catalog: &VariantCatalog, index: VariantIndex, device: DeviceSlot) -> u64 {
         let profile = &catalog.variant(index).profile;
-        match profile.sharing.takes_turns() && self.on(index, device) > 0 {
+        match profile.sharing.takes_turns() && self.count_on(index, device) > 0 {
             true => 0,
             false => profile.memory,
         }
@@ -263,6 +263,6 @@ impl HostedInstances {
         let fitting = self
             .devices()
             .filter(|device| self.fits(catalog, index, *device));
-        fitting.min_by_key(|device| (self.on(index, *device) == 0, self.free_share(*device)))
+        fitting.min_by_key(|device| (self.count_on(index, *device) == 0, self.free_share(*device)))
     }
 }

@@ -48,7 +48,7 @@ impl PolicyChoice {
     }
 
     /// Creates the policy; `divisi` plans with the objective.
-    pub fn by(self, objective: PlanObjective) -> Box<dyn Policy> {
+    pub fn with_objective(self, objective: PlanObjective) -> Box<dyn Policy> {
         match self {
             PolicyChoice::Divisi => Box::new(PricedPlanning::new(objective)),
             other => other.policy(),

@@ -61,8 +61,8 @@ impl<'a> Draft<'a> {
         let devices = self
             .hosted
             .devices()
-            .filter(|d| self.hosted.on(variant, *d) > 0);
-        let fewest = devices.min_by_key(|d| (self.hosted.on(variant, *d), *d));
+            .filter(|d| self.hosted.count_on(variant, *d) > 0);
+        let fewest = devices.min_by_key(|d| (self.hosted.count_on(variant, *d), *d));
         if let Some(device) = fewest {
             // The line above ensures that it exists.
             let removed = self.hosted.remove(self.situation.catalog, variant, device);

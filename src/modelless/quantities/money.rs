@@ -33,7 +33,7 @@ impl CostRate {
 
     /// Returns the cost of a query if `rate` queries per second share this cost. With a rate of 0,
     /// a query counts with the cost of a second.
-    pub fn each(self, rate: QueryRate) -> QueryCost {
+    pub fn per_query(self, rate: QueryRate) -> QueryCost {
         match rate.0 > 0.0 {
             true => QueryCost((self.0 / rate.0).min(1e9)),
             false => QueryCost(self.0),

@@ -88,7 +88,7 @@ impl VariantWatch {
     }
 
     fn next(&mut self, now: Duration, seen: &VariantObservation) -> VariantState {
-        let seen_state = self.seen(seen);
+        let seen_state = self.observed_state(seen);
         let was_wrong = matches!(
             self.state,
             VariantState::Overloaded | VariantState::Interfered
@@ -115,7 +115,7 @@ impl VariantWatch {
     }
 
     /// Returns the state according to this observation only.
-    fn seen(&self, seen: &VariantObservation) -> VariantState {
+    fn observed_state(&self, seen: &VariantObservation) -> VariantState {
         let is_full = seen.utilisation > self.thresholds.utilisation;
         match seen.instances {
             0 => VariantState::Inactive,

@@ -73,6 +73,6 @@ impl Variant {
 
     /// Returns the cost of a query of a saturated instance.
     pub fn query_cost(&self) -> QueryCost {
-        self.profile.cost.each(self.saturation())
+        self.profile.cost.per_query(self.saturation())
     }
 }

@@ -76,7 +76,7 @@ pub struct TaskInterface {
 
 impl MemberRecord {
     /// Returns the record of a member. Reads the member's weights.
-    pub fn of(member: &Member) -> Self {
+    pub fn from_member(member: &Member) -> Self {
         MemberRecord {
             name: member.name.clone(),
             network: NetworkDigest::from_network(&member.graph, &member.weights),
@@ -92,7 +92,7 @@ fn digest(calibration: &Calibration) -> String {
 
 impl TaskInterface {
     /// Returns the interface of an ensemble.
-    pub fn of(ensemble: &Ensemble) -> Self {
+    pub fn from_ensemble(ensemble: &Ensemble) -> Self {
         let sample = match &ensemble.tensors {
             None => ensemble.input.shape.to_string(),
             Some(tensors) => {

@@ -121,7 +121,7 @@ impl ModelRecord {
             return Some(StaleProfile::Combination);
         }
         let mut both = self.members.iter().zip(&ensemble.members);
-        let changed = both.find(|(record, member)| **record != MemberRecord::of(member));
+        let changed = both.find(|(record, member)| **record != MemberRecord::from_member(member));
         changed.map(|(record, _)| StaleProfile::Weights(record.name.clone()))
     }
 }

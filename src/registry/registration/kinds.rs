@@ -55,7 +55,7 @@ impl KindOfDevice {
     ///
     /// # Errors
     /// A device is simulated or gone, or a price is out of range.
-    pub fn all(
+    pub fn from_devices(
         devices: &Devices,
         host: &Host,
         prices: &DevicePrices,

@@ -31,7 +31,7 @@ const FIRST: DeviceIndex = DeviceIndex::new(0);
 
 impl MeasuredPrecision {
     /// Runs, measures and counts all members.
-    pub(super) fn of(
+    pub(super) fn measure(
         registration: &Registration<'_>,
         ensemble: &Arc<Ensemble>,
         kind: &KindOfDevice,

@@ -81,7 +81,7 @@ impl Registration<'_> {
         let mut candidates = Vec::new();
         for (number, kind) in (0_u16..).zip(self.kinds) {
             for precision in kind.precisions(self.precisions) {
-                let measured = MeasuredPrecision::of(self, ensemble, kind, precision)?;
+                let measured = MeasuredPrecision::measure(self, ensemble, kind, precision)?;
                 let device = (DeviceKindIndex(number), &kind.priced);
                 candidates.extend(candidates_of(&measured, device)?);
             }
@@ -113,10 +113,10 @@ impl Registration<'_> {
             members: ensemble
                 .members
                 .iter()
-                .map(|m| MemberRecord::of(m))
+                .map(|m| MemberRecord::from_member(m))
                 .collect(),
             combination: ensemble.combination(),
-            interface: TaskInterface::of(ensemble),
+            interface: TaskInterface::from_ensemble(ensemble),
             rows: self.samples.len() as u32,
             devices: self.kinds.iter().map(|kind| kind.priced.clone()).collect(),
             origin: ProfileOrigin::here(),

@@ -29,7 +29,7 @@ pub struct CatalogedTasks {
 }
 
 impl StoreContents {
-    pub(super) fn of(reading: &ReadTransaction) -> Result<Self, StoreError> {
+    pub(super) fn read(reading: &ReadTransaction) -> Result<Self, StoreError> {
         let mut contents = StoreContents::default();
         let (models, variants) = (reading.open_table(MODELS)?, reading.open_table(VARIANTS)?);
         for entry in models.range::<(&str, &str)>(..)? {

@@ -40,9 +40,9 @@ impl Store {
     /// cannot be written.
     pub fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         if !path.exists() {
-            file::create(path, |backend| Store::on(backend).map(drop))?;
+            file::create(path, |backend| Store::with_backend(backend).map(drop))?;
         }
-        Store::on(file::lock(path, patience)?)
+        Store::with_backend(file::lock(path, patience)?)
     }
 
     /// Reads the store at `path` without changing it, and waits as [`Store::open`] does. A missing
@@ -52,7 +52,7 @@ impl Store {
     /// As [`Store::open`].
     pub fn read(path: &Path, patience: Duration) -> Result<StoreContents, StoreError> {
         match path.exists() {
-            true => Store::on(file::copied(path, patience)?)?.contents(),
+            true => Store::with_backend(file::copied(path, patience)?)?.contents(),
             false => Ok(StoreContents::default()),
         }
     }
@@ -61,7 +61,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn on(backend: impl StorageBackend) -> Result<Self, StoreError> {
+    pub fn with_backend(backend: impl StorageBackend) -> Result<Self, StoreError> {
         let mut builder = Database::builder();
         // The file is not trusted, and a store is small enough to check.
         builder.set_check_integrity_on_open(true);
@@ -115,7 +115,7 @@ impl Store {
     /// # Errors
     /// A record cannot be read.
     pub fn contents(&self) -> Result<StoreContents, StoreError> {
-        StoreContents::of(&self.database.begin_read()?)
+        StoreContents::read(&self.database.begin_read()?)
     }
 
     /// Registers an ensemble for a task in one transaction. Replaces an ensemble with the same

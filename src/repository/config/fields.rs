@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::text_format::{Field, FieldValue, TextFault, TextMessage, shown};
+use crate::text_format::{Field, FieldValue, TextFault, TextMessage, quoted};
 
 /// A value with its line.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,7 +135,7 @@ impl ConfigFields {
             let mut part = |name| entry.text(name).map(|text| text.value).unwrap_or_default();
             let (key, value) = (part("key"), part("value"));
             if all.iter().any(|(known, _)| *known == key) {
-                let why = format!("the key `{}` appears twice", shown(&key));
+                let why = format!("the key `{}` appears twice", quoted(&key));
                 return Err(self.wrong(entry.line, name, &why));
             }
             all.push((key, value));

@@ -31,7 +31,7 @@ pub(super) fn queueing(
         own.insert(level, value.unwrap_or_default());
     }
     if levels.value == 0 && own.is_empty() {
-        return Ok(Some(Queueing::of(usual)).filter(|_| usual != QueuePolicy::default()));
+        return Ok(Some(Queueing::single_level(usual)).filter(|_| usual != QueuePolicy::default()));
     }
     let made = Queueing::new(levels.value, default.value, usual, &own);
     let made = made.map_err(|error| match error {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::LoadFault;
-use crate::text_format::{MessageType, TextFault, TextMessage, shown};
+use crate::text_format::{MessageType, TextFault, TextMessage, quoted};
 
 use super::fields::{AtLine, ConfigFields};
 use super::queueing::queueing;
@@ -146,7 +146,7 @@ fn unlike(side: &str, tensors: &[TensorConfig]) -> Result<(), TextFault> {
         None => Ok(()),
         Some((_, tensor)) => Err(TextFault {
             line: tensor.line,
-            message: format!("{side}: `{}` appears twice", shown(&tensor.name)),
+            message: format!("{side}: `{}` appears twice", quoted(&tensor.name)),
         }),
     }
 }

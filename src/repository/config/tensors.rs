@@ -3,7 +3,7 @@
 use divisi_model::catalogue::TensorFormat;
 use divisi_runtime::tensor::DataType;
 
-use crate::text_format::{TextFault, shown};
+use crate::text_format::{TextFault, quoted};
 
 use super::fields::ConfigFields;
 
@@ -44,7 +44,7 @@ impl TensorConfig {
         let data_type = data_type(&mut fields)?;
         let dims = dims(&mut fields, "dims")?;
         if dims.is_empty() {
-            let why = format!("expected the dimensions of `{}`, found none", shown(&name));
+            let why = format!("expected the dimensions of `{}`, found none", quoted(&name));
             return Err(fields.wrong(line, "dims", &why));
         }
         let reshape = match fields.message("reshape") {
@@ -109,7 +109,7 @@ pub(super) fn data_type(fields: &mut ConfigFields) -> Result<DataType, TextFault
     parsed.map_err(|_| {
         let why = format!(
             "expected a type such as TYPE_FP32, found `{}`",
-            shown(written.value)
+            quoted(written.value)
         );
         fields.wrong(written.line, "data_type", &why)
     })

@@ -12,7 +12,7 @@ use crate::config::NETWORK_PARAMETER;
 
 use super::ConvertError;
 use super::members::{MemberFiles, ReadMember, WeightsNetwork};
-use super::own::beside;
+use super::own::data_files;
 use super::triton_text::{ConfigText, single_numbers};
 use super::written::OutFolder;
 
@@ -234,7 +234,7 @@ impl MemberFiles {
     fn copy(&self, to: &str, model: &str, out: &mut OutFolder) -> Result<(), ConvertError> {
         match self {
             MemberFiles::Onnx(path) => {
-                for (beside, from) in beside(path) {
+                for (beside, from) in data_files(path) {
                     out.copy(&from, &format!("{to}/{beside}"))?;
                 }
                 out.copy(path, &format!("{to}/model.onnx"))

@@ -50,7 +50,7 @@ impl<'r> OwnManifest<'r> {
                 }
             }
         }
-        let read = Ensemble::read(&Files::at(&out.join(&name)));
+        let read = Ensemble::read(&Files::from_path(&out.join(&name)));
         Ok(read.map(drop).map_err(|error| error.to_string()))
     }
 
@@ -82,7 +82,7 @@ impl<'r> OwnManifest<'r> {
         if let Some((folder, _)) = to.rsplit_once('/')
             && path.extension().is_some_and(|end| end == "onnx")
         {
-            for (name, from) in beside(&path) {
+            for (name, from) in data_files(&path) {
                 self.copy(&from, &format!("{folder}/{name}"), 1, out)?;
             }
         }
@@ -116,7 +116,7 @@ impl<'r> OwnManifest<'r> {
 }
 
 /// Returns the files next to an ONNX file that hold its values, with their paths.
-pub(super) fn beside(path: &Path) -> Vec<(String, PathBuf)> {
+pub(super) fn data_files(path: &Path) -> Vec<(String, PathBuf)> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let Ok(model) = OnnxModel::open(path) else {
         return Vec::new();

@@ -15,7 +15,7 @@ use crate::model::{NetworkSource, WrittenNetwork};
 use crate::repository::{Repository, WantedModels};
 
 use super::manifest::{ManifestMember, batching, text};
-use super::own::{OwnManifest, beside};
+use super::own::{OwnManifest, data_files};
 use super::unsaid::unsaid;
 use super::written::OutFolder;
 use super::{ConvertError, Converted, NetworkFiles};
@@ -138,7 +138,7 @@ fn convert(
     let name = format!("{}/{usual}", model.name);
     out.write(&name, &manifest)?;
     // The written manifest must be readable. Otherwise it is removed.
-    if let Err(error) = Ensemble::read(&Files::at(&out.join(&name))) {
+    if let Err(error) = Ensemble::read(&Files::from_path(&out.join(&name))) {
         out.remove_folder(&model.name)?;
         out.left_out(&model.name, unread(model, error));
         return Ok(false);
@@ -289,7 +289,7 @@ fn placed(
     };
     let at = format!("{name}/{version}/model.{end}");
     if files == NetworkFiles::Copied && !out.has(&at) && source.network.is_none() {
-        for (beside, path) in beside(&source.path) {
+        for (beside, path) in data_files(&source.path) {
             out.copy(&path, &format!("{name}/{version}/{beside}"))?;
         }
     }

@@ -53,7 +53,7 @@ pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Conver
     let mut manifests = Vec::new();
     for (manifest, name) in found {
         match manifest {
-            Ok(Some(path)) => match ReadManifest::read(&Files::at(&path)) {
+            Ok(Some(path)) => match ReadManifest::read(&Files::from_path(&path)) {
                 Ok(manifest) => manifests.push(manifest),
                 Err(error) => out.left_out(&name, error.to_string()),
             },

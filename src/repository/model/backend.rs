@@ -3,7 +3,7 @@
 use crate::config::{ModelConfig, NamedRunner};
 use crate::error::LoadFault;
 use crate::folder::{CONFIG, ModelFolder};
-use crate::text_format::shown;
+use crate::text_format::quoted;
 
 /// The file formats of networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ enum RunnerFiles {
 
 impl RunnerFiles {
     /// Returns the formats of the platform or backend `name`, or `None` if it is not supported.
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         match name {
             "onnxruntime_onnx" | "onnxruntime" | "onnx" => {
                 Some(RunnerFiles::Only(ModelFormat::Onnx))
@@ -148,14 +148,14 @@ fn written(
 ) -> Result<Option<RunnerFiles>, LoadFault> {
     let mut known: Option<(RunnerFiles, &str)> = None;
     for runner in config.runners() {
-        let files = RunnerFiles::of(runner.name);
+        let files = RunnerFiles::from_name(runner.name);
         let files = files.ok_or_else(|| foreign_backend(folder, runner))?;
         known = match known {
             Some((platform, name)) if files == RunnerFiles::Both => Some((platform, name)),
             None | Some((RunnerFiles::Both, _)) => Some((files, runner.name)),
             Some((platform, _)) if platform == files => known,
             Some((_, platform)) => {
-                let (field, found) = (runner.field, shown(runner.name));
+                let (field, found) = (runner.field, quoted(runner.name));
                 let why = format!(
                     "{field}: expected a value that matches platform `{platform}`, found \
                              `{found}`"
@@ -189,7 +189,7 @@ fn guess(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, LoadFaul
     let mut foreign_files = known.filter(|(file, _)| there.iter().any(|name| name == file));
     match foreign_files.next() {
         Some((file, backend)) => {
-            let place = folder.shown(&format!("{version}/{file}"));
+            let place = folder.display(&format!("{version}/{file}"));
             Err(LoadFault::Unsupported {
                 what: format!("{place}: expected {FILES}"),
                 instead: way_out(backend).to_owned(),
@@ -212,12 +212,12 @@ const FILES: &str = "model.onnx or model.safetensors";
 /// Returns the error of an unsupported platform or backend.
 fn foreign_backend(folder: &ModelFolder<'_>, runner: NamedRunner<'_>) -> LoadFault {
     let NamedRunner { field, line, name } = runner;
-    let file = folder.shown(CONFIG);
+    let file = folder.display(CONFIG);
     LoadFault::Unsupported {
         what: format!(
             "{file}:{line}: {field}: expected onnxruntime, divisi (safetensors) or ensemble, \
              found `{}`",
-            shown(name)
+            quoted(name)
         ),
         instead: way_out(name).to_owned(),
     }

@@ -70,7 +70,7 @@ pub(crate) fn read(
     let read = match opened {
         ReadFile::Network(read) => {
             let tensors = tensors::tensors(config, &read.signature, read.has_batch, &place)?;
-            let member = Member::of_model(name, read.graph, None, read.weights);
+            let member = Member::from_model(name, read.graph, None, read.weights);
             let member = member.map_err(|error| place.of_file(&error))?;
             ReadModel::Network(Arc::new(member), tensors)
         }

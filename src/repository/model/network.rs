@@ -102,7 +102,7 @@ fn of_open(error: &OnnxError, place: &ConfigPlace<'_>) -> LoadFault {
         _ => return place.of_file(error),
     };
     let ((is, expected), open) = (takes, open.join(" and "));
-    let (expected, config) = (expected.join(", "), place.folder.shown(CONFIG));
+    let (expected, config) = (expected.join(", "), place.folder.display(CONFIG));
     place.of_file(&format!(
         "input `{name}`: {is} [{expected}] and leaves {open} open; set the sizes with `dims` of \
          all inputs in {config}{example}"

@@ -28,7 +28,7 @@ impl ConfigPlace<'_> {
 
     /// Returns an error of the whole file.
     pub(super) fn of_file(&self, error: &impl ToString) -> LoadFault {
-        let (shown, text) = (self.folder.shown(self.file), error.to_string());
+        let (shown, text) = (self.folder.display(self.file), error.to_string());
         // Readers prefix their errors with the path.
         let path = self.folder.inside(self.file).ok();
         let own = path.and_then(|path| Some(format!("{}: ", path.to_str()?)));

@@ -169,7 +169,7 @@ fn layers(path: &Path, shape: Shape, place: &ConfigPlace<'_>) -> Result<Graph, L
     let parsed = toml::from_str::<LayersFile>(&text);
     let parsed = parsed.map_err(|error| failed(divisi_runtime::words::plain(error.message())))?;
     parsed.build(shape).map_err(|fault| LoadFault::Line {
-        file: place.folder.shown(&file),
+        file: place.folder.display(&file),
         line: 1 + text[..fault.offset.min(text.len())].matches('\n').count(),
         message: fault.error.to_string(),
     })

@@ -112,7 +112,7 @@ impl MemberSteps {
             outputs: pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
             lengths: pipeline.lengths().cloned(),
         };
-        let ensemble = Ensemble::of_pipeline(name, members, pipeline)?;
+        let ensemble = Ensemble::from_pipeline(name, members, pipeline)?;
         Ok(Assembled { ensemble, part })
     }
 }

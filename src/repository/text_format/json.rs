@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schema::{FieldKind, FieldType, MessageType};
-use super::{Field, FieldValue, TextFault, TextMessage, shown};
+use super::{Field, FieldValue, TextFault, TextMessage, quoted};
 
 /// The maximum depth of nested messages.
 const DEEPEST: usize = 32;
@@ -32,7 +32,7 @@ fn message(json: &Value, kind: &'static MessageType, depth: usize) -> Result<Tex
     for (name, value) in entries {
         let Some(field) = kind.json_field(name) else {
             let known = kind.names().join(", ");
-            let name = shown(name);
+            let name = quoted(name);
             return Err(format!("unknown field `{name}`, expected one of {known}"));
         };
         if value.is_null() {

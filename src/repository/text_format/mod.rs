@@ -46,7 +46,7 @@ pub(crate) enum FieldValue {
 const SHOWN: usize = 80;
 
 /// Returns a text for quoting in errors: its start, without control characters.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     text.escape_debug().take(SHOWN).collect()
 }
 

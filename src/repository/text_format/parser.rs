@@ -2,7 +2,7 @@
 
 use super::schema::{FieldKind, FieldType, MessageType};
 use super::token::{Token, Tokens};
-use super::{Field, FieldValue, TextFault, TextMessage, shown};
+use super::{Field, FieldValue, TextFault, TextMessage, quoted};
 
 /// The maximum depth of nested messages.
 const DEEPEST: usize = 32;
@@ -85,7 +85,7 @@ impl Parser<'_> {
         };
         let Some(field) = of.field(name) else {
             let known = of.names().join(", ");
-            let name = shown(name);
+            let name = quoted(name);
             let why = format!("unknown field `{name}`, expected one of {known}");
             return Err(self.wrong(line, why));
         };

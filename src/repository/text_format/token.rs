@@ -1,6 +1,6 @@
 //! Splits a text into tokens: names, numbers, strings and signs, each with its line.
 
-use super::{TextFault, shown};
+use super::{TextFault, quoted};
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +19,8 @@ impl Token {
     /// Returns it for errors, cut if it is long.
     pub(super) fn shown(&self) -> String {
         match self {
-            Token::Name(text) | Token::Number(text) => format!("`{}`", shown(text)),
-            Token::Text(text) => format!("\"{}\"", shown(text)),
+            Token::Name(text) | Token::Number(text) => format!("`{}`", quoted(text)),
+            Token::Text(text) => format!("\"{}\"", quoted(text)),
             Token::Sign(sign) => format!("`{sign}`"),
         }
     }

@@ -50,7 +50,7 @@ pub(super) struct Paces {
 impl Paces {
     /// Returns the factor of a member on devices of a kind. It does not depend on the precision:
     /// the overhead of serving stays the same.
-    fn of(&self, member: MemberIndex, kind: DeviceIndex) -> f64 {
+    fn pace(&self, member: MemberIndex, kind: DeviceIndex) -> f64 {
         let is_own = |(m, k, _): &&(MemberIndex, DeviceIndex, f64)| (*m, *k) == (member, kind);
         let own = self.own.iter().find(is_own).map(|(_, _, pace)| *pace);
         own.or(self.middle).unwrap_or(1.0)
@@ -137,7 +137,9 @@ impl CostSources {
                 return Err(unprofiled(member, device, precisions[member]));
             }
             let kind = self.kind(device).unwrap_or(device);
-            let paced = profile.at_pace(basis.paces.of(member, kind)).map(Arc::new);
+            let paced = profile
+                .at_pace(basis.paces.pace(member, kind))
+                .map(Arc::new);
             costs.set_measured(
                 member,
                 device,
@@ -180,7 +182,7 @@ impl CostSources {
                 costs,
             });
         }
-        costs.fill_from(&self.seen(true));
+        costs.fill_from(&self.observed_costs(true));
         match costs.unknown() {
             None => Ok(Basis {
                 grade: Grade::Seen,
@@ -208,7 +210,7 @@ impl CostSources {
             cache: self.cache.as_ref(),
             control: &Control::default(),
         };
-        profiler.kept()
+        profiler.kept_costs()
     }
 
     /// Scales profiles by the pace observed while serving. Profiles may come from a machine that
@@ -254,7 +256,7 @@ impl CostSources {
 
     /// Returns the batch costs observed while serving, and the laws of simulated devices. `settled`
     /// leaves out costs with too few observations.
-    pub(super) fn seen(&self, settled: bool) -> Costs {
+    pub(super) fn observed_costs(&self, settled: bool) -> Costs {
         let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
         let sizes: Vec<usize> = ensemble.batch_sizes.iter().map(|s| s.get()).collect();
         let mut costs = Costs::of_laws(ensemble, devices);

@@ -33,7 +33,7 @@ impl RetiringEngine {
     fn counters(&self) -> Counters {
         Counters {
             refused: self.refused,
-            ..of(&self.generation.engine)
+            ..engine_counters(&self.generation.engine)
         }
     }
 }
@@ -74,14 +74,14 @@ impl PastEngines {
 impl HandoverObserver for EnginesBefore {
     fn retires(&self, generation: &Arc<Generation>) {
         let retiring = RetiringEngine {
-            refused: of(&generation.engine).refused,
+            refused: engine_counters(&generation.engine).refused,
             generation: Arc::clone(generation),
         };
         self.0.lock().retiring.push(retiring);
     }
 
     fn ended(&self, generation: &Generation) {
-        let mut counters = of(&generation.engine);
+        let mut counters = engine_counters(&generation.engine);
         let mut before = self.0.lock();
         let retiring = &mut before.retiring;
         let at = retiring
@@ -96,7 +96,7 @@ impl HandoverObserver for EnginesBefore {
     }
 }
 
-fn of(engine: &Engine) -> Counters {
+fn engine_counters(engine: &Engine) -> Counters {
     counters(&engine.telemetry().observe())
 }
 

@@ -35,7 +35,7 @@ impl LiveSession {
     pub(super) fn change_models(&self, change: CatalogueChange) -> Result<(), Refusal> {
         let deployment = self.models_to_change(&change)?;
         self.model_changes
-            .make(deployment, (change, None), self.told())
+            .make(deployment, (change, None), self.outcome_log())
     }
 
     pub(super) fn apply_models(
@@ -52,7 +52,7 @@ impl LiveSession {
         let hold = Box::new(move |held| load::hold(&load, held));
         let how = (handover, terms);
         self.model_changes
-            .apply(deployment, number, how, hold, self.told())
+            .apply(deployment, number, how, hold, self.outcome_log())
     }
 
     /// Returns whether the change before the last one was a change of the models, so that there is

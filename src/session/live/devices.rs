@@ -93,7 +93,7 @@ impl EngineSession {
     /// Returns the properties and latest readings of a device, or `None` if it is not a GPU.
     pub(super) fn gpu(&self, device: DeviceIndex) -> Option<GpuView> {
         let info = self.engine.devices().get(device).kind.gpu()?;
-        Some(GpuView::new(info, self.readings.of(device)))
+        Some(GpuView::new(info, self.readings.reading(device)))
     }
 
     /// Searches once a second for a change that would relieve a slow worker.
@@ -181,7 +181,7 @@ impl Readings {
     }
 
     /// Returns the last reading of a device, or `None` if there is none.
-    pub(super) fn of(&self, device: DeviceIndex) -> Read {
+    pub(super) fn reading(&self, device: DeviceIndex) -> Read {
         self.devices.get(device.get()).copied().flatten()
     }
 }

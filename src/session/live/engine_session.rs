@@ -121,13 +121,13 @@ impl EngineSession {
         }
         let demand = self.demand()?;
         if method.runs_on(self.engine.devices()) {
-            let samples = LoadSamples::of(demand.catalogue(), demand.mix());
+            let samples = LoadSamples::for_mix(demand.catalogue(), demand.mix());
             samples.map_err(SessionRefusal::NoSamples)?;
         }
         if demand.catalogue().single_ensemble().is_none() {
             self.say(LogLevel::Info, format!("search for {}", demand.in_words()));
         }
-        let known = method.quiet.then(|| self.forecast.known());
+        let known = method.quiet.then(|| self.forecast.search_costs());
         self.searches.start(method, demand, known)?;
         self.look_after_load()
     }
@@ -363,8 +363,10 @@ impl Session for EngineSession {
             memory: plan.memory().to_vec(),
             paused_members: paused.map(|member| names[member].clone()).collect(),
             settings: plan.setting_words(),
-            remarks: remarks(&self.engine, plan.from(), setup),
-            prediction: self.forecast.predict(plan.from(), plan.to(), &conditions),
+            remarks: remarks(&self.engine, plan.old_setup(), setup),
+            prediction: self
+                .forecast
+                .predict(plan.old_setup(), plan.new_setup(), &conditions),
             difference: plan.reload().difference.clone(),
         })
     }
@@ -387,7 +389,7 @@ fn remarks(engine: &Engine, from: &Setup, to: &Setup) -> Vec<String> {
     let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
     let both = from.precisions.iter().zip(&to.precisions);
     let changed = both.filter(|(runs, wanted)| runs != wanted);
-    let remarks = PrecisionRemark::all(changed.map(|(_, wanted)| *wanted), devices, of_all);
+    let remarks = PrecisionRemark::for_members(changed.map(|(_, wanted)| *wanted), devices, of_all);
     remarks.iter().map(ToString::to_string).collect()
 }
 

@@ -144,12 +144,12 @@ impl Forecast {
 
     /// Returns the costs for a search that does not measure: those used by predictions, or else all
     /// observed costs.
-    pub(super) fn known(&mut self) -> Arc<Costs> {
-        let costs = match self.look() {
+    pub(super) fn search_costs(&mut self) -> Arc<Costs> {
+        let costs = match self.refresh_basis() {
             Ok(()) => self.basis.as_ref().map(|b| b.costs.clone()),
             Err(_) => None,
         };
-        Arc::new(costs.unwrap_or_else(|| self.sources.seen(false)))
+        Arc::new(costs.unwrap_or_else(|| self.sources.observed_costs(false)))
     }
 
     /// Returns the throughputs of `running` and `staged`, in requested samples.
@@ -160,7 +160,7 @@ impl Forecast {
         conditions: &Conditions,
     ) -> Prediction {
         self.follow_precisions();
-        if let Err(why) = self.look() {
+        if let Err(why) = self.refresh_basis() {
             return Prediction {
                 source: why.to_string(),
                 ..Prediction::default()
@@ -224,13 +224,13 @@ impl Forecast {
             batching,
             precisions: setup.precisions.clone(),
             conditions: conditions.clone(),
-            evaluator: ModelEvaluator::by(rates, devices, footprints),
+            evaluator: ModelEvaluator::from_rates(rates, devices, footprints),
             said: Vec::new(),
         }))
     }
 
     /// Adopts a basis if it is better than the current one. Returns an error if there is none.
-    fn look(&mut self) -> Result<(), NoBasis> {
+    fn refresh_basis(&mut self) -> Result<(), NoBasis> {
         let now = self.engine.telemetry().observe().now;
         let grade = self.basis.as_ref().map(|b| b.grade);
         let settled = grade >= Some(Grade::Paced);

@@ -279,7 +279,7 @@ impl Load {
 
 fn samples_of(engine: &Engine, mix: &NamedMix) -> Result<LoadSamples, SessionRefusal> {
     let catalogue = engine.catalogue();
-    let samples = LoadSamples::of(catalogue, &mix.resolve(catalogue)?);
+    let samples = LoadSamples::for_mix(catalogue, &mix.resolve(catalogue)?);
     samples.map_err(SessionRefusal::NoSamples)
 }
 

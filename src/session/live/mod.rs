@@ -216,8 +216,8 @@ impl LiveSession {
         }
     }
 
-    fn told(&self) -> model_changes::TellOutcome {
-        told(&self.log, &self.session.engine)
+    fn outcome_log(&self) -> model_changes::TellOutcome {
+        outcome_logger(&self.log, &self.session.engine)
     }
 
     fn models(&self) -> Vec<CatalogueView> {
@@ -279,7 +279,8 @@ impl Session for LiveSession {
             }
             Command::PlanModels(change) => {
                 let deployment = self.models_to_change(&change)?;
-                self.model_changes.plan(deployment, change, self.told())
+                self.model_changes
+                    .plan(deployment, change, self.outcome_log())
             }
             Command::ApplyModels {
                 number,
@@ -340,7 +341,7 @@ impl LiveSession {
 }
 
 /// Returns a function that writes the outcome of a change of the models to the log.
-fn told(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::TellOutcome {
+fn outcome_logger(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::TellOutcome {
     let (log, engine) = (Arc::clone(log), Arc::clone(engine));
     Box::new(move |change, state| {
         if let Some((level, text)) = models::outcome(change, state) {
@@ -365,7 +366,7 @@ fn bring_back(
             return;
         };
         let change = (CatalogueChange::RollBack(why), Some(number));
-        if let Err(refusal) = changes.make(&deployment, change, told(&log, &engine)) {
+        if let Err(refusal) = changes.make(&deployment, change, outcome_logger(&log, &engine)) {
             let text = format!("rollback to the previous models failed: {refusal}");
             let now = engine.telemetry().now();
             log.add(now, LogTarget::Session, LogLevel::Error, text)

@@ -57,7 +57,8 @@ impl ModelChanges {
         let (deployment, this) = (Arc::clone(deployment), self.clone());
         self.spawn(move || {
             let began = Instant::now();
-            let is_late = |plan: &CataloguePlan| of.is_some_and(|number| plan.from() != number);
+            let is_late =
+                |plan: &CataloguePlan| of.is_some_and(|number| plan.from_generation() != number);
             let planned = deployment.plan(change.clone());
             let planned = planned.and_then(|plan| match is_late(&plan) {
                 true => Err(DeploymentError::Stale),

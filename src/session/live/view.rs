@@ -172,7 +172,7 @@ impl EngineSession {
                 synthetic: facts.synthetic,
                 precision: precisions[member.get()],
                 queued: stats.queued,
-                growth: self.growth.of(member.get()),
+                growth: self.growth.growth(member.get()),
                 series: stats.series.clone(),
                 latency: seen.latencies.members[member].clone(),
                 contribution: figures[member].map(|f| contribution(f, cost(member))),

@@ -134,7 +134,7 @@ impl HubLoop {
             let due = match queue.recv_timeout(wait) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(Event::Asked(viewer, request)) => {
-                    if self.asked(viewer, request) {
+                    if self.handle_request(viewer, request) {
                         break;
                     }
                     // A viewer with endless requests must not delay the others.
@@ -244,7 +244,7 @@ impl HubLoop {
     }
 
     /// Answers a request. Returns whether the server is to stop.
-    fn asked(&mut self, viewer: u64, request: ReceivedRequest) -> bool {
+    fn handle_request(&mut self, viewer: u64, request: ReceivedRequest) -> bool {
         let Some(at) = self.viewers.iter().position(|s| s.link.number == viewer) else {
             return false;
         };

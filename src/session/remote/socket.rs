@@ -40,7 +40,7 @@ impl BoundSocket {
     /// Returns an error if a server is running there, if the path has a file that is not a socket,
     /// or if the socket cannot be created.
     pub fn open_at(path: &Path, name: &ServerName) -> Result<Self, PlaceError> {
-        let lock = Lock::of(path, name)?;
+        let lock = Lock::for_socket(path, name)?;
         clear(path, name)?;
         let listener = UnixListener::bind(path).map_err(failed(path))?;
         let door = BoundSocket {
@@ -107,7 +107,7 @@ struct Lock {
 
 impl Lock {
     /// Locks the server `name` whose socket is at `socket`.
-    fn of(socket: &Path, name: &ServerName) -> Result<Self, PlaceError> {
+    fn for_socket(socket: &Path, name: &ServerName) -> Result<Self, PlaceError> {
         let path = socket.with_extension("lock");
         loop {
             let file = OpenOptions::new()
@@ -142,7 +142,7 @@ impl Drop for Lock {
 
 /// Removes a dead server's socket, unless a server with the lock is about to listen.
 fn sweep(path: &Path, name: &ServerName) {
-    if let Ok(_lock) = Lock::of(path, name) {
+    if let Ok(_lock) = Lock::for_socket(path, name) {
         let _ = clear(path, name);
     }
 }

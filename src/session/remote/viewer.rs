@@ -156,7 +156,7 @@ impl Waiting {
 }
 
 impl Inner {
-    fn of(&mut self, answer: bool) -> &mut Waiting {
+    fn bound_for(&mut self, answer: bool) -> &mut Waiting {
         match answer {
             true => &mut self.answers,
             false => &mut self.news,
@@ -164,11 +164,11 @@ impl Inner {
     }
 
     fn put(&mut self, bytes: &Arc<[u8]>, answer: bool, most: Waiting) -> bool {
-        if self.closed || !self.of(answer).has_room(bytes.len(), most) {
+        if self.closed || !self.bound_for(answer).has_room(bytes.len(), most) {
             return false;
         }
-        self.of(answer).count += 1;
-        self.of(answer).bytes += bytes.len();
+        self.bound_for(answer).count += 1;
+        self.bound_for(answer).bytes += bytes.len();
         let bytes = Arc::clone(bytes);
         self.waiting.push_back(Parcel { bytes, answer });
         true
@@ -211,8 +211,8 @@ impl Outbox {
         let mut inner = self.inner.lock();
         loop {
             if let Some(Parcel { bytes, answer }) = inner.waiting.pop_front() {
-                inner.of(answer).count -= 1;
-                inner.of(answer).bytes -= bytes.len();
+                inner.bound_for(answer).count -= 1;
+                inner.bound_for(answer).bytes -= bytes.len();
                 return Some(bytes);
             }
             if inner.closed {

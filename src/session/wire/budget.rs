@@ -31,7 +31,7 @@ pub(crate) fn take_within<T: DeserializeOwned>(
     bytes: &[u8],
     most: usize,
 ) -> Result<(T, &[u8]), WireError> {
-    let budget = Budget::of(most);
+    let budget = Budget::for_bytes(most);
     let mut source = postcard::Deserializer::from_bytes(bytes);
     let read = T::deserialize(Counted::new(&mut source, &budget));
     let value = match read {
@@ -53,7 +53,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    fn of(bytes: usize) -> Self {
+    fn for_bytes(bytes: usize) -> Self {
         Budget {
             left: Cell::new(Some(bytes)),
             wrong: Cell::new(None),

@@ -83,7 +83,7 @@ impl JobKeeper {
     }
 
     /// Returns all jobs if a save has finished.
-    pub(super) fn kept(&mut self) -> Option<KeptJobs> {
+    pub(super) fn saved(&mut self) -> Option<KeptJobs> {
         let kept = self.kept.try_recv().ok()?;
         self.is_busy = false;
         Some(kept)

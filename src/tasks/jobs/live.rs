@@ -134,7 +134,7 @@ impl JobThread {
 
     fn step(&mut self, jobs: &Arc<LiveJobs>) {
         if self.job.is_none() {
-            return self.look(jobs);
+            return self.claim_next(jobs);
         }
         let ended = match self.go_on(jobs) {
             Ok(false) => None,
@@ -145,7 +145,7 @@ impl JobThread {
     }
 
     /// Claims the next unfinished job of a served task that no other server runs.
-    fn look(&mut self, jobs: &LiveJobs) {
+    fn claim_next(&mut self, jobs: &LiveJobs) {
         let Ok(posted) = jobs.board.jobs() else {
             return;
         };
@@ -229,7 +229,7 @@ impl JobThread {
             };
             return self.end_own(jobs, how, lost);
         }
-        if let Some(kept) = self.keeper.kept() {
+        if let Some(kept) = self.keeper.saved() {
             return self.follow(jobs, kept);
         }
         if self.keeper.is_busy() || now < self.kept + jobs.board.keep_every() {
@@ -296,7 +296,7 @@ impl JobThread {
             self.leave(jobs);
             self.end(jobs, posted, how);
         }
-        self.look(jobs);
+        self.claim_next(jobs);
     }
 
     /// Releases all resources of the job.

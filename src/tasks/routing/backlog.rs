@@ -90,14 +90,15 @@ struct DeviceProspect {
 impl DeviceWork {
     fn prospect(&self, now: Duration, place: QueryPlace) -> DeviceProspect {
         let factor = self.pace.factor(now);
-        let first = self.levels.before(DUE_LEVEL);
+        let first = self.levels.work_before(DUE_LEVEL);
         let slack = |by| self.due.slack(by, first, 1.0 / factor);
         let (ahead, slack) = match place {
-            QueryPlace::DueBy(by) => (first + self.due.before(by), slack(by)),
-            QueryPlace::Level(urgency) if urgency > DUE_LEVEL => {
-                (self.due.all() + self.levels.before(urgency), i64::MAX)
-            }
-            QueryPlace::Level(urgency) => (self.levels.before(urgency), slack(now)),
+            QueryPlace::DueBy(by) => (first + self.due.work_before(by), slack(by)),
+            QueryPlace::Level(urgency) if urgency > DUE_LEVEL => (
+                self.due.total() + self.levels.work_before(urgency),
+                i64::MAX,
+            ),
+            QueryPlace::Level(urgency) => (self.levels.work_before(urgency), slack(now)),
         };
         DeviceProspect {
             ahead,
@@ -169,7 +170,7 @@ impl Backlog {
         of: QueryWork,
         place: QueryPlace,
     ) -> BookedWork {
-        self.look(place);
+        self.update_prospects(place);
         let ahead = self.weighed(devices, |device, _| device.prospect.ahead);
         let (work, answering) = (of.work, nanoseconds(of.answering));
         let mut due = Vec::new();
@@ -206,7 +207,7 @@ impl Backlog {
     }
 
     /// Computes the prospects of a query at a position, once for all candidate variants.
-    pub(super) fn look(&mut self, place: QueryPlace) {
+    pub(super) fn update_prospects(&mut self, place: QueryPlace) {
         if self.looked.replace(place) != Some(place) {
             let now = self.now;
             let devices = self.devices.iter_mut();

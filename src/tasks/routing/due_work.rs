@@ -96,7 +96,7 @@ impl DueWork {
     /// Grows the slots until a deadline fits, up to the longest length, or shrinks them if no query
     /// waits.
     fn fit(&mut self, by: Duration) {
-        if self.slot > self.lengths.0 && self.all() == 0 {
+        if self.slot > self.lengths.0 && self.total() == 0 {
             self.regroup(self.lengths.0);
         }
         // Doubling keeps every old slot within one new slot.
@@ -175,7 +175,7 @@ impl DueWork {
     }
 
     /// Returns the work ahead of a query with this deadline.
-    pub(super) fn before(&self, by: Duration) -> u64 {
+    pub(super) fn work_before(&self, by: Duration) -> u64 {
         let slots = self.place(by);
         let due = self.due.iter().take(slots.saturating_add(1));
         let waits = self.overdue + due.map(|slot| slot.waits).sum::<u64>();
@@ -183,7 +183,7 @@ impl DueWork {
     }
 
     /// Returns the total work.
-    pub(super) fn all(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         let due = self.due.iter();
         self.overdue + due.map(|slot| slot.waits).sum::<u64>() + self.later
     }
@@ -259,9 +259,9 @@ mod tests {
             work.add(ms(due), millis * MILLI, 0);
         }
         let before = [0, 9, 10, 11, 50, 99, 101, 1600];
-        let found = before.map(|due| work.before(ms(due)) / MILLI);
+        let found = before.map(|due| work.work_before(ms(due)) / MILLI);
         assert_eq!(found, [0, 0, 10, 10, 14, 14, 15, 31]);
-        assert_eq!(work.all() / MILLI, 31);
+        assert_eq!(work.total() / MILLI, 31);
     }
 
     #[test]
@@ -272,13 +272,13 @@ mod tests {
             (slot, millis * MILLI)
         });
         work.pass(ms(30));
-        assert_eq!(work.before(ms(30)) / MILLI, 2);
+        assert_eq!(work.work_before(ms(30)) / MILLI, 2);
         work.pass(ms(60_000));
-        assert_eq!(work.before(ms(60_000)) / MILLI, 6);
+        assert_eq!(work.work_before(ms(60_000)) / MILLI, 6);
         for (slot, taken) in slots {
             work.remove(slot, taken);
         }
-        assert_eq!(work.all(), 0);
+        assert_eq!(work.total(), 0);
     }
 
     #[test]
@@ -325,19 +325,19 @@ mod tests {
         let mut work = work();
         let due = [(10, 1), (21, 2), (40_000, 4), (9, 8), (90_000_000, 16)];
         let added = due.map(|(due, millis)| (work.add(ms(due), millis * MILLI, 0), millis));
-        let before = [10, 39_000, 41_000, 80_000_000].map(|due| work.before(ms(due)) / MILLI);
+        let before = [10, 39_000, 41_000, 80_000_000].map(|due| work.work_before(ms(due)) / MILLI);
         // Deadlines in 40 s need slots of 64 ms; deadlines in years are not distinguished.
         assert_eq!(before, [11, 11, 15, 31]);
         work.pass(ms(200));
-        assert_eq!(work.before(ms(200)) / MILLI, 11, "it is overdue");
+        assert_eq!(work.work_before(ms(200)) / MILLI, 11, "it is overdue");
         for (due, millis) in added {
             work.remove(due, millis * MILLI);
         }
-        assert_eq!(work.all(), 0);
+        assert_eq!(work.total(), 0);
         for (due, millis) in [(210, 1), (213, 2)] {
             work.add(ms(due), millis * MILLI, 0);
         }
-        assert_eq!(work.before(ms(211)) / MILLI, 1);
+        assert_eq!(work.work_before(ms(211)) / MILLI, 1);
     }
 
     #[test]
@@ -359,7 +359,7 @@ mod tests {
                 work.remove(at, taken);
             }
             let left: u64 = added.iter().map(|(_, work)| work).sum();
-            assert_eq!(work.all(), left, "after step {step}");
+            assert_eq!(work.total(), left, "after step {step}");
             if step % 2000 == 1999 {
                 added
                     .drain(..)

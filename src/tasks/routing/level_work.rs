@@ -30,7 +30,7 @@ impl LevelWork {
     }
 
     /// Returns the work ahead of a new query of a level.
-    pub(super) fn before(&self, urgency: i16) -> u64 {
+    pub(super) fn work_before(&self, urgency: i16) -> u64 {
         self.levels.range(..=urgency).map(|(_, l)| l.waits).sum()
     }
 
@@ -51,11 +51,11 @@ mod tests {
             work.add(urgency, nanos);
         }
         assert_eq!(
-            [-2, -1, 0, 1, 2].map(|at| work.before(at)),
+            [-2, -1, 0, 1, 2].map(|at| work.work_before(at)),
             [0, 10, 11, 15, 15]
         );
         work.remove(-1, 8);
-        assert_eq!([-1, 1].map(|at| work.before(at)), [2, 7]);
+        assert_eq!([-1, 1].map(|at| work.work_before(at)), [2, 7]);
         let entered = [-1, 0, 1].map(|at| work.entered_before(at));
         assert_eq!(entered, [0, 10, 11], "what was taken off has gone before");
     }

@@ -104,7 +104,7 @@ impl RoutedQuery {
     /// Records an answer after `latency`. Returns the goals that it missed.
     pub fn answered(mut self, latency: Duration) -> MissedGoals {
         let Expected { accuracy, cost, .. } = self.expected;
-        let missed = MissedGoals::of(&self.goals, accuracy, latency, cost);
+        let missed = MissedGoals::compare(&self.goals, accuracy, latency, cost);
         self.is_over = true;
         self.router.leave(&self, Some((latency, missed)));
         missed

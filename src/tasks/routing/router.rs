@@ -183,7 +183,7 @@ impl TaskRouter {
     }
 
     /// Returns the recorded queries that arrived after a time.
-    pub fn asked(&self, after: Duration) -> AskedQueries {
+    pub fn recorded_queries(&self, after: Duration) -> AskedQueries {
         self.state.lock().streams.arrivals(after)
     }
 

@@ -246,7 +246,7 @@ impl RouterState {
         let variant = tasks.catalog().variant(running.variant);
         let group = tasks.group_of(running.variant);
         let place = place(tasks, group, query, now);
-        self.backlog.look(place);
+        self.backlog.update_prospects(place);
         let wait = self.backlog.wait(&running.devices);
         let batch = self.batch(variant, group, query.samples, wait);
         QueryProspect {

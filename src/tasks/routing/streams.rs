@@ -206,7 +206,7 @@ impl QueryStreams {
     pub(super) fn interval(&mut self, length: Duration) -> Vec<StreamInterval> {
         let each = self.streams.iter_mut().map(|counted| {
             let CountedStream { stream, counts, .. } = counted;
-            let (over, missed) = counts.over();
+            let (over, missed) = counts.finished();
             StreamInterval {
                 stream: *stream,
                 demand: counts.demand(stream, length),

@@ -53,7 +53,7 @@ impl BarredChanges {
                 {}
             }
             for &(device, variant) in &barred.left {
-                if hosted.on(variant, device) > 0 && wanted.on(variant, device) == 0 {
+                if hosted.count_on(variant, device) > 0 && wanted.count_on(variant, device) == 0 {
                     // If there is no more room, other instances have to answer.
                     let _ = wanted.add(catalog, variant, device);
                 }
@@ -102,7 +102,7 @@ impl BarredChanges {
             }
             ScalingAction::Remove(variant, fewer) => {
                 // The last instance on a device stays.
-                let stays = |device| (1..=fewer).contains(&hosted.on(variant, device).into());
+                let stays = |device| (1..=fewer).contains(&hosted.count_on(variant, device).into());
                 barred.left.iter().any(|&(d, v)| v == variant && stays(d))
             }
             ScalingAction::Keep | ScalingAction::Move(_) => false,
@@ -114,7 +114,7 @@ impl BarredChanges {
 
 /// Returns whether an instance would be the first one of a variant on a device.
 fn comes(hosted: &HostedInstances, variant: VariantIndex, device: DeviceSlot) -> bool {
-    hosted.on(variant, device) == 0
+    hosted.count_on(variant, device) == 0
 }
 
 /// Adds a running instance of a task to a plan that would leave the task without any.
@@ -129,7 +129,7 @@ fn keep_one(
         return;
     }
     for device in hosted.devices() {
-        for variant in variants().filter(|variant| hosted.on(*variant, device) > 0) {
+        for variant in variants().filter(|variant| hosted.count_on(*variant, device) > 0) {
             let _ = wanted.add(catalog, variant, device);
         }
     }
@@ -140,7 +140,7 @@ fn only_in(plan: &HostedInstances, other: &HostedInstances) -> Vec<HostedPlace> 
     let devices = plan.devices();
     let each = devices.flat_map(|device| {
         let on = plan.hosted_on(device);
-        let on = on.filter(move |(variant, _)| other.on(*variant, device) == 0);
+        let on = on.filter(move |(variant, _)| other.count_on(*variant, device) == 0);
         on.map(move |(variant, _)| (device, variant))
     });
     each.collect()

@@ -61,7 +61,7 @@ impl BusyGroups {
     ///
     /// The time of a member is divided among its groups by their samples. Batches of an engine that
     /// ended in the interval are left out.
-    pub fn seen(
+    pub fn update(
         &mut self,
         tasks: &ServedTasks,
         (number, catalogue): (u64, &Catalogue),

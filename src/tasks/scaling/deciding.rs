@@ -110,7 +110,9 @@ impl ScalingThread {
             state.record.loaded = words::loaded(router.tasks(), &self.scaler);
             state.gaps = gaps;
         }
-        let failed = self.probation.second(now, QuerySecond::of(&streams));
+        let failed = self
+            .probation
+            .second(now, QuerySecond::from_intervals(&streams));
         self.failed = failed.or(self.failed.take());
         match step.wanted.map(|wanted| self.allowed(now, wanted)) {
             _ if self.failed.is_some() => self.take_back(now, scaling, &running),
@@ -140,7 +142,7 @@ impl ScalingThread {
         let busy = busy / interval.as_secs_f64().max(1e-3);
         let devices = running.engine.devices().iter().len();
         let catalog = router.tasks().catalog();
-        let gaps = DeviceGaps::of(catalog, &router.running(), streams, (busy, devices));
+        let gaps = DeviceGaps::from_load(catalog, &router.running(), streams, (busy, devices));
         let interfered = |state| state == VariantState::Interfered;
         DeviceGaps {
             interfered: self.scaler.states().any(interfered),
@@ -205,7 +207,9 @@ impl ScalingThread {
             of_group.sum()
         });
         let (tasks, engine) = (router.tasks(), (running.number, &*running.catalogue));
-        self.seen = self.busy.seen(tasks, engine, &workers, answered.collect());
+        self.seen = self
+            .busy
+            .update(tasks, engine, &workers, answered.collect());
         let of_jobs = scaling.state.lock().of_jobs.clone();
         self.scaler.host_for_jobs(of_jobs);
         let demands: Vec<_> = streams.iter().map(|stream| stream.demand.clone()).collect();

@@ -34,7 +34,7 @@ impl DeviceGaps {
     }
 
     /// Returns the gaps of `devices` devices on which queries used `busy` seconds per second.
-    pub(super) fn of(
+    pub(super) fn from_load(
         catalog: &VariantCatalog,
         running: &[VariantIndex],
         streams: &[StreamInterval],

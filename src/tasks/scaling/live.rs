@@ -95,7 +95,7 @@ impl LiveScaling {
             (state.planned.clone(), since, initial)
         };
         let from = from.max(since);
-        let asked = self.router.router().asked(from);
+        let asked = self.router.router().recorded_queries(from);
         let until = self.router.router().now();
         // The oldest of many queries are not kept.
         let from = asked.arrivals.first().map_or(from, |first| first.at);

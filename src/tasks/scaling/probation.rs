@@ -63,7 +63,7 @@ struct ChangeTrial {
 
 impl QuerySecond {
     /// Returns the queries of an interval of a second.
-    pub fn of(streams: &[StreamInterval]) -> Self {
+    pub fn from_intervals(streams: &[StreamInterval]) -> Self {
         QuerySecond {
             rate: streams.iter().map(|s| s.demand.rate.get()).sum(),
             over: streams.iter().map(|s| s.over).sum(),

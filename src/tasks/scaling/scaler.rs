@@ -61,7 +61,7 @@ impl VariantScaler {
                 VariantWatch::new(StateThresholds::default());
                 planned.catalog().variants().len()
             ],
-            policy: choice.by(OBJECTIVE),
+            policy: choice.with_objective(OBJECTIVE),
             of_jobs: Vec::new(),
             left: None,
             refused_until: Duration::ZERO,
@@ -79,7 +79,7 @@ impl VariantScaler {
 
     /// Sets the policy.
     pub fn choose(&mut self, choice: PolicyChoice) {
-        (self.choice, self.policy) = (choice, choice.by(OBJECTIVE));
+        (self.choice, self.policy) = (choice, choice.with_objective(OBJECTIVE));
     }
 
     /// Returns the hosted instances.
@@ -253,7 +253,7 @@ impl VariantScaler {
         let left = fullest.filter(|_| is_asked && several);
         for variant in &self.of_jobs {
             for device in wanted.devices().filter(|device| Some(*device) != left) {
-                if wanted.on(*variant, device) == 0 {
+                if wanted.count_on(*variant, device) == 0 {
                     let _ = wanted.add(self.planned.catalog(), *variant, device);
                 }
             }

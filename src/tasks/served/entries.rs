@@ -21,7 +21,7 @@ use super::urgency::QueryUrgency;
 const ALL: &str = "all";
 
 /// Returns the groups of a catalogue's variants, and the entry of each group.
-pub(super) fn all(
+pub(super) fn groups_and_entries(
     catalog: &VariantCatalog,
     opened: &[OpenedTask],
 ) -> (Vec<VariantGroup>, Vec<NewEntry>) {
@@ -33,7 +33,7 @@ pub(super) fn all(
         let key = (task, model, group.precision);
         let ensemble = computed
             .entry(key)
-            .or_insert_with(|| in_precision(&of(opened, task, model).1, group.precision));
+            .or_insert_with(|| in_precision(&opened_model(opened, task, model).1, group.precision));
         let members: Vec<MemberIndex> = group.members.members().map(MemberIndex::new).collect();
         let mut sub = ensemble.sub_ensemble(group.name.clone(), &members);
         sub.queueing = sub.queueing.or_else(|| levels.clone());
@@ -43,7 +43,11 @@ pub(super) fn all(
     (groups, entries)
 }
 
-fn of(opened: &[OpenedTask], task: TaskIndex, model: ModelIndex) -> &(RegisteredModel, Ensemble) {
+fn opened_model(
+    opened: &[OpenedTask],
+    task: TaskIndex,
+    model: ModelIndex,
+) -> &(RegisteredModel, Ensemble) {
     &opened[usize::from(task.0)].models[usize::from(model.0)]
 }
 
@@ -62,7 +66,7 @@ fn in_precision(ensemble: &Ensemble, precision: VariantPrecision) -> Ensemble {
 /// `digits.int8.cnn+mlp`, after the name of the task if it differs.
 fn name(opened: &[OpenedTask], task: TaskIndex, variant: &Variant) -> String {
     let task_name = &opened[usize::from(task.0)].name;
-    let (model, ensemble) = of(opened, task, variant.model);
+    let (model, ensemble) = opened_model(opened, task, variant.model);
     let whole = set_of(&voters(&ensemble.combination()));
     let members = match variant.members == whole {
         true => ALL.to_owned(),

@@ -59,18 +59,21 @@ impl ServedTasks {
         let opened = opened.collect::<Result<Vec<OpenedTask>, _>>()?;
         let mut cataloged = CatalogedTasks::default();
         for task in &opened {
-            let models = task.models.iter().map(|(model, _)| on(model, &kinds));
+            let models = task
+                .models
+                .iter()
+                .map(|(model, _)| variants_on(model, &kinds));
             let models: Vec<RegisteredModel> = models.collect();
             if models.iter().all(|model| model.variants.is_empty()) {
                 return Err(other_devices(task, &kinds));
             }
             cataloged.add(&task.name, &models.iter().collect::<Vec<_>>());
         }
-        Ok(ServedTasks::of(cataloged.finish()?, &opened))
+        Ok(ServedTasks::from_opened(cataloged.finish()?, &opened))
     }
 
-    fn of(catalog: VariantCatalog, opened: &[OpenedTask]) -> Self {
-        let (groups, entries) = entries::all(&catalog, opened);
+    fn from_opened(catalog: VariantCatalog, opened: &[OpenedTask]) -> Self {
+        let (groups, entries) = entries::groups_and_entries(&catalog, opened);
         let mut of_variant = vec![0; catalog.variants().len()];
         for (number, group) in groups.iter().enumerate() {
             let variants = group.variants.iter();
@@ -153,7 +156,7 @@ fn opened(
 }
 
 /// Returns a model with only its variants on some kinds of devices.
-fn on(model: &RegisteredModel, kinds: &[String]) -> RegisteredModel {
+fn variants_on(model: &RegisteredModel, kinds: &[String]) -> RegisteredModel {
     let devices = &model.record.devices;
     let is_there = |variant: &&Variant| {
         let device = devices.get(usize::from(variant.device.0));

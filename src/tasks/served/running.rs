@@ -35,8 +35,9 @@ impl ServedTasks {
             };
             let columns = catalogue.entries()[entry].columns();
             for kind in 0..self.catalog.devices().len() {
-                let workers =
-                    Workers::of(columns, matrix, |at| self.is_of_kind(devices.get(at), kind));
+                let workers = Workers::for_columns(columns, matrix, |at| {
+                    self.is_of_kind(devices.get(at), kind)
+                });
                 let variant = workers
                     .as_ref()
                     .and_then(|w| self.of_size(group, kind, w.size));
@@ -99,7 +100,7 @@ struct Workers {
 
 impl Workers {
     /// Returns the workers of columns, or `None` if a column has none.
-    fn of(
+    fn for_columns(
         columns: &[MemberIndex],
         matrix: &Matrix,
         is_of_kind: impl Fn(DeviceIndex) -> bool,

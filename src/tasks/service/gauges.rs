@@ -12,7 +12,7 @@ use crate::scaling::words::as_asked;
 type VariantFigure = (&'static str, &'static str, Option<&'static str>, f64);
 
 /// Returns the figures of tasks and of all variants that have received queries.
-pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
+pub(super) fn task_gauges(router: &TaskRouter) -> Vec<Gauge> {
     let tasks = router.tasks();
     let tallies = (0_u32..).map(VariantIndex).zip(router.variant_tallies());
     let asked = tallies.filter(|(_, tally)| tally.answered + tally.unanswered > 0);

@@ -53,7 +53,7 @@ impl TaskService {
             descriptions: Descriptions::default(),
         };
         // Descriptions stay available after variants are unloaded.
-        for asked in names::all(service.tasks()) {
+        for asked in names::all_names(service.tasks()) {
             let _ = service.describe_task(asked);
         }
         service
@@ -63,12 +63,12 @@ impl TaskService {
         self.router.router().tasks()
     }
 
-    fn asked(
+    fn requested_task(
         &self,
         model: &ModelId,
         goals: &RequestGoals,
     ) -> Result<Option<AskedTask>, ServiceError> {
-        names::asked(self.tasks(), model, goals)
+        names::requested_task(self.tasks(), model, goals)
     }
 
     /// Describes a task or one of its ensembles as its most accurate served model.
@@ -120,7 +120,7 @@ impl TaskService {
             let expected = *routed.expected();
             let missed = routed.answered(began.elapsed());
             let mut parameters = answer.parameters;
-            parameters.extend(told(variant, &expected));
+            parameters.extend(answer_parameters(variant, &expected));
             parameters.push((GOALS, ParameterValue::Text(words::goals(&goals))));
             let missed = (!missed.is_none()).then(|| missed.to_string());
             parameters.extend(missed.map(|missed| (MISSED, ParameterValue::Text(missed))));
@@ -179,7 +179,7 @@ fn samples(request: &InferenceRequest, model: &ModelDescription) -> u32 {
 }
 
 /// Returns the parameters of an answer that describe its variant.
-fn told(variant: String, expected: &Expected) -> [(&'static str, ParameterValue); 3] {
+fn answer_parameters(variant: String, expected: &Expected) -> [(&'static str, ParameterValue); 3] {
     let percent = 100.0 * expected.accuracy.get();
     let cost = COST_QUERIES * expected.cost.get();
     [
@@ -216,14 +216,14 @@ impl ModelService for TaskService {
     }
 
     fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
-        match self.asked(model, &RequestGoals::default())? {
+        match self.requested_task(model, &RequestGoals::default())? {
             Some(asked) => self.described(asked),
             None => self.models.describe(model),
         }
     }
 
     fn state(&self, model: &ModelId) -> Result<ModelState, ServiceError> {
-        match self.asked(model, &RequestGoals::default())? {
+        match self.requested_task(model, &RequestGoals::default())? {
             Some(asked) => Ok(match self.describe_task(asked) {
                 Ok(_) => ModelState::Ready,
                 Err(why) => ModelState::Unavailable(why.to_string()),
@@ -233,7 +233,7 @@ impl ModelService for TaskService {
     }
 
     fn infer(&self, request: InferenceRequest) -> InferenceFuture {
-        let asked = self.asked(&request.model, &request.goals);
+        let asked = self.requested_task(&request.model, &request.goals);
         let answer = asked.and_then(|asked| match asked {
             Some(asked) => self.ask(asked, request),
             None => Ok(self.models.infer(request)),
@@ -267,7 +267,7 @@ impl ModelService for TaskService {
 
     fn gauges(&self) -> Vec<Gauge> {
         let mut gauges = self.models.gauges();
-        gauges.extend(gauges::of(self.router.router()));
+        gauges.extend(gauges::task_gauges(self.router.router()));
         gauges
     }
 }

@@ -28,7 +28,7 @@ impl AskedTask {
 ///
 /// # Errors
 /// Returns an error if there is no such task, version or ensemble.
-pub(super) fn asked(
+pub(super) fn requested_task(
     tasks: &ServedTasks,
     model: &ModelId,
     goals: &RequestGoals,
@@ -48,7 +48,7 @@ pub(super) fn asked(
 }
 
 /// Returns each task and each of its ensembles.
-pub(super) fn all(tasks: &ServedTasks) -> impl Iterator<Item = AskedTask> {
+pub(super) fn all_names(tasks: &ServedTasks) -> impl Iterator<Item = AskedTask> {
     let catalog = tasks.catalog();
     catalog.tasks().flat_map(|task| {
         let models = (0..catalog.models(task).len()).map(|at| Some(ModelIndex(at as u16)));

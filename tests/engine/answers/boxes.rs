@@ -160,7 +160,7 @@ proptest! {
         order in Just(vec![0, 1, 2]).prop_shuffle(),
     ) {
         for rule in RuleKind::OF_BOXES {
-            let combination = Combination::even(rule, 3);
+            let combination = Combination::equal_weights(rule, 3);
             let straight = combined(&combination, boxes(8, 0.1), &members, &[0, 1, 2]);
             let shuffled = combined(&combination, boxes(8, 0.1), &members, &order);
             prop_assert_eq!(straight, shuffled);
@@ -172,7 +172,7 @@ proptest! {
         members in prop::collection::vec(prop::array::uniform4(any_candidate()), 3),
     ) {
         for rule in RuleKind::OF_BOXES {
-            let all = combined(&Combination::even(rule, 3), boxes(8, 0.1), &members, &[0, 1, 2]);
+            let all = combined(&Combination::equal_weights(rule, 3), boxes(8, 0.1), &members, &[0, 1, 2]);
             prop_assert!(all.iter().all(|found| (0.0..=1.0).contains(&found.score)));
             prop_assert!(all.windows(2).all(|pair| pair[0].score >= pair[1].score));
         }
@@ -295,7 +295,7 @@ fn candidates_that_are_no_boxes_are_left_out() {
         [2.0, 1.0, 2.0, 2.0, 7.0, 0.0],
         NOTHING,
     ];
-    let even = Combination::even(RuleKind::WeightedBoxesFusion, 1);
+    let even = Combination::equal_weights(RuleKind::WeightedBoxesFusion, 1);
     let all = combined(&even, boxes(4, 0.1), &[odd], &[0]);
     assert_eq!(all, [found(0, 1.0, [1.0, 0.0, 3.0, 2.0])]);
 }

@@ -82,6 +82,6 @@ fn labels_are_probabilities_each_by_itself() {
 #[test]
 fn a_network_alone_with_one_output_is_no_classifier() {
     let file = root().join("tests/runtime/onnx_files/one.onnx");
-    let ensemble = Ensemble::read(&Files::at(&file)).expect("an ensemble");
+    let ensemble = Ensemble::read(&Files::from_path(&file)).expect("an ensemble");
     assert_eq!(ensemble.answers.to_string(), "1 value");
 }

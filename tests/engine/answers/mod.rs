@@ -38,7 +38,7 @@ impl Exported {
     }
 
     fn read(&self) -> Result<Ensemble, String> {
-        Ensemble::read(&Files::at(self.0.path())).map_err(|e| e.to_string())
+        Ensemble::read(&Files::from_path(self.0.path())).map_err(|e| e.to_string())
     }
 
     /// The answer to one sample, served.

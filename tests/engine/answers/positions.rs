@@ -83,7 +83,7 @@ proptest! {
 #[test]
 fn a_single_class_is_given_from_a_half_on() {
     let kind = masks(1, [1, 3]);
-    let even = Combination::even(RuleKind::Average, 1);
+    let even = Combination::equal_weights(RuleKind::Average, 1);
     let rule = even.build_for(kind, &[OutputKind::LabelLogits]);
     let mut state = vec![0.0; rule.state_width()];
     rule.fold(MemberIndex::new(0), &[-2.0, 0.0, 2.0], &mut state);
@@ -115,7 +115,7 @@ fn figures(
     names: &[String],
     pairs: &[(&[usize], &[f32])],
 ) -> Vec<(Measure, f64)> {
-    let mut tally = MeasureTally::named(kind, Some(names));
+    let mut tally = MeasureTally::with_names(kind, Some(names));
     for (found, target) in pairs {
         tally.add(&row(kind, found), SampleTarget::Row(target));
     }
@@ -169,7 +169,7 @@ fn mean_iou_leaves_out_absent_classes_and_unknown_pixels() {
 #[test]
 fn spans_are_counted_as_seqeval_counts_them() {
     let tags = names(&["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]);
-    assert_eq!(TagScheme::of(Some(&tags)), TagScheme::Spans);
+    assert_eq!(TagScheme::from_names(Some(&tags)), TagScheme::Spans);
     let kind = tokens(5, 6, TagScheme::Spans);
     for (found, target, expected) in [
         // A span is right only as a whole.
@@ -189,14 +189,14 @@ fn spans_are_counted_as_seqeval_counts_them() {
 #[test]
 fn without_spans_f1_is_over_all_classes_but_o() {
     let tags = names(&["NOUN", "O", "VERB"]);
-    let scheme = TagScheme::of(Some(&tags));
+    let scheme = TagScheme::from_names(Some(&tags));
     assert_eq!(scheme, TagScheme::Outside { class: 1 });
     let kind = tokens(3, 4, scheme);
     let found = figures(kind, &tags, &[(&[0, 1, 2, 1], &[0.0, 1.0, 0.0, 2.0])]);
     assert_eq!(found[0], (Measure::MicroF1, 0.4));
     assert_eq!(found[1], (Measure::TokenAccuracy, 0.5));
     let plain = names(&["a", "b"]);
-    assert_eq!(TagScheme::of(Some(&plain)), TagScheme::Plain);
+    assert_eq!(TagScheme::from_names(Some(&plain)), TagScheme::Plain);
 }
 
 fn targeted(

@@ -109,7 +109,7 @@ proptest! {
 
     #[test]
     fn a_median_is_never_outside_of_what_most_members_answer(rows in rows()) {
-        let median = Combination::even(RuleKind::Median, MEMBERS);
+        let median = Combination::equal_weights(RuleKind::Median, MEMBERS);
         let case = Case(median, values(3), vec![OutputKind::Values; MEMBERS]);
         for (at, found) in case.fold(&pieces(), &rows).iter().enumerate() {
             let mut all: Vec<f32> = rows.iter().map(|row| row[at]).collect();
@@ -146,7 +146,7 @@ fn each_rule_for_values_is_what_its_name_says() {
         );
         assert!(is_near(found, expected), "{rule:?}: {found}");
     }
-    let even = Combination::even(RuleKind::Median, 2);
+    let even = Combination::equal_weights(RuleKind::Median, 2);
     let found = combined(&even, values(1), OutputKind::Values, &[f32::MAX, f32::MAX]);
     assert_eq!(found, f64::from(f32::MAX), "halves do not overflow");
 }
@@ -164,7 +164,7 @@ fn each_rule_for_labels_is_what_its_name_says() {
         (RuleKind::AverageLogits, sigmoid(41.0 / 3.0)),
         (RuleKind::MajorityVote, 2.0 / 3.0),
     ] {
-        let combination = Combination::even(rule, 3);
+        let combination = Combination::equal_weights(rule, 3);
         let found = combined(
             &combination,
             labels(1, 0.5),
@@ -177,7 +177,7 @@ fn each_rule_for_labels_is_what_its_name_says() {
 
 #[test]
 fn logits_are_averaged_as_they_are_however_sure_a_member_is() {
-    let logits = Combination::even(RuleKind::AverageLogits, 2);
+    let logits = Combination::equal_weights(RuleKind::AverageLogits, 2);
     // As float32 the probability of the first is 1, whose logit would be 17 at most.
     let found = combined(
         &logits,
@@ -205,7 +205,7 @@ fn temperatures_even_out_labels_under_every_rule_of_probabilities() {
             _ => [sigmoid(3.0) as f32],
         };
         for rule in [RuleKind::Average, RuleKind::AverageLogits] {
-            let combination = Combination::even(rule, 1).at(vec![two]);
+            let combination = Combination::equal_weights(rule, 1).with_temperatures(vec![two]);
             let found = combined(&combination, labels(1, 0.5), outputs, &rows);
             assert!((found - sigmoid(1.5)).abs() < 1e-5, "{rule:?}: {found}");
         }
@@ -220,7 +220,7 @@ fn a_majority_is_more_than_half_and_its_score_lies_on_its_side_of_the_threshold(
         (0.95, [0.96, 0.97, 0.99, 0.1], true),
         (0.2, [0.3, 0.1, 0.1, 0.1], false),
     ] {
-        let majority = Combination::even(RuleKind::MajorityVote, 4);
+        let majority = Combination::equal_weights(RuleKind::MajorityVote, 4);
         let (kind, outputs) = (labels(1, threshold), OutputKind::LabelProbabilities);
         let found = combined(&majority, kind, outputs, &rows) as f32;
         let AnswerKind::Labels { threshold, .. } = kind else {

@@ -75,7 +75,7 @@ fn matrices_over_gpus_and_partitions_are_scored_by_model_and_by_bench() {
         &bed.devices,
         footprints,
         &costs,
-        Batching::of(&bed.ensemble),
+        Batching::from_ensemble(&bed.ensemble),
     );
     let mut model = model.expect("all is known");
     let samples = bed.ensemble.calibration.clone().expect("samples");

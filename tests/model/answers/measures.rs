@@ -91,6 +91,6 @@ fn figures_are_told_with_their_unit() {
         (Measure::MeanAbsoluteError, 1.5e-7, "1.500e-7"),
         (Measure::MeanCosine, 0.97312, "0.9731"),
     ] {
-        assert_eq!(measure.text(value), said, "{measure:?}");
+        assert_eq!(measure.format_value(value), said, "{measure:?}");
     }
 }

@@ -15,7 +15,7 @@ fn weighed(
     rows: &[&[f32]],
     target: Option<&[f32]>,
 ) -> Vec<MemberFigures> {
-    let combination = Combination::even(RuleKind::Average, rows.len());
+    let combination = Combination::equal_weights(RuleKind::Average, rows.len());
     let outputs = vec![outputs; rows.len()];
     let rule = combination.build_for(kind, &outputs);
     let mut scales = MemberEvaluation::new(&combination, rule, kind, &outputs);
@@ -23,7 +23,9 @@ fn weighed(
         scales.weigh(rows, target.map(SampleTarget::Row));
     }
     let members = MemberIndex::all(rows.len());
-    members.map(|m| scales.of(m).expect("enough")).collect()
+    members
+        .map(|m| scales.figures(m).expect("enough"))
+        .collect()
 }
 
 fn is(found: Option<f64>, expected: f64) -> bool {

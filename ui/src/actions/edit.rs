@@ -78,7 +78,7 @@ pub(super) fn take(model: &mut Model, moves: bool) {
 }
 
 /// Puts the taken worker on the cursor's device and moves the cursor to its member.
-pub(super) fn put(model: &mut Model) {
+pub(super) fn put_worker(model: &mut Model) {
     let cursor = model.cursor;
     let lost = model.snapshot.device(cursor.device);
     let lost = lost.is_some_and(|d| d.lost);

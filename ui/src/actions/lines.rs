@@ -153,7 +153,7 @@ impl LineFront<'_> {
 
     /// Returns the staged changes with the running settings.
     pub(super) fn setup(&self) -> Result<Setup, LineError> {
-        let staged = self.staged.over(self.shown.setup());
+        let staged = self.staged.applied_to(self.shown.setup());
         staged.ok_or(LineError::NothingStaged)
     }
 }
@@ -204,7 +204,7 @@ pub(super) fn precision(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said
     let NamedMember(member) = read(name, front.shown)?;
     let NamedPrecision(precision) = read(precision, front.shown)?;
     front.staged.compute_in(member, precision);
-    let mut said = vec![format!("staged: {name} in {}", precision.written())];
+    let mut said = vec![format!("staged: {name} in {}", precision.to_text())];
     // Changes that cannot be planned are refused when they are compared or applied.
     let preview = front.setup().map(|setup| front.session.preview(&setup));
     if let Ok(Ok(preview)) = preview {

@@ -56,7 +56,7 @@ pub(super) fn history() -> FollowUp {
 /// Stages a setting with the other changes. Outside of editing it is compared at once.
 pub(crate) fn stage(model: &mut Model, setting: Setting) -> FollowUp {
     let before = model.setup();
-    let setup = setting.of(&before);
+    let setup = setting.applied_to(&before);
     if setup == before {
         model.say("already set", false);
         return FollowUp::default();

@@ -35,7 +35,7 @@ impl StagedLines {
     }
 
     /// Returns the staged changes with the running settings, or `None` without staged changes.
-    pub(crate) fn over(&self, running: Setup) -> Option<Setup> {
+    pub(crate) fn applied_to(&self, running: Setup) -> Option<Setup> {
         if *self == StagedLines::default() {
             return None;
         }

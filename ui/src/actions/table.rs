@@ -106,7 +106,7 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::LEAVE, |m| edit::leave(m).into()),
     screen_only(&c::COPY, |m| edit::take(m, false).into()),
     screen_only(&c::CUT, |m| edit::take(m, true).into()),
-    screen_only(&c::PUT, |m| edit::put(m).into()),
+    screen_only(&c::PUT, |m| edit::put_worker(m).into()),
     screen_only(&c::SPREAD, |m| edit::spread(m).into()),
     screen_only(&c::CLEAR_DEVICE, |m| edit::clear_device(m).into()),
     screen_only(&c::SAME_ROW, |m| edit::same_row(m).into()),

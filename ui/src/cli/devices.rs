@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
 }
 
 fn all(options: &ReportOptions) -> Result<()> {
-    let machine = MachineReport::look(&Host::discover(), find_gpus());
+    let machine = MachineReport::collect(&Host::discover(), find_gpus());
     let profiles = built_in_profiles().into_iter().map(find);
     let profiles: Vec<Arc<DeviceProfile>> = profiles.collect::<Result<_>>()?;
     let lines: Vec<String> = profiles.iter().map(|p| line(p)).collect();
@@ -124,7 +124,7 @@ pub(crate) struct GpuRow {
 
 impl MachineReport {
     /// Collects the report. GPUs are opened to read their gauges.
-    pub(crate) fn look(host: &Host, found: Result<FoundGpus, GpuError>) -> Self {
+    pub(crate) fn collect(host: &Host, found: Result<FoundGpus, GpuError>) -> Self {
         let (default, _) = Devices::discover(host, found.clone());
         let (found, no_gpus) = match found {
             Ok(found) => (found, None),

@@ -113,7 +113,7 @@ fn renewed(text: &str, program: &Command) -> Result<String> {
 
 /// The program's commands, a section each, then the options that several take.
 fn commands(program: &Command) -> String {
-    let shared = SharedOptions::of(program);
+    let shared = SharedOptions::from_program(program);
     let mut text = String::new();
     describe(&mut text, program, "##", &shared);
     text += &shared.text();
@@ -133,7 +133,7 @@ struct OptionGroup<'a> {
 }
 
 impl<'a> SharedOptions<'a> {
-    fn of(program: &'a Command) -> Self {
+    fn from_program(program: &'a Command) -> Self {
         let mut groups: Vec<OptionGroup<'a>> = Vec::new();
         let all = program.get_subcommands().flat_map(with_those_below);
         for command in std::iter::once(program).chain(all) {
@@ -311,7 +311,7 @@ fn keys() -> String {
 }
 
 fn key_row(entry: &Binding, keymap: &Keymap) -> [String; 3] {
-    let keys = keymap.of(entry).iter().map(|key| format!("`{key}`"));
+    let keys = keymap.keys_for(entry).iter().map(|key| format!("`{key}`"));
     let keys = keys.collect::<Vec<_>>().join(" ");
     [keys, format!("`{}`", entry.name()), plain(entry.help)]
 }

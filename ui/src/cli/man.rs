@@ -221,7 +221,7 @@ pub(crate) fn key_table(keys: &Keymap) -> String {
 
 /// Returns the keys of a command in the syntax of files.
 fn key_labels(entry: &Binding, keys: &Keymap) -> String {
-    let keys = keys.of(entry).iter().map(ToString::to_string);
+    let keys = keys.keys_for(entry).iter().map(ToString::to_string);
     keys.collect::<Vec<_>>().join(" ")
 }
 

@@ -89,7 +89,7 @@ pub(super) fn open_all(
         segment.unwrap_or(all.segment_size),
     );
     say(&models.notices);
-    let opened = OpenedEnsemble::of(
+    let opened = OpenedEnsemble::from_demand(
         demand.with_policy(policy, segment),
         models.devices().clone(),
     );
@@ -107,11 +107,11 @@ pub(super) fn say(notices: &[String]) {
 impl OpenedEnsemble {
     /// Places an ensemble on devices, without notices.
     pub(crate) fn new(ensemble: Ensemble, devices: Devices) -> Self {
-        OpenedEnsemble::of(Demand::from_ensemble(Arc::new(ensemble)), devices)
+        OpenedEnsemble::from_demand(Demand::from_ensemble(Arc::new(ensemble)), devices)
     }
 
     /// Places the models of a demand on devices, without notices.
-    pub(super) fn of(demand: Demand, devices: Devices) -> Self {
+    pub(super) fn from_demand(demand: Demand, devices: Devices) -> Self {
         let ensemble = Arc::clone(demand.models());
         OpenedEnsemble {
             frame: Frame::from_ensemble(&ensemble, &devices),
@@ -126,7 +126,7 @@ impl OpenedEnsemble {
     pub(super) fn in_precisions(&self, precisions: &[MemberPrecision]) -> Self {
         let catalogue = self.demand.catalogue().in_precisions(precisions);
         let demand = Demand::new(Arc::new(catalogue), self.demand.mix().clone());
-        OpenedEnsemble::of(demand, self.devices.clone())
+        OpenedEnsemble::from_demand(demand, self.devices.clone())
     }
 
     /// Returns the remarks on precisions that these devices do not multiply.
@@ -143,7 +143,7 @@ impl OpenedEnsemble {
 
     /// Returns a copy with the matrix and the precisions in `file`, or with the matrix of worst-fit
     /// decreasing if there is no file. `asked` is the precision of the command line.
-    pub(super) fn by(
+    pub(super) fn with_matrix(
         self,
         file: Option<&Path>,
         asked: Option<MemberPrecision>,

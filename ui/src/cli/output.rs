@@ -127,7 +127,7 @@ pub(crate) struct FlawedMember {
 
 impl FlawedMember {
     /// Returns the members with flaws; `flaws` is in the order of `names`.
-    pub(crate) fn of(names: &[String], flaws: &[Flaws]) -> Vec<Self> {
+    pub(crate) fn from_flaws(names: &[String], flaws: &[Flaws]) -> Vec<Self> {
         let all = names.iter().zip(flaws);
         let some = all.filter(|(_, flaws)| !flaws.is_none());
         some.map(|(member, flaws)| FlawedMember {

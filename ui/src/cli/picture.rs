@@ -102,7 +102,7 @@ pub(crate) fn run(args: &PictureArgs) -> Result<()> {
         match step {
             KeyStep::Press(key) => {
                 // Marks the effects of the previous keys as seen.
-                console.seen();
+                console.mark_seen();
                 console.handle(ConsoleEvent::Key(key.event()));
             }
             KeyStep::Wait(pause) => watch(&mut console, *pause),
@@ -143,7 +143,7 @@ fn serving(args: &PictureArgs) -> Result<Console> {
         settings.choose(theme)?;
     }
     let Server { session, .. } = start::server(
-        &NamedModels::of(&args.target),
+        &NamedModels::from_target(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

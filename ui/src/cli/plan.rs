@@ -121,7 +121,7 @@ struct OfferRow {
 
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let output = args.product.open(args.output.as_deref())?;
-    let order = order(args, asked(args)?)?;
+    let order = order(args, read_demand(args)?)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
@@ -153,7 +153,7 @@ fn write(output: Option<&OutputFile>, order: &PlanOrder, planned: &Planned) -> R
 }
 
 /// Reads the ensembles and their traffic shares.
-fn asked(args: &PlanArgs) -> Result<Demand> {
+fn read_demand(args: &PlanArgs) -> Result<Demand> {
     let all = std::iter::once(&args.ensemble).chain(&args.more);
     let all: Vec<Files> = all
         .map(|path| ensemble_files(path))

@@ -20,16 +20,16 @@ pub(crate) fn stop_flag() -> Arc<AtomicBool> {
 
 /// Calls `stop` on SIGINT, SIGTERM or SIGHUP.
 pub(crate) fn on_end(stop: impl FnOnce() + Send + 'static) {
-    on(true, stop);
+    watch(true, stop);
 }
 
 /// Calls `stop` on SIGINT or SIGTERM. A process without a terminal gets no hang-up. Signals within
 /// [`TOGETHER`] of the start belong to the hang-up of the console and are ignored.
 pub(crate) fn on_stop(stop: impl FnOnce() + Send + 'static) {
-    on(false, stop);
+    watch(false, stop);
 }
 
-fn on(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
+fn watch(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
     let began = Instant::now();
     // If the thread cannot start, signals end the process at once.
     let _ = thread::Builder::new()

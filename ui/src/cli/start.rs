@@ -152,8 +152,10 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
     // The store of registered tasks must outlive the demonstration.
     let store = tempfile::tempdir().context("creating a folder for the registered task")?;
     let named = match args.on {
-        DemoStage::Digits => NamedModels::of(&target("digits", Vec::new())),
-        DemoStage::Simulated => NamedModels::of(&target("imn12", vec!["sim:v100*16".to_owned()])),
+        DemoStage::Digits => NamedModels::from_target(&target("digits", Vec::new())),
+        DemoStage::Simulated => {
+            NamedModels::from_target(&target("imn12", vec!["sim:v100*16".to_owned()]))
+        }
         DemoStage::Tasks => registered(store.path())?,
     };
     let options = Options {
@@ -189,8 +191,8 @@ fn registered(folder: &Path) -> Result<NamedModels> {
     register::sample("digits", &target, &store)?;
     let goals = ["98.5%/20ms", "95%/10ms", "99.4%"];
     Ok(NamedModels {
-        tasks: TaskArgs::of("digits", &store),
+        tasks: TaskArgs::one_task("digits", &store),
         goals: LoadGoals::parse(&goals).map_err(|why| anyhow!(why))?,
-        ..NamedModels::of(&target)
+        ..NamedModels::from_target(&target)
     })
 }

@@ -31,7 +31,7 @@ fn parse_policy(name: &str) -> Result<PolicyChoice, String> {
 
 impl TaskArgs {
     /// Selects one task of a store.
-    pub(super) fn of(task: &str, store: &StoreArgs) -> Self {
+    pub(super) fn one_task(task: &str, store: &StoreArgs) -> Self {
         TaskArgs {
             task: vec![task.to_owned()],
             scaling: None,
@@ -81,7 +81,7 @@ pub(crate) struct NamedModels {
 
 impl NamedModels {
     /// Selects the models of a target only.
-    pub(crate) fn of(target: &ServingTarget) -> Self {
+    pub(crate) fn from_target(target: &ServingTarget) -> Self {
         NamedModels {
             target: target.clone(),
             more: MoreModels::default(),

@@ -18,7 +18,7 @@ pub struct Key {
 }
 
 pub(super) const fn key(c: char) -> Key {
-    of(KeyCode::Char(c))
+    code_key(KeyCode::Char(c))
 }
 
 pub(super) const fn control(c: char) -> Key {
@@ -29,7 +29,7 @@ pub(super) const fn control(c: char) -> Key {
     }
 }
 
-pub(super) const fn of(code: KeyCode) -> Key {
+pub(super) const fn code_key(code: KeyCode) -> Key {
     Key {
         code,
         control: false,
@@ -63,7 +63,7 @@ pub const EXPECTED: &str = "a character, space, enter, esc, tab, shift-tab, back
 
 impl Key {
     /// Returns the key of an event.
-    pub fn of(event: &KeyEvent) -> Self {
+    pub fn from_event(event: &KeyEvent) -> Self {
         Key {
             code: event.code,
             control: event.modifiers.contains(KeyModifiers::CONTROL),
@@ -191,7 +191,7 @@ impl Default for Keymap {
 
 impl Keymap {
     /// Returns the keys of a binding, the preferred one first.
-    pub fn of(&self, binding: &Binding) -> &[Key] {
+    pub fn keys_for(&self, binding: &Binding) -> &[Key] {
         let at = BINDINGS.iter().position(|b| std::ptr::eq(b, binding));
         at.and_then(|at| self.0.get(at)).map_or(&[], Vec::as_slice)
     }
@@ -207,7 +207,7 @@ impl Keymap {
 
     /// Finds the active binding of a key, if there is one. A panel's binding takes precedence.
     pub fn find(&self, event: &KeyEvent, now: KeyContext) -> Option<&'static Binding> {
-        let pressed = Key::of(event);
+        let pressed = Key::from_event(event);
         let has = |(b, keys): &(&'static Binding, &Vec<Key>)| {
             b.scope.is_reachable(now) && keys.contains(&pressed)
         };

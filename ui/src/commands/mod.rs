@@ -184,13 +184,15 @@ impl Binding {
 
     /// Returns all its keys in the notation of the help.
     pub fn key_labels(&self, keys: &Keymap) -> String {
-        let labels: Vec<String> = keys.of(self).iter().map(|k| k.label()).collect();
+        let labels: Vec<String> = keys.keys_for(self).iter().map(|k| k.label()).collect();
         labels.join(" ")
     }
 
     /// Returns its preferred key, or an empty text if it has none.
     pub fn key_label(&self, keys: &Keymap) -> String {
-        keys.of(self).first().map_or(String::new(), |k| k.label())
+        keys.keys_for(self)
+            .first()
+            .map_or(String::new(), |k| k.label())
     }
 
     /// Returns whether it contains every word of `query`.

@@ -198,7 +198,7 @@ impl ConfigWatch {
     }
 
     /// Waits for a change and returns the time at which it is complete.
-    async fn told(&mut self) -> Instant {
+    async fn next_change(&mut self) -> Instant {
         if self.changes.recv().await.is_none() {
             // There is no watch.
             std::future::pending::<()>().await;
@@ -213,7 +213,7 @@ impl ConfigWatch {
     pub(crate) async fn changed(&mut self) -> Result<Box<Settings>, ConfigError> {
         let due = match self.due {
             Some(due) => due,
-            None => self.told().await,
+            None => self.next_change().await,
         };
         sleep_until(due).await;
         self.due = None;

@@ -103,7 +103,7 @@ pub(crate) fn load() -> Result<Settings, ConfigError> {
 impl Default for Settings {
     fn default() -> Self {
         let config = Config::default();
-        Settings::of(config, Keymap::default(), themes::all(Vec::new()))
+        Settings::from_parts(config, Keymap::default(), themes::all_themes(Vec::new()))
     }
 }
 
@@ -125,7 +125,7 @@ impl Settings {
     pub fn read_all(folder: &ConfigFolder) -> Result<Self, ConfigErrors> {
         let mut errors = ErrorCollection::default();
         let themes = themes::saved(folder).filter_map(|theme| errors.pass(theme));
-        let themes = themes::all(themes.collect());
+        let themes = themes::all_themes(themes.collect());
         let names = themes::names(folder);
         let config = errors.pass(with_source(folder, CONFIG, |p| Config::read(p, &names)));
         let keys = errors.pass(with_source(folder, KEYS, keys::read));
@@ -134,10 +134,10 @@ impl Settings {
         config.layouts.extend(layouts);
         errors.check()?;
         let keys = keys.flatten().unwrap_or_default();
-        Ok(Settings::of(config, keys, themes))
+        Ok(Settings::from_parts(config, keys, themes))
     }
 
-    fn of(config: Config, keys: Keymap, themes: Vec<Theme>) -> Self {
+    fn from_parts(config: Config, keys: Keymap, themes: Vec<Theme>) -> Self {
         let theme = chosen(&config.theme, &themes);
         let terminal = TerminalLook {
             colours: crate::look::Colours::True,
@@ -157,12 +157,12 @@ impl Settings {
     #[must_use]
     pub fn seen_with(mut self, look: TerminalLook) -> Self {
         self.terminal = look;
-        self.styles = self.theme.styles(self.look());
+        self.styles = self.theme.styles(self.effective_look());
         self
     }
 
     /// Returns the capabilities of the terminal, overridden by the options.
-    pub fn look(&self) -> TerminalLook {
+    pub fn effective_look(&self) -> TerminalLook {
         let ascii = match self.config.glyphs {
             Glyphs::Auto => self.terminal.ascii,
             Glyphs::Unicode => false,
@@ -176,7 +176,7 @@ impl Settings {
 
     /// Changes to another theme.
     pub fn wear(&mut self, theme: Theme) {
-        self.styles = theme.styles(self.look());
+        self.styles = theme.styles(self.effective_look());
         self.theme = theme;
     }
 

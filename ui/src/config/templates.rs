@@ -51,7 +51,7 @@ pub fn keys_file(keymap: &Keymap) -> String {
 
 fn line(entry: &Binding, keymap: &Keymap) -> String {
     let keys: Vec<String> = keymap
-        .of(entry)
+        .keys_for(entry)
         .iter()
         .map(|k| format!("{:?}", k.to_string()))
         .collect();

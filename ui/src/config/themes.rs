@@ -35,7 +35,7 @@ pub(crate) fn theme_names() -> Vec<String> {
 }
 
 /// Returns all available themes: the built-in ones and the user's `own`, which may replace them.
-pub(crate) fn all(own: Vec<Theme>) -> Vec<Theme> {
+pub(crate) fn all_themes(own: Vec<Theme>) -> Vec<Theme> {
     let mut themes: Vec<Theme> = BUILT_IN.iter().filter_map(|(n, _)| built_in(n)).collect();
     themes.retain(|theme| own.iter().all(|o| o.name != theme.name));
     themes.extend(own);

@@ -155,7 +155,7 @@ impl App {
         if self.dirty && !self.is_away() {
             self.dirty = false;
             self.screen.draw(&self.console)?;
-            self.console.seen();
+            self.console.mark_seen();
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl App {
         };
         self.dirty |= changed;
         self.pace
-            .after(Instant::now(), changed, self.console.model());
+            .schedule(Instant::now(), changed, self.console.model());
         LoopStep::On
     }
 

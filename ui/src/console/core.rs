@@ -62,7 +62,7 @@ impl Console {
     }
 
     /// Marks the last picture as shown. Only a dialog that was shown can be answered.
-    pub fn seen(&mut self) {
+    pub fn mark_seen(&mut self) {
         self.state.consent.see();
     }
 
@@ -153,7 +153,7 @@ pub fn for_files(effect: Effect) -> Result<ConsoleEvent, Effect> {
                 wrote.map_err(|e| FileError::Other(e.to_string())),
             ))
         }
-        Effect::Look(path) => Ok(ConsoleEvent::Looked(files::look(&path))),
+        Effect::Look(path) => Ok(ConsoleEvent::Looked(files::list_path(&path))),
         Effect::Read(path) => {
             let text = files::read(&path);
             Ok(ConsoleEvent::Read(path, text))

@@ -64,7 +64,7 @@ impl Pace {
     }
 
     /// Schedules the next snapshot after one that did or did not change the picture.
-    pub(super) fn after(&mut self, now: Instant, changed: bool, model: &Model) {
+    pub(super) fn schedule(&mut self, now: Instant, changed: bool, model: &Model) {
         if changed {
             self.changed = now;
         }

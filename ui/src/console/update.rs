@@ -83,7 +83,7 @@ fn take(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
 
 fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Vec<Effect> {
     state.model.message = None;
-    state.consent.press(Key::of(key));
+    state.consent.press(Key::from_event(key));
     // These two keys work over every dialog.
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

@@ -56,7 +56,7 @@ pub(crate) struct Player {
 impl Player {
     /// Creates a player, at the start of the first scene.
     pub(crate) fn new(wanted: Wanted) -> (Self, DemoState) {
-        let scenes = scenes::of(wanted.stage);
+        let scenes = scenes::for_stage(wanted.stage);
         let titles = scenes.iter().map(|scene| scene.title).collect();
         (Player { scenes }, DemoState::new(titles, wanted.auto))
     }
@@ -133,7 +133,7 @@ fn take(demo: &mut DemoState, step: DemoStep, model: &mut Model) -> StepVerdict 
     match step {
         DemoStep::Say(caption) => demo.caption = caption.to_owned(),
         DemoStep::Conclude(conclusion) => demo.caption = conclusion.text(demo, shown),
-        DemoStep::Look(panel) => look(model, panel),
+        DemoStep::Look(panel) => show_panel(model, panel),
         DemoStep::Do(given) => return give(demo, given, model),
         DemoStep::Drain => return shown.members.iter().all(|m| m.queued == 0).into(),
         DemoStep::Count => demo.began = Some(shown.counters),
@@ -155,7 +155,7 @@ fn give(demo: &DemoState, given: Given, model: &Model) -> StepVerdict {
         let request = given.request(shown, demo.capacity)?;
         Ok(actions::give(model, given.command(), request)?)
     };
-    match (given.seen(shown, demo.capacity, demo.asked), demo.asked) {
+    match (given.effect(shown, demo.capacity, demo.asked), demo.asked) {
         (Err(why), _) => StepVerdict::Stuck(why),
         (Ok(Seen::Yes), _) => StepVerdict::Done,
         (Ok(Seen::Busy), _) | (Ok(Seen::No), true) => StepVerdict::Wait,
@@ -175,7 +175,7 @@ fn note(
         scene: demo.scene(),
         figure,
         name,
-        measured: figure.of(&demo.looks, demo.began.as_ref(), shown)?,
+        measured: figure.current_value(&demo.looks, demo.began.as_ref(), shown)?,
         over: last.now.saturating_sub(first.now),
         requests: last.answered.saturating_sub(first.answered),
     })
@@ -208,7 +208,7 @@ fn watch(demo: &mut DemoState, watch: DemoWatch, shown: &Snapshot) -> bool {
     seen && lasted
 }
 
-fn look(model: &mut Model, panel: Panel) {
+fn show_panel(model: &mut Model, panel: Panel) {
     model.focus = panel;
     model.expanded = model.area.height < SHORT;
 }

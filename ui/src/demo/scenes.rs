@@ -12,7 +12,7 @@ use crate::layout::Panel;
 use crate::model::{DemoStage, Figure};
 
 /// Returns the scenes of a stage.
-pub(super) fn of(stage: DemoStage) -> Vec<DemoScene> {
+pub(super) fn for_stage(stage: DemoStage) -> Vec<DemoScene> {
     let words = match stage {
         DemoStage::Digits => &DIGITS,
         DemoStage::Simulated => &SIMULATED,

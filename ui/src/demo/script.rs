@@ -126,7 +126,7 @@ impl Given {
     ///
     /// # Errors
     /// The effect will never become visible.
-    pub(super) fn seen(
+    pub(super) fn effect(
         self,
         shown: &Snapshot,
         capacity: Option<f64>,

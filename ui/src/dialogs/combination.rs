@@ -197,8 +197,8 @@ impl Voters {
         let weights = self.rows.iter().map(VoterRow::weight);
         let weights: Vec<f64> = weights.collect::<Result<_, _>>()?;
         let voting = self.rows.iter().map(|r| r.votes).collect();
-        let combination = Combination::written(self.rule, &weights, voting);
-        let combination = combination?.at(temperatures);
+        let combination = Combination::from_written(self.rule, &weights, voting);
+        let combination = combination?.with_temperatures(temperatures);
         combination.check(self.rows.len())?;
         Ok(combination)
     }

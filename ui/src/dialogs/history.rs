@@ -101,7 +101,7 @@ impl DialogBody for HistoryDialog {
             inside.text(1, 0, "no setup has run yet", Role::Dim);
             return keys(&mut inside);
         };
-        let columns = HistoryColumns::of(inside.width());
+        let columns = HistoryColumns::for_width(inside.width());
         columns.head(&mut inside);
         let room = usize::from(inside.height().saturating_sub(below + 3)).max(1);
         let first = (at + 1).saturating_sub(room);
@@ -147,7 +147,7 @@ struct HistoryColumns {
 }
 
 impl HistoryColumns {
-    fn of(width: u16) -> Self {
+    fn for_width(width: u16) -> Self {
         let all = width >= 70;
         // The columns of numbers on both sides.
         let taken = if all { 59 } else { 24 };

@@ -63,8 +63,8 @@ impl Watcher {
     }
 
     fn health(&self, before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
-        let condition = Condition::of(now);
-        let kind = |shown| Condition::of(shown).kind();
+        let condition = Condition::from_snapshot(now);
+        let kind = |shown| Condition::from_snapshot(shown).kind();
         if before.is_none_or(|b| kind(b) != condition.kind()) {
             lines.push(format!("{}: {}", now.ensemble, words::condition(condition)));
         }

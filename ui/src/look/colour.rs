@@ -116,7 +116,7 @@ impl Colour {
     }
 
     /// Returns the colour for a terminal: the nearest one if the terminal lacks this.
-    pub fn on(self, colours: Colours) -> Color {
+    pub fn for_terminal(self, colours: Colours) -> Color {
         let Some(rgb) = self.rgb() else {
             return Color::Reset;
         };

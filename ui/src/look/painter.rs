@@ -68,7 +68,7 @@ impl<'a> Painter<'a> {
             return after;
         }
         let room = self.area.width - x;
-        let style = self.styles.of(role);
+        let style = self.styles.role_style(role);
         let (x, y) = (self.area.x + x, self.area.y + y);
         self.buffer
             .set_stringn(x, y, text, usize::from(room), style);
@@ -84,7 +84,8 @@ impl<'a> Painter<'a> {
         if let Some(cell) = self.buffer.cell_mut(place) {
             // Removes the covered content completely.
             cell.reset();
-            cell.set_symbol(sign).set_style(self.styles.of(role));
+            cell.set_symbol(sign)
+                .set_style(self.styles.role_style(role));
         }
     }
 
@@ -103,7 +104,7 @@ impl<'a> Painter<'a> {
 
     /// Changes the style of cells of one row and keeps their text.
     pub fn restyle(&mut self, x: u16, y: u16, width: u16, role: Role) {
-        let style = self.styles.of(role);
+        let style = self.styles.role_style(role);
         let area = self.part(x, y, width, 1).area;
         self.buffer.set_style(area, style);
     }

@@ -58,7 +58,7 @@ impl Theme {
         Styles {
             ascii: look.ascii,
             styles: self.paints.iter().map(|p| p.style(colours)).collect(),
-            behind: self.background.on(colours),
+            behind: self.background.for_terminal(colours),
             text: text.fg.unwrap_or(Color::Reset),
             ground: self.background.rgb().unwrap_or(self.ground),
             ink: text.fg.and_then(colour::looks).unwrap_or(self.ink),
@@ -82,7 +82,7 @@ pub struct Styles {
 
 impl Styles {
     /// Returns the style of a role.
-    pub fn of(&self, role: Role) -> Style {
+    pub fn role_style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
 
@@ -158,7 +158,7 @@ impl Stated {
         }
     }
 
-    fn on(self, colours: Colours) -> Option<Colour> {
+    fn for_colours(self, colours: Colours) -> Option<Colour> {
         let (fine, middle, coarse) = (self.finest, self.indexed, self.ansi);
         match colours {
             Colours::None => None,
@@ -184,19 +184,25 @@ impl Paint {
     /// Returns its style on a terminal with this number of colours.
     pub fn style(&self, colours: Colours) -> Style {
         let mut style = Style::new().add_modifier(self.modifiers);
-        style.fg = self.front.on(colours).map(|c| c.on(colours));
-        style.bg = self.behind.on(colours).map(|c| c.on(colours));
+        style.fg = self
+            .front
+            .for_colours(colours)
+            .map(|c| c.for_terminal(colours));
+        style.bg = self
+            .behind
+            .for_colours(colours)
+            .map(|c| c.for_terminal(colours));
         style
     }
 
     /// Returns the finest specification of the text colour.
     pub fn front(&self) -> Option<Colour> {
-        self.front.on(Colours::True)
+        self.front.for_colours(Colours::True)
     }
 
     /// Returns the finest specification of the background colour.
     pub fn behind(&self) -> Option<Colour> {
-        self.behind.on(Colours::True)
+        self.behind.for_colours(Colours::True)
     }
 
     /// Returns whether text and background change places.

@@ -69,7 +69,7 @@ impl Figure {
     }
 
     /// Returns its current value, or `None` without measurements.
-    pub fn of(
+    pub fn current_value(
         self,
         looks: &[CounterLook],
         began: Option<&Counters>,

@@ -154,7 +154,7 @@ impl Model {
 
     /// Applies settings.
     pub fn configure(&mut self, settings: Settings) {
-        self.look = settings.look();
+        self.look = settings.effective_look();
         let (before, now) = (&self.settings.config, &settings.config);
         if before.layouts != now.layouts {
             self.arrangement.take(&now.layouts);
@@ -320,7 +320,7 @@ pub enum Setting {
 
 impl Setting {
     /// Returns the setup with this setting.
-    pub fn of(self, setup: &Setup) -> Setup {
+    pub fn applied_to(self, setup: &Setup) -> Setup {
         let mut setup = setup.clone();
         match self {
             Setting::Policy(policy) => setup.policy = policy,

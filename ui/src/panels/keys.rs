@@ -69,11 +69,13 @@ const MOST: usize = 3;
 /// Returns the rows of the footer for `width` columns: one, or as needed by a message.
 pub(crate) fn footer_rows(model: &Model, width: u16) -> u16 {
     let message = model.message.as_ref();
-    message.map_or(1, |m| said(m, width.saturating_sub(2)).len() as u16)
+    message.map_or(1, |m| {
+        message_lines(m, width.saturating_sub(2)).len() as u16
+    })
 }
 
 /// Returns a message in lines, since a reason must not be cut.
-fn said(message: &FooterMessage, room: u16) -> Vec<String> {
+fn message_lines(message: &FooterMessage, room: u16) -> Vec<String> {
     let sign = if message.bad { "✗" } else { "›" };
     let text = format!("{sign} {}", message.text);
     if format::width(&text) <= room {
@@ -93,7 +95,7 @@ pub(crate) fn draw_footer(painter: &mut Painter<'_>, model: &Model) {
     if let Some(message) = &model.message {
         let role = if message.bad { Role::Bad } else { Role::Accent };
         painter.erase();
-        for (y, line) in said(message, room).iter().enumerate() {
+        for (y, line) in message_lines(message, room).iter().enumerate() {
             painter.text(1, y as u16, line, role);
         }
     } else if let Some(step) = step(model) {

@@ -50,10 +50,10 @@ static OF_CLASSES: [MemberColumn; 8] = [
     column("agree", 8, 0, agreement),
     targeted(column("accuracy", 10, 3, quality)),
     column("distance", 10, 5, |m| {
-        of(m, |s| s.disagreement.map(format::permille))
+        contribution_text(m, |s| s.disagreement.map(format::permille))
     }),
     column("entropy", 9, 6, |m| {
-        of(m, |s| s.entropy.map(format::permille))
+        contribution_text(m, |s| s.entropy.map(format::permille))
     }),
     column("cost", 8, 1, cost),
     column("flips", 8, 2, flips),
@@ -174,25 +174,28 @@ pub(super) fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
 }
 
 /// Returns a contribution as text, or a dash if it is unknown.
-fn of(view: &MemberView, say: fn(&MemberContribution) -> Option<String>) -> MemberText {
+fn contribution_text(
+    view: &MemberView,
+    say: fn(&MemberContribution) -> Option<String>,
+) -> MemberText {
     let text = view.contribution.as_ref().and_then(say);
     text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
 }
 
 fn agreement(view: &MemberView) -> MemberText {
-    of(view, |s| Some(format::quality(s.agreement)))
+    contribution_text(view, |s| Some(format::quality(s.agreement)))
 }
 
 fn quality(view: &MemberView) -> MemberText {
-    of(view, |s| s.quality.map(format::quality))
+    contribution_text(view, |s| s.quality.map(format::quality))
 }
 
 fn cost(view: &MemberView) -> MemberText {
-    of(view, |s| Some(format::permille(s.cost)))
+    contribution_text(view, |s| Some(format::permille(s.cost)))
 }
 
 fn flips(view: &MemberView) -> MemberText {
-    of(view, |s| s.flips.map(format::permille))
+    contribution_text(view, |s| s.flips.map(format::permille))
 }
 
 fn throughput(view: &MemberView) -> MemberText {
@@ -201,7 +204,7 @@ fn throughput(view: &MemberView) -> MemberText {
 
 /// Compares the ensemble's answers after a change of the member's vote with the current ones.
 fn otherwise(view: &MemberView) -> MemberText {
-    of(view, |s| {
+    contribution_text(view, |s| {
         let measure = s.agreement.measure;
         let figure = |value| Quality { measure, value };
         s.otherwise.map(|value| format::quality(figure(value)))

@@ -198,7 +198,7 @@ fn other_answers(contribution: &MemberContribution, answers: AnswerKind) -> Stri
         (_, None) => match contribution.otherwise {
             Some(value) => {
                 let measure = contribution.agreement.measure;
-                let text = measure.text(value);
+                let text = measure.format_value(value);
                 format!(
                     "answers would differ: {} {text} to the current ones",
                     measure.name()

@@ -128,8 +128,8 @@ pub fn quality(figure: Quality) -> String {
 pub fn quality_change(measure: Measure, change: f64) -> String {
     match measure.is_share() {
         true => points(change),
-        false if change < 0.0 => format!("−{}", measure.text(-change)),
-        false => format!("+{}", measure.text(change)),
+        false if change < 0.0 => format!("−{}", measure.format_value(-change)),
+        false => format!("+{}", measure.format_value(change)),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Condition<'a> {
 
 impl<'a> Condition<'a> {
     /// Returns the worst current condition.
-    pub(crate) fn of(shown: &'a Snapshot) -> Self {
+    pub(crate) fn from_snapshot(shown: &'a Snapshot) -> Self {
         let lately = &shown.lately;
         let over = lately.over.as_secs_f64().max(1.0);
         let (refused, failed) = (&lately.refused, &lately.failed);

@@ -173,7 +173,7 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
         format!(
             "{}: {}{simulated}; {}",
             shown.ensemble,
-            condition(Condition::of(shown)),
+            condition(Condition::from_snapshot(shown)),
             summary(shown)
         ),
         format!("policy {}; load {load}{}", policy(shown), precision(shown)),
@@ -216,7 +216,7 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
 pub(crate) fn unusual_precision(member: &MemberView, shown: &Snapshot) -> Option<MemberPrecision> {
     let own = member.precision;
     match shown.precision {
-        Some(of_gpus) => own.beyond(of_gpus),
+        Some(of_gpus) => own.if_set(of_gpus),
         // Without GPUs their precision does not matter.
         None => (own.is_auto || own.cores != CpuPrecision::F32).then_some(own),
     }

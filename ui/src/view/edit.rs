@@ -170,9 +170,9 @@ impl SetupEdit {
             return;
         };
         let next = staged.next(with_gpus);
-        let next = match next.written() == running.to_string() {
+        let next = match next.to_text() == running.to_string() {
             true => running,
-            false => next.in_place_of(running),
+            false => next.replacing(running),
         };
         let mut setup = self.staged.clone();
         setup.precisions[member.get()] = next;

@@ -64,7 +64,7 @@ struct SizeWalk<'l> {
 impl SizeWalk<'_> {
     fn message(&mut self, bytes: &[u8], fields: &'static [WireField]) -> Result<(), WireFault> {
         let mut counts = [0; MOST_FIELDS];
-        let mut reader = WireReader::of(bytes);
+        let mut reader = WireReader::new(bytes);
         while !reader.is_empty() {
             let (number, value) = reader.field().ok_or(WireFault::Malformed)?;
             let mut known = fields.iter().zip(&mut counts);

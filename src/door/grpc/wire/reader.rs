@@ -26,7 +26,7 @@ mod kind {
 pub(super) struct WireReader<'m>(&'m [u8]);
 
 impl<'m> WireReader<'m> {
-    pub(super) fn of(message: &'m [u8]) -> Self {
+    pub(super) fn new(message: &'m [u8]) -> Self {
         WireReader(message)
     }
 

@@ -196,7 +196,7 @@ impl<'a> LocalSearch<'a> {
                 score,
             });
             if score > best.0 {
-                best = (score, Some(Move::of(&[*edit])));
+                best = (score, Some(Move::from_edits(&[*edit])));
             }
         }
         best.1

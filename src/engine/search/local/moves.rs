@@ -18,7 +18,7 @@ pub(crate) struct Move {
 
 impl Move {
     /// Creates a step of at most four entries.
-    pub(crate) fn of(edits: &[EntryEdit]) -> Self {
+    pub(crate) fn from_edits(edits: &[EntryEdit]) -> Self {
         let len = edits.len().min(4);
         let mut step = Move {
             edits: [edits[0]; 4],
@@ -66,10 +66,10 @@ pub(crate) fn pairs(position: &Position<'_>, edit: EntryEdit) -> Vec<Move> {
         };
         let nearby = position.budget().shared(cell.device, edit.cell.device);
         if nearby || cell.member == edit.cell.member {
-            found.push(Move::of(&[edit, remove(cell)]));
+            found.push(Move::from_edits(&[edit, remove(cell)]));
         }
         if nearby {
-            found.extend((0..size).map(|to| Move::of(&[edit, put(cell, to)])));
+            found.extend((0..size).map(|to| Move::from_edits(&[edit, put(cell, to)])));
             found.extend(displacements(position, edit, cell, size));
         }
         if cell.member == edit.cell.member {
@@ -89,7 +89,7 @@ fn displacements(
     let devices = DeviceIndex::all(position.rates().devices());
     let others = devices.map(move |device| Cell { device, ..there });
     let free = others.filter(move |to| *to != edit.cell && position.get(*to).is_none());
-    free.map(move |to| Move::of(&[edit, remove(there), put(to, size)]))
+    free.map(move |to| Move::from_edits(&[edit, remove(there), put(to, size)]))
 }
 
 /// Returns the steps that move the worker at `from` to `edit`, and another worker of that device to
@@ -104,7 +104,7 @@ fn swaps(position: &Position<'_>, edit: EntryEdit, from: Cell) -> impl Iterator<
         };
         let size = position.get(other)?;
         let free = position.get(back).is_none() && from.device != edit.cell.device;
-        free.then(|| Move::of(&[edit, remove(from), put(back, size), remove(other)]))
+        free.then(|| Move::from_edits(&[edit, remove(from), put(back, size), remove(other)]))
     })
 }
 

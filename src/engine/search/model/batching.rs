@@ -26,7 +26,7 @@ impl From<&Setup> for Batching {
 
 impl Batching {
     /// Returns the batching of an ensemble's manifest.
-    pub fn of(ensemble: &Ensemble) -> Self {
+    pub fn from_ensemble(ensemble: &Ensemble) -> Self {
         Batching {
             policy: ensemble.policy,
             segment: ensemble.segment_size,

@@ -58,11 +58,11 @@ impl ModelEvaluator {
             return Err(EvaluationError::NotProfiled.into());
         }
         let rates = Rates::new(frame, devices, costs, batching);
-        Ok(ModelEvaluator::by(rates, devices, footprints))
+        Ok(ModelEvaluator::from_rates(rates, devices, footprints))
     }
 
     /// Creates an evaluator from existing rates.
-    pub fn by(rates: Rates, devices: &Devices, footprints: Footprints) -> Self {
+    pub fn from_rates(rates: Rates, devices: &Devices, footprints: Footprints) -> Self {
         ModelEvaluator {
             rates,
             devices: devices.clone(),

@@ -94,7 +94,7 @@ impl Rates {
 
     /// Returns the rates for runs of `samples`.
     #[must_use]
-    pub fn over(self, samples: usize) -> Self {
+    pub fn with_run_length(self, samples: usize) -> Self {
         Rates {
             run: samples,
             ..self

@@ -161,7 +161,8 @@ impl Ceilings {
             let one = Devices::simulated(&kind.profile, 1);
             let costs = Costs::of_laws(models, &one);
             let frame = Frame::from_ensemble(models, &one);
-            let limits = Limits::new(&frame, &one, &costs, Batching::of(models)).demanding(&rows);
+            let limits =
+                Limits::new(&frame, &one, &costs, Batching::from_ensemble(models)).demanding(&rows);
             let best = limits.best_workers(|_, _| true).into_iter();
             let members = MemberIndex::all(models.members.len());
             let alone = DeviceIndex::new(0);

@@ -138,13 +138,13 @@ struct EveryNth {
 impl EveryNth {
     const ALL: Self = EveryNth { first: 0, step: 1 };
 
-    fn of(self, right: &[bool]) -> impl Iterator<Item = bool> + '_ {
+    fn select(self, right: &[bool]) -> impl Iterator<Item = bool> + '_ {
         right.iter().skip(self.first).step_by(self.step).copied()
     }
 
     /// Returns the number of right answers.
     fn count(self, right: &[bool]) -> usize {
-        self.of(right).filter(|right| *right).count()
+        self.select(right).filter(|right| *right).count()
     }
 }
 
@@ -194,7 +194,7 @@ impl Choosing<'_> {
 
     fn counted(&self, choice: &[usize], samples: EveryNth) -> RightAnswers {
         RightAnswers {
-            samples: samples.of(&self.float32).count(),
+            samples: samples.select(&self.float32).count(),
             float32: samples.count(&self.float32),
             chosen: samples.count(&self.answers.right(choice)),
         }

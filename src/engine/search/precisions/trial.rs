@@ -89,7 +89,7 @@ impl PrecisionTrial<'_> {
         let tried: Vec<VariantsOfAll> = tried
             .map(|precision| self.tried(precision))
             .collect::<Result<_, _>>()?;
-        let rule = ensemble.rule_of(&ensemble.combination());
+        let rule = ensemble.build_rule(&ensemble.combination());
         let (classes, members) = (ensemble.answer_width(), by_member(tried));
         let answers = VariantAnswers::new(rule, classes, labels, members);
         let answers = answers.map_err(AccuracyLossError::from)?;
@@ -102,7 +102,7 @@ impl PrecisionTrial<'_> {
     /// The samples have no classes.
     pub fn labels(&self) -> Result<Vec<usize>, AccuracyLossError> {
         let targets = self.samples.targets().ok_or(AccuracyLossError::NoLabels)?;
-        let labels = (0..self.samples.len()).map(|at| match targets.of(at) {
+        let labels = (0..self.samples.len()).map(|at| match targets.target(at) {
             SampleTarget::Class(class) => Ok(class),
             _ => Err(AccuracyLossError::NoLabels),
         });

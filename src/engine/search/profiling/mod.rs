@@ -124,7 +124,7 @@ impl Profiler<'_> {
     }
 
     /// Returns costs from laws and kept profiles only. The others are unknown.
-    pub fn kept(&self) -> Costs {
+    pub fn kept_costs(&self) -> Costs {
         let mut costs = Costs::of_laws(self.models(), self.devices);
         for kind in self.kinds() {
             for member in MemberIndex::all(self.models().members.len()) {
@@ -151,7 +151,7 @@ impl Profiler<'_> {
         let started = Instant::now();
         // The caller has predicted with these costs, so the same matrix keeps its prediction.
         let whole = known.filter(|known| known.is_complete());
-        let mut costs = whole.map_or_else(|| self.kept(), Clone::clone);
+        let mut costs = whole.map_or_else(|| self.kept_costs(), Clone::clone);
         if let Some(known) = known {
             costs.fill_from(known);
         }

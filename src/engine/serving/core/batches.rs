@@ -173,7 +173,7 @@ impl<T: Clone> Core<T> {
         let times = (stamps.started, computed);
         for placed in &batch.ranges {
             let split = || split(now, batch, placed, &stamps);
-            if let Some(finished) = self.ran(now, &placed.range, times, split) {
+            if let Some(finished) = self.record_run(now, &placed.range, times, split) {
                 owed.push(finished);
             }
         }

@@ -55,7 +55,7 @@ impl DueSamples {
     }
 
     /// Returns the samples that go before a request, or `None` if another level does.
-    pub(super) fn before(&self, turn: DueTurn) -> Option<usize> {
+    pub(super) fn samples_before(&self, turn: DueTurn) -> Option<usize> {
         match turn {
             DueTurn::First => Some(0),
             DueTurn::Due(due) => {

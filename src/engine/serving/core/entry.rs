@@ -34,7 +34,7 @@ pub struct Arrival {
 
 impl Arrival {
     /// Creates an arrival at the first pipeline for all outputs.
-    pub fn of(samples: usize) -> Self {
+    pub fn with_samples(samples: usize) -> Self {
         Arrival {
             pipeline: PipelineIndex::default(),
             samples,

@@ -144,7 +144,7 @@ impl ServedPipeline {
     /// Returns the share of the pool held by samples that go before a request. Returns 1 if other
     /// levels go before its level.
     fn ahead(&self, turn: DueTurn) -> f64 {
-        let before = self.due.before(turn);
+        let before = self.due.samples_before(turn);
         before.map_or(1.0, |before| before as f64 / self.pool.capacity() as f64)
     }
 

@@ -127,7 +127,7 @@ impl<T: Clone> Core<T> {
 
     /// Records that the samples of a range ran from `started` on for `computed`. `split` holds the
     /// parts of their time since they were queued.
-    pub(super) fn ran(
+    pub(super) fn record_run(
         &mut self,
         now: Duration,
         range: &Range,
@@ -150,7 +150,12 @@ impl<T: Clone> Core<T> {
 
     /// Records that the host has made the result of a step for `rows`. Returns the request if it is
     /// complete.
-    pub fn made<P>(&mut self, now: Duration, work: &HostWork<P>, rows: RowSet) -> Owed<T> {
+    pub fn host_step_done<P>(
+        &mut self,
+        now: Duration,
+        work: &HostWork<P>,
+        rows: RowSet,
+    ) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
         let place = (work.request, work.part);
         let end = StepEnd {

@@ -124,7 +124,7 @@ impl<T: Clone> Core<T> {
             let DeviceRest::Asleep { until, .. } = self.rest[device] else {
                 continue;
             };
-            let look = self.look(now, device, &cover);
+            let look = self.inspect(now, device, &cover);
             let sooner = look.soonest.filter(|(at, _)| until.is_none_or(|u| *at < u));
             // Another device may have taken the work that it slept for, so it checks again.
             let due = until.is_some_and(|at| at <= now);
@@ -185,7 +185,7 @@ impl<T: Clone> Core<T> {
     /// happens. Another device's alarm covers work that both could do.
     pub(super) fn lay_down(&mut self, now: Duration, device: DeviceIndex) -> Option<Duration> {
         let cover = self.cover(Some(device));
-        let look = self.look(now, device, &cover);
+        let look = self.inspect(now, device, &cover);
         self.held_back |= look.covered;
         let until = look.soonest.map(|(at, _)| at);
         let alarm = look.soonest.and_then(|(_, alarm)| alarm);
@@ -193,7 +193,7 @@ impl<T: Clone> Core<T> {
         until
     }
 
-    fn look(&self, now: Duration, device: DeviceIndex, cover: &RestCover) -> Look {
+    fn inspect(&self, now: Duration, device: DeviceIndex, cover: &RestCover) -> Look {
         let mut look = Look::default();
         self.scheduler
             .wants(now, device, |want| look.see(want, cover));

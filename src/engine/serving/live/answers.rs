@@ -244,7 +244,7 @@ impl EngineState {
         }
         self.emit(EngineEvent::RowsFlawed {
             member: self.ensemble.members[member].name.clone(),
-            flaws: self.counters.flaws.of(member),
+            flaws: self.counters.flaws.for_member(member),
         });
     }
 }

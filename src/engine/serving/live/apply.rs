@@ -171,15 +171,15 @@ impl Engine {
             self.reload(plan, watch)?;
         }
         *self.columns.lock() = RunningColumns {
-            matrix: plan.to().matrix.clone(),
-            precisions: plan.to().precisions.clone(),
+            matrix: plan.new_setup().matrix.clone(),
+            precisions: plan.new_setup().precisions.clone(),
             footprints: Arc::new(plan.footprints().clone()),
         };
         Ok(())
     }
 
     fn reload(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
-        let (before, after) = (&plan.from().precisions, &plan.to().precisions);
+        let (before, after) = (&plan.old_setup().precisions, &plan.new_setup().precisions);
         // Drained workers may share weights with workers that are built afterwards.
         let starts = plan.reload().starts.iter().map(|(cell, _)| ComputedMember {
             member: cell.member,
@@ -193,7 +193,7 @@ impl Engine {
         let mut event = ReloadEvent::Start;
         loop {
             let action = reload.step(event);
-            if let Some(step) = ApplyStep::of(&action) {
+            if let Some(step) = ApplyStep::from_action(&action) {
                 watch(step);
             }
             event = match action {
@@ -306,7 +306,7 @@ struct Recomputed<'a>(&'a Engine);
 impl<'a> Recomputed<'a> {
     /// Begins a change if a plan changes any precision.
     fn begin(engine: &'a Engine, plan: &Plan) -> Option<Self> {
-        let changes = plan.from().precisions != plan.to().precisions;
+        let changes = plan.old_setup().precisions != plan.new_setup().precisions;
         changes.then(|| {
             let told = Recomputed(engine);
             told.count();

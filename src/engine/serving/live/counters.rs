@@ -209,13 +209,13 @@ impl Checkpoints {
     }
 
     /// Returns the readings after `from` and before `until`, oldest first.
-    pub(super) fn between(&self, from: Duration, until: Duration) -> Vec<Reading> {
+    pub(super) fn readings_between(&self, from: Duration, until: Duration) -> Vec<Reading> {
         let within = |reading: &&Reading| from < reading.at && reading.at < until;
         self.kept.iter().filter(within).cloned().collect()
     }
 
     /// Returns the newest reading at or before `at`.
-    pub(super) fn before(&self, at: Duration) -> Option<&Reading> {
+    pub(super) fn reading_before(&self, at: Duration) -> Option<&Reading> {
         self.kept.iter().rev().find(|reading| reading.at <= at)
     }
 }

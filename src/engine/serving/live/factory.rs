@@ -128,7 +128,7 @@ impl NetworkFactory {
 
     /// Creates a factory for the members of `ensemble`. Shares networks with equal weights that
     /// `before` has already lowered.
-    pub fn after(before: &NetworkFactory, ensemble: Arc<Ensemble>) -> Self {
+    pub fn sharing_with(before: &NetworkFactory, ensemble: Arc<Ensemble>) -> Self {
         let known: Vec<LoweredMember> = {
             let lowered = before.lowered.lock();
             let same = |member: &Arc<Member>| {

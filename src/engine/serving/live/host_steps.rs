@@ -42,7 +42,7 @@ impl EngineState {
         }
         let (owed, woken) = {
             let (mut core, now) = (self.core(), self.now());
-            (core.made(now, work, rows), core.wake(now))
+            (core.host_step_done(now, work, rows), core.wake(now))
         };
         self.poke(&woken);
         self.deliver(owed);
@@ -53,7 +53,7 @@ impl EngineState {
         let why = &failed.why;
         work.payload.note_fault(why);
         work.payload.log_failure(work.step, why.code());
-        let lacking = work.rows.without(work.samples, &failed.sound);
+        let lacking = work.rows.difference(work.samples, &failed.sound);
         let requests = {
             let (mut core, now) = (self.core(), self.now());
             let is_spared = core.lacks((work.request, work.part), work.step, &lacking);
@@ -68,7 +68,7 @@ impl EngineState {
     /// ordinary answer.
     fn made(&self, work: &HostWork<Payload>) -> Result<RowSet, FailedStep> {
         let Some(graph) = &work.payload.graph else {
-            return Ok(RowSet::none());
+            return Ok(RowSet::empty());
         };
         if let Some(failure) = self.spoilt(&work.payload) {
             return Err(FailedStep::whole(failure));
@@ -101,7 +101,7 @@ struct FailedStep {
 impl FailedStep {
     /// Creates a failure of all rows.
     fn whole(why: Failure) -> Self {
-        let sound = RowSet::none();
+        let sound = RowSet::empty();
         FailedStep { why, sound }
     }
 }

@@ -92,7 +92,7 @@ impl MemberSampler {
         let rule = Arc::clone(rule);
         let names = ensemble.answer_names.clone();
         let evaluation = MemberEvaluation::new(combination, rule, answers, &outputs);
-        let evaluation = evaluation.named(names.as_deref());
+        let evaluation = evaluation.with_names(names.as_deref());
         MemberSampler {
             enabled,
             answers,
@@ -108,7 +108,7 @@ impl MemberSampler {
     pub(super) fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
         let rule = Arc::clone(rule);
         let new = MemberEvaluation::new(combination, rule, self.answers, &self.outputs);
-        *self.evaluation.lock() = new.named(self.names.as_deref());
+        *self.evaluation.lock() = new.with_names(self.names.as_deref());
     }
 
     /// Returns the place for the members' answers to a request of `samples`, or `None` if they are
@@ -169,7 +169,7 @@ impl MemberSampler {
                 .map(|(rows, width)| &rows[sample * width..][..*width])
                 .collect();
             let targets = member_sample.targets.as_ref();
-            let target = targets.map(|all| all.of(sample));
+            let target = targets.map(|all| all.target(sample));
             evaluation.weigh_tokens(&of_members, target, member_sample.tokens[sample]);
         }
     }
@@ -178,7 +178,7 @@ impl MemberSampler {
     pub(super) fn member_figures(&self) -> Vec<Option<MemberFigures>> {
         let evaluation = self.evaluation.lock();
         MemberIndex::all(self.widths.len())
-            .map(|member| evaluation.of(member))
+            .map(|member| evaluation.figures(member))
             .collect()
     }
 }

@@ -207,7 +207,7 @@ impl EngineState {
         let rule = served.rule();
         let tokens_of = |sample: usize| {
             let row = request.values.get(sample * width..(sample + 1) * width)?;
-            ensemble.tokens_of(&row.floats())
+            ensemble.token_count(&row.floats())
         };
         let sampler = &served.sampler;
         let member_sample = sampler.begin_sample(now, samples, request.targets, tokens_of);
@@ -223,7 +223,7 @@ impl EngineState {
             priority: request.priority,
             patience: request.patience,
             due: request.due.map(|within| arrived.saturating_add(within)),
-            ..Arrival::of(samples).until(deadline)
+            ..Arrival::with_samples(samples).until(deadline)
         };
         let mut stays = false;
         let admission = self.core().admit(arrived, arrival, |slices| {
@@ -241,7 +241,7 @@ impl EngineState {
                 Promise::new(reply, promises),
             );
             let runs = request.runs.map(|listener| RunLog::new(arrived, listener));
-            let held = HeldSamples::of(request.memory, &served.storage, slices);
+            let held = HeldSamples::hold(request.memory, &served.storage, slices);
             stays = held.is_some();
             Arc::new(data.logging(runs).holding(held))
         })?;

@@ -54,19 +54,19 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// Creates a request without a deadline.
     pub fn new(values: &'a [f32]) -> Self {
-        Request::of(values.into())
+        Request::from_values(values.into())
     }
 
     /// Creates a request without a deadline whose samples may stay in place while it is under way.
     pub fn shared(memory: &'a SharedSamples) -> Self {
         Request {
             memory: Some(memory),
-            ..Request::of(memory.values())
+            ..Request::from_values(memory.values())
         }
     }
 
     /// Creates a request without a deadline from numbers or bytes.
-    pub fn of(values: SampleValues<'a>) -> Self {
+    pub fn from_values(values: SampleValues<'a>) -> Self {
         Request {
             values,
             memory: None,

@@ -28,7 +28,7 @@ impl SharedSamples {
     /// Shares immutable memory that consists of consecutive pieces. A value may extend over two
     /// pieces.
     pub fn of_pieces(memories: impl IntoIterator<Item = SharedMemory>) -> Self {
-        SharedSamples(SamplePiece::of(memories))
+        SharedSamples(SamplePiece::from_memories(memories))
     }
 
     /// Returns the values.
@@ -47,7 +47,7 @@ pub(super) struct HeldSamples {
 impl HeldSamples {
     /// Keeps the samples of a request with these parts, or returns `None` if they must be in the
     /// pool.
-    pub(super) fn of(
+    pub(super) fn hold(
         memory: Option<&SharedSamples>,
         storage: &Storage,
         slices: &[Slice],

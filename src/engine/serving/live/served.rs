@@ -39,7 +39,7 @@ struct RuleInForce {
 impl RuleInForce {
     fn new(combination: Combination, ensemble: &Ensemble) -> Self {
         RuleInForce {
-            rule: ensemble.rule_of(&combination),
+            rule: ensemble.build_rule(&combination),
             combination,
             own_rule: false,
             changes: 0,

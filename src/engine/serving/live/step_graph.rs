@@ -51,7 +51,7 @@ pub enum GraphWork {
 
 impl StepGraph {
     /// Creates the graph of an entry. `stats` are the figures of its steps, in the order of work.
-    pub(super) fn of(entry: &CatalogueEntry, stats: &[StepStats]) -> Self {
+    pub(super) fn from_entry(entry: &CatalogueEntry, stats: &[StepStats]) -> Self {
         let ensemble = entry.ensemble();
         StepGraph {
             model: match entry.version().get() {

@@ -168,7 +168,7 @@ impl<'a> Telemetry<'a> {
         let numbered = entries.iter().enumerate();
         let graph = |(number, entry)| {
             let stats = self.state.core().step_stats(now, PipelineIndex(number));
-            StepGraph::of(entry, &stats)
+            StepGraph::from_entry(entry, &stats)
         };
         numbered.map(graph).collect()
     }
@@ -225,12 +225,16 @@ impl<'a> Telemetry<'a> {
     /// every few seconds while requests are answered, for ten minutes.
     pub fn reading_before(&self, at: Duration) -> Option<Reading> {
         let checkpoints = self.state.counters.checkpoints.lock();
-        checkpoints.before(at).cloned()
+        checkpoints.reading_before(at).cloned()
     }
 
     /// Returns the counters at the moments kept between two times, oldest first.
     pub fn readings_between(&self, from: Duration, until: Duration) -> Vec<Reading> {
-        self.state.counters.checkpoints.lock().between(from, until)
+        self.state
+            .counters
+            .checkpoints
+            .lock()
+            .readings_between(from, until)
     }
 
     /// Returns each member's contribution to the ensemble over the recently weighed requests.
@@ -291,7 +295,7 @@ impl<'a> Telemetry<'a> {
                 .indices()
                 .map(|d| core.is_lost(d))
                 .collect(),
-            flaws: counters.flaws.all(),
+            flaws: counters.flaws.by_member(),
         }
     }
 

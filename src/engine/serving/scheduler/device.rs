@@ -27,7 +27,7 @@ impl Discipline {
     pub const GPU: Self = Discipline::SideBySide(Beside::Half);
 
     /// Returns the discipline of a kind of device.
-    pub fn of(kind: &DeviceKind) -> Self {
+    pub fn for_kind(kind: &DeviceKind) -> Self {
         match kind {
             DeviceKind::Gpu { .. } => Discipline::GPU,
             // As in the paper, whose measurements their law was fitted to.

@@ -184,12 +184,12 @@ impl Scheduler {
 
     /// Returns whether some members have policies other than the policy in force.
     pub fn has_own_policies(&self) -> bool {
-        self.own.any(self.policy)
+        self.own.has_own(self.policy)
     }
 
     /// Returns the policy of a member.
     fn policy_of(&self, member: MemberIndex) -> MemberPolicy {
-        self.own.of(member, self.policy)
+        self.own.for_member(member, self.policy)
     }
 
     /// Changes the policy. Closes open segments, and batches taken but unstarted samples again.

@@ -19,13 +19,13 @@ impl OwnPolicies {
     }
 
     /// Returns whether any member has another policy while the common one is `common`.
-    pub(super) fn any(&self, common: PolicyKind) -> bool {
+    pub(super) fn has_own(&self, common: PolicyKind) -> bool {
         let mut own = self.by_member.iter().flatten();
         common == self.beside && own.any(|own| own.kind != common)
     }
 
     /// Returns the policy of a member while the common one is `common`.
-    pub(super) fn of(&self, member: MemberIndex, common: PolicyKind) -> MemberPolicy {
+    pub(super) fn for_member(&self, member: MemberIndex, common: PolicyKind) -> MemberPolicy {
         let own = self.by_member.get(member.get()).copied().flatten();
         match own {
             Some(own) if common == self.beside => own,

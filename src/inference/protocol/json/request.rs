@@ -50,7 +50,7 @@ fn read(head: &[u8], limits: &RequestBounds) -> Result<JsonCall, ServiceError> {
         Err(error) if error.kind() == ErrorKind::BadInput => error,
         read => return read,
     };
-    match MarkedJson::of(head) {
+    match MarkedJson::replace_words(head) {
         Some(marked) => read_typed(&marked.text, limits, marked.words),
         None => Err(error),
     }

@@ -23,7 +23,7 @@ pub(super) struct MarkedJson {
 
 impl MarkedJson {
     /// Replaces the words outside of strings, or returns `None` if there are none.
-    pub(super) fn of(json: &[u8]) -> Option<Self> {
+    pub(super) fn replace_words(json: &[u8]) -> Option<Self> {
         if json.contains(&MARK) {
             return None;
         }

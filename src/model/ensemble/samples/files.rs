@@ -17,7 +17,9 @@ impl Samples {
     /// # Errors
     /// [`SamplesError::Kind`].
     pub fn check_name(name: &str) -> Result<(), SamplesError> {
-        SampleFileKind::of(name).map(drop).ok_or(SamplesError::Kind)
+        SampleFileKind::from_name(name)
+            .map(drop)
+            .ok_or(SamplesError::Kind)
     }
 
     /// Checks that a file `name` can hold labels or other targets, without opening it.
@@ -69,7 +71,7 @@ impl Samples {
     }
 
     fn parsed(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
-        let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
+        let kind = SampleFileKind::from_name(name).ok_or(SamplesError::Kind)?;
         let samples = of_kind(kind, bytes, form)?;
         if let Some(check) = form.check.filter(|check| !check.is_empty()) {
             check.check(samples.values())?;
@@ -244,7 +246,7 @@ enum SampleFileKind {
 
 impl SampleFileKind {
     /// Returns the kind of a file of samples.
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         if images::is_image(name) {
             return Some(SampleFileKind::Image);
         }
@@ -262,7 +264,7 @@ impl SampleFileKind {
 
     /// Returns the kind of a file of targets.
     fn of_labels(name: &str) -> Result<Self, SamplesError> {
-        match Self::of(name) {
+        match Self::from_name(name) {
             None | Some(SampleFileKind::Image | SampleFileKind::Text) => {
                 Err(SamplesError::LabelsKind)
             }

@@ -52,7 +52,7 @@ impl Targets {
     ///
     /// # Panics
     /// There are no targets.
-    pub fn of(&self, index: usize) -> SampleTarget<'_> {
+    pub fn target(&self, index: usize) -> SampleTarget<'_> {
         let at = index % self.len();
         match self {
             Targets::Classes(classes) => SampleTarget::Class(classes[at]),
@@ -66,7 +66,7 @@ impl Targets {
     /// Returns the targets of `count` samples from `first`, starting over after the last sample.
     #[must_use]
     pub fn range(&self, first: usize, count: usize) -> Self {
-        let each = (first..first + count).map(|sample| self.of(sample));
+        let each = (first..first + count).map(|sample| self.target(sample));
         let mut new = match self {
             Targets::Classes(_) => Targets::Classes(Vec::with_capacity(count)),
             Targets::Rows { width, .. } => Targets::Rows {

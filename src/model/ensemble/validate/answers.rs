@@ -190,7 +190,7 @@ fn of_tokens(
     let kind = AnswerKind::Tokens {
         count,
         length: TokenCount::nearest(u32::try_from(found).unwrap_or(most)),
-        scheme: TagScheme::of(names.as_deref()),
+        scheme: TagScheme::from_names(names.as_deref()),
     };
     within_memory(source, length.span().start, kind, names)
 }

@@ -40,6 +40,6 @@ impl MemberDefaults {
         let own = parsed.map_err(|why| {
             source.wrong(written.span().start, format!("members.precision: {why}"))
         })?;
-        Ok(own.or_gpus_of(self.precision))
+        Ok(own.or_gpu_precision(self.precision))
     }
 }

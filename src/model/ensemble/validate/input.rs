@@ -195,7 +195,7 @@ pub(super) fn model(
         return Ok(sample.input.clone());
     };
     let shape = shape(source, "members.input.shape", written)?;
-    Ok(Input::of_values(Vec::new()).of_shape(shape))
+    Ok(Input::from_value_ranges(Vec::new()).with_shape(shape))
 }
 
 fn own_shape(

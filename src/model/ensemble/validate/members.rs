@@ -143,7 +143,7 @@ fn build_model(
         }
     };
     let calibration = calibration::read(source, table, (&network.graph, &weights))?;
-    let member = Member::of_model(table.name.clone(), network.graph, None, weights);
+    let member = Member::from_model(table.name.clone(), network.graph, None, weights);
     let at = table.network.span().start;
     let named = |why| source.wrong(at, format!("network of `{}`: {why}", table.name));
     let member = Member {

@@ -190,7 +190,7 @@ fn policy(
     let table = spanned.get_ref();
     let wait = match table.wait_ms {
         None => DEFAULT_WAIT,
-        Some(ms) => Wait::of_millis(ms).map_err(|_| {
+        Some(ms) => Wait::from_millis(ms).map_err(|_| {
             let found = words::number(ms);
             wrong(format!(
                 "policy.wait_ms: expected 0 to 60000, found {found}"
@@ -198,7 +198,7 @@ fn policy(
         })?,
     };
     let kind = |why: PolicyError| wrong(format!("policy.kind: {why}"));
-    let named = PolicyKind::named(&table.kind, wait).map_err(kind)?;
+    let named = PolicyKind::from_name(&table.kind, wait).map_err(kind)?;
     let policy = with_max_inf(named, table, wrong)?;
     policy.check(sizes).map_err(kind)?;
     Ok(policy)
@@ -304,7 +304,7 @@ fn made_up(
     let n = source.count("calibration.synthetic", rows, most as i64)?;
     let made = match form.signature() {
         None => Samples::synthetic(n, width),
-        Some(tensors) => Samples::of_tensors(&tensors, n),
+        Some(tensors) => Samples::synthetic_tensors(&tensors, n),
     };
     made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

@@ -240,7 +240,7 @@ fn of_sample(
     let runs = signature.inputs.iter().map(|wanted| run(sample, wanted));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let runs = lead.into_iter().chain(runs).collect();
-    let input = Input::of_runs(network.graph.input(), runs);
+    let input = Input::from_ranges(network.graph.input(), runs);
     Ok(TakenNetwork {
         network,
         by_length,

@@ -15,7 +15,7 @@ pub(super) fn is_replaced(
     let mut variants = variants.map(|at| VariantIndex(at as u32));
     let comes = |v: VariantIndex| {
         let mut devices = plan.devices();
-        devices.any(|d| plan.on(v, d) > situation.hosted.on(v, d))
+        devices.any(|d| plan.count_on(v, d) > situation.hosted.count_on(v, d))
     };
     situation.is_loading(task) || variants.any(comes)
 }
@@ -31,7 +31,7 @@ pub(super) fn keep_until_replaced(situation: &Situation<'_>, plan: &mut HostedIn
         let running = situation.hosted.hosted_on(device);
         let running = running.filter(|(v, _)| replaced.contains(&situation.catalog.task_of(*v)));
         for (variant, count) in running {
-            while plan.on(variant, device) < count {
+            while plan.count_on(variant, device) < count {
                 if plan.add(situation.catalog, variant, device).is_err()
                     && !drop_one(situation, plan, device)
                 {
@@ -44,7 +44,7 @@ pub(super) fn keep_until_replaced(situation: &Situation<'_>, plan: &mut HostedIn
 
 /// Drops a new instance of a device. Returns whether there was one.
 fn drop_one(situation: &Situation<'_>, plan: &mut HostedInstances, device: DeviceSlot) -> bool {
-    let comes = |(v, count): &(VariantIndex, u16)| *count > situation.hosted.on(*v, device);
+    let comes = |(v, count): &(VariantIndex, u16)| *count > situation.hosted.count_on(*v, device);
     let coming = plan.hosted_on(device).find(comes);
     coming.is_some_and(|(v, _)| plan.remove(situation.catalog, v, device).is_ok())
 }

@@ -118,7 +118,7 @@ impl PricedPlanning {
             };
             let devices: Vec<_> = kept.devices().collect();
             for device in devices {
-                while kept.on(index, device) < situation.hosted.on(index, device)
+                while kept.count_on(index, device) < situation.hosted.count_on(index, device)
                     && kept.add(catalog, index, device).is_ok()
                 {}
             }

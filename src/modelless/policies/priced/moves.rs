@@ -28,7 +28,7 @@ impl Criterion {
         Criterion::ValueByShare,
     ];
 
-    fn of(self, value: f64, price: f64, share: f64) -> f64 {
+    fn score(self, value: f64, price: f64, share: f64) -> f64 {
         match self {
             Criterion::Value => value,
             Criterion::ValueByCost => value / price.max(SOME),
@@ -52,7 +52,7 @@ impl PlanState<'_> {
                 continue;
             };
             let value = gain - price;
-            let score = criterion.of(value, price, variant.profile.share.fraction());
+            let score = criterion.score(value, price, variant.profile.share.fraction());
             if value > SOME && best.is_none_or(|(best, ..)| score > best) {
                 best = Some((score, index, device));
             }

@@ -52,7 +52,12 @@ impl<'m> PlanState<'m> {
 
     /// Returns the cost of one more instance on a device.
     pub(super) fn price(&self, variant: VariantIndex, device: DeviceSlot) -> f64 {
-        price(self.model, variant, device, self.hosted.on(variant, device))
+        price(
+            self.model,
+            variant,
+            device,
+            self.hosted.count_on(variant, device),
+        )
     }
 
     /// Adds an instance if it fits.
@@ -141,7 +146,7 @@ fn capacities(task: &TaskModel, hosted: &HostedInstances) -> Vec<f64> {
 /// their weights, so that one loading is enough.
 fn price(model: &PlanModel<'_>, variant: VariantIndex, device: DeviceSlot, count: u16) -> f64 {
     let profile = &model.situation.catalog.variant(variant).profile;
-    let runs = model.situation.hosted.on(variant, device);
+    let runs = model.situation.hosted.count_on(variant, device);
     let is_loaded = match profile.sharing {
         DeviceSharing::Space => runs > count,
         DeviceSharing::Time | DeviceSharing::Unreserved => runs > 0 || count > 0,

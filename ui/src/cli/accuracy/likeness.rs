@@ -41,7 +41,7 @@ impl AnswerRows {
         }
         for (member, rows) in MemberIndex::enumerate(&mut self.members) {
             for (at, row) in answer.member_rows(member).enumerate() {
-                into(rows, at, &self.own.of(member, row));
+                into(rows, at, &self.own.answer(member, row));
             }
         }
     }
@@ -87,7 +87,7 @@ impl DifferenceCount {
 
 impl<'a> LikenessCount<'a> {
     /// Starts a comparison with the answers in float32.
-    pub(super) fn beside(float32: &'a AnswerRows) -> Self {
+    pub(super) fn compared_with(float32: &'a AnswerRows) -> Self {
         LikenessCount {
             float32,
             together: DifferenceCount::default(),
@@ -106,7 +106,7 @@ impl<'a> LikenessCount<'a> {
         for (member, (count, exact)) in MemberIndex::enumerate(both) {
             for (at, row) in answer.member_rows(member).enumerate() {
                 let exact = float32.row(exact, first + at);
-                count.add(&exact, &float32.own.of(member, row));
+                count.add(&exact, &float32.own.answer(member, row));
             }
         }
     }

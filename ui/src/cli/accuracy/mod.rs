@@ -99,7 +99,7 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
         bail!(without_targets(opened.ensemble.answers));
     }
     if !args.precisions.is_empty() {
-        let report = PrecisionsReport::of(&opened, &samples, &args.precisions)?;
+        let report = PrecisionsReport::measure(&opened, &samples, &args.precisions)?;
         output.write(&report, &report.text())?;
         return report.reports().try_for_each(|r| refuse(r, &samples));
     }
@@ -177,7 +177,7 @@ struct GradeCount {
 impl GradeCount {
     fn new(ensemble: &Ensemble) -> Self {
         GradeCount {
-            tally: MeasureTally::named(ensemble.answers, ensemble.answer_names.as_deref()),
+            tally: MeasureTally::with_names(ensemble.answers, ensemble.answer_names.as_deref()),
             unanswered: 0,
         }
     }
@@ -249,19 +249,19 @@ impl AccuracyCount {
         };
         for (member, grade) in MemberIndex::enumerate(&mut self.members) {
             for (i, row) in answer.member_rows(member).enumerate() {
-                grade.count(&self.own.of(member, row), targets.of(first + i));
+                grade.count(&self.own.answer(member, row), targets.target(first + i));
             }
         }
         for graded in &mut self.rules {
             let rule = graded.rule.as_ref();
             let combined = combine(rule, answer, self.members.len(), self.width);
             for (i, row) in combined.rows().enumerate() {
-                graded.grade.count(row, targets.of(first + i));
+                graded.grade.count(row, targets.target(first + i));
             }
         }
         if let Some(grade) = &mut self.pipeline {
             for (i, row) in answer.rows().enumerate() {
-                grade.count(row, targets.of(first + i));
+                grade.count(row, targets.target(first + i));
             }
         }
         for flaw in answer.flaws() {
@@ -280,7 +280,7 @@ impl AccuracyCount {
             members: members.map(|(name, g)| g.row(name)).collect(),
             rules: rules.map(|g| g.grade.row(g.kind.name())).collect(),
             pipeline: self.pipeline.as_ref().map(|grade| grade.row(PIPELINE)),
-            flawed: FlawedMember::of(&names, &self.flaws),
+            flawed: FlawedMember::from_flaws(&names, &self.flaws),
         }
     }
 }
@@ -295,7 +295,7 @@ fn rules(ensemble: &Ensemble, none: &GradeCount) -> Vec<GradedRule> {
     let suited = suited.filter(|kind| ensemble.check_combination(&by(*kind)).is_ok());
     let rules = suited.map(|kind| GradedRule {
         kind,
-        rule: ensemble.rule_of(&by(kind)),
+        rule: ensemble.build_rule(&by(kind)),
         grade: none.clone(),
     });
     rules.collect()

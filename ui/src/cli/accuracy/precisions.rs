@@ -38,7 +38,7 @@ struct PrecisionReport {
 
 impl PrecisionsReport {
     /// Runs every sample once in float32 and once in each requested precision.
-    pub(super) fn of(
+    pub(super) fn measure(
         opened: &OpenedEnsemble,
         samples: &Samples,
         asked: &[MemberPrecision],
@@ -57,7 +57,7 @@ impl PrecisionsReport {
                 accuracy: count.report(&float32.ensemble, samples.len()),
                 beside_f32: None,
             }),
-            other => PrecisionReport::of(opened, samples, other, &rows),
+            other => PrecisionReport::new(opened, samples, other, &rows),
         });
         Ok(PrecisionsReport {
             precisions: each.collect::<Result<_>>()?,
@@ -77,14 +77,14 @@ impl PrecisionsReport {
 }
 
 impl PrecisionReport {
-    fn of(
+    fn new(
         opened: &OpenedEnsemble,
         samples: &Samples,
         precision: MemberPrecision,
         float32: &AnswerRows,
     ) -> Result<Self> {
         let opened = computed_in(opened, precision);
-        let mut likeness = LikenessCount::beside(float32);
+        let mut likeness = LikenessCount::compared_with(float32);
         let count = graded(&opened, samples, &mut |first, answer| {
             likeness.add(first, answer);
         })?;

@@ -118,9 +118,9 @@ pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
         best.measure_again(&control)?;
     }
     let mut report = best.report(&opened, &control);
-    report.repeat = (args.repeat > 1).then(|| Repetitions::of(scores));
+    report.repeat = (args.repeat > 1).then(|| Repetitions::from_scores(scores));
     let members = &opened.frame.members;
-    report.precisions = choice.map(|choice| PrecisionsChosen::of(&choice, members));
+    report.precisions = choice.map(|choice| PrecisionsChosen::from_choice(&choice, members));
     finish(args, &opened, output.as_ref(), &report)
 }
 
@@ -184,7 +184,7 @@ fn search(
     };
     let method = method(args, opened, seed);
     if method.runs_on(&opened.devices) {
-        LoadSamples::of(opened.demand.catalogue(), opened.demand.mix())?;
+        LoadSamples::for_mix(opened.demand.catalogue(), opened.demand.mix())?;
     }
     let job = SearchJob {
         known: None,
@@ -270,8 +270,8 @@ impl SearchRun {
             steady: found.steady.map(|s| s.samples_per_s),
             steady_error: found.steady.and_then(|s| s.doubt.error()),
             bound: found.bound,
-            latency_us: found.latency.map(LatencyRow::of),
-            latency_by_model: found.by_entry.iter().map(EntryRow::of).collect(),
+            latency_us: found.latency.map(LatencyRow::from_latency),
+            latency_by_model: found.by_entry.iter().map(EntryRow::from_latency).collect(),
             shortfall: found.shortfall,
             score: found.score,
             score_error: found.doubt.error(),
@@ -368,6 +368,6 @@ fn best_so_far(control: &Control) -> Option<SearchResult> {
         coverage: progress.coverage * progress.neighbour as f64 / progress.neighbours.max(1) as f64,
         bound: progress.bound,
         gain: progress.gain,
-        ..SearchResult::of(matrix, score, start)
+        ..SearchResult::new(matrix, score, start)
     })
 }

@@ -129,17 +129,19 @@ struct VariantRow {
 }
 
 impl PrecisionsChosen {
-    pub(super) fn of(choice: &PrecisionChoice, members: &[String]) -> Self {
+    pub(super) fn from_choice(choice: &PrecisionChoice, members: &[String]) -> Self {
         let variants = choice.variants.iter();
         PrecisionsChosen {
             accuracy_loss: choice.allowed.get(),
-            chosen: choice.precisions.iter().map(|p| p.written()).collect(),
+            chosen: choice.precisions.iter().map(|p| p.to_text()).collect(),
             float32_seconds: choice.seconds.0,
             seconds: choice.seconds.1,
-            all: AccuracyPair::of(choice.all),
-            unseen: choice.unseen.map(AccuracyPair::of),
+            all: AccuracyPair::from_answers(choice.all),
+            unseen: choice.unseen.map(AccuracyPair::from_answers),
             refused_by_all: choice.refused_by_all,
-            variants: variants.map(|v| VariantRow::of(v, members)).collect(),
+            variants: variants
+                .map(|v| VariantRow::from_report(v, members))
+                .collect(),
         }
     }
 
@@ -180,7 +182,7 @@ impl PrecisionsChosen {
 }
 
 impl AccuracyPair {
-    fn of(right: RightAnswers) -> Self {
+    fn from_answers(right: RightAnswers) -> Self {
         let share = |count: usize| count as f64 / right.samples.max(1) as f64;
         AccuracyPair {
             samples: right.samples,
@@ -201,7 +203,7 @@ impl AccuracyPair {
 }
 
 impl VariantRow {
-    fn of(variant: &VariantReport, members: &[String]) -> Self {
+    fn from_report(variant: &VariantReport, members: &[String]) -> Self {
         let (fate, would_lose) = match variant.fate {
             VariantFate::Chosen => ("chosen", None),
             VariantFate::NotFaster => ("not-faster", None),
@@ -211,7 +213,7 @@ impl VariantRow {
         let name = members.get(variant.member.get());
         VariantRow {
             member: name.cloned().unwrap_or_default(),
-            precision: variant.precision.written(),
+            precision: variant.precision.to_text(),
             float32_seconds: variant.float32_seconds,
             seconds: variant.seconds,
             lost_alone: variant.alone.lost_points(),

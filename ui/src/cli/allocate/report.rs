@@ -100,7 +100,7 @@ pub(crate) struct EntryRow {
 }
 
 impl EntryRow {
-    pub(crate) fn of(latency: &EntryLatency) -> Self {
+    pub(crate) fn from_latency(latency: &EntryLatency) -> Self {
         EntryRow {
             model: latency.name.clone(),
             p50: latency.p50.as_micros() as u64,
@@ -122,7 +122,7 @@ pub(crate) struct Repetitions {
 const LOW_COVERAGE: f64 = 0.2;
 
 impl LatencyRow {
-    pub(crate) fn of(latency: LoadedLatency) -> Self {
+    pub(crate) fn from_latency(latency: LoadedLatency) -> Self {
         LatencyRow {
             rate: latency.rate,
             p50: latency.p50.as_micros() as u64,
@@ -132,7 +132,7 @@ impl LatencyRow {
 }
 
 impl Repetitions {
-    pub(crate) fn of(scores: Vec<f64>) -> Self {
+    pub(crate) fn from_scores(scores: Vec<f64>) -> Self {
         Repetitions {
             median: stats::median(&scores),
             spread: stats::rsd(&scores),

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     if args.fake && opened.demand.catalogue().single_ensemble().is_none() {
         bail!("--fake: expected one ensemble, found several");
     }
-    let (opened, matrix) = opened.by(args.matrix.as_deref(), args.target.precision)?;
+    let (opened, matrix) = opened.with_matrix(args.matrix.as_deref(), args.target.precision)?;
     let stopped = signals::stop_flag();
     let report = measure(args, &opened, &matrix, &stopped)?;
     output.write(&report, &text(&report, &matrix))?;
@@ -198,7 +198,7 @@ fn measure_live(
         split: seen.latency.since.split,
         refused: seen.refused,
         dropped: seen.failed + seen.cancelled,
-        flawed: FlawedMember::of(&opened.frame.members, &seen.flaws),
+        flawed: FlawedMember::from_flaws(&opened.frame.members, &seen.flaws),
         in_virtual_time: false,
     };
     Ok(BenchReport::new(args, opened, matrix, figures))
@@ -272,7 +272,7 @@ fn samples(args: &BenchArgs, opened: &OpenedEnsemble) -> Result<LoadSamples> {
     }
     match opened.demand.catalogue().single_ensemble() {
         Some(_) => Ok(opened.calibration()?.into()),
-        None => Ok(LoadSamples::of(
+        None => Ok(LoadSamples::for_mix(
             opened.demand.catalogue(),
             opened.demand.mix(),
         )?),
@@ -309,7 +309,7 @@ fn saturating(
 /// Returns the combination of the fake members' constants under the ensemble's rule.
 fn expected(ensemble: &Ensemble) -> Vec<f32> {
     let width = ensemble.answer_width();
-    let rule = ensemble.rule_of(&ensemble.combination());
+    let rule = ensemble.build_rule(&ensemble.combination());
     let mut state = vec![0.0; rule.state_width()];
     for (member, served) in MemberIndex::enumerate(&ensemble.members) {
         let row = constant_row(member, served.row_width());

@@ -35,7 +35,7 @@ pub(super) enum CalibratedSummary {
 
 impl CalibratedSummary {
     /// Returns the summary of a member with files in `folder`, or `None` for built-in members.
-    pub(super) fn of(member: &Member, folder: Option<&Path>) -> Option<Self> {
+    pub(super) fn from_member(member: &Member, folder: Option<&Path>) -> Option<Self> {
         let Some(calibration) = member.calibration() else {
             let file = folder?.join(format!("{}.int8.json", member.name));
             return file

@@ -130,7 +130,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     let footprints = Footprints::plan(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
     let answers = opened.ensemble.answers;
-    let pipeline = PipelineSummary::of(&opened.ensemble);
+    let pipeline = PipelineSummary::from_ensemble(&opened.ensemble);
     let rule = opened.ensemble.rule.name();
     let report = CheckReport {
         ensemble: opened.ensemble.name.clone(),
@@ -140,9 +140,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         answers,
         input: opened.ensemble.input.shape.into(),
         tensors: opened.ensemble.tensors.clone(),
-        text: TextSummary::of(&opened.ensemble),
+        text: TextSummary::from_ensemble(&opened.ensemble),
         lengths: opened.ensemble.lengths.clone(),
-        calibration: CalibrationSummary::of(&opened.ensemble),
+        calibration: CalibrationSummary::from_ensemble(&opened.ensemble),
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints, folder.as_deref()),
         devices: device_rows(&opened.devices),
@@ -231,9 +231,9 @@ fn member_rows(
             ends_in: ends_in(member),
             precision: member
                 .precision
-                .beyond(opened.ensemble.precision)
+                .if_set(opened.ensemble.precision)
                 .map(|own| own.on_devices(&opened.devices, opened.ensemble.precision)),
-            calibration: CalibratedSummary::of(member, folder),
+            calibration: CalibratedSummary::from_member(member, folder),
             own_scales: OwnScales::from_graph(&member.graph),
             fits: opened
                 .devices

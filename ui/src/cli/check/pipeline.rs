@@ -42,7 +42,7 @@ struct StepSummary {
 
 impl PipelineSummary {
     /// Returns the summary of a pipeline, or `None` if the ensemble is not one.
-    pub(super) fn of(ensemble: &Ensemble) -> Option<Self> {
+    pub(super) fn from_ensemble(ensemble: &Ensemble) -> Option<Self> {
         let pipeline = ensemble.pipeline.as_ref()?;
         let mut steps = Vec::new();
         let mut when = None;

@@ -130,7 +130,7 @@ fn remarks(loaded: &LoadReport, devices: &Devices) -> Vec<String> {
 
 impl ModelSummary {
     fn new(model: &LoadedModel) -> Self {
-        let pipeline = PipelineSummary::of(&model.ensemble);
+        let pipeline = PipelineSummary::from_ensemble(&model.ensemble);
         // The same signature that a server reports to clients.
         let told = signature(&model.ensemble, model.answers_itself());
         ModelSummary {

@@ -17,7 +17,7 @@ pub(super) struct TextSummary {
 }
 
 impl TextSummary {
-    pub(super) fn of(ensemble: &Ensemble) -> Option<Self> {
+    pub(super) fn from_ensemble(ensemble: &Ensemble) -> Option<Self> {
         let tokenizer = ensemble.text.as_ref()?.tokenizer();
         Some(TextSummary {
             length: tokenizer.length(),
@@ -44,7 +44,7 @@ pub(super) struct CalibrationSummary {
 }
 
 impl CalibrationSummary {
-    pub(super) fn of(ensemble: &Ensemble) -> Option<Self> {
+    pub(super) fn from_ensemble(ensemble: &Ensemble) -> Option<Self> {
         let samples = ensemble.calibration.as_ref()?;
         Some(CalibrationSummary {
             samples: samples.len(),

@@ -41,7 +41,7 @@ impl AnswerFile {
     /// # Errors
     /// The name has another ending, or one array cannot hold the answers: several tensors, or
     /// tensors of varying length.
-    pub(super) fn of(path: &Path, graph: &Graph) -> Result<Self> {
+    pub(super) fn for_graph(path: &Path, graph: &Graph) -> Result<Self> {
         let end = path.extension().map(|end| end.to_ascii_lowercase());
         let end = end.as_deref().and_then(OsStr::to_str);
         if !matches!(end, Some("npy" | "json" | "jsonl")) {

@@ -85,7 +85,7 @@ struct BatchLengths {
 
 impl BatchLengths {
     /// Returns the lengths of rows of a network's samples, or `None` if they do not vary.
-    fn of(graph: &Graph, rows: &[f32]) -> Option<Self> {
+    fn from_rows(graph: &Graph, rows: &[f32]) -> Option<Self> {
         let lengths = graph.lengths()?;
         let rows = rows.chunks_exact(graph.input().elements().max(1));
         let each: Vec<usize> = rows.filter_map(|row| lengths.row_length(row)).collect();
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     let samples = samples(args, &chosen.graph)?;
     let rows = samples.rows(0, args.batch);
     let (width, values) = (samples.width(), &rows[..]);
-    let lengths = BatchLengths::of(&chosen.graph, values);
+    let lengths = BatchLengths::from_rows(&chosen.graph, values);
     let weights = chosen.weights(&args.weights)?;
     let synthetic = weights.is_synthetic();
     let mut answer = place.runner(&chosen, &weights, args.batch)?;

@@ -60,7 +60,7 @@ struct RunReport {
 pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::new(&args.output, args.product.force)?;
     let mut chosen = ChosenNetwork::new(&args.network)?;
-    let file = AnswerFile::of(&args.output, &chosen.graph)?;
+    let file = AnswerFile::for_graph(&args.output, &chosen.graph)?;
     let are_requests = file.is_json() && AnswerFile::named(&args.input).is_json();
     let samples = read_samples(&args.input, &chosen.graph, are_requests)?;
     let weights = chosen.weights(&args.weights)?;

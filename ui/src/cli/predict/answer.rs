@@ -13,7 +13,7 @@ pub(super) fn keep(kind: AnswerKind, row: &[f32], tokens: Option<usize>, to: &mu
         return to.extend_from_slice(row);
     };
     let end = to.len() + positions.count();
-    match positions.classes(kind.of_tokens(row, tokens)) {
+    match positions.classes(kind.token_part(row, tokens)) {
         Some(classes) => to.extend(classes.into_iter().map(|class| class as f32)),
         None => to.resize(end, f32::NAN),
     }

@@ -31,7 +31,10 @@ impl AnswerFiles {
             });
         }
         let output = OutputFile::new(path, replaces)?;
-        Ok(AnswerFiles::One(FileFormat::of(path, &output)?, output))
+        Ok(AnswerFiles::One(
+            FileFormat::from_path(path, &output)?,
+            output,
+        ))
     }
 
     /// Checks that the destination suits a kind of answers.
@@ -93,7 +96,7 @@ pub(super) enum FileFormat {
 
 impl FileFormat {
     /// Returns the format by the extension of `path`. A device or a pipe gets CSV.
-    fn of(path: &Path, output: &OutputFile) -> Result<Self> {
+    fn from_path(path: &Path, output: &OutputFile) -> Result<Self> {
         let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         Ok(match end.as_deref() {
             Some("csv") => FileFormat::Csv,

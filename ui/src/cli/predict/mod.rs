@@ -83,7 +83,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     if let Some(address) = &args.server {
         return ask(args, address, &opened, &samples, output.as_ref());
     }
-    let (opened, matrix) = opened.by(args.matrix.as_deref(), args.target.precision)?;
+    let (opened, matrix) = opened.with_matrix(args.matrix.as_deref(), args.target.precision)?;
     let engine = opened.start(&matrix, opened.networks())?;
     let until = Until {
         stop: Some(&stopped),
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         let done = answers.len();
         bail!("stopped after {done} of {all} samples; nothing was written");
     }
-    let facts = RunFacts::of(&opened, &samples, run.elapsed);
+    let facts = RunFacts::from_run(&opened, &samples, run.elapsed);
     let report = AnswersReport::new(&answers, facts);
     if let Some(output) = &output {
         output.write(&answers, &report, samples.names())?;
@@ -140,7 +140,7 @@ fn ask(
     let answered_by = remote::predict(server, &asked, &opened.ensemble, samples, add);
     let answered_by = answered_by.context("--server")?;
     say(&answered_by.lines());
-    let facts = RunFacts::of(opened, samples, began.elapsed());
+    let facts = RunFacts::from_run(opened, samples, began.elapsed());
     let facts = facts.of_server(asked.name, answered_by);
     let report = AnswersReport::new(&answers, facts);
     if let Some(output) = output {

@@ -52,7 +52,7 @@ impl PredictedAnswers {
         targets: Option<&Targets>,
     ) -> Self {
         let of_names = ensemble.answer_names.as_deref();
-        let tally = || MeasureTally::named(ensemble.answers, of_names);
+        let tally = || MeasureTally::with_names(ensemble.answers, of_names);
         let texts = samples.texts().iter().map(|text| text.text.clone());
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
@@ -79,7 +79,7 @@ impl PredictedAnswers {
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             for (at, row) in answer.member_rows(member).enumerate() {
                 let tokens = self.tokens.get(first + at).copied().flatten();
-                keep(self.kind, &self.own.of(member, row), tokens, rows);
+                keep(self.kind, &self.own.answer(member, row), tokens, rows);
             }
         }
         for flaw in answer.flaws() {
@@ -93,7 +93,7 @@ impl PredictedAnswers {
         let tokens = self.tokens.get(at).copied().flatten();
         keep(self.kind, row, tokens, &mut self.scores);
         if let Some((tally, targets)) = &mut self.tally {
-            tally.add(row, targets.of(at));
+            tally.add(row, targets.target(at));
         }
     }
 
@@ -166,7 +166,7 @@ impl PredictedAnswers {
 
     /// Returns the members with flawed rows.
     pub(crate) fn flawed(&self) -> Vec<FlawedMember> {
-        FlawedMember::of(&self.names, &self.flaws)
+        FlawedMember::from_flaws(&self.names, &self.flaws)
     }
 
     /// Returns the rows of the members, if requested, then those of the ensemble.
@@ -204,7 +204,7 @@ fn outputs(ensemble: &Ensemble) -> Vec<(String, usize)> {
 fn tokens(ensemble: &Ensemble, samples: &Samples) -> Vec<Option<usize>> {
     let are_tokens = matches!(ensemble.answers, AnswerKind::Tokens { .. });
     let all = (0..samples.len()).filter(|_| are_tokens);
-    all.map(|sample| ensemble.tokens_of(samples.row(sample)))
+    all.map(|sample| ensemble.token_count(samples.row(sample)))
         .collect()
 }
 
@@ -286,7 +286,7 @@ pub(crate) struct RunFacts {
 
 impl RunFacts {
     /// Collects the facts about a run that took `elapsed`.
-    pub(crate) fn of(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
+    pub(crate) fn from_run(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
         RunFacts {
             name: opened.ensemble.name.clone(),
             answered_by: None,

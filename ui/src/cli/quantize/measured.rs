@@ -24,7 +24,7 @@ pub(super) struct MeasuredMember {
 }
 
 impl MeasuredMember {
-    pub(super) fn of(
+    pub(super) fn measure(
         model: &QuantizedModel,
         member: &QuantizedMember,
         rows: &SpreadRows<'_>,
@@ -32,7 +32,7 @@ impl MeasuredMember {
     ) -> Result<Self> {
         let mut signal = SignalAndNoise::default();
         let mut same = 0;
-        let tally = MeasureTally::named(model.answers, model.answer_names.as_deref());
+        let tally = MeasureTally::with_names(model.answers, model.answer_names.as_deref());
         let mut tallies = [tally.clone(), tally];
         let width = member.graph.output().elements();
         let read = |range| rows.read(range);
@@ -43,10 +43,10 @@ impl MeasuredMember {
             signal.add(exact, found);
             let pairs = exact.chunks_exact(width).zip(found.chunks_exact(width));
             for (index, (exact, found)) in answers.rows.zip(pairs) {
-                let answers = [exact, found].map(|row| model.own.of(member.index, row));
+                let answers = [exact, found].map(|row| model.own.answer(member.index, row));
                 same += usize::from(label_of(&answers[0]) == label_of(&answers[1]));
                 if let Some(targets) = rows.samples().targets() {
-                    let target = targets.of(rows.row(index));
+                    let target = targets.target(rows.row(index));
                     let each = tallies.iter_mut().zip(&answers);
                     each.for_each(|(tally, answer)| tally.add(answer, target));
                 }

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     let method = method(args)?;
     let model = QuantizedModel::open(args)?;
     model.refuse_quantised()?;
-    let outputs = Outputs::of(args, &model)?;
+    let outputs = Outputs::for_model(args, &model)?;
     let samples = model.samples(args)?;
     let options = CalibrationOptions {
         method,
@@ -132,7 +132,7 @@ fn calibrated(
         Err(why @ CalibrationError::Kept { .. }) => bail!("--keep: {why}"),
         found => found.map_err(|why| rows.placed(why))?,
     };
-    MeasuredMember::of(model, member, rows, found)
+    MeasuredMember::measure(model, member, rows, found)
 }
 
 impl SpreadRows<'_> {

@@ -54,7 +54,7 @@ impl QuantizedModel {
     fn of_ensemble(args: &QuantizeArgs) -> Result<Self> {
         let mut files = ensemble_files(&args.model)?;
         if let Some(shape) = args.shape {
-            let shaped = files.shaped(shape);
+            let shaped = files.with_shape(shape);
             files = shaped.context("--shape requires a single .onnx file, or --weights")?;
         }
         let ensemble = Ensemble::read(&files)?;

@@ -16,7 +16,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    pub(super) fn of(args: &QuantizeArgs, model: &QuantizedModel) -> Result<Self> {
+    pub(super) fn for_model(args: &QuantizeArgs, model: &QuantizedModel) -> Result<Self> {
         let paths = paths(args, model)?;
         if !args.product.force {
             check_new(&paths)?;
@@ -100,7 +100,8 @@ fn check_new(paths: &[PathBuf]) -> Result<()> {
 fn put(prepared: Vec<PreparedFile>) -> Result<()> {
     let paths: Vec<PathBuf> = prepared.iter().map(|file| file.path().to_owned()).collect();
     for (at, file) in prepared.into_iter().enumerate() {
-        file.put().map_err(|why| stopped(&paths, at, why.into()))?;
+        file.commit()
+            .map_err(|why| stopped(&paths, at, why.into()))?;
     }
     Ok(())
 }

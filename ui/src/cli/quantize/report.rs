@@ -66,7 +66,7 @@ impl QuantizeReport {
             samples: rows,
             members: members
                 .iter()
-                .map(|(m, file)| QuantizedRow::of(m, file))
+                .map(|(m, file)| QuantizedRow::from_measured(m, file))
                 .collect(),
             warning: few(rows).or_else(|| alike(samples, rows)),
             quantised_before: model.warnings().collect(),
@@ -126,7 +126,7 @@ fn alike(samples: &Samples, rows: usize) -> Option<String> {
 }
 
 impl QuantizedRow {
-    fn of(measured: &MeasuredMember, file: &str) -> Self {
+    fn from_measured(measured: &MeasuredMember, file: &str) -> Self {
         let figures = |qualities: &[Quality]| {
             let each = qualities.iter().map(|q| (q.measure.key(), q.value));
             each.collect::<BTreeMap<_, _>>()

@@ -121,7 +121,7 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
     let opened = open(&args.target)?;
     let samples = samples(args, &opened)?;
     let prices = args.price.unwrap_or_default();
-    let kinds = KindOfDevice::all(&opened.devices, &host(args), &prices)?;
+    let kinds = KindOfDevice::from_devices(&opened.devices, &host(args), &prices)?;
     let cache = (!args.no_cache).then(Cache::of_user).flatten();
     let registration = Registration {
         demand: &opened.demand,
@@ -136,7 +136,11 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
     let model = measured(&registration, args)?;
     let written = args.store.place().open()?.register(&args.task, &model);
     written.with_context(|| args.store.place().name())?;
-    Ok(RegistrationReport::of(&args.task, &model, &registration))
+    Ok(RegistrationReport::from_registration(
+        &args.task,
+        &model,
+        &registration,
+    ))
 }
 
 /// Measures in its own thread and shows the progress.

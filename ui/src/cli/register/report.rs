@@ -43,7 +43,11 @@ struct BestVariant {
 }
 
 impl RegistrationReport {
-    pub(super) fn of(task: &str, model: &RegisteredModel, registration: &Registration<'_>) -> Self {
+    pub(super) fn from_registration(
+        task: &str,
+        model: &RegisteredModel,
+        registration: &Registration<'_>,
+    ) -> Self {
         let record = &model.record;
         let devices = registration.kinds.iter().map(|kind| RegisteredDevice {
             name: kind.priced.name.clone(),
@@ -106,7 +110,7 @@ fn best(task: &str, model: &RegisteredModel) -> Vec<BestVariant> {
         let found = model.variants.iter().min_by(|a, b| better(a, b));
         found.map(|variant| BestVariant {
             at,
-            variant: ListedVariant::of(task, model, variant, None),
+            variant: ListedVariant::from_variant(task, model, variant, None),
         })
     };
     let best = [

@@ -112,7 +112,7 @@ fn manifest_like(target: &Path) -> Result<()> {
 fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
     let Server { mut session, .. } = start::server(
-        &NamedModels::of(&args.target),
+        &NamedModels::from_target(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),
         None,
@@ -179,7 +179,7 @@ fn rows(shown: &Snapshot) -> Vec<CsvRow> {
         row[6] = format!("{:.3}", m.samples_per_s);
         row[7] = m.queued.to_string();
         latency(&mut row, &m.latency);
-        row[19] = m.precision.written();
+        row[19] = m.precision.to_text();
         row
     }));
     rows.extend(workers(shown));

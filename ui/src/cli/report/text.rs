@@ -36,7 +36,7 @@ pub(super) fn section(title: &str, body: &str) -> String {
 }
 
 fn head(shown: &Snapshot) -> String {
-    let health = words::condition(Condition::of(shown));
+    let health = words::condition(Condition::from_snapshot(shown));
     let load = load_words(&shown.load);
     format!(
         "{} · {health} · {:.1} s\n{:.0} samples/s · {:.0} requests/s · load {} · policy {}",
@@ -221,7 +221,7 @@ pub(super) fn percent(share: f64) -> String {
 
 /// Returns the column head for the agreement between members and ensemble.
 fn agreement_head(answers: AnswerKind) -> String {
-    let measure = Measure::of_likeness(answers);
+    let measure = Measure::of_similarity(answers);
     match measure.is_share() {
         true => "agreement %".to_owned(),
         false => format!("{} to the ensemble", measure.name()),

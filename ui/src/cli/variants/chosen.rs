@@ -41,7 +41,11 @@ enum ChoiceFate {
 
 impl ChosenReport {
     /// Asks the fast loop for its choice among ensembles that are not stale.
-    pub(super) fn of(task: &str, models: &[&RegisteredModel], goals: &QueryGoals) -> Result<Self> {
+    pub(super) fn choose(
+        task: &str,
+        models: &[&RegisteredModel],
+        goals: &QueryGoals,
+    ) -> Result<Self> {
         let mut tasks = CatalogedTasks::default();
         if models.iter().all(|model| model.variants.is_empty()) {
             return Ok(ChosenReport::none());
@@ -62,7 +66,12 @@ impl ChosenReport {
         let model = models[usize::from(variant.model.0)];
         Ok(ChosenReport {
             fate,
-            variant: Some(ListedVariant::of(task, model, &own(model, variant), None)),
+            variant: Some(ListedVariant::from_variant(
+                task,
+                model,
+                &own(model, variant),
+                None,
+            )),
             misses: missed(variant, goals).in_words(),
             others: others(choices.catalog().variants(), index, goals),
             soonest_ms: soonest.map(|time| 1e3 * time.as_secs_f64()),

@@ -70,7 +70,7 @@ struct StaleModel {
 pub(crate) fn run(args: &VariantsArgs) -> Result<()> {
     let contents = args.store.place().read()?;
     let goals = args.goals.goals();
-    let report = VariantsReport::of(&contents, args, &goals)?;
+    let report = VariantsReport::from_store(&contents, args, &goals)?;
     match args.report.format {
         // One table, whatever else is reported.
         OutputFormat::Csv => args
@@ -104,7 +104,7 @@ fn alone(variant: &Variant) -> Duration {
 /// Returns the goals that a variant misses for a query by itself.
 fn missed(variant: &Variant, goals: &QueryGoals) -> MissedGoals {
     let accuracy = variant.accuracy.value();
-    MissedGoals::of(goals, accuracy, alone(variant), variant.query_cost())
+    MissedGoals::compare(goals, accuracy, alone(variant), variant.query_cost())
 }
 
 /// An ensemble of a task, and the reason why its profiles are unused, if they are.
@@ -132,7 +132,11 @@ fn shown<'a>(contents: &'a StoreContents, task: Option<&'a str>) -> Result<Vec<S
 }
 
 impl VariantsReport {
-    fn of(contents: &StoreContents, args: &VariantsArgs, goals: &QueryGoals) -> Result<Self> {
+    fn from_store(
+        contents: &StoreContents,
+        args: &VariantsArgs,
+        goals: &QueryGoals,
+    ) -> Result<Self> {
         let models = shown(contents, args.task.as_deref())?;
         let each = models.iter().flat_map(|shown| {
             let variants = shown.model.variants.iter();
@@ -143,19 +147,19 @@ impl VariantsReport {
             .collect();
         each.sort_by(|(a, x), (b, y)| a.task.cmp(b.task).then(args.sort.compare(x, y)));
         let rows = each.into_iter().map(|(shown, variant)| {
-            ListedVariant::of(shown.task, shown.model, variant, shown.stale.as_ref())
+            ListedVariant::from_variant(shown.task, shown.model, variant, shown.stale.as_ref())
         });
         let chosen = match &args.task {
             Some(task) if *goals != QueryGoals::default() => {
                 let fresh = models.iter().filter(|shown| shown.stale.is_none());
                 let fresh: Vec<&RegisteredModel> = fresh.map(|shown| shown.model).collect();
-                Some(ChosenReport::of(task, &fresh, goals)?)
+                Some(ChosenReport::choose(task, &fresh, goals)?)
             }
             _ => None,
         };
         Ok(VariantsReport {
             variants: rows.collect(),
-            stale: models.iter().filter_map(StaleModel::of).collect(),
+            stale: models.iter().filter_map(StaleModel::from_model).collect(),
             chosen,
         })
     }
@@ -178,7 +182,7 @@ impl VariantsReport {
 }
 
 impl StaleModel {
-    fn of(shown: &ShownModel<'_>) -> Option<Self> {
+    fn from_model(shown: &ShownModel<'_>) -> Option<Self> {
         let why = shown.stale.as_ref()?;
         Some(StaleModel {
             task: shown.task.to_owned(),

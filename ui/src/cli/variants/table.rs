@@ -39,7 +39,7 @@ pub(in crate::cli) struct ListedVariant {
 }
 
 impl ListedVariant {
-    pub(in crate::cli) fn of(
+    pub(in crate::cli) fn from_variant(
         task: &str,
         model: &RegisteredModel,
         variant: &Variant,

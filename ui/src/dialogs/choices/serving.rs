@@ -23,7 +23,7 @@ impl Form {
     pub fn load(now: Option<&LoadPattern>) -> Self {
         let text = now.map_or("closed".to_owned(), ToString::to_string);
         let (name, numbers) = text.split_once(':').unwrap_or((&text, ""));
-        let values = LoadValues::of(name, numbers);
+        let values = LoadValues::from_text(name, numbers);
         Form::new(FormKind::Load, "load", choices(&values)).choosing(name)
     }
 
@@ -59,7 +59,7 @@ fn seconds(text: &str) -> String {
 
 impl LoadValues {
     /// Fills in the `numbers` of the load called `name`, as written in its text form.
-    fn of(name: &str, numbers: &str) -> Self {
+    fn from_text(name: &str, numbers: &str) -> Self {
         let mut values = LoadValues {
             clients: "16".into(),
             samples: "32".into(),

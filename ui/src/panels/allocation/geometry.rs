@@ -187,7 +187,7 @@ impl MatrixShape {
     }
 
     /// Returns the row after the devices.
-    pub(super) fn under(&self) -> u16 {
+    pub(super) fn end_row(&self) -> u16 {
         self.head + self.devices * self.each()
     }
 

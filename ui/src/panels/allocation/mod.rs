@@ -38,7 +38,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
             }
         }
     }
-    words::draw(&mut inside, shape.under(), model, columns);
+    words::draw(&mut inside, shape.end_row(), model, columns);
     let row = model.cursor.device.get().saturating_sub(shape.first) as u16;
     let at = shape.head + row * shape.each();
     draw_error(&mut inside, at, model, columns);

@@ -28,7 +28,7 @@ struct RefusalWidths {
 }
 
 impl RefusalWidths {
-    fn of(width: u16, door: &DoorView) -> Self {
+    fn for_width(width: u16, door: &DoorView) -> Self {
         let room = width.saturating_sub(COUNT + GAP + REASON);
         let total = if room >= TOTAL { TOTAL } else { 0 };
         let (bars, gap) = match room.saturating_sub(total + GAP) {
@@ -55,7 +55,7 @@ pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
         return;
     }
     let window = format::counted_over(door.window);
-    let widths = RefusalWidths::of(inside.width(), door);
+    let widths = RefusalWidths::for_width(inside.width(), door);
     heads(inside, &widths, &window);
     if door.refusals.is_empty() {
         inside.text(COUNT + GAP, 1, "none since listening began", Role::Dim);

@@ -145,7 +145,7 @@ fn simulated(model: &Model) -> HeaderPiece {
 }
 
 fn health(model: &Model) -> HeaderPiece {
-    let now = Condition::of(&model.snapshot);
+    let now = Condition::from_snapshot(&model.snapshot);
     match (now, now.severity()) {
         (Condition::Starting, _) => ("○ starting".to_owned(), Role::Warn),
         (_, None) => (format!("● {}", now.short()), Role::Good),

@@ -19,7 +19,7 @@ pub(super) struct AskedModel<'a> {
 
 impl<'a> AskedModel<'a> {
     /// Returns the calls of the model at the cursor, or `None` without recent calls.
-    pub(super) fn of(model: &'a Model, view: Option<&'a CatalogueView>) -> Option<Self> {
+    pub(super) fn for_model(model: &'a Model, view: Option<&'a CatalogueView>) -> Option<Self> {
         let door = model.snapshot.door.as_ref()?;
         let view = view?;
         Some(AskedModel {

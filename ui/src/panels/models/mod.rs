@@ -24,10 +24,10 @@ use words::{ModelWords, refusal_of};
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let view = model.snapshot.models.get(cursor(model));
-    let asked = AskedModel::of(model, view);
+    let asked = AskedModel::for_model(model, view);
     let (width, height) = inner(painter);
-    let widths = ModelWidths::of(&model.snapshot.models, width);
-    let words = ModelWords::of(model, view, (width, widths.reason(width)));
+    let widths = ModelWidths::for_models(&model.snapshot.models, width);
+    let words = ModelWords::for_model(model, view, (width, widths.reason(width)));
     let said = words_rows(model, &words, height);
     // The row above the words is blank, or shows the callers.
     let under = if said > 0 { said + 1 } else { 0 };
@@ -116,7 +116,7 @@ pub(super) fn rows_needed(model: &Model) -> usize {
     let models = &model.snapshot.models;
     let asked = models
         .iter()
-        .filter_map(|view| AskedModel::of(model, Some(view)));
+        .filter_map(|view| AskedModel::for_model(model, Some(view)));
     let callers = asked.map(|asked| asked.needed()).max();
     models.len() + callers.unwrap_or(0) + words_needed(model) + 4
 }
@@ -125,13 +125,13 @@ pub(super) fn rows_needed(model: &Model) -> usize {
 fn words_needed(model: &Model) -> usize {
     let models = &model.snapshot.models;
     let width = model.area.width.saturating_sub(2);
-    let reason = ModelWidths::of(models, width).reason(width);
+    let reason = ModelWidths::for_models(models, width).reason(width);
     let longest = models.iter().max_by_key(|view| {
         let why = view.unserved.as_ref().or(view.failure.as_ref());
         why.map_or(0, |why| why.len())
     });
     let views = [models.get(cursor(model)), longest];
-    let rows = views.map(|view| ModelWords::of(model, view, (width, reason)).rows());
+    let rows = views.map(|view| ModelWords::for_model(model, view, (width, reason)).rows());
     usize::from(rows[0].max(rows[1]))
 }
 

@@ -22,7 +22,7 @@ pub(super) struct ModelWidths {
 impl ModelWidths {
     /// Returns the widths of the longest, for names up to a third of the panel, for versions up to
     /// a fifth.
-    pub(super) fn of(models: &[CatalogueView], width: u16) -> Self {
+    pub(super) fn for_models(models: &[CatalogueView], width: u16) -> Self {
         let names = models.iter().map(|model| format::width(&model.name));
         let versions = models.iter().filter_map(|model| model.version);
         let versions = versions.map(|version| format::width(&version.to_string()));

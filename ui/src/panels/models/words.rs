@@ -24,12 +24,12 @@ pub(super) struct ModelWords {
 impl ModelWords {
     /// Returns the words on the model at the cursor, for a panel of a width. The list has `reason`
     /// columns for the reason why a model is not served.
-    pub(super) fn of(
+    pub(super) fn for_model(
         model: &Model,
         view: Option<&CatalogueView>,
         (width, reason): (u16, u16),
     ) -> Self {
-        let told = view.and_then(|view| told(model, view, reason));
+        let told = view.and_then(|view| message(model, view, reason));
         let (text, role, has_keys) = told.unwrap_or((String::new(), Role::Dim, true));
         ModelWords {
             lines: format::wrap(&text, width.saturating_sub(1)),
@@ -70,7 +70,7 @@ impl ModelWords {
 }
 
 /// Returns the message on a model, and whether the keys are shown as well.
-fn told(model: &Model, view: &CatalogueView, room: u16) -> Option<(String, Role, bool)> {
+fn message(model: &Model, view: &CatalogueView, room: u16) -> Option<(String, Role, bool)> {
     if let Some(change) = refusal_of(model, view) {
         let why = change.refusal().map_or("", Refusal::text);
         let text = format!("{} was refused: {why} · Esc hides this", change.change);

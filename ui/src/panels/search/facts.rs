@@ -71,8 +71,8 @@ fn progress(inside: &mut Painter<'_>, y: u16, search: &SearchView) {
         (false, true) => ["iter ", "", ""],
         (false, false) => ["step ", "", ""],
     };
-    let iteration = format!("{:<6}", of(seen.iteration, search.max_iter));
-    let neighbour = format!("{:<8}", of(seen.neighbour, seen.neighbours));
+    let iteration = format!("{:<6}", progress_text(seen.iteration, search.max_iter));
+    let neighbour = format!("{:<8}", progress_text(seen.neighbour, seen.neighbours));
     let mut pieces = vec![(words[0], Role::Dim), (&iteration, Role::Text)];
     if seen.neighbours > 0 {
         pieces.extend([(words[1], Role::Dim), (&neighbour, Role::Text)]);
@@ -87,7 +87,7 @@ fn progress(inside: &mut Painter<'_>, y: u16, search: &SearchView) {
 }
 
 /// Formats `3/10`, or `3` without a total.
-fn of(at: usize, all: usize) -> String {
+fn progress_text(at: usize, all: usize) -> String {
     match all {
         0 => at.to_string(),
         all => format!("{at}/{all}"),

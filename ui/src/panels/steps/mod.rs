@@ -41,7 +41,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
         inside.text(1, 0, "no served steps yet", Role::Dim);
         return;
     }
-    let widths = Widths::of(&rows, inside.width());
+    let widths = Widths::for_rows(&rows, inside.width());
     let columns = fitting(widths.room(inside.width()));
     heads(&mut inside, &widths, &columns);
     for (y, row) in rows.iter().skip(first).take(room).enumerate() {
@@ -86,7 +86,7 @@ fn rows(model: &Model) -> Vec<StepRow<'_>> {
 }
 
 fn rows_of_graph(graph: &StepGraph) -> impl Iterator<Item = StepRow<'_>> {
-    let path = CriticalPath::of(graph);
+    let path = CriticalPath::through(graph);
     let requests = graph.steps.iter().map(|step| step.stats.last).sum();
     rails(graph).into_iter().map(move |rail| StepRow::Step {
         step: &graph.steps[rail.step],
@@ -103,7 +103,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(rows: &[StepRow<'_>], width: u16) -> Self {
+    fn for_rows(rows: &[StepRow<'_>], width: u16) -> Self {
         let steps = || {
             rows.iter().filter_map(|row| match row {
                 StepRow::Step { step, rail, .. } => Some((step, rail)),

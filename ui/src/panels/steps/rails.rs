@@ -14,7 +14,7 @@ pub(super) struct RailRow {
 
 /// Returns the rows of a graph, layer by layer from its inputs to its outputs.
 pub(super) fn rails(graph: &StepGraph) -> Vec<RailRow> {
-    let path = CriticalPath::of(graph);
+    let path = CriticalPath::through(graph);
     let mut lanes = StepLanes::new(graph);
     let order = by_layer(graph).into_iter();
     order.map(|step| lanes.row(graph, &path, step)).collect()
@@ -40,7 +40,7 @@ pub(super) struct CriticalPath {
 
 impl CriticalPath {
     /// Follows the path back from the step that ends requests most often.
-    pub(super) fn of(graph: &StepGraph) -> Self {
+    pub(super) fn through(graph: &StepGraph) -> Self {
         let mut next = vec![None; graph.steps.len()];
         let critical = |step: &usize| graph.steps[*step].stats.critical;
         let ends = (0..graph.steps.len()).filter(|step| graph.steps[*step].stats.last > 0);

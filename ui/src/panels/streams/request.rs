@@ -27,7 +27,7 @@ struct RequestWay {
 }
 
 impl RequestWay {
-    fn of(spans: &[Span], graphs: &[StepGraph]) -> Option<Self> {
+    fn from_spans(spans: &[Span], graphs: &[StepGraph]) -> Option<Self> {
         let last = *spans.iter().max_by_key(|span| span.end)?;
         let first = spans.iter().map(|span| span.start).min()?;
         let waits = spans.iter().filter(|span| span.kind == SpanKind::Wait);
@@ -71,7 +71,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, y: u16, model: &Model, reading: &S
         .timeline
         .of_request(span.request, from, until)
         .collect();
-    let Some(way) = RequestWay::of(&spans, &model.snapshot.graphs) else {
+    let Some(way) = RequestWay::from_spans(&spans, &model.snapshot.graphs) else {
         return;
     };
     let text = words(model, &way, span.request);

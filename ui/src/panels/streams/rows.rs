@@ -83,7 +83,7 @@ impl RowPlan {
     /// Returns the rows for a panel with `room` rows.
     pub(crate) fn new(model: &Model, room: usize) -> Self {
         let devices = DeviceIndex::all(model.snapshot.devices.len());
-        let mut all = RowPlan::of(model, devices.clone().map(|d| (d, LaneDetail::All)));
+        let mut all = RowPlan::for_devices(model, devices.clone().map(|d| (d, LaneDetail::All)));
         if arranged(model) {
             arrange(model, &mut all.rows);
             return all;
@@ -92,7 +92,7 @@ impl RowPlan {
             return all;
         }
         if !model.snapshot.devices.iter().any(|d| d.side_by_side) {
-            return RowPlan::of(model, devices.map(|d| (d, LaneDetail::Workers)));
+            return RowPlan::for_devices(model, devices.map(|d| (d, LaneDetail::Workers)));
         }
         RowPlan::folded(model, room)
     }
@@ -102,11 +102,11 @@ impl RowPlan {
     fn folded(model: &Model, room: usize) -> Self {
         let cursor = model.cursor.device;
         let others = DeviceIndex::all(model.snapshot.devices.len()).filter(|d| *d != cursor);
-        let mut plan = RowPlan::of(model, std::iter::once((cursor, LaneDetail::All)));
+        let mut plan = RowPlan::for_devices(model, std::iter::once((cursor, LaneDetail::All)));
         let mut left = others.clone().count();
         for device in others {
             left -= 1;
-            let open = RowPlan::of(model, std::iter::once((device, LaneDetail::All)));
+            let open = RowPlan::for_devices(model, std::iter::once((device, LaneDetail::All)));
             let fits = plan.rows.len() + open.rows.len() + left <= room;
             let detail = if fits {
                 LaneDetail::All
@@ -119,7 +119,10 @@ impl RowPlan {
         plan
     }
 
-    fn of(model: &Model, devices: impl Iterator<Item = (DeviceIndex, LaneDetail)>) -> Self {
+    fn for_devices(
+        model: &Model,
+        devices: impl Iterator<Item = (DeviceIndex, LaneDetail)>,
+    ) -> Self {
         let shown = &model.snapshot;
         let mut plan = RowPlan {
             places: TimelineRows::new(shown.devices.len(), shown.members.len()),

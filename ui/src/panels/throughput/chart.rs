@@ -41,7 +41,7 @@ impl Curve {
 
     /// Returns another series over the same time and columns, one value per column of dots, `None`
     /// before its start.
-    pub(super) fn beside(&self, series: &[f64]) -> impl Iterator<Item = Option<f64>> + use<> {
+    pub(super) fn aligned(&self, series: &[f64]) -> impl Iterator<Item = Option<f64>> + use<> {
         let means = means(series, self.each);
         let length = self.series.len();
         let missing = length.saturating_sub(means.len());

@@ -122,7 +122,7 @@ fn draw_members(inside: &mut Painter<'_>, y: u16, rows: u16, above: &Curve, mode
         inside.text_right(label + RATE, y, &rate, Role::Text);
         let series: Vec<f64> = member.series.iter().map(|v| f64::from(*v)).collect();
         let mut dots = Dots::new(columns.len() as u16, 1);
-        let shares = above.beside(&series);
+        let shares = above.aligned(&series);
         dots.curve(shares.map(|v| v.map(|v| (v - least) / scale)));
         dots.draw(inside, columns.start, y, Role::Accent);
     }

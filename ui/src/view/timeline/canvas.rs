@@ -74,7 +74,7 @@ pub struct Canvas {
 
 impl Canvas {
     /// Returns the picture of a window, painted from scratch.
-    pub fn of(history: &SpanHistory, rows: &TimelineRows, window: TimeWindow) -> Self {
+    pub fn painted(history: &SpanHistory, rows: &TimelineRows, window: TimeWindow) -> Self {
         let lanes = rows.lanes() * window.cells;
         let mut canvas = Canvas {
             rows: rows.clone(),

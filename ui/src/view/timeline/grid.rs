@@ -21,7 +21,7 @@ pub enum RowSum {
 
 impl RowSum {
     /// Returns the sum that includes a step.
-    pub fn of(kind: SpanKind) -> Option<Self> {
+    pub fn for_kind(kind: SpanKind) -> Option<Self> {
         match kind {
             SpanKind::Compute => Some(RowSum::Compute),
             SpanKind::CopyIn | SpanKind::CopyAhead => Some(RowSum::ToDevice),
@@ -138,7 +138,7 @@ impl TimelineRows {
     }
 
     pub(super) fn summed(&self, kind: SpanKind, device: DeviceIndex) -> Option<usize> {
-        let sum = RowSum::of(kind)?;
+        let sum = RowSum::for_kind(kind)?;
         self.sums.get(device.get())?[sum as usize]
     }
 }

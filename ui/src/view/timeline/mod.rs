@@ -91,7 +91,7 @@ impl Timeline {
     pub fn picture(&self, rows: &TimelineRows, window: TimeWindow) -> Ref<'_, Canvas> {
         let mut kept = self.canvas.borrow_mut();
         if !kept.follow(&self.history, rows, window) {
-            *kept = Canvas::of(&self.history, rows, window);
+            *kept = Canvas::painted(&self.history, rows, window);
         }
         drop(kept);
         self.canvas.borrow()

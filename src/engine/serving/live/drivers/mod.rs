@@ -97,7 +97,7 @@ fn open_one(
             })?)
         }
         DeviceKind::Simulated { .. } => {
-            let discipline = Discipline::of(&device.kind);
+            let discipline = Discipline::for_kind(&device.kind);
             let members = networks.ensemble.members.iter();
             let widths = members.map(|member| member.row_width()).collect();
             Arc::new(SimulatedDriver::new(index, name, discipline, costs, widths))

@@ -62,7 +62,7 @@ fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesEr
     if !matches!(header.dims[..], [_] | [_, 1]) {
         return Err(NpyError::LabelShape(header.dims).into());
     }
-    if let Some(texts) = Texts::of(&header)? {
+    if let Some(texts) = Texts::from_header(&header)? {
         return texts.labels(&header, &bytes, classes);
     }
     let code = header.code.clone();
@@ -185,7 +185,7 @@ struct Texts {
 
 impl Texts {
     /// Returns the form of a file's texts, or `None` if it does not contain texts.
-    fn of(header: &Header) -> Result<Option<Self>, NpyError> {
+    fn from_header(header: &Header) -> Result<Option<Self>, NpyError> {
         let code = header.code.as_str();
         let big = code.starts_with('>');
         let kind = code.trim_start_matches(['<', '>', '|']);

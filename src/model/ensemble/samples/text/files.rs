@@ -93,7 +93,7 @@ impl<'a> CsvTexts<'a> {
             text,
             pair: column("text_pair"),
             rows: TextRows::new(input),
-            targets: TextTargets::of(&names, form),
+            targets: TextTargets::from_header(&names, form),
         })
     }
 
@@ -110,7 +110,7 @@ impl<'a> CsvTexts<'a> {
 }
 
 impl<'a> TextTargets<'a> {
-    fn of(names: &[&str], form: &SampleForm<'a>) -> Self {
+    fn from_header(names: &[&str], form: &SampleForm<'a>) -> Self {
         match form.targets() {
             TargetForm::Classes(classes) => {
                 let column = names.iter().position(|name| *name == "label");

@@ -131,7 +131,7 @@ impl<'a> BitReader<'a> {
     /// Continues after the restart marker with this number, which must be the next marker. Data
     /// before the marker are skipped, as in libjpeg.
     pub(super) fn restart(&mut self, number: u8) -> Result<(), JpegError> {
-        let mut segments = Segments::at(self.rest());
+        let mut segments = Segments::from_rest(self.rest());
         if segments.marker()? != 0xd0 + number {
             return Err(JpegError::Restart(number));
         }

@@ -153,7 +153,7 @@ impl<'a> JpegReader<'a> {
         let header = ScanHeader::read(content, frame)?;
         let rest = self.segments.rest();
         let rest = header.decode(frame, data, &self.tables, self.restart, rest)?;
-        self.segments = Segments::at(rest);
+        self.segments = Segments::from_rest(rest);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ impl<'a> Segments<'a> {
     }
 
     /// Begins in the middle of a JPEG.
-    pub(super) fn at(rest: &'a [u8]) -> Self {
+    pub(super) fn from_rest(rest: &'a [u8]) -> Self {
         Segments(rest)
     }
 
