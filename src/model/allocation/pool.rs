@@ -94,7 +94,7 @@ impl PoolSize {
     /// A request of one batch is therefore always admitted, regardless of the other entries.
     ///
     /// # Errors
-    /// As [`PoolSize::of`] for a single entry.
+    /// As [`PoolSize::for_ensemble`] for a single entry.
     pub fn for_catalogue(
         catalogue: &Catalogue,
         bounds: PoolBounds,

@@ -96,7 +96,7 @@ pub struct PiecedValues<'a> {
 }
 
 impl<'a> PiecedValues<'a> {
-    /// Returns all values of pieces, as [`SamplePiece::of`] makes them.
+    /// Returns all values of pieces, as [`SamplePiece::from_memories`] makes them.
     pub(super) fn from_pieces(pieces: &'a [SamplePiece]) -> Self {
         PiecedValues {
             pieces,

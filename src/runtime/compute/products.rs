@@ -74,7 +74,7 @@ impl CpuKernels {
     }
 }
 
-/// The kernels of a family in words, as [`FamilySummary::of`] returns them.
+/// The kernels of a family in words, as [`FamilySummary::for_family`] returns them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FamilySummary {
     /// The name of the family.

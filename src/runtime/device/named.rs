@@ -50,7 +50,7 @@ impl Devices {
     /// Returns the devices of `names`. `look` finds the GPU of a number, or all GPUs.
     ///
     /// # Errors
-    /// As for [`Devices::named`].
+    /// As for [`Devices::from_names`].
     pub fn named_with(
         names: &[String],
         host: &Host,
