@@ -74,6 +74,11 @@ impl Home {
         server
     }
 
+    /// The folder.
+    pub fn folder(&self) -> &std::path::Path {
+        self.0.path()
+    }
+
     fn path(&self, name: &str) -> String {
         self.0.join(name).to_string_lossy().into_owned()
     }

@@ -79,6 +79,7 @@ mod simulated;
 mod spoilt;
 mod storm;
 mod streams;
+mod supervised;
 mod tasks_panel;
 mod terminal;
 mod updates;

@@ -118,7 +118,7 @@ fn manifests_in_a_repository_are_told_as_a_server_tells_them() {
     };
     for (name, kind, output) in [
         ("digits", "ensemble", "scores"),
-        ("snippets", "ensemble", "scores"),
+        ("snippets", "ensemble", "logits"),
     ] {
         assert_eq!(told(name, "kind"), kind);
         assert_eq!(told(name, "outputs")[0]["name"], output);

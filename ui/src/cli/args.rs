@@ -61,7 +61,7 @@ impl GeneralOptions {
 pub(crate) struct ServingTarget {
     /// Ensemble folder or manifest, .onnx file, Triton repository, or a built-in ensemble: digits,
     /// digits-onnx, digits-cascade, snippets, drawings, imn1, imn4, imn12, fos14, cif36
-    #[arg(default_value = "digits", value_name = "ENSEMBLE")]
+    #[arg(default_value = "digits", value_name = "ENSEMBLE", help_heading = None)]
     pub ensemble: PathBuf,
     /// Sample shape of an .onnx file with open dimensions: channels,height,width or features
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
@@ -110,7 +110,7 @@ impl ServingTarget {
 #[command(next_help_heading = "Several models")]
 pub(crate) struct MoreModels {
     /// Further ensembles and .onnx files to serve (not with a repository)
-    #[arg(value_name = "MORE")]
+    #[arg(value_name = "MORE", help_heading = None)]
     pub more: Vec<PathBuf>,
     /// Traffic share per model, for the built-in load and searches: digits=3,imn4=1 (default: load
     /// on the first model only)

@@ -139,7 +139,7 @@ impl<'a> SharedOptions<'a> {
         for command in std::iter::once(program).chain(all) {
             let mut headings: Vec<&str> = Vec::new();
             for arg in command.get_arguments().filter(|arg| is_told(arg, command)) {
-                let Some(heading) = arg.get_help_heading() else {
+                let Some(heading) = heading(arg) else {
                     continue;
                 };
                 let place = groups.iter().position(|group| group.heading == heading);
@@ -170,8 +170,7 @@ impl<'a> SharedOptions<'a> {
     }
 
     fn holds(&self, arg: &Arg) -> bool {
-        arg.get_help_heading()
-            .is_some_and(|heading| self.has(heading))
+        heading(arg).is_some_and(|heading| self.has(heading))
     }
 
     fn has(&self, heading: &str) -> bool {
@@ -181,7 +180,7 @@ impl<'a> SharedOptions<'a> {
     /// Returns links to the groups of a command.
     fn links(&self, arguments: &[&Arg]) -> String {
         let groups = self.groups.iter().filter(|group| {
-            let headings = arguments.iter().filter_map(|arg| arg.get_help_heading());
+            let headings = arguments.iter().filter_map(|arg| heading(arg));
             headings.into_iter().any(|heading| heading == group.heading)
         });
         let links = groups.map(|group| {
@@ -199,6 +198,13 @@ impl<'a> SharedOptions<'a> {
         });
         format!("## Shared options\n\n{}", groups.collect::<String>())
     }
+}
+
+/// Returns the heading of an argument: the ensembles that a command takes are described once.
+fn heading(arg: &Arg) -> Option<&str> {
+    let names_ensembles = ["ensemble", "more"].contains(&arg.get_id().as_str());
+    let shared = (arg.is_positional() && names_ensembles).then_some("Ensemble and devices");
+    arg.get_help_heading().or(shared)
 }
 
 /// Returns a command and its subcommands.

@@ -18,7 +18,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
         &["check", "predict", "accuracy", "quantize", "convert"],
     ),
     (
-        "Tasks: variants chosen by accuracy and latency",
+        "Tasks (variants chosen by accuracy and latency)",
         &["register", "variants", "unregister", "submit", "jobs"],
     ),
     (
@@ -37,9 +37,11 @@ pub(crate) fn grouped<S: AsRef<OsStr>>(program: Command, arguments: &[S]) -> Com
     let mut built = program.clone();
     built.build();
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{options}}{{after-help}}",
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}{{after-help}}",
         commands(&built)
     );
+    // They are in the template already.
+    let program = program.mut_subcommands(|command| command.hide(true));
     program
         .help_template(template)
         .color(color(arguments))

@@ -62,7 +62,7 @@ impl Binary {
     }
 }
 
-/// A function of one number that is not an [`Activation`](super::Activation).
+/// A function of one number that is not an [`Activation`](crate::network::Activation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]

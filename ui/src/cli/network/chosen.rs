@@ -27,7 +27,7 @@ use crate::cli::args::{at_least_one, parse_precision, parse_shape};
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkChoice {
     /// Published network (`divisi network list`), .toml file of layers, or .onnx file
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", help_heading = None)]
     name: String,
     /// Sample shape: channels,height,width or features (default: the network's own; 3,224,224 for a
     /// .toml file)

@@ -44,7 +44,7 @@ pub(in crate::compute) struct Quantized {
     kernel: DotKernel,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
-    /// Whether values come as bytes by the range of a sample, in rows of [`RangedRow`].
+    /// Whether values come as bytes by the range of a sample, in rows of `RangedRow`.
     ranged: bool,
 }
 

@@ -100,14 +100,13 @@ pub(super) unsafe fn finish_bytes<D: ReducedSums, const M: usize, const N: usize
         for (n, column) in columns.iter_mut().enumerate().skip(1) {
             *column = D::in_steps(D::column(tile, n * D::Float::LANES), steps);
         }
-        let sums = black_box(sums);
-        for (row, sums) in sums.iter().enumerate() {
+        unrolled!(ROW < M; 0 1 2 3 4 5 6 7 8 9 10 11 => {
             let mut values = [D::Float::splat(0.0); N];
             for (n, value) in values.iter_mut().enumerate() {
-                *value = sums[n].end(columns[n]);
+                *value = sums[ROW][n].end(columns[n]);
             }
-            finish_row_of_bytes(tile, row, values);
-        }
+            finish_row_of_bytes(tile, ROW, values);
+        });
     }
 }
 

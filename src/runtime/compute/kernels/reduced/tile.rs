@@ -196,9 +196,13 @@ unsafe fn run<D: ReducedSums, const M: usize, const N: usize>(tile: &ReducedTile
         }
         prefetch::<D, M, N>(tile);
         multiply(tile.values, &tile.end, &mut sums);
-        match tile.is_of_bytes_alone() && !D::Form::HAS_NAN {
-            true => finish_bytes(tile, sums),
-            false => finish(tile, sums),
+        // A constant first, so that sums of floats have no code for bytes.
+        if D::Form::HAS_NAN {
+            finish(tile, sums);
+        } else if tile.is_of_bytes_alone() {
+            finish_bytes(tile, sums);
+        } else {
+            finish(tile, sums);
         }
     }
 }
