@@ -280,7 +280,7 @@ fn an_ensemble_of_divisi_s_own_refuses_them() {
     let manifest = format!("answers = {{ values = 4 }}\n{MANIFEST}");
     let models = Models::new().file("both/ensemble.toml", manifest);
     let served = served(models.file("both/one.onnx", network("affine.onnx")));
-    let refused = infer(served.server.addresses(), "both", "input", &SAMPLE, false);
+    let refused = infer(served.server.addresses(), "both", "x", &SAMPLE, false);
     assert_eq!(refused.status, 400, "{refused:?}");
     let error = refused.error();
     assert!(error.contains("value 0 is not a finite number"), "{error}");

@@ -500,7 +500,10 @@ fn errors_name_the_file_the_step_and_the_tensor() {
     }
     let error = read("outputs = [\"input\", \"x\"]\n[[steps]]\nmodel = \"a\"\noutputs = \"x\"")
         .expect_err("too wide");
-    assert!(error.contains("outputs: 8 values per sample"), "{error}");
+    assert!(
+        error.contains("outputs: expected 4 values per sample, found 8 values"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -401,12 +401,12 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "file = \"samples.csv\"\nskip = 1",
             "synthetic = 4\nlabels = \"y.npy\"",
-            "ensemble.toml:13: calibration.labels: belongs to `file`",
+            "ensemble.toml:13: calibration.labels: only valid with `file`",
         ),
         (
             "file = \"samples.csv\"",
             "synthetic = 4",
-            "ensemble.toml:13: calibration.skip: belongs to `file`",
+            "ensemble.toml:13: calibration.skip: only valid with `file`",
         ),
         (
             "file = \"samples.csv\"",

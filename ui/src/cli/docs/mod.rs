@@ -9,6 +9,8 @@
 //! <!-- end of generated -->
 //! ```
 
+mod shared;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Command, ValueEnum};
 use divisi_model::pipeline::HostStep;
+
+use shared::SharedOptions;
 
 use super::man;
 use super::output::print;
@@ -118,101 +122,6 @@ fn commands(program: &Command) -> String {
     describe(&mut text, program, "##", &shared);
     text += &shared.text();
     text
-}
-
-/// The options that several commands take, by their headings.
-struct SharedOptions<'a> {
-    groups: Vec<OptionGroup<'a>>,
-}
-
-/// The options under a heading, of all commands that have it.
-struct OptionGroup<'a> {
-    heading: &'a str,
-    arguments: Vec<&'a Arg>,
-    commands: usize,
-}
-
-impl<'a> SharedOptions<'a> {
-    fn from_program(program: &'a Command) -> Self {
-        let mut groups: Vec<OptionGroup<'a>> = Vec::new();
-        let all = program.get_subcommands().flat_map(with_those_below);
-        for command in std::iter::once(program).chain(all) {
-            let mut headings: Vec<&str> = Vec::new();
-            for arg in command.get_arguments().filter(|arg| is_told(arg, command)) {
-                let Some(heading) = heading(arg) else {
-                    continue;
-                };
-                let place = groups.iter().position(|group| group.heading == heading);
-                let place = place.unwrap_or_else(|| {
-                    groups.push(OptionGroup {
-                        heading,
-                        arguments: Vec::new(),
-                        commands: 0,
-                    });
-                    groups.len() - 1
-                });
-                let group = &mut groups[place];
-                if !headings.contains(&heading) {
-                    headings.push(heading);
-                    group.commands += 1;
-                }
-                if !group
-                    .arguments
-                    .iter()
-                    .any(|known| signature(known) == signature(arg))
-                {
-                    group.arguments.push(arg);
-                }
-            }
-        }
-        groups.retain(|group| group.commands > 1);
-        SharedOptions { groups }
-    }
-
-    fn holds(&self, arg: &Arg) -> bool {
-        heading(arg).is_some_and(|heading| self.has(heading))
-    }
-
-    fn has(&self, heading: &str) -> bool {
-        self.groups.iter().any(|group| group.heading == heading)
-    }
-
-    /// Returns links to the groups of a command.
-    fn links(&self, arguments: &[&Arg]) -> String {
-        let groups = self.groups.iter().filter(|group| {
-            let headings = arguments.iter().filter_map(|arg| heading(arg));
-            headings.into_iter().any(|heading| heading == group.heading)
-        });
-        let links = groups.map(|group| {
-            let anchor = group.heading.to_lowercase().replace(' ', "-");
-            format!("[{}](#{anchor})", group.heading)
-        });
-        links.collect::<Vec<_>>().join(", ")
-    }
-
-    fn text(&self) -> String {
-        let groups = self.groups.iter().map(|group| {
-            let rows = group.arguments.iter();
-            let rows = rows.map(|arg| [signature(arg), meaning(arg)]);
-            format!("### {}\n\n{}\n", group.heading, table(["option", ""], rows))
-        });
-        format!("## Shared options\n\n{}", groups.collect::<String>())
-    }
-}
-
-/// Returns the heading of an argument: the ensembles that a command takes are described once.
-fn heading(arg: &Arg) -> Option<&str> {
-    let names_ensembles = ["ensemble", "more"].contains(&arg.get_id().as_str());
-    let shared = (arg.is_positional() && names_ensembles).then_some("Ensemble and devices");
-    arg.get_help_heading().or(shared)
-}
-
-/// Returns a command and its subcommands.
-fn with_those_below(command: &Command) -> Vec<&Command> {
-    let below = command.get_subcommands().flat_map(with_those_below);
-    let all = std::iter::once(command).chain(below);
-    all.filter(|c| !c.is_hide_set() && c.get_name() != "help")
-        .collect()
 }
 
 /// Describes a command, then those below it.
