@@ -123,7 +123,7 @@ pub struct MemberView {
     /// The recent throughput in samples a second.
     pub samples_per_s: f64,
     /// The throughput in samples a second in each of the last intervals
-    /// ([`ThroughputView::moment`]).
+    /// ([`moment`](crate::ThroughputView::moment)).
     pub series: Vec<f32>,
     /// The latency from arrival to this member's answer.
     pub latency: LatencyView,

@@ -19,7 +19,7 @@ use super::samples::SampleTarget;
 pub struct MemberFigures {
     /// The samples evaluated since the combination last changed.
     pub weighed: u64,
-    /// The similarity of its answers to the ensemble's answers, by [`Measure::of_likeness`].
+    /// The similarity of its answers to the ensemble's answers, by [`Measure::of_similarity`].
     pub agreement: Quality,
     /// The quality of its answers against the targets, by [`Measure::main`], if targets are known.
     pub quality: Option<Quality>,

@@ -9,7 +9,7 @@ use divisi_runtime::tensor::{DataType, IdRanges, Lengths, Signature, TensorSpec}
 use super::samples::{Samples, SamplesError};
 
 impl Samples {
-    /// Creates `rows` samples that `network` accepts, as [`Samples::of_tensors`] does.
+    /// Creates `rows` samples that `network` accepts.
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row or value.

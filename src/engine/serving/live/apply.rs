@@ -108,7 +108,7 @@ impl Engine {
     /// Makes a simulated device or a GPU disappear with everything on it, and moves to the matrix
     /// that `fallback` returns for the running one. Other devices run the device's batches, so no
     /// request is lost unless there is no fallback. For a GPU that was already lost
-    /// ([`DeviceFaults::on_loss`]) only moves the workers.
+    /// ([`on_loss`](super::faults::DeviceFaults::on_loss)) only moves the workers.
     ///
     /// # Errors
     /// The device is a CPU partition or already lost, or there is no fallback. Without a fallback,

@@ -231,7 +231,7 @@ impl<'a> InputPixels<'a> {
     }
 
     /// Returns the pixels from pixel `first` on.
-    pub(crate) fn from_channel(self, first: usize) -> Self {
+    pub(crate) fn starting_at(self, first: usize) -> Self {
         let data = &self.data[first * self.view.pitch..];
         InputPixels { data, ..self }
     }

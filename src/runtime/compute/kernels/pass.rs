@@ -208,7 +208,7 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
                     true => pixels.start,
                     false => pixels.start / step.output.pixels(),
                 };
-                call.memory.source(view).from_channel(pixel)
+                call.memory.source(view).starting_at(pixel)
             }
             Some(numbers) => {
                 let to = parts.next().unwrap_or_default();
