@@ -156,6 +156,35 @@ fn a_matrix_goes_from_one_command_to_another() {
 }
 
 #[test]
+fn general_options_stand_before_or_behind_the_command() {
+    let expected = prints(&["steps", "--quiet"]);
+    for options in [
+        &["-q"][..],
+        &["--color", "never"],
+        &["--color=never", "-q"],
+        &["--log", "error"],
+    ] {
+        assert_eq!(prints(&[options, &["steps"]].concat()), expected);
+    }
+}
+
+#[test]
+fn a_mistyped_command_is_named_before_its_options() {
+    let (code, error) = fails(&["alocate", "digits", "--evaluator", "model"]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("did you mean `allocate`"), "{error}");
+}
+
+#[test]
+fn a_latency_without_a_unit_is_in_milliseconds() {
+    let folder = Folder::new();
+    let store = folder.join("none.redb");
+    let store = store.to_str().expect("a path");
+    let (code, _) = fails(&["variants", "digits", "--latency", "20", "--store", store]);
+    assert_eq!(code, Some(1), "the store has no task; the option is valid");
+}
+
+#[test]
 fn a_file_that_exists_is_replaced_by_force_alone() {
     let file = scratch("exists.json");
     fs::write(&file, "kept").expect("written");

@@ -38,6 +38,8 @@ fn a_supervisor_learns_when_the_server_is_ready_and_when_it_stops() {
     assert_eq!(received(&socket), "READY=1");
     let health = home.text(&["health", "--http", &http]);
     assert_eq!(health.trim(), format!("{http} is ready"));
+    let report = home.text(&["report"]);
+    assert!(report.contains("load none"), "the server's: {report}");
     let stopped = home.text(&["stop"]);
     assert_eq!(stopped.trim(), "stopped `digits`");
     assert_eq!(received(&socket), "STOPPING=1");

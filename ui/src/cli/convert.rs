@@ -86,7 +86,7 @@ fn write_built_in(name: &Path, folder: &Path) -> Result<()> {
     let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
     let count = counted(names.len(), "file");
     print(&format!(
-        "{count} written\n{}\n\nserve it with `divisi {}`",
+        "{count} written\n{}\n\nserve it with `divisi serve {}`",
         names.join("\n"),
         folder.display()
     ))

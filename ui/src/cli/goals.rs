@@ -6,7 +6,7 @@ use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, COST_QUERIES, QueryCost};
 use serde_json::{Map, Value};
 
-use crate::config::time;
+use super::times::parse_millis;
 
 /// The required accuracy, latency and cost of answers.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -71,7 +71,7 @@ fn parse_accuracy(text: &str) -> Result<Accuracy, String> {
 }
 
 fn parse_latency(text: &str) -> Result<LatencyGoal, String> {
-    LatencyGoal::new(time(text)?).map_err(|why| why.to_string())
+    LatencyGoal::new(parse_millis(text)?).map_err(|why| why.to_string())
 }
 
 fn parse_cost(text: &str) -> Result<QueryCost, String> {

@@ -7,6 +7,7 @@
 mod accuracy;
 mod allocate;
 mod args;
+mod arguments;
 mod bench;
 mod bounds;
 mod calls;
@@ -56,6 +57,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use divisi_runtime::compute::Family;
 use divisi_runtime::words::one_line;
@@ -63,6 +65,7 @@ use divisi_runtime::words::one_line;
 use accuracy::AccuracyArgs;
 use allocate::AllocateArgs;
 use args::GeneralOptions;
+use arguments::{check_command, with_command_first};
 use bench::BenchArgs;
 use check::CheckArgs;
 use config::ConfigArgs;
@@ -254,7 +257,13 @@ enum CliCommand {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let args = parsed();
+    let args = match parsed() {
+        Ok(args) => args,
+        Err(error) => {
+            complain(&error);
+            return exit_code(&error);
+        }
+    };
     let general = &args.general;
     output::be_quiet(general.quiet);
     crate::config::begin(
@@ -278,11 +287,18 @@ pub fn main() -> ExitCode {
 }
 
 /// Returns the command line. Clap prints its help and its errors, and ends the process.
-fn parsed() -> CommandLine {
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let program = help::grouped(CommandLine::command(), &arguments);
-    let matches = program.get_matches_from(arguments);
-    CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+fn parsed() -> anyhow::Result<CommandLine> {
+    let program = CommandLine::command();
+    let arguments = with_command_first(&program, std::env::args_os().collect());
+    check_command(&program, &arguments)?;
+    let matches = help::grouped(program, &arguments).get_matches_from(arguments);
+    let mut line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let (Some(CliCommand::Report(report)), Some(matches)) =
+        (&mut line.command, matches.subcommand_matches("report"))
+    {
+        report.names_none = matches.value_source("ensemble") == Some(ValueSource::DefaultValue);
+    }
+    Ok(line)
 }
 
 fn complain(error: &anyhow::Error) {

@@ -177,6 +177,17 @@ pub(crate) fn running(name: &str) -> Option<PathBuf> {
     remote::probe(&path).is_ok().then_some(path)
 }
 
+/// Returns the socket of the only running server, or `None` if no server is running.
+///
+/// # Errors
+/// Several servers are running.
+pub(crate) fn only_one() -> Result<Option<PathBuf>> {
+    match names()?.is_empty() {
+        true => Ok(None),
+        false => server_path(None).map(Some),
+    }
+}
+
 /// Returns the name of a running server: `name`, or the only one.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ use divisi_session::wire::HELLO;
 use divisi_session::{LatencyView, Session, Snapshot};
 
 use super::args::{ServingTarget, parse_start_load};
-use super::output::{print, print_json};
+use super::output::{OutputFile, print};
 use super::tasks::NamedModels;
 use super::times::parse_seconds;
 use super::{serve, signals, start};
@@ -43,6 +43,15 @@ pub(crate) struct ReportArgs {
     /// Output format (default: as configured, else text)
     #[arg(long, value_enum)]
     format: Option<SnapshotFormat>,
+    /// Write the report to this file; - is standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
+    /// Whether the command line names no target.
+    #[arg(skip)]
+    pub(super) names_none: bool,
 }
 
 /// The format of a report.
@@ -62,11 +71,18 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         Some(format) => format,
         None => configured()?,
     };
+    let output = args.output.as_deref();
+    let output = output.map(|path| OutputFile::new(path, args.force));
+    let output = output.transpose()?;
     let shown = shown(args)?;
-    match format {
-        SnapshotFormat::Text => print(&text::text(&shown)),
-        SnapshotFormat::Json => print_json(&shown),
-        SnapshotFormat::Csv => print(&csv(&shown)?),
+    let written = match format {
+        SnapshotFormat::Text => text::text(&shown),
+        SnapshotFormat::Json => serde_json::to_string_pretty(&shown)?,
+        SnapshotFormat::Csv => csv(&shown)?,
+    };
+    match output {
+        Some(file) => file.write(&format!("{}\n", written.trim_end())),
+        None => print(&written),
     }
 }
 
@@ -86,7 +102,10 @@ fn shown(args: &ReportArgs) -> Result<Snapshot> {
         session.to_end();
         return Ok(session.snapshot());
     }
-    let server = target.to_str().and_then(serve::running);
+    let server = match args.names_none {
+        true => serve::only_one()?,
+        false => target.to_str().and_then(serve::running),
+    };
     if let Some(path) = server {
         return Ok(serve::join(&path, true)?.snapshot());
     }
