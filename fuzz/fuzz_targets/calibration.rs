@@ -27,7 +27,7 @@ static NETWORK: LazyLock<(Graph, Weights, String)> = LazyLock::new(|| {
     }
     let graph = builder.build().expect("a graph");
     let weights = Weights::synthetic(&graph, 0);
-    let digest = NetworkDigest::of(&graph, &weights).to_string();
+    let digest = NetworkDigest::from_network(&graph, &weights).to_string();
     (graph, weights, digest)
 });
 

@@ -28,7 +28,7 @@ fn folder() -> &'static PathBuf {
 fuzz_target!(|text: &str| {
     let manifest = folder().join("pipeline.toml");
     fs::write(&manifest, text).expect("written");
-    match Ensemble::read(&Files::at(&manifest)) {
+    match Ensemble::read(&Files::from_path(&manifest)) {
         Ok(ensemble) => assert!(ensemble.answer_width() > 0 && !ensemble.members.is_empty()),
         Err(error) => assert!(error.to_string().len() < 4096, "{error}"),
     }
