@@ -123,7 +123,7 @@ impl BatchedProduct<'_> {
     /// Returns the axes before the matrices, the batch's rows among them.
     fn axes(&self) -> Vec<MatrixAxis> {
         let all = [self.left, self.right, self.to];
-        let merged = Axes::of(&all.map(|o| o.at), self.to.at.rank() - 2, MAX_RANK);
+        let merged = Axes::merged(&all.map(|o| o.at), self.to.at.rank() - 2, MAX_RANK);
         let mut axes = vec![MatrixAxis {
             size: self.rows,
             steps: all.map(|o| o.row),

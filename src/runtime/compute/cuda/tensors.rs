@@ -302,7 +302,7 @@ struct KernelAxes {
 
 impl KernelAxes {
     fn of(tensors: &[Strided], rank: usize, end: usize) -> Self {
-        let axes = Axes::of(tensors, rank, end);
+        let axes = Axes::merged(tensors, rank, end);
         KernelAxes {
             sizes: axes.sizes.map(int),
             values: axes.positions(),
