@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 use divisi_door::ServerOptions;
 use divisi_runtime::reading;
 use divisi_server::{Server, StartLoad};
@@ -21,6 +20,7 @@ use divisi_session::{LatencyView, Session, Snapshot};
 
 use super::args::{ServingTarget, parse_start_load};
 use super::output::{OutputFile, print};
+use super::reporting::OutputFormat;
 use super::tasks::NamedModels;
 use super::times::parse_seconds;
 use super::{serve, signals, start};
@@ -42,7 +42,7 @@ pub(crate) struct ReportArgs {
     lasts: Duration,
     /// Output format (default: as configured, else text)
     #[arg(long, value_enum)]
-    format: Option<SnapshotFormat>,
+    format: Option<OutputFormat>,
     /// Write the report to this file; - is standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -52,14 +52,6 @@ pub(crate) struct ReportArgs {
     /// Whether the command line names no target.
     #[arg(skip)]
     pub(super) names_none: bool,
-}
-
-/// The format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SnapshotFormat {
-    Text,
-    Json,
-    Csv,
 }
 
 /// The interval between two snapshots of an ensemble served for a report.
@@ -76,9 +68,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let output = output.transpose()?;
     let shown = shown(args)?;
     let written = match format {
-        SnapshotFormat::Text => text::text(&shown),
-        SnapshotFormat::Json => serde_json::to_string_pretty(&shown)?,
-        SnapshotFormat::Csv => csv(&shown)?,
+        OutputFormat::Text => text::text(&shown),
+        OutputFormat::Json => serde_json::to_string_pretty(&shown)?,
+        OutputFormat::Csv => csv(&shown)?,
     };
     match output {
         Some(file) => file.write(&format!("{}\n", written.trim_end())),
@@ -86,10 +78,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
 }
 
-fn configured() -> Result<SnapshotFormat> {
+fn configured() -> Result<OutputFormat> {
     Ok(match config::load()?.config.format {
-        config::ReportFormat::Text => SnapshotFormat::Text,
-        config::ReportFormat::Json => SnapshotFormat::Json,
+        config::ReportFormat::Text => OutputFormat::Text,
+        config::ReportFormat::Json => OutputFormat::Json,
     })
 }
 
