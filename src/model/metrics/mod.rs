@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use divisi_runtime::device::host::{CoreLoad, Disturbance, HostLoad};
 pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole, LogHistogram, ScaledHistogram};
 pub use rate::{Growth, RateRing, Reading};
 

@@ -6,7 +6,7 @@
 pub mod cuda;
 mod devices;
 pub mod gpu;
-mod host;
+pub mod host;
 mod index;
 mod kind;
 mod ledger;

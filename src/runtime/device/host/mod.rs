@@ -1,12 +1,33 @@
-//! The host: its cores and memory, and threads that stay on a partition's cores (only on Linux).
+//! The host: its cores and memory, its load, and threads that stay on a partition's cores.
+//!
+//! Only Linux pins threads and counts the load. [`HostCounters`] reads the system's counters, and
+//! two readings make a [`HostLoad`]: the share of each core that this process, other programs and
+//! other virtual machines took. [`HostWatch`] does this for one measurement.
+
+mod cores;
+mod counters;
+mod groups;
+mod load;
+mod threads;
+mod watch;
 
 use std::num::NonZero;
+use std::path::Path;
 use std::sync::Arc;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 #[cfg(target_os = "linux")]
 use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy};
+
+use crate::reading;
+
+pub use cores::{CoreTicks, parse_cores};
+pub use counters::HostCounters;
+pub use groups::{Periods, cpu_quota, group_folders, parse_quota, quota_of};
+pub use load::{CoreLoad, Disturbance, HostLoad, QUIET_OTHERS, QUIET_STEAL, QUIET_THROTTLED};
+pub use threads::{ThreadTime, parse_process};
+pub use watch::HostWatch;
 
 /// The host: the cores that this process may use and the memory that it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,9 +150,33 @@ pub fn set_current_thread_priority(_priority: ThreadPriority) -> bool {
     false
 }
 
+/// The most bytes of a file of counters; `/proc/stat` of the largest machines has less.
+const MOST_COUNTERS: u64 = 1 << 20;
+
+/// Reads a small file of the system, or returns `None` if it is absent or not as expected.
+fn reading_of(path: &Path) -> Option<String> {
+    reading::text_within(path, MOST_COUNTERS).ok()
+}
+
+/// Returns the cores of this process's first thread, which no partition pins.
+#[cfg(target_os = "linux")]
+fn process_cores() -> Vec<usize> {
+    cores_of(Some(rustix::process::getpid()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn process_cores() -> Vec<usize> {
+    Vec::new()
+}
+
 #[cfg(target_os = "linux")]
 fn allowed_cores() -> Vec<usize> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+    cores_of(None)
+}
+
+#[cfg(target_os = "linux")]
+fn cores_of(thread: Option<rustix::thread::Pid>) -> Vec<usize> {
+    let Ok(set) = rustix::thread::sched_getaffinity(thread) else {
         return Vec::new();
     };
     (0..rustix::thread::CpuSet::MAX_CPU)
