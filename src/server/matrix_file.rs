@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use divisi_model::allocation::{Frame, Matrix, MatrixFile};
 use divisi_model::ensemble::MemberPrecision;
+use divisi_runtime::device::{Devices, Host};
 use divisi_runtime::reading;
 use divisi_session::{SetupFile, SetupFileError};
 
@@ -43,6 +44,16 @@ pub fn matrix_in(
         }),
         (_, precisions) => Ok((matrix, precisions)),
     }
+}
+
+/// Returns the devices of a matrix file if this machine has them, or `None` if it does not or the
+/// file cannot be read. Default devices depend on the load of the host; a matrix belongs to the
+/// devices that it was made for.
+pub fn devices_in(path: &Path) -> Option<Vec<String>> {
+    let text = reading::text(path).ok()?;
+    let (file, _) = read(&text, "").ok()?;
+    let exist = Devices::from_names(&file.devices, &Host::discover()).is_ok();
+    exist.then_some(file.devices)
 }
 
 fn in_words(precisions: &[MemberPrecision]) -> String {

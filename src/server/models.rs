@@ -12,7 +12,7 @@ use divisi_model::allocation::{Frame, Matrix};
 use divisi_model::catalogue::{Catalogue, Demand, Mix, NamedMix, NewEntry};
 use divisi_model::ensemble::{Files, MemberPrecision};
 use divisi_repository::{Repository, RepositorySource};
-use divisi_runtime::device::Devices;
+use divisi_runtime::device::{Devices, Partitioning};
 use divisi_runtime::network::Shape;
 use divisi_runtime::words::one_line;
 use divisi_tasks::routing::TaskRouter;
@@ -139,6 +139,8 @@ pub struct SelectedModels {
     precision: Option<MemberPrecision>,
     /// Remarks for the operator.
     pub notices: Vec<String>,
+    /// The division of the cores into partitions, or `None` if the devices were named.
+    pub partitioning: Option<Partitioning>,
 }
 
 impl SelectedModels {
@@ -185,6 +187,7 @@ impl SelectedModels {
             control: selection.control.clone(),
             precision: selection.precision,
             notices: found.notices,
+            partitioning: found.partitioning,
         }
     }
 
@@ -232,7 +235,8 @@ impl SelectedModels {
     /// # Errors
     /// The store or an ensemble cannot be read, a device is not there, or no variant fits.
     pub fn of_tasks(selection: &TaskSelection) -> Result<Self, ServeError> {
-        let FoundDevices { devices, notices } = selection.devices.find(&[])?;
+        let found = selection.devices.find_for_variants(&[])?;
+        let devices = found.devices;
         let tasks = selection.open(&devices)?;
         let matrix = tasks.first_matrix(&devices, EngineOptions::default())?;
         Ok(SelectedModels {
@@ -243,7 +247,8 @@ impl SelectedModels {
             tasks: Some((Arc::new(TaskRouter::new(tasks)), matrix)),
             control: None,
             precision: None,
-            notices,
+            notices: found.notices,
+            partitioning: found.partitioning,
         })
     }
 

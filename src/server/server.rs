@@ -11,6 +11,7 @@ use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::PrecisionRemark;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::policies::PolicyChoice;
+use divisi_runtime::device::Partitioning;
 use divisi_session::record::Recorder;
 use divisi_session::{ClientDoor, Command, LiveSession, Session};
 use divisi_tasks::jobs::LiveJobs;
@@ -103,6 +104,7 @@ impl Server {
         let router = models.router();
         let load = first_load(&models, &options)?;
         let notices = models.notices.clone();
+        let shared = models.partitioning.clone().filter(Partitioning::is_shared);
         let deployment = models.deploy(options.matrix.as_deref())?;
         let remarks = remarks(&deployment);
         let live = |router| Arc::new(LiveRouter::new(Arc::clone(&deployment), router));
@@ -115,6 +117,9 @@ impl Server {
             None => session,
         };
         let session = session.with_door(Arc::clone(&door) as Arc<dyn ClientDoor>);
+        if let Some(shared) = shared {
+            session.note(&format!("default devices: {shared}"));
+        }
         let warnings = notices.iter().chain(&remarks);
         warnings.for_each(|warning| session.warn(warning));
         let mut session = Recorder::new(session);

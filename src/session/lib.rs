@@ -14,6 +14,7 @@ mod command;
 mod door_view;
 mod entries;
 mod failure_watch;
+mod host_view;
 mod live;
 mod model_change;
 mod model_view;
@@ -43,6 +44,7 @@ pub use door_view::{
 };
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
+pub use host_view::{DisturbanceWatch, HostView};
 pub use live::LiveSession;
 pub use model_change::{ModelChangeState, ModelChangeView, ModelsChanged};
 pub use model_view::{

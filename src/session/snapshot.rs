@@ -22,6 +22,7 @@ use super::command::Target;
 use super::door_view::DoorView;
 use super::entries::{DeviceView, EntryView, MemberView, Proposal};
 use super::failure_watch::LostRequests;
+use super::host_view::HostView;
 use super::model_change::ModelChangeView;
 use super::model_view::CatalogueView;
 use super::playback::Playback;
@@ -84,6 +85,8 @@ pub struct Snapshot {
     /// The waiting time of the oldest request in progress. Unlike latencies, which need answers, it
     /// also grows if there are no answers.
     pub oldest_waiting: Option<Duration>,
+    /// The load of the host, or `None` before the first second and if the system does not count it.
+    pub host: Option<HostView>,
     /// The service objective for latencies, if one is set.
     pub target: Option<Target>,
     /// The throughput in samples and requests per second.

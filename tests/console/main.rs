@@ -46,6 +46,7 @@ mod files;
 #[path = "../support/folder.rs"]
 mod folder;
 mod gpus;
+mod host;
 mod input;
 mod job;
 mod kinds;

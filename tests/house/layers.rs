@@ -68,6 +68,7 @@ const SESSION_LAYERS: &[&[&str]] = &[
     &[
         "entries",
         "failure_watch",
+        "host_view",
         "playback",
         "refusal",
         "setup_file",

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use divisi_runtime::device::gpu::{FoundGpus, GpuError, GpuInfo};
-use divisi_runtime::device::{DeviceError, DeviceIndex, Devices, Host};
+use divisi_runtime::device::{DeviceError, DeviceIndex, Devices, Host, Partitioning};
 
 use crate::devices::h100;
 
@@ -172,7 +172,7 @@ fn gpus_are_alike_where_their_models_are() {
 
 #[test]
 fn a_gpu_that_cannot_be_used_is_a_notice_by_default() {
-    let of = |found| Devices::discover(&host(), found);
+    let of = |found| Devices::discover(&host(), found, &Partitioning::PerCore);
     let (devices, notices) = of(Ok(four()));
     assert_eq!(devices.count(), 4);
     assert_eq!(

@@ -19,6 +19,7 @@ mod folder;
 mod gauges;
 mod gpu_names;
 mod gpu_tensors;
+mod host;
 mod kernel_params;
 mod kernels;
 mod locks;

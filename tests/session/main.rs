@@ -34,6 +34,7 @@ mod gpu;
 #[path = "../support/gpu_bed/mod.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod gpu_bed;
+mod host;
 mod hostile;
 mod losses;
 mod mix;

@@ -15,7 +15,7 @@ use crate::clock::ConnectionClock;
 use crate::describe;
 use crate::keys::{KeyRole, Keys};
 use crate::limits::{Allowance, ServerLimits};
-use crate::metrics::{CacheUse, ModelStatistics, Tallies, exposition};
+use crate::metrics::{CacheUse, ModelStatistics, Tallies, exposition, host_gauges};
 use crate::options::ServerOptions;
 use crate::proto::inference::{ModelConfig, ModelResponseCache};
 use crate::regions::{RegionStatus, Regions, ReservedPart};
@@ -28,6 +28,7 @@ use divisi_inference::protocol::{
 use divisi_inference::service::{
     InferenceAnswer, InferenceRequest, InferenceTimes, ModelDescription, ModelService,
 };
+use divisi_runtime::device::host::recent_load;
 
 use ready::ReadyRequest;
 
@@ -291,6 +292,7 @@ impl Gateway {
         let mut gauges = self.service.gauges();
         gauges.extend(self.calls.gauges());
         gauges.extend(self.cache.iter().flat_map(ResponseCache::gauges));
+        gauges.extend(host_gauges(recent_load().as_ref()));
         exposition(&models, &gauges)
     }
 

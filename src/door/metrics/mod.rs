@@ -2,12 +2,14 @@
 //! Prometheus' text format.
 
 mod batches;
+mod host;
 mod inner;
 mod prometheus;
 mod tally;
 mod timed;
 
 pub(crate) use batches::BatchStatistics;
+pub(crate) use host::host_gauges;
 pub(crate) use prometheus::exposition;
 pub(crate) use tally::{CacheUse, ModelStatistics, Tallies};
 pub(crate) use timed::TimedCount;

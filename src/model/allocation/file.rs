@@ -83,7 +83,9 @@ pub enum MatrixFileError {
         found: String,
     },
     /// The matrix is for other devices.
-    #[error("devices: expected [{expected}], found [{found}]")]
+    #[error(
+        "devices: expected [{expected}], found [{found}]; --devices chooses the devices of the file"
+    )]
     Devices {
         /// The devices' names.
         expected: String,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::gpu::{FoundGpus, GpuError, GpuInfo};
 use super::host::Host;
 use super::ledger::Ledger;
+use super::partitions::{Partitioning, consecutive};
 use super::simulated::DeviceProfile;
 use super::{Device, DeviceError, DeviceIndex, DeviceKind, MemorySpace, SpaceId};
 
@@ -15,10 +16,6 @@ pub struct Devices {
     spaces: Vec<MemorySpace>,
 }
 
-/// The most partitions by default. On machines with more cores a partition gets several,
-/// since every partition adds a copy of every worker's activations and a row to the matrix.
-const MOST_PARTITIONS: usize = 8;
-
 impl Devices {
     /// Returns one partition for each core, or a few of several cores on a large machine.
     pub fn default_of(host: &Host) -> Self {
@@ -28,15 +25,17 @@ impl Devices {
     /// Returns the GPUs that can be used, followed by the partitions of
     /// [`Devices::default_of`].
     pub fn default_with(host: &Host, gpus: &FoundGpus) -> Self {
+        Devices::partitioned(host, gpus, &Partitioning::PerCore)
+    }
+
+    /// Returns the GPUs that can be used, followed by partitions of the cores.
+    fn partitioned(host: &Host, gpus: &FoundGpus, partitioning: &Partitioning) -> Self {
         let mut all = Devices::none();
         for info in &gpus.usable {
             // `gpus` contains each GPU once.
             let _ = all.push_gpu(info);
         }
-        let size = host.cores.len().div_ceil(MOST_PARTITIONS).max(1);
-        // A name is a range of cores, so a partition never reaches over a gap.
-        let runs = host.cores.chunk_by(|a, b| a + 1 == *b);
-        for cores in runs.flat_map(|run| run.chunks(size)) {
+        for cores in consecutive(host, partitioning.size(host.cores.len())) {
             all.push_partition(cpu_partition(cores), host);
         }
         all
@@ -45,21 +44,22 @@ impl Devices {
     /// Returns the devices of this machine, GPUs that can be used before partitions, and a
     /// notice for each GPU that cannot be used. A machine without a driver, or a build
     /// without support for GPUs, makes no notice.
-    pub fn discover(host: &Host, gpus: Result<FoundGpus, GpuError>) -> (Self, Vec<String>) {
+    pub fn discover(
+        host: &Host,
+        gpus: Result<FoundGpus, GpuError>,
+        partitioning: &Partitioning,
+    ) -> (Self, Vec<String>) {
+        let with = |gpus: &FoundGpus| Devices::partitioned(host, gpus, partitioning);
+        let none = FoundGpus::default();
         match gpus {
             Ok(found) => {
                 let left_out = found.unusable.iter();
                 let notices =
                     left_out.map(|(i, why)| format!("{} is not used: {why}", name_of(*i)));
-                (Devices::default_with(host, &found), notices.collect())
+                (with(&found), notices.collect())
             }
-            Err(GpuError::NotBuilt | GpuError::NoDriver(_)) => {
-                (Devices::default_of(host), Vec::new())
-            }
-            Err(why) => {
-                let notice = format!("GPUs are not used: {why}");
-                (Devices::default_of(host), vec![notice])
-            }
+            Err(GpuError::NotBuilt | GpuError::NoDriver(_)) => (with(&none), Vec::new()),
+            Err(why) => (with(&none), vec![format!("GPUs are not used: {why}")]),
         }
     }
 

@@ -11,6 +11,7 @@ mod index;
 mod kind;
 mod ledger;
 mod named;
+mod partitions;
 pub mod simulated;
 
 use serde::Serialize;
@@ -28,6 +29,7 @@ pub use index::{DeviceIndex, MemberIndex};
 pub use kind::{Computation, DeviceKind};
 pub use ledger::{Booking, Ledger, NoRoom};
 pub use named::NamedKind;
+pub use partitions::{Partitioning, SharedReason};
 
 /// A device that workers compute on: a row of the allocation matrix.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -25,10 +25,12 @@ use divisi_engine::load::EntryChooser;
 use divisi_engine::search::Cache;
 use divisi_engine::serving::{Engine, LogTarget, PredictorFactory};
 use divisi_model::trace::Span;
+use divisi_runtime::device::host::recent_load;
 
 use super::{
-    CatalogueView, ClientDoor, Command, DoorAddress, DoorView, EditPreview, LogLevel, Refusal,
-    ScalingView, Session, SessionRefusal, Setup, Snapshot, TaskScaling, Total,
+    CatalogueView, ClientDoor, Command, DisturbanceWatch, DoorAddress, DoorView, EditPreview,
+    HostView, LogLevel, Refusal, ScalingView, Session, SessionRefusal, Setup, Snapshot,
+    TaskScaling, Total,
 };
 use before::EnginesBefore;
 use elsewhere::CountedElsewhere;
@@ -55,6 +57,7 @@ pub struct LiveSession {
     deployment: Option<(Arc<Deployment>, Arc<Generation>)>,
     /// The counters of the earlier engines.
     before: Arc<EnginesBefore>,
+    disturbance: DisturbanceWatch,
 }
 
 /// Notifies a deployment when its operator exits.
@@ -97,6 +100,7 @@ impl LiveSession {
             deployment: None,
             before: Arc::default(),
             model_changes: ModelChanges::default(),
+            disturbance: DisturbanceWatch::default(),
             spans: SpansOfEngines::default(),
             log,
             cache,
@@ -245,8 +249,10 @@ impl Session for LiveSession {
         let (models, can_load) = (self.models(), self.can_load());
         let scaling = self.scaling.as_ref().map(|scaling| scaling.view());
         self.session.elsewhere = self.counted_elsewhere(scaling.as_ref());
+        let host = self.host();
         let shown = self.session.snapshot();
         Snapshot {
+            host,
             generation,
             models,
             can_load,
@@ -304,6 +310,16 @@ impl Session for LiveSession {
 }
 
 impl LiveSession {
+    /// Returns the load of the host. Writes to the log when a disturbance begins or ends.
+    fn host(&mut self) -> Option<HostView> {
+        let load = recent_load()?;
+        let now = self.session.engine.telemetry().now();
+        if let Some((level, text)) = self.disturbance.note(now, &load) {
+            self.session.say(level, text);
+        }
+        Some(self.disturbance.view(load))
+    }
+
     /// Opens or closes the network server, and writes that to the log.
     fn listen(&self, listens: bool) -> Result<(), Refusal> {
         let door = self.door.as_ref().ok_or(SessionRefusal::NoDoor)?;

@@ -74,6 +74,7 @@ impl EngineSession {
             own_policies: seen.own_policies,
             combination: self.engine.settings().combination(),
             segment_size: seen.segment_size,
+            host: None,
             target: self.target,
             marks: told.marks,
             history: told.history,

@@ -215,7 +215,7 @@ impl HubLoop {
     }
 
     fn note_change(&mut self, delta: &Delta) {
-        if !delta.is_empty() {
+        if !delta.is_still() {
             self.moved_at = Instant::now();
         }
     }

@@ -25,9 +25,10 @@ impl Delta {
         self.now
     }
 
-    /// Returns whether only the time changed.
-    pub fn is_empty(&self) -> bool {
-        self.sections.is_empty()
+    /// Returns whether only the time and the load of the host changed, which are measured even
+    /// while nothing happens.
+    pub fn is_still(&self) -> bool {
+        self.sections.iter().all(|(number, _)| *number == HOST)
     }
 
     /// Returns the difference between `old` and `new`.
@@ -85,6 +86,9 @@ impl Differ {
     }
 }
 
+/// The number of the section of the host's load.
+const HOST: u8 = 15;
+
 /// The fields of a section change and are sent together. `whole` sections are sent completely,
 /// `lists` by element.
 macro_rules! sections {
@@ -137,6 +141,7 @@ sections! {
         12: door;
         13: model_change;
         14: scaling;
+        15: host;
     }
     lists {
         20: devices;
@@ -255,6 +260,8 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         let other = matrix.frame();
         (other.devices.len(), other.members.len()) == (devices, members)
     };
+    let host = shown.host.as_ref();
+    bounded("cores", host.map_or(0, |host| host.load.cores.len()))?;
     if let Some(door) = &shown.door {
         bounded("addresses", door.addresses.len())?;
         bounded("callers", door.callers.len())?;

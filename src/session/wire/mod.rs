@@ -126,10 +126,10 @@ impl Format {
     /// Returns the version of the data after the header.
     pub fn version(self) -> u16 {
         match self {
-            // Version 15 added whether jobs are over.
-            Format::Recording => 15,
-            // Version 16 added whether jobs are over.
-            Format::Connection => 16,
+            // Version 16 added the load of the host.
+            Format::Recording => 16,
+            // Version 17 added the load of the host.
+            Format::Connection => 17,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Values and groups of options shared by several commands, with their parsers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi_engine::load::PatternError;
@@ -8,7 +8,7 @@ use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::{ImageLayout, MemberPrecision};
 use divisi_runtime::device::parse_bytes;
 use divisi_runtime::network::Shape;
-use divisi_server::{DeviceChoice, ModelControl, ModelSelection, StartLoad};
+use divisi_server::{DeviceChoice, ModelControl, ModelSelection, StartLoad, devices_in};
 
 use crate::look::ColorWhen;
 
@@ -67,7 +67,8 @@ pub(crate) struct ServingTarget {
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
     pub shape: Option<Shape>,
     /// Devices, comma-separated: cpu:0, cpu:0-1, cuda:0, cuda (all GPUs), sim:v100*16,
-    /// sim:my_gpu.toml (default: the manifest's, else all GPUs and one partition per core)
+    /// sim:my_gpu.toml (default: the manifest's, else all GPUs and one partition per core, or of all
+    /// cores on a busy host)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Vec<String>,
     /// Precision of members: f32, tf32, bf16 or f16 on GPUs, bf16 or int8 on CPUs, or auto (native
@@ -80,6 +81,16 @@ pub(crate) struct ServingTarget {
 }
 
 impl ServingTarget {
+    /// Returns the target on the devices of a matrix file, unless devices are named. Without such
+    /// devices the target stays the same, and reading the matrix reports the reason.
+    pub(crate) fn for_matrix(&self, matrix: Option<&Path>) -> Self {
+        let mut target = self.clone();
+        if target.devices.is_empty() {
+            target.devices = matrix.and_then(devices_in).unwrap_or_default();
+        }
+        target
+    }
+
     /// Returns the devices.
     pub(crate) fn device_choice(&self) -> DeviceChoice {
         DeviceChoice {

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use divisi_runtime::compute::{Family, FamilySummary};
 use divisi_runtime::device::gpu::{self, FoundGpus, Gauges, GpuError, GpuInfo, find_gpus};
 use divisi_runtime::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
-use divisi_runtime::device::{Devices, Host, NamedKind, format_bytes};
+use divisi_runtime::device::{Devices, Host, NamedKind, Partitioning, format_bytes};
 use serde::Serialize;
 
 use super::reporting::ReportOptions;
@@ -107,6 +107,8 @@ pub(crate) struct MachineReport {
     no_gpus: Option<String>,
     /// The default devices.
     default: Vec<String>,
+    /// The reason for them.
+    default_reason: String,
 }
 
 /// A GPU in a report.
@@ -125,7 +127,8 @@ pub(crate) struct GpuRow {
 impl MachineReport {
     /// Collects the report. GPUs are opened to read their gauges.
     pub(crate) fn collect(host: &Host, found: Result<FoundGpus, GpuError>) -> Self {
-        let (default, _) = Devices::discover(host, found.clone());
+        let partitioning = Partitioning::for_host(host);
+        let (default, _) = Devices::discover(host, found.clone(), &partitioning);
         let (found, no_gpus) = match found {
             Ok(found) => (found, None),
             Err(why) => (FoundGpus::default(), Some(why.to_string())),
@@ -137,6 +140,7 @@ impl MachineReport {
             gpus: rows(found),
             no_gpus,
             default: default.names(),
+            default_reason: partitioning.to_string(),
         }
     }
 
@@ -153,7 +157,8 @@ impl MachineReport {
         ));
         lines.extend(self.gpus.iter().map(GpuRow::line));
         lines.extend(self.no_gpus.as_ref().map(|why| format!("no GPU: {why}")));
-        lines.push(format!("default: {}", self.default.join(", ")));
+        let (default, reason) = (self.default.join(", "), &self.default_reason);
+        lines.push(format!("default: {default} ({reason})"));
         lines.join("\n")
     }
 }

@@ -29,6 +29,7 @@ mod jobs;
 mod listen;
 mod logging;
 mod man;
+mod measured_host;
 mod near;
 mod network;
 mod open;
@@ -60,6 +61,7 @@ use std::process::ExitCode;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use divisi_runtime::compute::Family;
+use divisi_runtime::device::host::recent_load;
 use divisi_runtime::words::one_line;
 
 use accuracy::AccuracyArgs;
@@ -264,6 +266,8 @@ pub fn main() -> ExitCode {
             return exit_code(&error);
         }
     };
+    // The first reading of the host's load; default devices depend on the load since then.
+    recent_load();
     let general = &args.general;
     output::be_quiet(general.quiet);
     crate::config::begin(

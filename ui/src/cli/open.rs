@@ -10,10 +10,10 @@ use divisi_model::allocation::{Footprints, Frame, Matrix};
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::{Ensemble, MemberPrecision, PolicyKind, SampleForm, Samples};
 use divisi_runtime::compute::gpu::Precision;
-use divisi_runtime::device::{DeviceIndex, Devices};
+use divisi_runtime::device::{DeviceError, DeviceIndex, Devices, Partitioning};
 use divisi_runtime::words::one_line;
 
-use divisi_server::{FoundDevices, SelectedModels, matrix_in};
+use divisi_server::{DeviceChoice, FoundDevices, SelectedModels, matrix_in};
 
 use super::args::{MoreModels, SampleFiles, ServingTarget};
 use super::input::InputFile;
@@ -29,39 +29,49 @@ pub(crate) struct OpenedEnsemble {
     pub frame: Arc<Frame>,
     /// Remarks for the operator: GPUs that exist and cannot be used.
     pub notices: Vec<String>,
+    /// The division of the cores into partitions, if no device was named.
+    pub partitioning: Option<Partitioning>,
 }
 
 /// Reads the ensemble and finds its devices.
 pub(crate) fn open(target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let ensemble = Ensemble::read(&target.selection(&[], None).files()?)?;
-    with_devices(ensemble, target)
+    open_with(target, DeviceChoice::find)
 }
 
-/// Finds the devices of an ensemble and prints the notices on standard error.
-pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let opened = quietly(ensemble, target)?;
+/// Reads an ensemble whose variants are registered, and finds the devices of their profiles.
+pub(crate) fn open_for_variants(target: &ServingTarget) -> Result<OpenedEnsemble> {
+    open_with(target, DeviceChoice::find_for_variants)
+}
+
+/// Reads the ensemble, finds its devices and prints the notices on standard error.
+fn open_with(target: &ServingTarget, find: FindDevices) -> Result<OpenedEnsemble> {
+    let opened = quietly(target, find)?;
     say(&opened.notices);
     say(&opened.remarks());
     say(&opened.member_remarks());
     Ok(opened)
 }
 
+/// A way to find the devices of an ensemble whose manifest may name devices.
+type FindDevices = fn(&DeviceChoice, &[String]) -> Result<FoundDevices, DeviceError>;
+
 /// Like [`open`], without printing remarks on precisions.
 pub(crate) fn open_unremarked(target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let ensemble = Ensemble::read(&target.selection(&[], None).files()?)?;
-    let opened = quietly(ensemble, target)?;
+    let opened = quietly(target, DeviceChoice::find)?;
     say(&opened.notices);
     Ok(opened)
 }
 
-fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let FoundDevices { devices, notices } = target.device_choice().find(&ensemble.devices)?;
+fn quietly(target: &ServingTarget, find: FindDevices) -> Result<OpenedEnsemble> {
+    let mut ensemble = Ensemble::read(&target.selection(&[], None).files()?)?;
+    let found = find(&target.device_choice(), &ensemble.devices)?;
     if let Some(precision) = target.precision {
         ensemble.compute_in(precision);
     }
     Ok(OpenedEnsemble {
-        notices,
-        ..OpenedEnsemble::new(ensemble, devices)
+        notices: found.notices,
+        partitioning: found.partitioning,
+        ..OpenedEnsemble::new(ensemble, found.devices)
     })
 }
 
@@ -89,10 +99,11 @@ pub(super) fn open_all(
         segment.unwrap_or(all.segment_size),
     );
     say(&models.notices);
-    let opened = OpenedEnsemble::from_demand(
-        demand.with_policy(policy, segment),
-        models.devices().clone(),
-    );
+    let demand = demand.with_policy(policy, segment);
+    let opened = OpenedEnsemble {
+        partitioning: models.partitioning.clone(),
+        ..OpenedEnsemble::from_demand(demand, models.devices().clone())
+    };
     say(&opened.remarks());
     Ok(opened)
 }
@@ -119,6 +130,7 @@ impl OpenedEnsemble {
             demand,
             devices,
             notices: Vec::new(),
+            partitioning: None,
         }
     }
 

@@ -38,6 +38,10 @@ pub(crate) fn server(
     };
     // Checked first, since reading models may take long.
     options.check()?;
+    let named = NamedModels {
+        target: named.target.for_matrix(matrix),
+        ..named.clone()
+    };
     Ok(Server::start(named.read()?, options)?)
 }
 

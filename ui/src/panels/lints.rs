@@ -1,6 +1,7 @@
 //! Lints: problems worth acting on, with the keys that show or change them.
 
 use divisi_model::allocation::Cell;
+use divisi_model::metrics::Disturbance;
 use divisi_session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
 
 use super::keys::{self, Hint};
@@ -63,6 +64,7 @@ fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
     add(Fault, lost(shown).collect());
     add(Fault, retired(shown).collect());
     add(Warning, failed(shown).into_iter().collect());
+    add(Warning, disturbed(shown).collect());
     if shown.throughput.samples_per_s >= 1.0 {
         add(Warning, missed(shown).into_iter().collect());
         add(Warning, interfered(shown).collect());
@@ -144,6 +146,22 @@ fn failed(shown: &Snapshot) -> Option<Lint> {
         ProbationState::Failed(why) => Some((format!("rolled back: {why}"), &[LOG, LATENCY])),
         _ => None,
     }
+}
+
+/// Other programs or machines take time of the cores. This comes before slow requests, which it may
+/// explain.
+fn disturbed(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    shown.host.iter().flat_map(|host| {
+        let window = format::seconds(host.load.window);
+        host.disturbances().into_iter().map(move |cause| {
+            let advice = match cause {
+                Disturbance::Others(..) => "stop them, or move members away",
+                Disturbance::Steal(..) => "move members away, or use another machine",
+                Disturbance::Throttled(_) => "raise the limit, or use fewer cores",
+            };
+            (format!("{cause} (last {window}); {advice}"), &[EDIT][..])
+        })
+    })
 }
 
 /// More requests than the target allows took longer.
@@ -258,11 +276,12 @@ fn is_pressed(shown: &Snapshot) -> bool {
     there.any(|d| d.busy > PRESSED) || shown.members.iter().any(grows)
 }
 
-/// No device is busy: there is capacity left.
+/// No device is busy and nothing disturbs the host: there is capacity left.
 fn unpressed(shown: &Snapshot) -> Option<Lint> {
     let there: Vec<&DeviceView> = shown.devices.iter().filter(|d| !d.lost).collect();
     let busiest = there.iter().map(|d| d.busy).fold(0.0, f64::max);
-    (!there.is_empty() && !is_pressed(shown) && busiest < IDLE).then(|| {
+    let is_quiet = disturbed(shown).next().is_none();
+    (is_quiet && !there.is_empty() && !is_pressed(shown) && busiest < IDLE).then(|| {
         let share = (1.0 - busiest) * 100.0;
         let text = format!("all devices idle at least {share:.0} % of the time");
         (text, &[LOAD][..])

@@ -17,10 +17,9 @@ pub struct CoreTicks {
 }
 
 impl CoreTicks {
-    /// Returns all ticks of the core.
-    pub(super) fn total(&self) -> u64 {
-        let sum = self.busy.saturating_add(self.rest);
-        sum.saturating_add(self.steal)
+    /// Returns all ticks of the core. Damaged counters may exceed the range of integers.
+    pub(super) fn total(&self) -> f64 {
+        self.busy as f64 + self.rest as f64 + self.steal as f64
     }
 
     /// Returns the ticks since `earlier`.

@@ -43,7 +43,7 @@ impl HostCounters {
         Some(counters.with_groups(read_periods(&folders)))
     }
 
-    /// Returns the counters of `cores` at a time, and the time that the process had run. Returns
+    /// Returns the counters of `cores`, ascending, at a time, and the time that the process had run. Returns
     /// `None` without cores.
     pub fn new(at: Instant, cores: Vec<CoreTicks>, process: Duration) -> Option<Self> {
         (!cores.is_empty()).then_some(HostCounters {
@@ -114,7 +114,7 @@ impl HostCounters {
             Some(now.since(&earlier.cores[at.ok()?]))
         });
         let shares = both.map(|ticks| {
-            let total = ticks.total().max(1) as f64;
+            let total = ticks.total().max(1.0);
             CoreLoad {
                 core: ticks.core,
                 own: 0.0,

@@ -162,7 +162,7 @@ fn percent(share: f64) -> String {
 
 /// Returns names of ascending cores, such as `cpu:0-1, cpu:3`.
 fn names(cores: &[usize]) -> String {
-    let runs = cores.chunk_by(|a, b| a + 1 == *b);
+    let runs = cores.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     let named = runs.filter_map(|run| match (run.first()?, run.last()?) {
         (first, last) if first == last => Some(format!("cpu:{first}")),
         (first, last) => Some(format!("cpu:{first}-{last}")),

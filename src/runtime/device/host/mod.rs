@@ -2,12 +2,14 @@
 //!
 //! Only Linux pins threads and counts the load. [`HostCounters`] reads the system's counters, and
 //! two readings make a [`HostLoad`]: the share of each core that this process, other programs and
-//! other virtual machines took. [`HostWatch`] does this for one measurement.
+//! other virtual machines took. [`HostWatch`] does this for one measurement, [`recent_load`] for the
+//! last seconds.
 
 mod cores;
 mod counters;
 mod groups;
 mod load;
+mod monitor;
 mod threads;
 mod watch;
 
@@ -26,6 +28,7 @@ pub use cores::{CoreTicks, parse_cores};
 pub use counters::HostCounters;
 pub use groups::{Periods, cpu_quota, group_folders, parse_quota, quota_of};
 pub use load::{CoreLoad, Disturbance, HostLoad, QUIET_OTHERS, QUIET_STEAL, QUIET_THROTTLED};
+pub use monitor::{HostMonitor, load_since_start, recent_load};
 pub use threads::{ThreadTime, parse_process};
 pub use watch::HostWatch;
 

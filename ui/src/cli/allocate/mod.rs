@@ -1,5 +1,6 @@
 //! `divisi allocate`: searches for an allocation matrix.
 
+mod partitions;
 mod precisions;
 mod report;
 
@@ -77,6 +78,9 @@ pub(crate) struct AllocateArgs {
     /// Number of searches with consecutive seeds; reports median and spread
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = at_least_one)]
     repeat: usize,
+    /// Search with partitions of one core, of two cores and of all cores, and report the best
+    #[arg(long, conflicts_with = "devices")]
+    partitions: bool,
     /// Write the best matrix (and the precisions of --accuracy-loss) to this file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -89,12 +93,25 @@ pub(crate) struct AllocateArgs {
 
 pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.product.open(args.output.as_deref())?;
-    let opened = open_all(&args.target, &args.more, args.policy, None)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
+    let (opened, report) = match args.partitions {
+        true => partitions::best(args, &control)?,
+        false => searched_on(args, &args.target, &control)?,
+    };
+    finish(args, &opened, output.as_ref(), &report)
+}
+
+/// Searches on the devices of a target. Returns the ensemble and the report.
+fn searched_on(
+    args: &AllocateArgs,
+    target: &ServingTarget,
+    control: &Arc<Control>,
+) -> Result<(OpenedEnsemble, SearchReport)> {
+    let opened = open_all(target, &args.more, args.policy, None)?;
     let cache = (!args.no_cache).then(Cache::of_user).flatten();
-    let choice = args.loss.choose(&opened, cache.as_ref(), &control)?;
+    let choice = args.loss.choose(&opened, cache.as_ref(), control)?;
     let opened = match &choice {
         Some(choice) => opened.in_precisions(&choice.precisions),
         None => opened,
@@ -104,7 +121,7 @@ pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     for repetition in 0..args.repeat as u64 {
         let seed = args.seed.wrapping_add(repetition);
         control.begin();
-        let searched = search(args, &opened, seed, &control)?;
+        let searched = search(args, &opened, seed, control)?;
         scores.push(searched.found.score);
         if best.as_ref().is_none_or(|b| searched.is_better(b)) {
             best = Some(searched);
@@ -115,13 +132,13 @@ pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     }
     let mut best = best.context("no search ran")?;
     if args.repeat > 1 && !control.is_cancelled() {
-        best.measure_again(&control)?;
+        best.measure_again(control)?;
     }
-    let mut report = best.report(&opened, &control);
+    let mut report = best.report(&opened, control);
     report.repeat = (args.repeat > 1).then(|| Repetitions::from_scores(scores));
     let members = &opened.frame.members;
     report.precisions = choice.map(|choice| PrecisionsChosen::from_choice(&choice, members));
-    finish(args, &opened, output.as_ref(), &report)
+    Ok((opened, report))
 }
 
 fn finish(
@@ -292,6 +309,7 @@ impl SearchRun {
             cancelled: control.is_cancelled(),
             precisions: None,
             repeat: None,
+            partitionings: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use divisi_model::metrics::stats;
 use divisi_runtime::compute::gpu::Precision;
 use serde::Serialize;
 
+use super::partitions::{self, PartitioningTried};
 use super::precisions::PrecisionsChosen;
 use crate::cli::output::{DeviceRow, matrix_table};
 
@@ -81,6 +82,9 @@ pub(crate) struct SearchReport {
     pub precisions: Option<PrecisionsChosen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repetitions>,
+    /// The results with other partitions of the cores, if they were compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partitionings: Vec<PartitioningTried>,
 }
 
 /// Latencies under Poisson arrivals, in microseconds.
@@ -195,6 +199,7 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
     if let Some(precisions) = &report.precisions {
         text += &format!("\n\n{}", precisions.text());
     }
+    text += &partitions::lines(&report.partitionings);
     if report.cached {
         text += "\ncached result (--no-cache measures again)";
     }

@@ -22,8 +22,10 @@ use divisi_model::ensemble::{Ensemble, PolicyKind, Samples};
 use divisi_model::profile::Costs;
 use divisi_runtime::compute::constant_row;
 use divisi_runtime::device::MemberIndex;
+use divisi_runtime::device::host::HostWatch;
 
 use super::args::{MoreModels, ServingTarget, at_least_one};
+use super::measured_host::MeasuredHost;
 use super::open::{OpenedEnsemble, open_all};
 use super::output::{FlawedMember, ProgressLine, refuse_flawed, time_left};
 use super::reporting::ReportOptions;
@@ -98,7 +100,8 @@ impl FromStr for MaxInf {
 
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let output = args.report.open()?;
-    let opened = open_all(&args.target, &args.more, args.policy, args.segment)?;
+    let target = args.target.for_matrix(args.matrix.as_deref());
+    let opened = open_all(&target, &args.more, args.policy, args.segment)?;
     if args.fake && opened.demand.catalogue().single_ensemble().is_none() {
         bail!("--fake: expected one ensemble, found several");
     }
@@ -163,6 +166,7 @@ fn measure_simulated(
         dropped: 0,
         flawed: Vec::new(),
         in_virtual_time: true,
+        host: None,
     };
     Ok(BenchReport::new(args, opened, matrix, figures))
 }
@@ -186,7 +190,7 @@ fn measure_live(
             .settings()
             .set_max_inf(opened.device(&limit.device)?, Some(limit.samples));
     }
-    let runs = runs(args, opened, &engine, stopped)?;
+    let (runs, host) = runs(args, opened, &engine, stopped)?;
     if runs.is_empty() {
         bail!("stopped before the first run was complete");
     }
@@ -200,17 +204,19 @@ fn measure_live(
         dropped: seen.failed + seen.cancelled,
         flawed: FlawedMember::from_flaws(&opened.frame.members, &seen.flaws),
         in_virtual_time: false,
+        host,
     };
     Ok(BenchReport::new(args, opened, matrix, figures))
 }
 
-/// Returns the samples and the seconds of each complete run, after a warm-up run.
+/// Returns the samples and the seconds of each complete run, after a warm-up run, and the load of
+/// the host during these runs.
 fn runs(
     args: &BenchArgs,
     opened: &OpenedEnsemble,
     engine: &Arc<Engine>,
     stopped: &AtomicBool,
-) -> Result<Vec<(usize, f64)>> {
+) -> Result<(Vec<(usize, f64)>, Option<MeasuredHost>)> {
     let samples = samples(args, opened)?;
     if let Some(LoadPattern::Closed { samples, .. }) = args.load
         && samples.count() > capacity(opened, engine)
@@ -232,18 +238,22 @@ fn runs(
     };
     let runs = || {
         let mut done = Vec::new();
+        let mut host = HostWatch::start();
         for run in 0..=args.runs {
             let figures = one()?;
             if stopped.load(Ordering::Acquire) {
                 break;
             }
             match run {
-                0 => drop(engine.telemetry().clear_latency()),
+                0 => {
+                    engine.telemetry().clear_latency();
+                    host = HostWatch::start();
+                }
                 _ => done.push(figures),
             }
             ended.store(run + 1, Ordering::Relaxed);
         }
-        Ok(done)
+        Ok((done, host.end().map(MeasuredHost::from_load)))
     };
     let far = |elapsed| runs_in_words(elapsed, ended.load(Ordering::Relaxed), args.runs);
     ProgressLine::watch(runs, far).context("the measurement failed")?

@@ -9,6 +9,7 @@ use divisi_runtime::words::counted;
 use serde::Serialize;
 
 use super::BenchArgs;
+use crate::cli::measured_host::MeasuredHost;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{DeviceRow, FlawedMember, device_rows, flawed_lines, matrix_table};
 
@@ -36,6 +37,8 @@ pub(crate) struct BenchReport {
     workers: usize,
     refused: u64,
     dropped: u64,
+    /// The load of the host during the runs, or null in virtual time and if it is not known.
+    host: Option<MeasuredHost>,
     /// Members with flawed answers.
     pub flawed: Vec<FlawedMember>,
     devices: Vec<DeviceRow>,
@@ -68,6 +71,7 @@ pub(crate) struct BenchFigures {
     pub dropped: u64,
     pub flawed: Vec<FlawedMember>,
     pub in_virtual_time: bool,
+    pub host: Option<MeasuredHost>,
 }
 
 impl BenchReport {
@@ -105,6 +109,7 @@ impl BenchReport {
             workers: matrix.workers().count(),
             refused: figures.refused,
             dropped: figures.dropped,
+            host: figures.host,
             flawed: figures.flawed,
             devices: device_rows(&opened.devices),
             precision: opened.precision(),
@@ -157,6 +162,9 @@ pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
             "\n{} requests refused, {} dropped",
             report.refused, report.dropped
         );
+    }
+    if let Some(host) = &report.host {
+        text += &format!("\n{}", host.line());
     }
     if report.fake {
         text += "\nfake networks: the combination was checked";

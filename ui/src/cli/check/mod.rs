@@ -68,6 +68,9 @@ struct CheckReport {
     synthetic: bool,
     members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
+    /// The reason for the default devices, if no device was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
     /// The precision of the GPUs, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Precision>,
@@ -146,6 +149,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints, folder.as_deref()),
         devices: device_rows(&opened.devices),
+        default: opened.partitioning.as_ref().map(ToString::to_string),
         precision: opened.precision(),
         remarks: [opened.remarks(), opened.member_remarks()].concat(),
         matrix: matrix.as_ref().ok().map(|m| m.rows()),
@@ -287,6 +291,9 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
     }
     if let Some(precision) = report.precision {
         text += &format!("\nGPUs compute in {precision}");
+    }
+    if let Some(default) = &report.default {
+        text += &format!("\ndefault: {default}; --devices chooses others");
     }
     let remarks = report.remarks.iter();
     text.extend(remarks.map(|remark| format!("\n{remark}")));

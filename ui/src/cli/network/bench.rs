@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use divisi_model::ensemble::Samples;
 use divisi_model::metrics::stats::median;
 use divisi_runtime::device::format_bytes;
+use divisi_runtime::device::host::HostWatch;
 use divisi_runtime::network::{Graph, Shape};
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use super::chosen::{
 };
 use super::samples::read_samples;
 use crate::cli::args::at_least_one;
+use crate::cli::measured_host::MeasuredHost;
 use crate::cli::reporting::ReportOptions;
 use crate::cli::signals::stop_flag;
 use crate::cli::times::parse_seconds;
@@ -73,6 +75,8 @@ struct NetworkBenchReport {
     /// The peak of resident memory above the value before loading, or null if the system does not
     /// report it.
     peak_bytes: Option<u64>,
+    /// The load of the host during the batches, or null if it is not known.
+    host: Option<MeasuredHost>,
 }
 
 /// The lengths of a batch's samples.
@@ -117,7 +121,9 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     answer(&values[..width])?;
     let load_s = start.elapsed().as_secs_f64();
 
+    let host = HostWatch::start();
     let times = measure(|| answer(values).map(drop), args.duration, &stopped)?;
+    let host = host.end().map(MeasuredHost::from_load);
     let ms_per_batch = 1e3 * median(&times);
     let samples_per_s = 1e3 * args.batch as f64 / ms_per_batch;
     let footprint = place.footprint(&chosen.graph, args.batch);
@@ -143,6 +149,7 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
             load_s,
             planned_bytes: footprint.weight_bytes + footprint.activation_bytes,
             peak_bytes: peak_bytes().zip(before).map(|(p, b)| p.saturating_sub(b)),
+            host,
         },
     )
 }
@@ -204,6 +211,7 @@ fn tell(options: &ReportOptions, report: &NetworkBenchReport) -> Result<()> {
         report.load_s,
         format_bytes(report.planned_bytes),
     );
+    text.extend(report.host.iter().map(|host| format!("\n{}", host.line())));
     text.extend(report.remark.iter().map(|remark| format!("\n{remark}")));
     if report.synthetic {
         text += &format!("\n{SYNTHETIC}");

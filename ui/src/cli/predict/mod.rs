@@ -71,7 +71,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     args.check_goals()?;
     let opened = match args.tasks.is_set() {
         true => task::open(args)?,
-        false => open(&args.target)?,
+        false => open(&args.target.for_matrix(args.matrix.as_deref()))?,
     };
     if args.members && opened.ensemble.pipeline.is_some() {
         bail!("--members: not supported for pipelines; their models answer steps, not samples");

@@ -2,7 +2,6 @@
 
 use anyhow::{Result, bail};
 use divisi_model::ensemble::Ensemble;
-use divisi_server::FoundDevices;
 use divisi_tasks::routing::alone;
 
 use super::PredictArgs;
@@ -11,8 +10,9 @@ use crate::cli::open::{OpenedEnsemble, say};
 /// Opens the variant of a task for queries with these goals. With a server it opens the ensemble
 /// that defines the samples.
 pub(super) fn open(args: &PredictArgs) -> Result<OpenedEnsemble> {
-    let FoundDevices { devices, notices } = args.target.device_choice().find(&[])?;
-    say(&notices);
+    let found = args.target.device_choice().find_for_variants(&[])?;
+    let devices = found.devices;
+    say(&found.notices);
     let tasks = args.tasks.selection(&args.target).open(&devices)?;
     let mut named = tasks.names();
     let (Some((task, _)), None) = (named.next(), named.next()) else {

@@ -18,7 +18,7 @@ use divisi_server::TaskStore;
 
 use super::accuracy::without_targets;
 use super::args::{SampleFiles, ServingTarget, at_least_one};
-use super::open::{OpenedEnsemble, open};
+use super::open::{OpenedEnsemble, open_for_variants};
 use super::output::{ProgressLine, time_left};
 use super::reporting::ReportOptions;
 use super::signals;
@@ -118,7 +118,7 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
 fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationReport> {
     // A store that cannot be used is reported before the measurements.
     args.store.place().read()?;
-    let opened = open(&args.target)?;
+    let opened = open_for_variants(&args.target)?;
     let samples = samples(args, &opened)?;
     let prices = args.price.unwrap_or_default();
     let kinds = KindOfDevice::from_devices(&opened.devices, &host(args), &prices)?;

@@ -18,6 +18,7 @@ pub(crate) fn text(shown: &Snapshot) -> String {
         section("allocation (batch sizes)", &matrix_table(&shown.matrix)),
         section("devices (in the last second)", &devices(shown)),
         section("GPUs", &gpus(shown)),
+        section(&host_title(shown), &host(shown)),
         section("members", &members(shown)),
         section(&latency_title(shown), &latency(shown)),
         section("counters", &counters(shown)),
@@ -97,6 +98,33 @@ fn gpus(shown: &Snapshot) -> String {
     });
     let precision = shown.precision.map(|p| format!("precision {p}"));
     said.chain(precision).collect::<Vec<_>>().join("\n")
+}
+
+fn host_title(shown: &Snapshot) -> String {
+    let host = shown.host.as_ref();
+    let window = host.map_or(Duration::ZERO, |host| host.load.window);
+    format!("host (in the last {:.0} s)", window.as_secs_f64())
+}
+
+/// The load of the host, or nothing if it is not known.
+fn host(shown: &Snapshot) -> String {
+    let Some(host) = &shown.host else {
+        return String::new();
+    };
+    let cores = host.load.cores.iter().map(|core| {
+        let shares = [core.own, core.others, core.steal].map(percent);
+        let mut row = vec![format!("cpu:{}", core.core)];
+        row.extend(shares);
+        row
+    });
+    let head = ["core", "Divisi %", "other programs %", "stolen %"];
+    let share = |name: &str, share: Option<f64>| {
+        share.map(|share| format!("\n  {name}: {} % of the time", percent(share)))
+    };
+    let wait = share("runnable threads waited for a core", host.load.wait);
+    let throttled = share("throttled by the CPU limit", host.load.throttled);
+    let rest = wait.into_iter().chain(throttled);
+    table(&head, cores) + &rest.collect::<String>()
 }
 
 fn members(shown: &Snapshot) -> String {

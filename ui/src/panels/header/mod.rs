@@ -80,10 +80,11 @@ fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
     groups
 }
 
-/// Returns the groups on other events: lost requests, editing rights, probation, recording, and
+/// Returns the groups on other events: lost requests, a disturbed host, editing rights, probation, recording, and
 /// warnings.
 fn beside(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let (mut pieces, others) = troubles(model);
+    pieces.extend(signs::host(model));
     pieces.extend(signs::access(model));
     let before = taken(&alone(pieces.iter().cloned()));
     pieces.extend(signs::signs(model, (width + 1).saturating_sub(before)));

@@ -23,6 +23,15 @@ pub(super) fn access(model: &Model) -> Vec<HeaderPiece> {
     read_only.into_iter().chain(audience(model)).collect()
 }
 
+/// Returns the gravest disturbance of the host, or `None` while the host is quiet:
+/// `host 10 s: others 63 % of cpu:1`.
+pub(super) fn host(model: &Model) -> Option<HeaderPiece> {
+    let host = model.snapshot.host.as_ref()?;
+    let cause = host.disturbances().into_iter().next()?;
+    let window = format::seconds(host.load.window);
+    Some((format!("host {window}: {}", cause.short()), Role::Warn))
+}
+
 /// Returns the signs of all activities in `room` columns, the most important first.
 pub(super) fn signs(model: &Model, room: u16) -> Vec<HeaderPiece> {
     let mut signs: Vec<HeaderPiece> = playback(model).into_iter().collect();
