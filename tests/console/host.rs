@@ -95,9 +95,25 @@ fn a_hint_says_what_to_do_instead_of_all_devices_idle() {
     assert!(idle(&texts(&shown)));
     disturbed(&mut shown);
     let found = texts(&shown);
-    let hint = "other programs take 63 % of cpu:1 (last 10 s); stop them, or move members away";
+    let hint = "other programs take 63 % of cpu:1 (last 10 s); \
+                stop them, or restart with --devices cpu:0-1";
     assert!(found.iter().any(|text| text == hint), "{found:?}");
     assert!(!idle(&found), "{found:?}");
+}
+
+#[test]
+fn members_can_move_away_from_the_only_busy_core_of_many() {
+    let mut shown = snapshot();
+    with_load(&mut shown, 0.63, true);
+    let load = &mut shown.host.as_mut().expect("a host").load;
+    let idle = |core| CoreLoad {
+        core,
+        ..CoreLoad::default()
+    };
+    load.cores.extend((2..16).map(idle));
+    let found = lint_texts(&shown);
+    let hint = "other programs take 63 % of cpu:1 (last 10 s); stop them, or move members away";
+    assert!(found.iter().any(|(_, text)| text == hint), "{found:?}");
 }
 
 #[test]

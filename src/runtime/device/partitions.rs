@@ -106,7 +106,7 @@ impl Partitioning {
 /// Returns the cores in groups of at most `size` consecutive ones. The name of a partition is a
 /// range of cores, so a partition never reaches over a gap.
 pub(super) fn consecutive(host: &Host, size: usize) -> impl Iterator<Item = &[usize]> {
-    let runs = host.cores.chunk_by(|a, b| a + 1 == *b);
+    let runs = host.cores.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     runs.flat_map(move |run| run.chunks(size.max(1)))
 }
 

@@ -1,7 +1,8 @@
 //! Lints: problems worth acting on, with the keys that show or change them.
 
 use divisi_model::allocation::Cell;
-use divisi_model::metrics::Disturbance;
+use divisi_model::metrics::{Disturbance, HostLoad};
+use divisi_runtime::device::{Host, Partitioning};
 use divisi_session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
 
 use super::keys::{self, Hint};
@@ -154,14 +155,34 @@ fn disturbed(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     shown.host.iter().flat_map(|host| {
         let window = format::seconds(host.load.window);
         host.disturbances().into_iter().map(move |cause| {
-            let advice = match cause {
-                Disturbance::Others(..) => "stop them, or move members away",
-                Disturbance::Steal(..) => "move members away, or use another machine",
-                Disturbance::Throttled(_) => "raise the limit, or use fewer cores",
+            let advice = match (&cause, better_partitions(shown, &host.load)) {
+                (Disturbance::Others(..), Some(devices)) => {
+                    format!("stop them, or restart with --devices {devices}")
+                }
+                (Disturbance::Others(..), None) => "stop them, or move members away".to_owned(),
+                (Disturbance::Steal(..), _) => {
+                    "move members away, or use another machine".to_owned()
+                }
+                (Disturbance::Throttled(_), _) => "raise the limit, or use fewer cores".to_owned(),
             };
             (format!("{cause} (last {window}); {advice}"), &[EDIT][..])
         })
     })
+}
+
+/// Returns larger partitions if the devices are several partitions and the load of the host calls
+/// for larger ones. A running engine cannot change its devices.
+fn better_partitions(shown: &Snapshot, load: &HostLoad) -> Option<String> {
+    let host = Host {
+        cores: load.cores.iter().map(|core| core.core).collect(),
+        memory_bytes: 0,
+    };
+    let is_shared = Partitioning::choose(host.cores.len(), Some(load), None).is_shared();
+    let best = Partitioning::candidates(&host)
+        .pop()
+        .filter(|_| is_shared)?;
+    let partitions = shown.devices.iter().filter(|d| d.name.starts_with("cpu:"));
+    (partitions.count() > best.len()).then(|| best.join(","))
 }
 
 /// More requests than the target allows took longer.
