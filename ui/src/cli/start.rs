@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use divisi_door::ServerOptions;
-use divisi_server::{ServeOptions, Server, StartLoad};
+use divisi_server::{DeviceChoice, ServeOptions, Server, StartLoad};
 use divisi_session::Session;
 use divisi_session::remote::ServerName;
 use divisi_session::replay::ReplaySession;
@@ -156,7 +156,11 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
     // The store of registered tasks must outlive the demonstration.
     let store = tempfile::tempdir().context("creating a folder for the registered task")?;
     let named = match args.on {
-        DemoStage::Digits => NamedModels::from_target(&target("digits", Vec::new())),
+        DemoStage::Digits => {
+            // The scenes need several devices, however busy the host is.
+            let found = DeviceChoice::default().find_for_variants(&[])?;
+            NamedModels::from_target(&target("digits", found.devices.names()))
+        }
         DemoStage::Simulated => {
             NamedModels::from_target(&target("imn12", vec!["sim:v100*16".to_owned()]))
         }
