@@ -152,7 +152,7 @@ fn failed(shown: &Snapshot) -> Option<Lint> {
 /// Other programs or machines take time of the cores. This comes before slow requests, which it may
 /// explain.
 fn disturbed(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
-    shown.host.iter().flat_map(|host| {
+    shown.host.iter().flat_map(move |host| {
         let window = format::seconds(host.load.window);
         host.disturbances().into_iter().map(move |cause| {
             let advice = match (&cause, better_partitions(shown, &host.load)) {
