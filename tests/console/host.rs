@@ -145,7 +145,7 @@ fn each_kind_of_disturbance_has_its_advice() {
         .collect();
     for hint in [
         "other virtual machines take 20 % of cpu:0 (last 10 s); move members away, or use another machine",
-        "the CPU limit of the control group throttles 30 % of the time (last 10 s); raise the limit, or use fewer cores",
+        "the CPU limit of the control group throttles 30 % of its periods (last 10 s); raise the limit, or use fewer cores",
     ] {
         assert!(found.iter().any(|text| text == hint), "{found:?}");
     }

@@ -155,19 +155,22 @@ fn disturbed(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     shown.host.iter().flat_map(move |host| {
         let window = format::seconds(host.load.window);
         host.disturbances().into_iter().map(move |cause| {
-            let advice = match (&cause, better_partitions(shown, &host.load)) {
-                (Disturbance::Others(..), Some(devices)) => {
-                    format!("stop them, or restart with --devices {devices}")
-                }
-                (Disturbance::Others(..), None) => "stop them, or move members away".to_owned(),
-                (Disturbance::Steal(..), _) => {
-                    "move members away, or use another machine".to_owned()
-                }
-                (Disturbance::Throttled(_), _) => "raise the limit, or use fewer cores".to_owned(),
-            };
+            let advice = advice(&cause, better_partitions(shown, &host.load));
             (format!("{cause} (last {window}); {advice}"), &[EDIT][..])
         })
     })
+}
+
+/// Returns the remedy of a disturbance. `better` are devices that suffer less from other programs.
+fn advice(cause: &Disturbance, better: Option<String>) -> String {
+    match (cause, better) {
+        (Disturbance::Others(..), Some(better)) => {
+            format!("stop them, or restart with --devices {better}")
+        }
+        (Disturbance::Others(..), None) => "stop them, or move members away".into(),
+        (Disturbance::Steal(..), _) => "move members away, or use another machine".into(),
+        (Disturbance::Throttled(_), _) => "raise the limit, or use fewer cores".into(),
+    }
 }
 
 /// Returns larger partitions if the devices are several partitions and the load of the host calls

@@ -149,7 +149,7 @@ impl fmt::Display for Disturbance {
             Disturbance::Throttled(_) => {
                 write!(
                     f,
-                    "the CPU limit of the control group throttles {share} of the time"
+                    "the CPU limit of the control group throttles {share} of its periods"
                 )
             }
         }

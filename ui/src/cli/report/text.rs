@@ -118,11 +118,14 @@ fn host(shown: &Snapshot) -> String {
         row
     });
     let head = ["core", "Divisi %", "other programs %", "stolen %"];
-    let share = |name: &str, share: Option<f64>| {
-        share.map(|share| format!("\n  {name}: {} % of the time", percent(share)))
-    };
-    let wait = share("runnable threads waited for a core", host.load.wait);
-    let throttled = share("throttled by the CPU limit", host.load.throttled);
+    let wait = host.load.wait.map(|share| {
+        let share = percent(share);
+        format!("\n  runnable threads waited for a core: {share} % of their time")
+    });
+    let throttled = host.load.throttled.map(|share| {
+        let share = percent(share);
+        format!("\n  throttled by the CPU limit: {share} % of its periods")
+    });
     let rest = wait.into_iter().chain(throttled);
     table(&head, cores) + &rest.collect::<String>()
 }
