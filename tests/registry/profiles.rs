@@ -74,7 +74,7 @@ fn what_takes_no_time_or_was_not_measured_has_no_profile() {
 /// Whether a variant is at least as good as another in all that queries ask for.
 fn beats(a: &Variant, b: &Variant) -> bool {
     a.device == b.device
-        && a.accuracy.value() >= b.accuracy.value()
+        && a.accuracy.cmp_rows(b.accuracy).is_ge()
         && a.query_cost() <= b.query_cost()
         && a.p99() <= b.p99()
 }

@@ -7,13 +7,14 @@ use divisi_engine::search::precisions::{MeasuredMembers, PrecisionTrial};
 use divisi_engine::search::profiling::WorkerProfile;
 use divisi_model::allocation::Cell;
 use divisi_model::ensemble::{BatchSize, Ensemble, MemberPrecision};
+use divisi_modelless::accuracy::ReferenceRows;
 use divisi_modelless::variants::VariantPrecision;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::Registration;
 use super::error::RegistrationError;
 use super::kinds::KindOfDevice;
-use crate::counts::{CountedMembers, count_sub_ensembles};
+use crate::counts::{CountedEnsemble, count_sub_ensembles};
 use crate::profiles::{BatchPoint, MemberProfile};
 
 /// The measurements of every member in one precision on one kind of device, and the accuracies of
@@ -23,19 +24,21 @@ pub(super) struct MeasuredPrecision {
     /// The batch sizes measured for every member, ascending.
     pub(super) sizes: Vec<u32>,
     pub(super) members: Vec<MemberProfile>,
-    pub(super) counts: Vec<CountedMembers>,
+    pub(super) counts: CountedEnsemble,
 }
 
 /// The device that stands for its kind in lookups of costs.
 const FIRST: DeviceIndex = DeviceIndex::new(0);
 
 impl MeasuredPrecision {
-    /// Runs, measures and counts all members.
+    /// Runs, measures and counts all members. `reference` holds the correct rows of the whole
+    /// ensemble in the first precision, or is `None` if this is the first precision.
     pub(super) fn measure(
         registration: &Registration<'_>,
         ensemble: &Arc<Ensemble>,
         kind: &KindOfDevice,
         precision: VariantPrecision,
+        reference: Option<&ReferenceRows>,
     ) -> Result<Self, RegistrationError> {
         let trial = PrecisionTrial {
             demand: registration.demand,
@@ -49,7 +52,7 @@ impl MeasuredPrecision {
         let measured = trial.measure(numbers)?;
         let workers = trial.workers(numbers, FIRST)?;
         let labels = trial.labels()?;
-        let counts = count_sub_ensembles(ensemble, &measured.rows, &labels);
+        let counts = count_sub_ensembles(ensemble, &measured.rows, &labels, reference);
         let sizes = fitting(ensemble, &measured, kind);
         Ok(MeasuredPrecision {
             precision,

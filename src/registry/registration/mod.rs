@@ -80,10 +80,14 @@ impl Registration<'_> {
         let ensemble = self.check()?;
         let mut candidates = Vec::new();
         for (number, kind) in (0_u16..).zip(self.kinds) {
+            let mut whole = None;
             for precision in kind.precisions(self.precisions) {
-                let measured = MeasuredPrecision::measure(self, ensemble, kind, precision)?;
+                let reference = whole.as_ref();
+                let measured =
+                    MeasuredPrecision::measure(self, ensemble, kind, precision, reference)?;
                 let device = (DeviceKindIndex(number), &kind.priced);
                 candidates.extend(candidates_of(&measured, device)?);
+                whole.get_or_insert(measured.counts.whole);
             }
         }
         let considered = candidates.len() as u32;
@@ -132,7 +136,7 @@ fn candidates_of(
     (device, priced): (DeviceKindIndex, &PricedDevice),
 ) -> Result<Vec<Variant>, RegistrationError> {
     let mut candidates = Vec::new();
-    for (members, accuracy) in &measured.counts {
+    for (members, accuracy) in &measured.counts.members {
         let profiles = profiles_of(*members, &measured.members);
         for batch in measured
             .sizes
