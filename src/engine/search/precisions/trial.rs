@@ -8,7 +8,7 @@ use crate::search::cache::Cache;
 use crate::search::control::Control;
 use crate::search::error::{SearchError, Stopped};
 use crate::search::placement::worst_fit;
-use crate::search::profiling::{Profiler, WorkerProfile};
+use crate::search::profiling::{ProfileCondition, Profiler, WorkerProfile};
 use crate::serving::{Detail, Engine, EngineOptions, PredictorFactory};
 use divisi_model::allocation::{Footprints, Frame};
 use divisi_model::catalogue::{Catalogue, Demand};
@@ -48,6 +48,8 @@ pub struct MeasuredMembers {
     pub footprints: Footprints,
     /// The rows of each member for all samples, one after another.
     pub rows: Vec<Vec<f32>>,
+    /// The worst condition of the measurements of costs.
+    pub condition: ProfileCondition,
 }
 
 /// The variant of each member in one precision.
@@ -133,12 +135,14 @@ impl PrecisionTrial<'_> {
         self.control.update(|p| p.profiled += profiled.measured);
         Ok(MeasuredMembers {
             costs: profiled.costs,
+            condition: profiled.condition,
             rows: self.rows(&catalogue, &footprints)?,
             footprints,
         })
     }
 
-    /// Returns the profile of every member's worker in one precision, on the kind of a device.
+    /// Returns the profile of every member's worker in one precision, on the kind of a device, with
+    /// the condition of its measurement.
     ///
     /// # Errors
     /// A network does not run, or the search was cancelled.
@@ -146,7 +150,7 @@ impl PrecisionTrial<'_> {
         &self,
         precision: MemberPrecision,
         device: DeviceIndex,
-    ) -> Result<Vec<WorkerProfile>, SearchError> {
+    ) -> Result<Vec<(WorkerProfile, ProfileCondition)>, SearchError> {
         let (catalogue, footprints) = self.in_precision(precision);
         let profiler = self.profiler(&catalogue, &footprints);
         let members = MemberIndex::all(catalogue.models().members.len());
