@@ -20,11 +20,11 @@ fn member(times: [u64; 3], tail: f64) -> MemberProfile {
             .map(|(batch, time)| BatchPoint {
                 batch,
                 time: millis(time),
+                tail,
                 memory: u64::from(batch) * 100,
             })
             .collect(),
         loading: millis(7),
-        tail,
     }
 }
 
@@ -54,6 +54,17 @@ fn times_loading_and_memory_of_members_add_up() {
     assert_eq!(profile.loading, millis(14));
     assert_eq!(profile.memory, 2 * 800);
     assert_eq!(profile.cost.get(), 0.5, "the whole device");
+}
+
+#[test]
+fn each_batch_size_has_its_own_tail() {
+    let mut one = member([2, 10, 30], 1.0);
+    one.points[0].tail = 2.0;
+    let profile = composed(&[&one], &device("1 core", 0.5), size(32)).expect("a profile");
+    assert_eq!(
+        [1, 8, 32].map(|batch| profile.latency.p99(batch)),
+        [4, 10, 30].map(millis)
+    );
 }
 
 #[test]

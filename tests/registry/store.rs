@@ -134,6 +134,48 @@ fn an_ensemble_of_other_samples_or_classes_is_refused_and_may_replace_itself() {
 }
 
 #[test]
+fn an_ensemble_with_another_order_of_classes_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
+    let named = |name: &str, classes: [&str; 2]| {
+        let mut model = model(name, 1, 2);
+        model.record.interface.classes = 2;
+        model.record.interface.names = classes.map(str::to_owned).to_vec();
+        model
+    };
+    let register = |model| store.register("animals", &model);
+    register(named("a", ["cat", "dog"])).expect("registers");
+    register(named("b", ["cat", "dog"])).expect("the same order");
+    let refused = register(named("c", ["dog", "cat"])).expect_err("another order");
+    assert_eq!(refused.code(), "task_classes");
+    assert_eq!(
+        refused.to_string(),
+        "task `animals`: expected class 0 to be `cat`, as in its other ensembles, found `dog`; all \
+         ensembles of a task need the same order of classes"
+    );
+    let mut nameless = named("d", ["", ""]);
+    nameless.record.interface.names.clear();
+    register(nameless).expect("its order is unknown");
+}
+
+#[test]
+fn ensembles_counted_on_other_rows_are_named() {
+    let mut contents = StoreContents::default();
+    let mut other = model("b", 2, 2);
+    other.record.rows.digest = "other rows".to_owned();
+    let models = vec![model("a", 1, 2), other.clone()];
+    contents.tasks.insert("digits".to_owned(), models);
+    let found = |model| contents.counted_on_other_rows("digits", &model);
+    assert_eq!(found(model("c", 3, 2)), ["b"]);
+    assert_eq!(found(other), ["a"], "not itself");
+    assert!(
+        contents
+            .counted_on_other_rows("letters", &model("c", 3, 2))
+            .is_empty()
+    );
+}
+
+#[test]
 fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
@@ -224,7 +266,8 @@ fn files_of_others_and_of_newer_programs_are_refused_as_they_are() {
     fs::write(path("text"), "tasks = []\n".repeat(1000)).expect("writes");
     fs::write(path("empty"), "").expect("writes");
     table("other", None);
-    table("newer", Some(2));
+    table("newer", Some(3));
+    table("older", Some(1));
     let cases = [
         (
             "text",
@@ -244,7 +287,13 @@ fn files_of_others_and_of_newer_programs_are_refused_as_they_are() {
         (
             "newer",
             "store_version",
-            "expected a store of version 1, found version 2",
+            "expected a store of version 2, found version 3; a newer Divisi wrote it; update this one",
+        ),
+        (
+            "older",
+            "store_version",
+            "expected a store of version 2, found version 1; move the file away and register its \
+             tasks again",
         ),
     ];
     for (name, code, said) in cases {
@@ -258,7 +307,7 @@ fn files_of_others_and_of_newer_programs_are_refused_as_they_are() {
                 "{name}"
             );
         }
-        if name != "newer" && name != "other" {
+        if !["newer", "older", "other"].contains(&name) {
             assert_eq!(fs::read(path(name)).expect("reads"), before, "{name}");
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_engine::search::precisions::{MeasuredMembers, PrecisionTrial};
-use divisi_engine::search::profiling::WorkerProfile;
+use divisi_engine::search::profiling::{ProfileCondition, WorkerProfile};
 use divisi_model::allocation::Cell;
 use divisi_model::ensemble::{BatchSize, Ensemble, MemberPrecision};
 use divisi_modelless::accuracy::ReferenceRows;
@@ -25,6 +25,8 @@ pub(super) struct MeasuredPrecision {
     pub(super) sizes: Vec<u32>,
     pub(super) members: Vec<MemberProfile>,
     pub(super) counts: CountedEnsemble,
+    /// The worst condition of the measurements.
+    pub(super) condition: ProfileCondition,
 }
 
 /// The device that stands for its kind in lookups of costs.
@@ -54,8 +56,10 @@ impl MeasuredPrecision {
         let labels = trial.labels()?;
         let counts = count_sub_ensembles(ensemble, &measured.rows, &labels, reference);
         let sizes = fitting(ensemble, &measured, kind);
+        let conditions = workers.iter().map(|(_, condition)| *condition);
         Ok(MeasuredPrecision {
             precision,
+            condition: conditions.fold(measured.condition, ProfileCondition::max),
             members: profiles(&measured, &workers, &sizes),
             sizes: sizes.iter().map(|size| size.get() as u32).collect(),
             counts: counts.map_err(|why| RegistrationError::Counting {
@@ -93,19 +97,19 @@ fn cell(member: MemberIndex) -> Cell {
 /// Returns the profile of each member.
 fn profiles(
     measured: &MeasuredMembers,
-    workers: &[WorkerProfile],
+    workers: &[(WorkerProfile, ProfileCondition)],
     sizes: &[BatchSize],
 ) -> Vec<MemberProfile> {
-    let each = MemberIndex::enumerate(workers).map(|(member, worker)| {
+    let each = MemberIndex::enumerate(workers).map(|(member, (worker, _))| {
         let points = sizes.iter().map(|size| BatchPoint {
             batch: size.get() as u32,
             time: seconds(measured.costs.alone(member, FIRST, size.get()).latency),
+            tail: worker.tail(size.get()),
             memory: measured.footprints.bytes(cell(member), *size),
         });
         MemberProfile {
             points: points.collect(),
             loading: seconds(worker.loading),
-            tail: worker.tail,
         }
     });
     each.collect()

@@ -3,12 +3,14 @@
 mod error;
 mod kinds;
 mod measured;
+mod remarks;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use divisi_engine::search::precisions::{AccuracyLossError, PrecisionTrial};
+use divisi_engine::search::profiling::ProfileCondition;
 use divisi_engine::search::{Cache, Control};
 use divisi_engine::serving::PredictorFactory;
 use divisi_model::catalogue::Demand;
@@ -21,13 +23,15 @@ use divisi_modelless::variants::{
 use crate::counts::{set_of, voters};
 use crate::profiles::{MemberProfile, composed, undominated};
 use crate::records::{
-    MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel, TaskInterface,
+    LabelledRows, MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel,
+    TaskInterface,
 };
 
 pub use error::RegistrationError;
 pub use kinds::{KindOfDevice, kind_name};
 
 pub use measured::member_precision;
+pub use remarks::{ENOUGH_ROWS, RegistrationRemark};
 
 use measured::MeasuredPrecision;
 
@@ -78,7 +82,7 @@ impl Registration<'_> {
     /// registration was cancelled.
     pub fn measure(&self, source: RecordedSource) -> Result<RegisteredModel, RegistrationError> {
         let ensemble = self.check()?;
-        let mut candidates = Vec::new();
+        let (mut candidates, mut condition) = (Vec::new(), ProfileCondition::Quiet);
         for (number, kind) in (0_u16..).zip(self.kinds) {
             let mut whole = None;
             for precision in kind.precisions(self.precisions) {
@@ -87,6 +91,7 @@ impl Registration<'_> {
                     MeasuredPrecision::measure(self, ensemble, kind, precision, reference)?;
                 let device = (DeviceKindIndex(number), &kind.priced);
                 candidates.extend(candidates_of(&measured, device)?);
+                condition = condition.max(measured.condition);
                 whole.get_or_insert(measured.counts.whole);
             }
         }
@@ -95,7 +100,7 @@ impl Registration<'_> {
         let is_whole = |v: &Variant| v.members == whole && first.contains(&(v.device, v.precision));
         Ok(RegisteredModel {
             name: ensemble.name.clone(),
-            record: self.record(ensemble, source, considered),
+            record: self.record(ensemble, source, (considered, condition)),
             variants: undominated(candidates, is_whole),
         })
     }
@@ -110,7 +115,12 @@ impl Registration<'_> {
         firsts.collect()
     }
 
-    fn record(&self, ensemble: &Ensemble, source: RecordedSource, considered: u32) -> ModelRecord {
+    fn record(
+        &self,
+        ensemble: &Ensemble,
+        source: RecordedSource,
+        (considered, condition): (u32, ProfileCondition),
+    ) -> ModelRecord {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         ModelRecord {
             source,
@@ -121,9 +131,10 @@ impl Registration<'_> {
                 .collect(),
             combination: ensemble.combination(),
             interface: TaskInterface::from_ensemble(ensemble),
-            rows: self.samples.len() as u32,
+            rows: LabelledRows::from_samples(self.samples),
             devices: self.kinds.iter().map(|kind| kind.priced.clone()).collect(),
             origin: ProfileOrigin::here(),
+            condition,
             considered,
             registered_at: since.map_or(0, |since| since.as_secs()),
         }

@@ -72,17 +72,41 @@ impl StoreContents {
         task: &str,
         model: &RegisteredModel,
     ) -> Result<(), StoreError> {
-        let others = self.tasks.get(task).into_iter().flatten();
-        let mut others = others.filter(|other| other.name != model.name);
         let found = &model.record.interface;
-        match others.find(|other| other.record.interface != *found) {
-            None => Ok(()),
-            Some(other) => Err(StoreError::Interface {
-                task: task.to_owned(),
-                expected: other.record.interface.clone(),
-                found: found.clone(),
-            }),
+        for other in self.others(task, model) {
+            let expected = &other.record.interface;
+            if !found.fits(expected) {
+                return Err(StoreError::Interface {
+                    task: task.to_owned(),
+                    expected: expected.clone(),
+                    found: found.clone(),
+                });
+            }
+            if let Some(class) = expected.other_class(found) {
+                let task = task.to_owned();
+                return Err(StoreError::Classes { task, class });
+            }
         }
+        Ok(())
+    }
+
+    /// Returns the other ensembles of a task whose accuracies were counted on other rows than those
+    /// of an ensemble.
+    pub fn counted_on_other_rows(&self, task: &str, model: &RegisteredModel) -> Vec<&str> {
+        let rows = &model.record.rows;
+        let others = self.others(task, model);
+        let others = others.filter(|other| other.record.rows != *rows);
+        others.map(|other| other.name.as_str()).collect()
+    }
+
+    /// Returns the ensembles of a task with other names.
+    fn others(
+        &self,
+        task: &str,
+        model: &RegisteredModel,
+    ) -> impl Iterator<Item = &RegisteredModel> {
+        let all = self.tasks.get(task).into_iter().flatten();
+        all.filter(|other| other.name != model.name)
     }
 }
 

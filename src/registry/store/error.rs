@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::records::TaskInterface;
+use crate::records::{OtherClass, TaskInterface};
 
 /// An error while opening, reading or writing a store. The file keeps its previous contents.
 #[derive(Debug, Error)]
@@ -25,7 +25,10 @@ pub enum StoreError {
         why: String,
     },
     /// Another version of the program wrote the file.
-    #[error("expected a store of version {expected}, found version {found}")]
+    #[error(
+        "expected a store of version {expected}, found version {found}; {}",
+        remedy(*.found, *.expected)
+    )]
     Version {
         /// The version that this program reads.
         expected: u32,
@@ -59,6 +62,26 @@ pub enum StoreError {
         /// The interface of the ensemble.
         found: TaskInterface,
     },
+    /// A class has another name than in the task's other ensembles.
+    #[error(
+        "task `{task}`: expected class {} to be `{}`, as in its other ensembles, found `{}`; all \
+         ensembles of a task need the same order of classes",
+        .class.class, .class.expected, .class.found
+    )]
+    Classes {
+        /// The task.
+        task: String,
+        /// The class.
+        class: OtherClass,
+    },
+}
+
+/// Returns what to do about a store of another version.
+fn remedy(found: u32, expected: u32) -> &'static str {
+    match found < expected {
+        true => "move the file away and register its tasks again",
+        false => "a newer Divisi wrote it; update this one",
+    }
 }
 
 impl StoreError {
@@ -73,6 +96,7 @@ impl StoreError {
             StoreError::File(_) => "store_file",
             StoreError::UnknownTask { .. } => "task_unknown",
             StoreError::Interface { .. } => "task_interface",
+            StoreError::Classes { .. } => "task_classes",
         }
     }
 

@@ -5,8 +5,10 @@ use redb::TableDefinition;
 use super::Kept;
 use super::error::StoreError;
 
-/// The version of the tables and records. Every change of either increments it.
-pub(super) const VERSION: u32 = 1;
+/// The version of the tables and records. Every change of either increments it. Version 2 added
+/// promised accuracies, the digest of labelled rows, the names of classes and the condition of
+/// profiles.
+pub(super) const VERSION: u32 = 2;
 
 /// The key of the version in its table.
 pub(super) const VERSION_KEY: &str = "version";
