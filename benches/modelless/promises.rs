@@ -201,7 +201,7 @@ impl Answers {
         let of_size = |size: usize| {
             let seconds = set.members().map(|member| {
                 let (member, device) = (MemberIndex::new(member), DeviceIndex::new(0));
-                measured.costs.alone(member, device, size).occupied
+                measured.profiles.costs.alone(member, device, size).occupied
             });
             seconds.sum::<f64>() / size as f64
         };

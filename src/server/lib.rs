@@ -38,6 +38,7 @@ mod error;
 mod files;
 mod matrix_file;
 mod models;
+mod profiles;
 mod samples;
 mod server;
 mod sources;

@@ -14,9 +14,11 @@ use divisi_modelless::policies::PolicyChoice;
 use divisi_session::record::Recorder;
 use divisi_session::{ClientDoor, Command, LiveSession, Session};
 use divisi_tasks::jobs::LiveJobs;
+use divisi_tasks::profiles::LiveProfiles;
 use divisi_tasks::routing::{GoalChooser, LiveRouter};
 use divisi_tasks::scaling::LiveScaling;
 
+use crate::profiles::StoredProfiles;
 use crate::{OperatedDoor, SelectedModels, ServeError, StoredJobs, TaskStore};
 
 /// The load that a server starts with.
@@ -144,7 +146,10 @@ fn with_tasks(
 ) -> Result<LiveSession, ServeError> {
     let scaling = LiveScaling::start(Arc::clone(&router), options.scaling)?;
     let board = StoredJobs::in_store(&options.store);
-    let scaling = LiveJobs::start(scaling, Arc::new(board))?;
+    let jobs = LiveJobs::start(scaling, Arc::new(board))?;
+    let devices = router.deployment().running().engine.devices().clone();
+    let keeper = StoredProfiles::in_store(&options.store, devices, Cache::of_user());
+    let scaling = LiveProfiles::start(Arc::clone(&router), jobs, Arc::new(keeper))?;
     let chooser = GoalChooser::new(router, &options.goals);
     let session = session.with_chooser(Arc::new(chooser));
     Ok(session.with_scaling(scaling))

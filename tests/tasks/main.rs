@@ -7,6 +7,7 @@ mod job_kills;
 mod jobs;
 mod load;
 mod probation;
+mod profiles;
 mod routing;
 mod scaling;
 mod served;

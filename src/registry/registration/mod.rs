@@ -1,5 +1,6 @@
 //! Registration: counts and profiles the variants of an ensemble.
 
+mod again;
 mod error;
 mod kinds;
 mod measured;
@@ -15,18 +16,18 @@ use divisi_engine::search::{Cache, Control};
 use divisi_engine::serving::PredictorFactory;
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::{Ensemble, Samples};
-use divisi_modelless::accuracy::MemberSet;
 use divisi_modelless::variants::{
     DeviceKindIndex, ModelIndex, PricedDevice, Variant, VariantPrecision,
 };
 
 use crate::counts::{set_of, voters};
-use crate::profiles::{MemberProfile, composed, undominated};
+use crate::profiles::undominated;
 use crate::records::{
     LabelledRows, MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel,
     TaskInterface,
 };
 
+pub use again::ProfilesAgain;
 pub use error::RegistrationError;
 pub use kinds::{KindOfDevice, kind_name};
 
@@ -91,7 +92,7 @@ impl Registration<'_> {
                     MeasuredPrecision::measure(self, ensemble, kind, precision, reference)?;
                 let device = (DeviceKindIndex(number), &kind.priced);
                 candidates.extend(candidates_of(&measured, device)?);
-                condition = condition.max(measured.condition);
+                condition = condition.max(measured.profiles.condition);
                 whole.get_or_insert(measured.counts.whole);
             }
         }
@@ -146,28 +147,22 @@ fn candidates_of(
     measured: &MeasuredPrecision,
     (device, priced): (DeviceKindIndex, &PricedDevice),
 ) -> Result<Vec<Variant>, RegistrationError> {
+    let profiles = &measured.profiles;
+    let sizes = profiles.sizes.iter();
+    let sizes: Vec<NonZeroU32> = sizes.filter_map(|size| NonZeroU32::new(*size)).collect();
     let mut candidates = Vec::new();
     for (members, accuracy) in &measured.counts.members {
-        let profiles = profiles_of(*members, &measured.members);
-        for batch in measured
-            .sizes
-            .iter()
-            .filter_map(|size| NonZeroU32::new(*size))
-        {
+        for batch in &sizes {
             candidates.push(Variant {
                 model: ModelIndex(0),
                 members: *members,
                 precision: measured.precision,
                 device,
-                batch,
-                profile: composed(&profiles, priced, batch)?,
+                batch: *batch,
+                profile: profiles.composed(*members, priced, *batch)?,
                 accuracy: *accuracy,
             });
         }
     }
     Ok(candidates)
-}
-
-fn profiles_of(set: MemberSet, members: &[MemberProfile]) -> Vec<&MemberProfile> {
-    set.members().filter_map(|at| members.get(at)).collect()
 }

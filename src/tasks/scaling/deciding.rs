@@ -13,7 +13,7 @@ use divisi_modelless::states::VariantState;
 use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
 use divisi_session::ScalingChange;
 
-use super::busy::{BusyGroups, GroupSeen, WorkerCounts};
+use super::busy::{BusyGroups, GroupSeen, seen_groups};
 use super::comparison::WINDOW;
 use super::gaps::DeviceGaps;
 use super::handover::VariantHandover;
@@ -188,28 +188,7 @@ impl ScalingThread {
         streams: &[StreamInterval],
     ) -> io::Result<ScalerStep> {
         let router = scaling.router.router();
-        let workers = running.engine.telemetry().observe().workers;
-        let workers: Vec<_> = workers
-            .iter()
-            .map(|worker| {
-                let counts = WorkerCounts {
-                    seconds: worker.seconds,
-                    samples: worker.samples,
-                    batches: worker.batches,
-                };
-                (worker.spec.device, worker.spec.member, counts)
-            })
-            .collect();
-        let tallies = router.variant_tallies();
-        let groups = router.tasks().groups().iter();
-        let answered = groups.map(|group| {
-            let of_group = group.variants.iter().map(|at| tallies[at.get()].samples);
-            of_group.sum()
-        });
-        let (tasks, engine) = (router.tasks(), (running.number, &*running.catalogue));
-        self.seen = self
-            .busy
-            .update(tasks, engine, &workers, answered.collect());
+        self.seen = seen_groups(&mut self.busy, router, running);
         let of_jobs = scaling.state.lock().of_jobs.clone();
         self.scaler.host_for_jobs(of_jobs);
         let demands: Vec<_> = streams.iter().map(|stream| stream.demand.clone()).collect();

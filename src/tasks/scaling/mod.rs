@@ -19,6 +19,7 @@ pub(crate) mod words;
 
 pub use barred::BarredChanges;
 pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
+pub(crate) use busy::seen_groups;
 pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;

@@ -38,6 +38,7 @@ mod pick;
 mod picture;
 mod plan;
 mod predict;
+mod profiles;
 mod quantize;
 mod register;
 mod report;
@@ -53,7 +54,6 @@ mod times;
 mod unregister;
 mod variants;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -77,11 +77,12 @@ use health::HealthArgs;
 use jobs::{JobsArgs, SubmitArgs};
 use near::NamePlace;
 use network::NetworkCommand;
-use outcome::{exit_code, is_closed_pipe};
+use outcome::{complain, exit_code, is_closed_pipe};
 use pick::PickArgs;
 use picture::PictureArgs;
 use plan::PlanArgs;
 use predict::PredictArgs;
+use profiles::ProfilesArgs;
 use quantize::QuantizeArgs;
 use register::RegisterArgs;
 use report::ReportArgs;
@@ -151,6 +152,9 @@ enum CliCommand {
         after_help = "Example:\n  divisi variants\n  divisi variants digits --accuracy 98.5 --latency 20ms\n  divisi variants digits --sort latency --format csv"
     )]
     Variants(VariantsArgs),
+    /// List the kept measurements of networks, or remove them
+    #[command(after_help = "Example:\n  divisi profiles\n  divisi profiles --clear disturbed")]
+    Profiles(ProfilesArgs),
     /// Remove a task and its variants
     #[command(after_help = "Example:\n  divisi unregister digits")]
     Unregister(UnregisterArgs),
@@ -301,13 +305,6 @@ fn parsed() -> anyhow::Result<CommandLine> {
     Ok(line)
 }
 
-fn complain(error: &anyhow::Error) {
-    let text = format!("divisi: {error:#}");
-    let mut lines = text.lines();
-    // If even the error cannot be written, nothing is left to do.
-    let _ = lines.try_for_each(|line| writeln!(io::stderr(), "{}", one_line(line)));
-}
-
 fn run(args: &CommandLine) -> anyhow::Result<()> {
     logging::begin(args.general.log_detail(), owns_terminal(args))?;
     check_name(args)?;
@@ -320,6 +317,7 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Quantize(a)) => quantize::run(a),
         Some(CliCommand::Register(a)) => register::run(a),
         Some(CliCommand::Variants(a)) => variants::run(a),
+        Some(CliCommand::Profiles(a)) => profiles::run(a),
         Some(CliCommand::Unregister(a)) => unregister::run(a),
         Some(CliCommand::Submit(a)) => jobs::submit(a),
         Some(CliCommand::Jobs(a)) => jobs::list(a),

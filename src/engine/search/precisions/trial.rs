@@ -40,16 +40,22 @@ pub struct PrecisionTrial<'a> {
     pub control: &'a Control,
 }
 
-/// Every member in one precision: costs, memory and answers.
-pub struct MeasuredMembers {
+/// Every member in one precision: costs and memory.
+pub struct ProfiledMembers {
     /// The costs of batches on the devices.
     pub costs: Costs,
     /// The memory of workers.
     pub footprints: Footprints,
-    /// The rows of each member for all samples, one after another.
-    pub rows: Vec<Vec<f32>>,
     /// The worst condition of the measurements of costs.
     pub condition: ProfileCondition,
+}
+
+/// Every member in one precision: profiles and answers.
+pub struct MeasuredMembers {
+    /// The profiles.
+    pub profiles: ProfiledMembers,
+    /// The rows of each member for all samples, one after another.
+    pub rows: Vec<Vec<f32>>,
 }
 
 /// The variant of each member in one precision.
@@ -119,7 +125,7 @@ impl PrecisionTrial<'_> {
         let variants = members.map(|(member, rows)| MemberVariant {
             precision,
             rows,
-            seconds: seconds(&measured.costs, member, self.devices, sizes),
+            seconds: seconds(&measured.profiles.costs, member, self.devices, sizes),
         });
         Ok(variants.collect())
     }
@@ -129,14 +135,26 @@ impl PrecisionTrial<'_> {
     /// # Errors
     /// No device is large enough, a network does not run, or the search was cancelled.
     pub fn measure(&self, precision: MemberPrecision) -> Result<MeasuredMembers, SearchError> {
+        let profiles = self.profile(precision)?;
+        let (catalogue, footprints) = self.in_precision(precision);
+        Ok(MeasuredMembers {
+            rows: self.rows(&catalogue, &footprints)?,
+            profiles,
+        })
+    }
+
+    /// Profiles every member in one precision unless a profile is kept.
+    ///
+    /// # Errors
+    /// No device is large enough, a network does not run, or the search was cancelled.
+    pub fn profile(&self, precision: MemberPrecision) -> Result<ProfiledMembers, SearchError> {
         self.control.checkpoint()?;
         let (catalogue, footprints) = self.in_precision(precision);
         let profiled = self.profiler(&catalogue, &footprints).costs()?;
         self.control.update(|p| p.profiled += profiled.measured);
-        Ok(MeasuredMembers {
+        Ok(ProfiledMembers {
             costs: profiled.costs,
             condition: profiled.condition,
-            rows: self.rows(&catalogue, &footprints)?,
             footprints,
         })
     }

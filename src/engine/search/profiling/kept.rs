@@ -96,6 +96,17 @@ impl Cache {
         kept
     }
 
+    /// Marks profiles as doubtful, so that they are measured again on a quiet host.
+    pub fn doubt_profiles(&self, is_doubtful: impl Fn(&ProfileAbout) -> bool) {
+        for path in self.profile_files(&[BATCHES, WORKERS]).unwrap_or_default() {
+            let kept: Option<Kept<serde_json::Value>> = Kept::read(&path);
+            if let Some(mut kept) = kept.filter(|kept| is_doubtful(&kept.about)) {
+                kept.about.condition = ProfileCondition::Doubtful;
+                kept.write(&path);
+            }
+        }
+    }
+
     /// Removes profiles, so that they are measured again when they are needed.
     ///
     /// # Errors

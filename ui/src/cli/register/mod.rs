@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use divisi_engine::search::{Cache, Control};
+use divisi_engine::search::{Cache, Control, ProfileRenewal};
 use divisi_model::ensemble::Samples;
 use divisi_modelless::variants::VariantPrecision;
 use divisi_registry::profiles::DevicePrices;
 use divisi_registry::records::RegisteredModel;
-use divisi_registry::registration::{KindOfDevice, Registration};
+use divisi_registry::registration::{KindOfDevice, Registration, RegistrationRemark};
 use divisi_runtime::device::Host;
 use divisi_server::TaskStore;
 
@@ -52,6 +52,9 @@ pub(crate) struct RegisterArgs {
     /// Neither read nor write cached profiles
     #[arg(long)]
     no_cache: bool,
+    /// Measure again and replace cached profiles
+    #[arg(long, conflicts_with = "no_cache")]
+    measure_again: bool,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -109,6 +112,7 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
         rows: None,
         price: None,
         no_cache: false,
+        measure_again: false,
         store: store.clone(),
         report: ReportOptions::default(),
     };
@@ -117,12 +121,16 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
 
 fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationReport> {
     // A store that cannot be used is reported before the measurements.
-    args.store.place().read()?;
+    let known = args.store.place().read()?;
     let opened = open(&args.target)?;
     let samples = samples(args, &opened)?;
     let prices = args.price.unwrap_or_default();
     let kinds = KindOfDevice::from_devices(&opened.devices, &host(args), &prices)?;
     let cache = (!args.no_cache).then(Cache::of_user).flatten();
+    let cache = match args.measure_again {
+        true => cache.map(|cache| cache.renewing(ProfileRenewal::All)),
+        false => cache,
+    };
     let registration = Registration {
         demand: &opened.demand,
         kinds: &kinds,
@@ -136,10 +144,14 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
     let model = measured(&registration, args)?;
     let written = args.store.place().open()?.register(&args.task, &model);
     written.with_context(|| args.store.place().name())?;
+    let mut remarks = registration.remarks(&model);
+    let others = known.counted_on_other_rows(&args.task, &model).into_iter();
+    remarks.extend(others.map(|name| RegistrationRemark::OtherRows(name.to_owned())));
     Ok(RegistrationReport::from_registration(
         &args.task,
         &model,
         &registration,
+        &remarks,
     ))
 }
 

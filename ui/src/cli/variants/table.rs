@@ -22,10 +22,12 @@ pub(in crate::cli) struct ListedVariant {
     precision: String,
     device: String,
     batch: u32,
-    /// Accuracy and its interval, as fractions from 0 to 1.
+    /// The promised accuracy and its interval, as fractions from 0 to 1.
     accuracy: f64,
     accuracy_low: Option<f64>,
     accuracy_high: Option<f64>,
+    /// The counted accuracy, which is too high for a selected sub-ensemble.
+    accuracy_counted: Option<f64>,
     rows: Option<u32>,
     /// The 99th percentile for a query by itself, and for a full batch.
     alone_ms: f64,
@@ -34,6 +36,8 @@ pub(in crate::cli) struct ListedVariant {
     cost_per_million: f64,
     loading_ms: f64,
     memory_bytes: u64,
+    /// The condition of the host during the measurements: quiet, disturbed or doubtful.
+    condition: &'static str,
     /// The reason why it is not used, or `None` if it is.
     stale: Option<String>,
 }
@@ -63,6 +67,7 @@ impl ListedVariant {
             accuracy: variant.accuracy.value().get(),
             accuracy_low: interval.map(|i| i.low.get()),
             accuracy_high: interval.map(|i| i.high.get()),
+            accuracy_counted: variant.accuracy.counted_value().map(|a| a.get()),
             rows: variant.accuracy.rows(),
             alone_ms: millis(alone(variant)),
             p99_ms: millis(variant.p99()),
@@ -70,6 +75,7 @@ impl ListedVariant {
             cost_per_million: COST_QUERIES * variant.query_cost().get(),
             loading_ms: millis(variant.profile.loading),
             memory_bytes: variant.profile.memory,
+            condition: record.condition.name(),
             stale: stale.map(ToString::to_string),
         }
     }
@@ -93,6 +99,7 @@ pub(in crate::cli) fn heads() -> Vec<String> {
     let heads = [
         "accuracy",
         "(95 %)",
+        "counted",
         "members",
         "in",
         "on",
@@ -117,6 +124,8 @@ pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
         interval.map_or_else(String::new, |(low, high)| {
             format!("{}–{}", percent(low), percent(high))
         }),
+        row.accuracy_counted
+            .map_or_else(String::new, |counted| format!("{} %", percent(counted))),
         if row.whole {
             "all".to_owned()
         } else {
@@ -139,7 +148,11 @@ pub(super) fn text(rows: &[ListedVariant]) -> String {
     let tasks = rows.chunk_by(|a, b| a.task == b.task);
     let tables = tasks.map(|rows| {
         let table = rows.iter().map(|row| {
-            let mark = if row.stale.is_some() { "stale" } else { "" };
+            let mark = match (row.stale.is_some(), row.condition) {
+                (true, _) => "stale",
+                (false, "quiet") => "",
+                (false, other) => other,
+            };
             [&[row.ensemble.clone()][..], &cells(row), &[mark.to_owned()]].concat()
         });
         let head = [&[String::new()][..], &heads(), &[String::new()]].concat();
