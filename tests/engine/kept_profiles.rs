@@ -28,7 +28,12 @@ fn measured(ensemble: &Ensemble, cache: &Cache) -> usize {
     };
     let worker = profiler.worker(MemberIndex::new(0), DeviceIndex::new(0));
     let (worker, _) = worker.expect("a worker");
-    assert!(ensemble.batch_sizes.iter().all(|size| worker.tail(size.get()) >= 1.0));
+    assert!(
+        ensemble
+            .batch_sizes
+            .iter()
+            .all(|size| worker.tail(size.get()) >= 1.0)
+    );
     profiler.costs().expect("profiles").measured
 }
 
@@ -41,12 +46,18 @@ fn kept_profiles_are_listed_with_their_origin() {
     assert_eq!(measured(&ensemble, &cache), 6);
     let profiles = cache.profiles();
     let members: Vec<&str> = profiles.iter().map(|p| p.about.member.as_str()).collect();
-    assert_eq!(members, ["cnn-m", "cnn-s", "dense", "mlp", "res-m", "res-s"]);
+    assert_eq!(
+        members,
+        ["cnn-m", "cnn-s", "dense", "mlp", "res-m", "res-s"]
+    );
     for profile in &profiles {
         let about = &profile.about;
         assert_eq!((about.precision.as_str(), about.is_stale()), ("f32", false));
         assert_eq!(about.kernels, kernels_in_use());
-        assert!(about.device.starts_with("2 × ") && about.age() < 3600, "{about:?}");
+        assert!(
+            about.device.starts_with("2 × ") && about.age() < 3600,
+            "{about:?}"
+        );
         let sizes = profile.times.iter().map(|(rows, _)| *rows);
         assert!(sizes.eq(ensemble.batch_sizes.iter().map(|size| size.get())));
     }
@@ -65,8 +76,15 @@ fn an_option_measures_kept_profiles_again_and_replaces_them() {
         doubtful.map(|p| p.about.member).collect::<Vec<_>>()
     };
     assert_eq!(doubtful(&cache), ["mlp"]);
-    assert_eq!(measured(&ensemble, &cache), 0, "by default, a kept profile is used");
-    assert_eq!(measured(&ensemble, &cache.clone().renewing(ProfileRenewal::All)), 6);
+    assert_eq!(
+        measured(&ensemble, &cache),
+        0,
+        "by default, a kept profile is used"
+    );
+    assert_eq!(
+        measured(&ensemble, &cache.clone().renewing(ProfileRenewal::All)),
+        6
+    );
     assert_eq!(doubtful(&cache), Vec::<String>::new());
     assert_eq!(cache.profiles().len(), 6, "replaced");
 }
