@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use divisi_modelless::accuracy::{ClassRule, ScoreTable, count_all};
+use divisi_modelless::accuracy::{ClassRule, ReferenceRows, ScoreTable, count_all};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -35,7 +35,8 @@ pub fn print() {
         ClassRule::class_weighted(&table),
     ] {
         let start = Instant::now();
-        let counts = count_all(&table, &rule).expect("few members");
+        let whole = ReferenceRows::classify(&table, &rule).expect("weights that fit");
+        let counts = count_all(&table, &rule, &whole).expect("few members");
         let seconds = start.elapsed().as_secs_f64();
         let (sets, best) = counts
             .iter()

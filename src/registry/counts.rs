@@ -3,14 +3,24 @@
 
 use divisi_model::ensemble::{Combination, Ensemble, RuleKind};
 use divisi_modelless::accuracy::{
-    AccuracyEstimate, ClassRule, MOST_COUNTED_MEMBERS, MemberSet, RuleError, ScoreTable,
-    ScoreTableError, SubEnsembleCounts, TooManyMembers, count_all, count_chains,
+    AccuracyEstimate, ClassRule, MOST_COUNTED_MEMBERS, MemberSet, PairedRows, ReferenceRows,
+    RuleError, ScoreTable, ScoreTableError, SubEnsembleCounts, TooManyMembers, count_all,
+    count_chains,
 };
 use divisi_runtime::device::MemberIndex;
 use thiserror::Error;
 
 /// A sub-ensemble and its accuracy.
 pub type CountedMembers = (MemberSet, AccuracyEstimate);
+
+/// The accuracies of all counted sub-ensembles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountedEnsemble {
+    /// The sub-ensembles.
+    pub members: Vec<CountedMembers>,
+    /// The rows that the whole ensemble classifies correctly.
+    pub whole: ReferenceRows,
+}
 
 /// An error while counting sub-ensembles.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -49,13 +59,18 @@ impl CountError {
 /// [`MOST_COUNTED_MEMBERS`] members vote. `rows` holds for each member its row of probabilities for
 /// each label.
 ///
+/// `reference` holds the correct rows of the whole ensemble in its first precision, or is `None` if
+/// this is the first precision. The accuracy of that ensemble is its count. All others are
+/// candidates of a selection, and their accuracies are promised by comparison with it.
+///
 /// # Errors
 /// The rule cannot be counted, or a score is not a number.
 pub fn count_sub_ensembles(
     ensemble: &Ensemble,
     rows: &[Vec<f32>],
     labels: &[usize],
-) -> Result<Vec<CountedMembers>, CountError> {
+    reference: Option<&ReferenceRows>,
+) -> Result<CountedEnsemble, CountError> {
     let combination = ensemble.combination();
     let voters = voters(&combination);
     let rule = class_rule(&combination, &voters)?;
@@ -66,11 +81,16 @@ pub fn count_sub_ensembles(
     let label = |label: &usize| u32::try_from(*label).unwrap_or(u32::MAX);
     let labels = labels.iter().map(label).collect();
     let table = ScoreTable::new(voters.len(), classes, scores.collect(), labels)?;
+    let whole = ReferenceRows::classify(&table, &rule)?;
+    let compared = reference.unwrap_or(&whole);
     let counts = match voters.len() <= MOST_COUNTED_MEMBERS {
-        true => count_all(&table, &rule)?,
-        false => count_chains(&table, &rule)?,
+        true => count_all(&table, &rule, compared)?,
+        false => count_chains(&table, &rule, compared)?,
     };
-    Ok(of_ensemble(&counts, &voters))
+    Ok(CountedEnsemble {
+        members: of_ensemble(&counts, &voters, reference.is_none()),
+        whole,
+    })
 }
 
 /// Returns the voting members, which form the whole ensemble.
@@ -121,12 +141,20 @@ fn scores_of(
     scores
 }
 
-/// Returns the counts with the member numbers of the ensemble.
-fn of_ensemble(counts: &SubEnsembleCounts, voters: &[MemberIndex]) -> Vec<CountedMembers> {
-    let numbered = counts.iter().filter_map(|(set, right)| {
+/// Returns the accuracies with the member numbers of the ensemble.
+fn of_ensemble(
+    counts: &SubEnsembleCounts,
+    voters: &[MemberIndex],
+    is_first: bool,
+) -> Vec<CountedMembers> {
+    let estimate = |set: MemberSet, paired: PairedRows| match is_first && set.len() == voters.len()
+    {
+        true => AccuracyEstimate::counted(paired.right, paired.rows),
+        false => AccuracyEstimate::selected(paired, voters.len()),
+    };
+    let numbered = counts.compared().filter_map(|(set, paired)| {
         let members: Vec<MemberIndex> = set.members().map(|at| voters[at]).collect();
-        let accuracy = AccuracyEstimate::counted(right, counts.rows()).ok()?;
-        Some((set_of(&members), accuracy))
+        Some((set_of(&members), estimate(set, paired).ok()?))
     });
     numbered.collect()
 }

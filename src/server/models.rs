@@ -236,9 +236,10 @@ impl SelectedModels {
     /// The store or an ensemble cannot be read, a device is not there, or no variant fits.
     pub fn of_tasks(selection: &TaskSelection) -> Result<Self, ServeError> {
         let found = selection.devices.find_for_variants(&[])?;
-        let devices = found.devices;
+        let (devices, mut notices) = (found.devices, found.notices);
         let tasks = selection.open(&devices)?;
         let matrix = tasks.first_matrix(&devices, EngineOptions::default())?;
+        notices.extend(tasks.remarks());
         Ok(SelectedModels {
             source: None,
             read: of_entries(tasks.entries().to_vec()),

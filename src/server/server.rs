@@ -15,9 +15,12 @@ use divisi_runtime::device::Partitioning;
 use divisi_session::record::Recorder;
 use divisi_session::{ClientDoor, Command, LiveSession, Session};
 use divisi_tasks::jobs::LiveJobs;
+use divisi_tasks::profiles::LiveProfiles;
 use divisi_tasks::routing::{GoalChooser, LiveRouter};
 use divisi_tasks::scaling::LiveScaling;
 
+use crate::profiles::StoredProfiles;
+use crate::watch::{StoreWatch, StoredRegistrations};
 use crate::{OperatedDoor, SelectedModels, ServeError, StoredJobs, TaskStore};
 
 /// The load that a server starts with.
@@ -147,9 +150,15 @@ fn with_tasks(
     router: Arc<LiveRouter>,
     options: &TaskOptions,
 ) -> Result<LiveSession, ServeError> {
-    let scaling = LiveScaling::start(Arc::clone(&router), options.scaling)?;
-    let board = StoredJobs::in_store(&options.store);
-    let scaling = LiveJobs::start(scaling, Arc::new(board))?;
+    let watch = Arc::new(StoreWatch::new(&options.store));
+    let registrations = Arc::new(StoredRegistrations::watching(&watch));
+    let scaling =
+        LiveScaling::start_following(Arc::clone(&router), options.scaling, Some(registrations))?;
+    let board = StoredJobs::watching(&watch);
+    let jobs = LiveJobs::start(scaling, Arc::new(board))?;
+    let devices = router.deployment().running().engine.devices().clone();
+    let keeper = StoredProfiles::in_store(&options.store, devices, Cache::of_user());
+    let scaling = LiveProfiles::start(Arc::clone(&router), jobs, Arc::new(keeper))?;
     let chooser = GoalChooser::new(router, &options.goals);
     let session = session.with_chooser(Arc::new(chooser));
     Ok(session.with_scaling(scaling))

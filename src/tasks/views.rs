@@ -7,20 +7,20 @@ use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::variants::{Variant, VariantIndex};
 use divisi_session::{CountedAccuracy, GoalCounts, RunningBatches, VariantView};
 
-use crate::routing::{TaskRouter, VariantTally};
+use crate::routing::{LiveRouter, VariantTally};
 use crate::served::{ServedTasks, VariantGroup};
 
 /// Returns the entries of a generation that are variants of a router's tasks, by their names.
-pub fn variants(router: &TaskRouter, running: &Generation) -> BTreeMap<String, VariantView> {
-    let tasks = router.tasks();
-    let (engine, tallies) = (&running.engine, router.variant_tallies());
+pub fn variants(live: &LiveRouter, running: &Generation) -> BTreeMap<String, VariantView> {
+    let (router, counts) = (live.router(), live.counts());
+    let (tasks, engine) = (router.tasks(), &running.engine);
     let variants = tasks.running(&running.catalogue, &engine.matrix(), engine.devices());
     let views = tasks.groups().iter().map(|group| {
         let of_group = |at: &VariantIndex| group.variants.contains(at);
         let mut running = variants.iter().map(|running| running.variant);
         let running = running.find(of_group);
-        let tallies = group.variants.iter().map(|at| tallies[at.get()]);
-        (group.name.clone(), view(tasks, group, running, tallies))
+        let tally = counts.of_entry(tasks.catalog().name(group.task), &group.name);
+        (group.name.clone(), view(tasks, group, running, tally))
     });
     views.collect()
 }
@@ -29,7 +29,7 @@ fn view(
     tasks: &ServedTasks,
     group: &VariantGroup,
     running: Option<VariantIndex>,
-    tallies: impl Iterator<Item = VariantTally>,
+    tally: VariantTally,
 ) -> VariantView {
     let catalog = tasks.catalog();
     // The variants of a group have the same accuracy.
@@ -48,7 +48,7 @@ fn view(
             })
         }),
         running: running.map(|at| batches(catalog.variant(at))),
-        goals: tallies.fold(GoalCounts::default(), added),
+        goals: goal_counts(&tally),
     }
 }
 
@@ -61,13 +61,13 @@ fn batches(variant: &Variant) -> RunningBatches {
     }
 }
 
-fn added(sum: GoalCounts, tally: VariantTally) -> GoalCounts {
+fn goal_counts(tally: &VariantTally) -> GoalCounts {
     GoalCounts {
-        answered: sum.answered + tally.answered,
-        met: sum.met + tally.met,
-        missed_accuracy: sum.missed_accuracy + tally.missed_accuracy,
-        missed_latency: sum.missed_latency + tally.missed_latency,
-        missed_cost: sum.missed_cost + tally.missed_cost,
-        cost: sum.cost + tally.cost,
+        answered: tally.answered,
+        met: tally.met,
+        missed_accuracy: tally.missed_accuracy,
+        missed_latency: tally.missed_latency,
+        missed_cost: tally.missed_cost,
+        cost: tally.cost,
     }
 }

@@ -69,6 +69,7 @@ mod quantize;
 mod readme;
 mod reasons;
 mod registered;
+mod registered_doubts;
 mod repositories;
 mod rich;
 mod screens;

@@ -45,6 +45,7 @@ mod handover;
 mod inputs;
 mod judge;
 mod judge_risk;
+mod kept_profiles;
 mod lanes;
 mod latencies;
 mod lengths;

@@ -1,10 +1,16 @@
 //! Every sub-ensemble answers as many rows rightly as by definition.
 
 use divisi_modelless::accuracy::{
-    AccuracyEstimate, ClassRule, MemberSet, RuleError, ScoreTable, ScoreTableError, TooManyMembers,
-    count_all, count_chains,
+    AccuracyEstimate, ClassRule, MemberSet, PairedRows, ReferenceRows, RuleError, ScoreTable,
+    ScoreTableError, SubEnsembleCounts, TooManyMembers, count_chains,
 };
 use proptest::prelude::*;
+
+/// Counts all sub-ensembles in comparison with the whole ensemble.
+fn count_all(table: &ScoreTable, rule: &ClassRule) -> Result<SubEnsembleCounts, TooManyMembers> {
+    let whole = ReferenceRows::classify(table, rule)?;
+    divisi_modelless::accuracy::count_all(table, rule, &whole)
+}
 
 /// The class of a row by the definition of serving: in float64, from the beginning.
 fn class_of(table: &ScoreTable, rule: &ClassRule, set: MemberSet, row: usize) -> usize {
@@ -90,10 +96,33 @@ proptest! {
     }
 
     #[test]
+    fn sub_ensembles_are_compared_with_the_reference_row_by_row(table in tables()) {
+        let rule = ClassRule::Average;
+        let all = MemberSet::first(table.members());
+        let is_right = |set, row| class_of(&table, &rule, set, row) == table.label(row);
+        for (set, paired) in count_all(&table, &rule).expect("few members").compared() {
+            let rows = 0..table.rows();
+            let both = rows.filter(|row| is_right(set, *row) && is_right(all, *row)).count();
+            let expected = PairedRows {
+                rows: table.rows() as u32,
+                whole: right_by_definition(&table, &rule, all),
+                right: right_by_definition(&table, &rule, set),
+                both: both as u32,
+            };
+            prop_assert_eq!(paired, expected, "{}", set);
+        }
+    }
+
+    #[test]
     fn chains_count_as_all_do(table in tables()) {
         for rule in rules(&table) {
             let all = count_all(&table, &rule).expect("few members");
-            let chains = count_chains(&table, &rule).expect("weights that fit");
+            let whole = ReferenceRows::classify(&table, &rule).expect("weights that fit");
+            let chains = count_chains(&table, &rule, &whole).expect("weights that fit");
+            let compared: Vec<_> = all.compared().collect();
+            for pair in chains.compared() {
+                prop_assert!(compared.contains(&pair), "{} {:?}", rule.name(), pair);
+            }
             for (set, right) in chains.iter() {
                 prop_assert_eq!(Some(right), all.right(set), "{} {}", rule.name(), set);
             }
@@ -117,6 +146,96 @@ proptest! {
             let off = (p - end).powi(2) - z2 * end * (1.0 - end) / f64::from(rows);
             prop_assert!(off.abs() < 1e-12, "{off}");
         }
+    }
+}
+
+fn paired(rows: u32, whole: u32, right: u32, both: u32) -> PairedRows {
+    PairedRows {
+        rows,
+        whole,
+        right,
+        both,
+    }
+}
+
+fn promised(paired: PairedRows, voters: usize) -> f64 {
+    let estimate = AccuracyEstimate::selected(paired, voters).expect("possible counts");
+    100.0 * estimate.value().get()
+}
+
+#[test]
+fn a_selected_sub_ensemble_promises_less_than_it_counted() {
+    // Of 300 rows, the whole ensemble errs on 3. The best of 63 sub-ensembles errs on 1 of these.
+    let best = paired(300, 297, 299, 297);
+    let estimate = AccuracyEstimate::selected(best, 6).expect("possible counts");
+    assert_eq!(
+        estimate.counted_value().map(|a| a.get()),
+        Some(299.0 / 300.0)
+    );
+    // 99 % + 2 / 302 - 1.2816 * sqrt(4 / 302 - (2 / 302)^2) / sqrt(302)), computed by hand.
+    assert!(
+        (promised(best, 6) - 98.815).abs() < 0.002,
+        "{}",
+        promised(best, 6)
+    );
+    assert!(
+        promised(best, 12) < promised(best, 6),
+        "more members, more candidates"
+    );
+}
+
+#[test]
+fn more_rows_bring_the_promise_nearer_to_the_count() {
+    let loss = |rows: u32| {
+        let [whole, right, both] = [99, 98, 98].map(|percent| rows / 100 * percent);
+        98.0 - promised(paired(rows, whole, right, both), 6)
+    };
+    assert!(
+        loss(300) > 0.7 && loss(3000) < 0.4 && loss(300_000) < 0.03,
+        "{}",
+        loss(3000)
+    );
+}
+
+#[test]
+fn impossible_counts_are_refused() {
+    let cases = [
+        paired(0, 0, 0, 0),
+        paired(10, 11, 5, 5),
+        paired(10, 5, 11, 5),
+        paired(10, 5, 5, 6),
+        // 8 and 8 of 10 rows share at least 6.
+        paired(10, 8, 8, 5),
+    ];
+    for counts in cases {
+        assert!(AccuracyEstimate::selected(counts, 6).is_err(), "{counts:?}");
+    }
+}
+
+#[test]
+fn accuracies_that_differ_by_less_than_a_row_rank_equal() {
+    let selected = AccuracyEstimate::selected(paired(300, 297, 297, 297), 6).expect("counts");
+    let counted = |right| AccuracyEstimate::counted(right, 300).expect("a count");
+    assert!(counted(295).value() < selected.value(), "295.2 of 300 rows");
+    assert!(selected.cmp_rows(counted(295)).is_eq());
+    assert!(selected.cmp_rows(counted(296)).is_lt());
+}
+
+proptest! {
+    #[test]
+    fn a_promise_is_a_share_and_at_most_the_count(
+        both in 0..500_u32,
+        lost in 0..100_u32,
+        gained in 0..100_u32,
+        neither in 1..100_u32,
+        voters in 0..65_usize,
+    ) {
+        let rows = both + lost + gained + neither;
+        let counts = paired(rows, both + lost, both + gained, both);
+        let estimate = AccuracyEstimate::selected(counts, voters).expect("possible counts");
+        prop_assert!(Some(estimate.value()) <= estimate.counted_value());
+        let interval = estimate.interval().expect("counted");
+        prop_assert!(interval.low <= estimate.value() && estimate.value() <= interval.high);
     }
 }
 

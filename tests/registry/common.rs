@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use divisi_engine::search::profiling::ProfileCondition;
 use divisi_model::ensemble::{Combination, RuleKind};
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
 use divisi_modelless::quantities::{CostRate, DeviceShare};
@@ -11,7 +12,8 @@ use divisi_modelless::variants::{
     VariantPrecision, VariantProfile,
 };
 use divisi_registry::records::{
-    MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel, TaskInterface,
+    LabelledRows, MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel,
+    TaskInterface,
 };
 use divisi_runtime::compute::calibration::NetworkDigest;
 use serde::Deserialize;
@@ -37,6 +39,7 @@ pub(crate) fn interface(classes: usize) -> TaskInterface {
     TaskInterface {
         sample: "1×8×8".to_owned(),
         classes,
+        names: Vec::new(),
     }
 }
 
@@ -56,7 +59,10 @@ pub(crate) fn record(number: u64) -> ModelRecord {
             .to_vec(),
         combination: Combination::equal_weights(RuleKind::Average, MEMBERS),
         interface: interface(10),
-        rows: 1000,
+        rows: LabelledRows {
+            count: 1000,
+            digest: "rows".to_owned(),
+        },
         devices: vec![device("1 core", 1e-5), device("a GPU", 1e-3)],
         origin: ProfileOrigin {
             program: "0.1.0".to_owned(),
@@ -64,6 +70,7 @@ pub(crate) fn record(number: u64) -> ModelRecord {
             processor: "a processor".to_owned(),
             kernels: "kernels 6, plain".to_owned(),
         },
+        condition: ProfileCondition::Quiet,
         considered: 100,
         registered_at: number,
     }

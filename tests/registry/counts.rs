@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use divisi_engine::serving::{Answer, Part};
 use divisi_model::ensemble::{Combination, Ensemble, Files, RuleKind, VoteWeight, label_of};
-use divisi_registry::counts::{count_sub_ensembles, set_of, voters};
+use divisi_registry::counts::{CountedMembers, count_sub_ensembles, set_of, voters};
 use divisi_runtime::device::MemberIndex;
 use proptest::prelude::*;
 
@@ -70,7 +70,8 @@ proptest! {
             member.temperature = divisi_model::ensemble::Temperature::new(temperature).expect("one");
         }
         let whole = ensemble.combination();
-        let counts = count_sub_ensembles(&ensemble, &rows, &labels).expect("counts");
+        let counts = count_sub_ensembles(&ensemble, &rows, &labels, None).expect("counts");
+        let counts = counts.members;
         let voters = voters(&whole);
         prop_assert_eq!(counts.len(), (1 << voters.len()) - 1);
         prop_assert!(counts.iter().any(|(set, _)| *set == set_of(&voters)));
@@ -80,7 +81,7 @@ proptest! {
                 ..whole.clone()
             };
             let expected = right(&ensemble, &alone, &rows, &labels);
-            let found = accuracy.value().get() * labels.len() as f64;
+            let found = accuracy.counted_value().map_or(-1.0, |a| a.get()) * labels.len() as f64;
             // Sums of float32 round: a tie may go either way.
             prop_assert!((found - f64::from(expected)).abs() < 1.5, "{set}: {found}, {expected}");
         }
@@ -107,8 +108,30 @@ fn rows_and_labels_that_are_none_are_refused_with_their_place() {
         (rows, vec![0], "expected 60 scores"),
     ];
     for (rows, labels, said) in cases {
-        let why = count_sub_ensembles(&ensemble, &rows, &labels).expect_err(said);
+        let why = count_sub_ensembles(&ensemble, &rows, &labels, None).expect_err(said);
         assert!(why.to_string().contains(said), "{why}");
         assert_eq!(why.code(), "counts_scores");
+    }
+}
+
+#[test]
+fn the_whole_ensemble_keeps_its_count_and_others_promise_less() {
+    let ensemble = digits();
+    let labels: Vec<usize> = (0..300).map(|row| row % CLASSES).collect();
+    let right = |row: usize, class: usize| f32::from(u8::from(row % CLASSES == class));
+    let cells = (0..300 * CLASSES).map(|at| right(at / CLASSES, at % CLASSES));
+    let rows = vec![cells.collect::<Vec<f32>>(); 6];
+    let first = count_sub_ensembles(&ensemble, &rows, &labels, None).expect("counts");
+    let next = count_sub_ensembles(&ensemble, &rows, &labels, Some(&first.whole)).expect("counts");
+    let whole = set_of(&voters(&ensemble.combination()));
+    let value = |set, counts: &[CountedMembers]| {
+        let found = counts.iter().find(|(members, _)| *members == set);
+        found.map(|(_, accuracy)| accuracy.value().get())
+    };
+    assert_eq!(value(whole, &first.members), Some(1.0));
+    let promised = value(whole, &next.members).expect("counted");
+    assert!(promised < 1.0, "another precision is one of the candidates");
+    for (set, accuracy) in first.members.iter().filter(|(set, _)| *set != whole) {
+        assert!(accuracy.value().get() < 1.0, "{set}");
     }
 }

@@ -71,7 +71,7 @@ fn digits_become_variants_that_a_query_is_answered_by() {
         63 * 2 * 5,
         "sub-ensembles, precisions, batch sizes"
     );
-    assert_eq!(model.record.rows, 200);
+    assert_eq!(model.record.rows.count, 200);
     let whole = model
         .variants
         .iter()

@@ -20,11 +20,11 @@ fn member(times: [u64; 3], tail: f64) -> MemberProfile {
             .map(|(batch, time)| BatchPoint {
                 batch,
                 time: millis(time),
+                tail,
                 memory: u64::from(batch) * 100,
             })
             .collect(),
         loading: millis(7),
-        tail,
     }
 }
 
@@ -57,6 +57,17 @@ fn times_loading_and_memory_of_members_add_up() {
 }
 
 #[test]
+fn each_batch_size_has_its_own_tail() {
+    let mut one = member([2, 10, 30], 1.0);
+    one.points[0].tail = 2.0;
+    let profile = composed(&[&one], &device("1 core", 0.5), size(32)).expect("a profile");
+    assert_eq!(
+        [1, 8, 32].map(|batch| profile.latency.p99(batch)),
+        [4, 10, 30].map(millis)
+    );
+}
+
+#[test]
 fn a_larger_batch_never_takes_less_than_a_smaller_one() {
     let members = [&member([10, 8, 30], 1.0)];
     let profile = composed(&members, &device("1 core", 0.5), size(32)).expect("a profile");
@@ -74,7 +85,7 @@ fn what_takes_no_time_or_was_not_measured_has_no_profile() {
 /// Whether a variant is at least as good as another in all that queries ask for.
 fn beats(a: &Variant, b: &Variant) -> bool {
     a.device == b.device
-        && a.accuracy.value() >= b.accuracy.value()
+        && a.accuracy.cmp_rows(b.accuracy).is_ge()
         && a.query_cost() <= b.query_cost()
         && a.p99() <= b.p99()
 }

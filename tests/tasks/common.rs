@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_engine::deployment::{Deployment, DeploymentStart, ModelsRead};
+use divisi_engine::search::profiling::ProfileCondition;
 use divisi_engine::serving::EngineOptions;
 use divisi_model::ensemble::{Ensemble, Files, QueuePolicy, Queueing};
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
@@ -15,8 +16,8 @@ use divisi_modelless::variants::{
     VariantPrecision, VariantProfile,
 };
 use divisi_registry::records::{
-    MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel, StaleProfile,
-    TaskInterface,
+    LabelledRows, MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel,
+    StaleProfile, TaskInterface,
 };
 use divisi_registry::store::StoreContents;
 use divisi_runtime::device::{Devices, Host};
@@ -110,13 +111,17 @@ pub(crate) fn registered(ensemble: &Ensemble, made: &[Made]) -> RegisteredModel 
                 .collect(),
             combination: ensemble.combination(),
             interface: TaskInterface::from_ensemble(ensemble),
-            rows: 1000,
+            rows: LabelledRows {
+                count: 1000,
+                digest: "rows".to_owned(),
+            },
             devices: vec![PricedDevice {
                 name: "1 core".to_owned(),
                 price: CostRate::new(1e-3).expect("a price"),
                 memory: 1 << 30,
             }],
             origin: ProfileOrigin::here(),
+            condition: ProfileCondition::Quiet,
             considered: 100,
             registered_at: 0,
         },
@@ -182,7 +187,11 @@ pub(crate) fn open(
 
 /// Serves a task of the sample with some variants on one core.
 pub(crate) fn serving(made: &[Made]) -> Arc<LiveRouter> {
-    let tasks = opened(made);
+    serving_tasks(opened(made))
+}
+
+/// Serves opened tasks on one core.
+pub(crate) fn serving_tasks(tasks: Arc<ServedTasks>) -> Arc<LiveRouter> {
     let (devices, options) = (partitions(&["cpu:0"]), EngineOptions::default());
     let matrix = tasks.first_matrix(&devices, options).expect("fits");
     let read = ModelsRead {

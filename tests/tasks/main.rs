@@ -7,6 +7,8 @@ mod job_kills;
 mod jobs;
 mod load;
 mod probation;
+mod profiles;
+mod registrations;
 mod routing;
 mod scaling;
 mod served;

@@ -118,6 +118,19 @@ fn add_values(hash: &mut Sha256, values: &[f32]) {
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
+    renewal: ProfileRenewal,
+}
+
+/// The kept profiles that are measured again and replaced when they are needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProfileRenewal {
+    /// None.
+    #[default]
+    Never,
+    /// Profiles that were not measured on a quiet host, if the host is quiet now.
+    Disturbed,
+    /// All profiles.
+    All,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -144,14 +157,27 @@ struct Stored {
 impl Cache {
     /// Returns the user's cache, or `None` if there is no home folder.
     pub fn of_user() -> Option<Self> {
-        user_folders::cache().map(|folder| Cache::at(&folder))
+        let folder = user_folders::cache()?;
+        Some(Cache::at(&folder).renewing(ProfileRenewal::Disturbed))
     }
 
     /// Returns a cache in `folder`.
     pub fn at(folder: &Path) -> Self {
         Cache {
             folder: folder.to_owned(),
+            renewal: ProfileRenewal::Never,
         }
+    }
+
+    /// Returns the cache with profiles that are measured again.
+    #[must_use]
+    pub fn renewing(self, renewal: ProfileRenewal) -> Self {
+        Cache { renewal, ..self }
+    }
+
+    /// Returns the profiles that are measured again.
+    pub(super) fn renewal(&self) -> ProfileRenewal {
+        self.renewal
     }
 
     /// Returns the folder.

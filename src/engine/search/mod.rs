@@ -23,7 +23,7 @@ mod under_load;
 mod virtual_bench;
 
 pub use bench::BenchEvaluator;
-pub use cache::{Cache, CacheKey, processor};
+pub use cache::{Cache, CacheKey, ProfileRenewal, processor};
 pub use control::Control;
 pub use error::{AskedError, EvaluationError, MethodError, SearchError, Stopped};
 pub use evaluator::{Doubt, Evaluator, Score};

@@ -1,8 +1,11 @@
 //! A measured accuracy and its uncertainty.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::paired::PairedRows;
 use crate::quantities::Accuracy;
 
 /// The 97.5th percentile of the normal distribution: intervals contain the accuracy in 95 % of
@@ -18,7 +21,8 @@ pub struct AccuracyInterval {
     pub high: Accuracy,
 }
 
-/// An accuracy: counted on rows, or published without them.
+/// An accuracy: counted on rows, promised for a variant that was selected on the same rows, or
+/// published without rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenEstimate", into = "WrittenEstimate")]
 pub struct AccuracyEstimate {
@@ -39,6 +43,7 @@ struct RightRows {
 enum WrittenEstimate {
     Counted(RightRows),
     Published(Accuracy),
+    Promised(RightRows, Accuracy),
 }
 
 /// An impossible count.
@@ -69,6 +74,32 @@ impl AccuracyEstimate {
         }
     }
 
+    /// Creates the estimate of a sub-ensemble that was selected among those of some voting members.
+    /// Its accuracy is what it is expected to reach on other rows, and at most the counted accuracy.
+    ///
+    /// # Errors
+    /// Returns an error if the counts contradict each other.
+    pub fn selected(paired: PairedRows, voters: usize) -> Result<Self, EstimateError> {
+        let (right, rows) = (paired.right, paired.rows);
+        let value = match paired.is_possible() {
+            true => Accuracy::new(paired.promised(voters)).ok(),
+            false => None,
+        };
+        Self::promised(RightRows { right, rows }, value)
+    }
+
+    fn promised(counted: RightRows, value: Option<Accuracy>) -> Result<Self, EstimateError> {
+        let RightRows { right, rows } = counted;
+        let most = Self::counted(right, rows)?.value;
+        match value.filter(|value| *value <= most) {
+            Some(value) => Ok(AccuracyEstimate {
+                value,
+                counted: Some(counted),
+            }),
+            None => Err(EstimateError { right, rows }),
+        }
+    }
+
     /// Creates an estimate from a published accuracy without known rows.
     pub const fn published(value: Accuracy) -> Self {
         AccuracyEstimate {
@@ -77,9 +108,28 @@ impl AccuracyEstimate {
         }
     }
 
-    /// Returns the accuracy.
+    /// Returns the accuracy that goals are compared with.
     pub const fn value(self) -> Accuracy {
         self.value
+    }
+
+    /// Returns the counted accuracy: the share of correct rows. It is too high for a variant that
+    /// was selected on these rows. It is `None` if the accuracy was not counted.
+    pub fn counted_value(self) -> Option<Accuracy> {
+        let counted = self.counted?;
+        Accuracy::new(f64::from(counted.right) / f64::from(counted.rows)).ok()
+    }
+
+    /// Compares accuracies that are rounded to whole rows. Smaller differences are noise, so they do
+    /// not rank variants.
+    pub fn cmp_rows(self, other: Self) -> Ordering {
+        let rounded = |estimate: Self| match estimate.counted {
+            Some(RightRows { rows, .. }) => {
+                (estimate.value.get() * f64::from(rows)).round() / f64::from(rows)
+            }
+            None => estimate.value.get(),
+        };
+        rounded(self).total_cmp(&rounded(other))
     }
 
     /// Returns the number of rows, or `None` if the accuracy was not counted.
@@ -87,8 +137,8 @@ impl AccuracyEstimate {
         self.counted.map(|c| c.rows)
     }
 
-    /// Returns Wilson's score interval (E. B. Wilson, JASA 22, 1927) of 95 %, or `None` if the
-    /// accuracy was not counted.
+    /// Returns Wilson's score interval (E. B. Wilson, JASA 22, 1927) of 95 % around the accuracy, or
+    /// `None` if the accuracy was not counted.
     ///
     /// Unlike the interval of the normal approximation, it stays within 0 and 1, and is not empty
     /// if all rows are correct.
@@ -114,6 +164,7 @@ impl TryFrom<WrittenEstimate> for AccuracyEstimate {
         match written {
             WrittenEstimate::Counted(c) => Self::counted(c.right, c.rows),
             WrittenEstimate::Published(value) => Ok(Self::published(value)),
+            WrittenEstimate::Promised(counted, value) => Self::promised(counted, Some(value)),
         }
     }
 }
@@ -121,7 +172,10 @@ impl TryFrom<WrittenEstimate> for AccuracyEstimate {
 impl From<AccuracyEstimate> for WrittenEstimate {
     fn from(estimate: AccuracyEstimate) -> Self {
         match estimate.counted {
-            Some(counted) => WrittenEstimate::Counted(counted),
+            Some(counted) if estimate.counted_value() == Some(estimate.value) => {
+                WrittenEstimate::Counted(counted)
+            }
+            Some(counted) => WrittenEstimate::Promised(counted, estimate.value),
             None => WrittenEstimate::Published(estimate.value),
         }
     }

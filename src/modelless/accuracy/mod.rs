@@ -7,6 +7,7 @@
 mod chains;
 mod estimate;
 mod members;
+mod paired;
 mod rules;
 mod scores;
 mod subsets;
@@ -15,6 +16,7 @@ mod tally;
 pub use chains::count_chains;
 pub use estimate::{AccuracyEstimate, AccuracyInterval, EstimateError};
 pub use members::MemberSet;
+pub use paired::{PairedRows, ReferenceRows};
 pub use rules::{ClassRule, RuleError};
 pub use scores::{ScoreTable, ScoreTableError};
 pub use subsets::{MOST_COUNTED_MEMBERS, SubEnsembleCounts, TooManyMembers, count_all};

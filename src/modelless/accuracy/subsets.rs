@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::estimate::AccuracyEstimate;
 use super::members::MemberSet;
+use super::paired::{PairedRows, ReferenceRows};
 use super::rules::{ClassRule, RuleError};
 use super::scores::ScoreTable;
 use super::tally::{FixedWeights, RowTally};
@@ -25,19 +26,44 @@ pub enum TooManyMembers {
     Rule(#[from] RuleError),
 }
 
+/// The rows that a sub-ensemble classifies correctly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RightCount {
+    pub(super) right: u32,
+    /// The rows that the reference classifies correctly too.
+    pub(super) both: u32,
+}
+
+impl RightCount {
+    pub(super) fn add(&mut self, is_right: bool, reference: bool) {
+        self.right += u32::from(is_right);
+        self.both += u32::from(is_right && reference);
+    }
+}
+
 /// The number of rows that sub-ensembles classify correctly under a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubEnsembleCounts {
     /// In the order of their bits.
-    counts: Vec<(MemberSet, u32)>,
+    counts: Vec<(MemberSet, RightCount)>,
     rows: u32,
+    /// The correct rows of the reference.
+    reference: u32,
 }
 
 impl SubEnsembleCounts {
-    pub(super) fn new(mut counts: Vec<(MemberSet, u32)>, rows: u32) -> Self {
+    pub(super) fn new(
+        mut counts: Vec<(MemberSet, RightCount)>,
+        rows: u32,
+        reference: &ReferenceRows,
+    ) -> Self {
         counts.sort_unstable();
         counts.dedup();
-        SubEnsembleCounts { counts, rows }
+        SubEnsembleCounts {
+            counts,
+            rows,
+            reference: reference.right(),
+        }
     }
 
     /// Returns the number of labelled rows.
@@ -48,7 +74,7 @@ impl SubEnsembleCounts {
     /// Returns the correct rows of a sub-ensemble, or `None` if it was not counted.
     pub fn right(&self, members: MemberSet) -> Option<u32> {
         let at = self.counts.binary_search_by_key(&members, |(set, _)| *set);
-        at.ok().map(|at| self.counts[at].1)
+        at.ok().map(|at| self.counts[at].1.right)
     }
 
     /// Returns the accuracy of a sub-ensemble, or `None` if it was not counted.
@@ -59,14 +85,28 @@ impl SubEnsembleCounts {
 
     /// Returns the counted sub-ensembles with their correct rows.
     pub fn iter(&self) -> impl Iterator<Item = (MemberSet, u32)> {
-        self.counts.iter().copied()
+        let each = self.counts.iter();
+        each.map(|(set, count)| (*set, count.right))
+    }
+
+    /// Returns the counted sub-ensembles with their rows in comparison with the reference.
+    pub fn compared(&self) -> impl Iterator<Item = (MemberSet, PairedRows)> {
+        self.counts.iter().map(|(set, count)| {
+            let paired = PairedRows {
+                rows: self.rows,
+                whole: self.reference,
+                right: count.right,
+                both: count.both,
+            };
+            (*set, paired)
+        })
     }
 
     /// Returns the sub-ensembles that are more accurate than every counted one with at most the
     /// same number of members, the smallest first. These are worth a variant if all members cost
     /// the same.
     pub fn frontier(&self) -> Vec<(MemberSet, u32)> {
-        let mut all = self.counts.clone();
+        let mut all: Vec<(MemberSet, u32)> = self.iter().collect();
         all.sort_by_key(|(set, right)| (set.len(), std::cmp::Reverse(*right)));
         let mut best = None;
         all.retain(|(_, right)| {
@@ -83,12 +123,15 @@ impl SubEnsembleCounts {
 /// Each row goes through all sub-ensembles in the order of the reflected Gray code, so that a step
 /// adds or removes one member: 2^M × classes additions instead of 2^M × M × classes.
 ///
+/// Each sub-ensemble is compared row by row with `reference`.
+///
 /// # Errors
 /// Returns an error if there are more than [`MOST_COUNTED_MEMBERS`] members, or weights do not
 /// match them.
 pub fn count_all(
     table: &ScoreTable,
     rule: &ClassRule,
+    reference: &ReferenceRows,
 ) -> Result<SubEnsembleCounts, TooManyMembers> {
     rule.check(table)?;
     let members = table.members();
@@ -97,28 +140,26 @@ pub fn count_all(
     }
     let weights = FixedWeights::new(rule, table);
     let mut tally = RowTally::new(table.classes());
-    let mut right = vec![0_u32; 1 << members];
+    let mut counts = vec![RightCount::default(); 1 << members];
     for row in 0..table.rows() {
         tally.begin(table, &weights, row);
-        count_row(&mut tally, &mut right);
+        count_row(&mut tally, &mut counts, reference.is_right(row));
     }
-    let counts = right.into_iter().enumerate().skip(1);
-    let counts = counts.map(|(bits, right)| (MemberSet::from_bits(bits as u64), right));
-    Ok(SubEnsembleCounts::new(
-        counts.collect(),
-        table.rows() as u32,
-    ))
+    let counts = counts.into_iter().enumerate().skip(1);
+    let counts = counts.map(|(bits, count)| (MemberSet::from_bits(bits as u64), count));
+    let rows = table.rows() as u32;
+    Ok(SubEnsembleCounts::new(counts.collect(), rows, reference))
 }
 
-fn count_row(tally: &mut RowTally, right: &mut [u32]) {
+fn count_row(tally: &mut RowTally, counts: &mut [RightCount], reference: bool) {
     let mut set = MemberSet::default();
-    for step in 1..right.len() {
+    for step in 1..counts.len() {
         let member = step.trailing_zeros() as usize;
         match set.contains(member) {
             true => tally.remove(member),
             false => tally.add(member),
         }
         set = set.toggled(member);
-        right[set.bits() as usize] += u32::from(tally.is_right());
+        counts[set.bits() as usize].add(tally.is_right(), reference);
     }
 }

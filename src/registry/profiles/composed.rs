@@ -21,6 +21,8 @@ pub struct BatchPoint {
     pub batch: u32,
     /// The time of a batch.
     pub time: Duration,
+    /// The 99th percentile of a batch's time, divided by its usual time.
+    pub tail: f64,
     /// The memory of a worker for batches of this size, in bytes.
     pub memory: u64,
 }
@@ -32,8 +34,6 @@ pub struct MemberProfile {
     pub points: Vec<BatchPoint>,
     /// The time from weights in memory to the answer to the first batch.
     pub loading: Duration,
-    /// The 99th percentile of a batch's time, divided by its usual time.
-    pub tail: f64,
 }
 
 /// Composes the profile of members that answer together in batches of up to `batch`.
@@ -53,7 +53,7 @@ pub fn composed(
         LatencyPoint {
             batch: size,
             mean: sum(&time),
-            p99: sum(&|m| time(m).mul_f64(m.tail.max(1.0))),
+            p99: sum(&|m| m.p99(size)),
         }
     });
     let memory = members.iter().map(|m| m.memory(batch.get()));
@@ -76,6 +76,11 @@ impl MemberProfile {
 
     fn time(&self, batch: u32) -> Duration {
         self.point(batch).map_or(Duration::ZERO, |point| point.time)
+    }
+
+    fn p99(&self, batch: u32) -> Duration {
+        let p99 = |point: &BatchPoint| point.time.mul_f64(point.tail.max(1.0));
+        self.point(batch).map_or(Duration::ZERO, p99)
     }
 
     fn memory(&self, batch: u32) -> u64 {

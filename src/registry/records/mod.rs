@@ -3,9 +3,13 @@
 mod job;
 mod model;
 mod origin;
+mod rows;
 mod stale;
 
-pub use job::{JobEnd, JobRecord};
-pub use model::{MemberRecord, ModelRecord, RecordedSource, RegisteredModel, TaskInterface};
+pub use job::{JobEnd, JobRecord, JobVariant, OTHER_VARIANTS};
+pub use model::{
+    MemberRecord, ModelRecord, OtherClass, RecordedSource, RegisteredModel, TaskInterface,
+};
 pub use origin::ProfileOrigin;
+pub use rows::LabelledRows;
 pub use stale::StaleProfile;

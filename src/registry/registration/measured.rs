@@ -1,41 +1,82 @@
 //! The times and accuracies of all members in one precision on one kind of device.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi_engine::search::precisions::{MeasuredMembers, PrecisionTrial};
-use divisi_engine::search::profiling::WorkerProfile;
+use divisi_engine::search::precisions::{PrecisionTrial, ProfiledMembers};
+use divisi_engine::search::profiling::{ProfileCondition, WorkerProfile};
 use divisi_model::allocation::Cell;
 use divisi_model::ensemble::{BatchSize, Ensemble, MemberPrecision};
-use divisi_modelless::variants::VariantPrecision;
+use divisi_modelless::accuracy::{MemberSet, ReferenceRows};
+use divisi_modelless::variants::{PricedDevice, VariantPrecision, VariantProfile};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::Registration;
 use super::error::RegistrationError;
 use super::kinds::KindOfDevice;
-use crate::counts::{CountedMembers, count_sub_ensembles};
-use crate::profiles::{BatchPoint, MemberProfile};
+use crate::counts::{CountedEnsemble, count_sub_ensembles};
+use crate::profiles::{BatchPoint, MemberProfile, composed};
 
-/// The measurements of every member in one precision on one kind of device, and the accuracies of
-/// the sub-ensembles.
-pub(super) struct MeasuredPrecision {
-    pub(super) precision: VariantPrecision,
+/// The profiles of every member in one precision on one kind of device.
+pub(super) struct MeasuredProfiles {
     /// The batch sizes measured for every member, ascending.
     pub(super) sizes: Vec<u32>,
     pub(super) members: Vec<MemberProfile>,
-    pub(super) counts: Vec<CountedMembers>,
+    /// The worst condition of the measurements.
+    pub(super) condition: ProfileCondition,
+}
+
+/// The profiles of every member in one precision on one kind of device, and the accuracies of the
+/// sub-ensembles.
+pub(super) struct MeasuredPrecision {
+    pub(super) precision: VariantPrecision,
+    pub(super) profiles: MeasuredProfiles,
+    pub(super) counts: CountedEnsemble,
 }
 
 /// The device that stands for its kind in lookups of costs.
 const FIRST: DeviceIndex = DeviceIndex::new(0);
 
+impl MeasuredProfiles {
+    /// Profiles the workers of all members, whose batches are measured.
+    pub(super) fn measure(
+        trial: &PrecisionTrial<'_>,
+        kind: &KindOfDevice,
+        precision: VariantPrecision,
+        measured: &ProfiledMembers,
+    ) -> Result<Self, RegistrationError> {
+        let workers = trial.workers(member_precision(precision), FIRST)?;
+        let sizes = fitting(trial.demand.models(), measured, kind);
+        let conditions = workers.iter().map(|(_, condition)| *condition);
+        Ok(MeasuredProfiles {
+            condition: conditions.fold(measured.condition, ProfileCondition::max),
+            members: profiles(measured, &workers, &sizes),
+            sizes: sizes.iter().map(|size| size.get() as u32).collect(),
+        })
+    }
+
+    /// Composes the profile of a variant of some members.
+    pub(super) fn composed(
+        &self,
+        members: MemberSet,
+        device: &PricedDevice,
+        batch: NonZeroU32,
+    ) -> Result<VariantProfile, RegistrationError> {
+        let of_set = members.members().filter_map(|at| self.members.get(at));
+        Ok(composed(&of_set.collect::<Vec<_>>(), device, batch)?)
+    }
+}
+
 impl MeasuredPrecision {
-    /// Runs, measures and counts all members.
+    /// Runs, measures and counts all members. `reference` holds the correct rows of the whole
+    /// ensemble in the first precision, or is `None` if this is the first precision.
     pub(super) fn measure(
         registration: &Registration<'_>,
         ensemble: &Arc<Ensemble>,
         kind: &KindOfDevice,
         precision: VariantPrecision,
+        reference: Option<&ReferenceRows>,
     ) -> Result<Self, RegistrationError> {
         let trial = PrecisionTrial {
             demand: registration.demand,
@@ -45,16 +86,12 @@ impl MeasuredPrecision {
             cache: registration.cache,
             control: registration.control,
         };
-        let numbers = member_precision(precision);
-        let measured = trial.measure(numbers)?;
-        let workers = trial.workers(numbers, FIRST)?;
+        let measured = trial.measure(member_precision(precision))?;
         let labels = trial.labels()?;
-        let counts = count_sub_ensembles(ensemble, &measured.rows, &labels);
-        let sizes = fitting(ensemble, &measured, kind);
+        let counts = count_sub_ensembles(ensemble, &measured.rows, &labels, reference);
         Ok(MeasuredPrecision {
             precision,
-            members: profiles(&measured, &workers, &sizes),
-            sizes: sizes.iter().map(|size| size.get() as u32).collect(),
+            profiles: MeasuredProfiles::measure(&trial, kind, precision, &measured.profiles)?,
             counts: counts.map_err(|why| RegistrationError::Counting {
                 precision: precision.to_string(),
                 device: kind.priced.name.clone(),
@@ -71,7 +108,7 @@ pub fn member_precision(precision: VariantPrecision) -> MemberPrecision {
 }
 
 /// Returns the manifest's batch sizes for which a worker of every member fits by itself.
-fn fitting(ensemble: &Ensemble, measured: &MeasuredMembers, kind: &KindOfDevice) -> Vec<BatchSize> {
+fn fitting(ensemble: &Ensemble, measured: &ProfiledMembers, kind: &KindOfDevice) -> Vec<BatchSize> {
     let members = ensemble.members.len();
     let fits = |size: &BatchSize| {
         let mut cells = MemberIndex::all(members).map(cell);
@@ -89,20 +126,20 @@ fn cell(member: MemberIndex) -> Cell {
 
 /// Returns the profile of each member.
 fn profiles(
-    measured: &MeasuredMembers,
-    workers: &[WorkerProfile],
+    measured: &ProfiledMembers,
+    workers: &[(WorkerProfile, ProfileCondition)],
     sizes: &[BatchSize],
 ) -> Vec<MemberProfile> {
-    let each = MemberIndex::enumerate(workers).map(|(member, worker)| {
+    let each = MemberIndex::enumerate(workers).map(|(member, (worker, _))| {
         let points = sizes.iter().map(|size| BatchPoint {
             batch: size.get() as u32,
             time: seconds(measured.costs.alone(member, FIRST, size.get()).latency),
+            tail: worker.tail(size.get()),
             memory: measured.footprints.bytes(cell(member), *size),
         });
         MemberProfile {
             points: points.collect(),
             loading: seconds(worker.loading),
-            tail: worker.tail,
         }
     });
     each.collect()

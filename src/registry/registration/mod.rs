@@ -1,33 +1,38 @@
 //! Registration: counts and profiles the variants of an ensemble.
 
+mod again;
 mod error;
 mod kinds;
 mod measured;
+mod remarks;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use divisi_engine::search::precisions::{AccuracyLossError, PrecisionTrial};
+use divisi_engine::search::profiling::ProfileCondition;
 use divisi_engine::search::{Cache, Control};
 use divisi_engine::serving::PredictorFactory;
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::{Ensemble, Samples};
-use divisi_modelless::accuracy::MemberSet;
 use divisi_modelless::variants::{
     DeviceKindIndex, ModelIndex, PricedDevice, Variant, VariantPrecision,
 };
 
 use crate::counts::{set_of, voters};
-use crate::profiles::{MemberProfile, composed, undominated};
+use crate::profiles::undominated;
 use crate::records::{
-    MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel, TaskInterface,
+    LabelledRows, MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel,
+    TaskInterface,
 };
 
+pub use again::ProfilesAgain;
 pub use error::RegistrationError;
 pub use kinds::{KindOfDevice, kind_name};
 
 pub use measured::member_precision;
+pub use remarks::{ENOUGH_ROWS, RegistrationRemark};
 
 use measured::MeasuredPrecision;
 
@@ -78,12 +83,17 @@ impl Registration<'_> {
     /// registration was cancelled.
     pub fn measure(&self, source: RecordedSource) -> Result<RegisteredModel, RegistrationError> {
         let ensemble = self.check()?;
-        let mut candidates = Vec::new();
+        let (mut candidates, mut condition) = (Vec::new(), ProfileCondition::Quiet);
         for (number, kind) in (0_u16..).zip(self.kinds) {
+            let mut whole = None;
             for precision in kind.precisions(self.precisions) {
-                let measured = MeasuredPrecision::measure(self, ensemble, kind, precision)?;
+                let reference = whole.as_ref();
+                let measured =
+                    MeasuredPrecision::measure(self, ensemble, kind, precision, reference)?;
                 let device = (DeviceKindIndex(number), &kind.priced);
                 candidates.extend(candidates_of(&measured, device)?);
+                condition = condition.max(measured.profiles.condition);
+                whole.get_or_insert(measured.counts.whole);
             }
         }
         let considered = candidates.len() as u32;
@@ -91,7 +101,7 @@ impl Registration<'_> {
         let is_whole = |v: &Variant| v.members == whole && first.contains(&(v.device, v.precision));
         Ok(RegisteredModel {
             name: ensemble.name.clone(),
-            record: self.record(ensemble, source, considered),
+            record: self.record(ensemble, source, (considered, condition)),
             variants: undominated(candidates, is_whole),
         })
     }
@@ -106,7 +116,12 @@ impl Registration<'_> {
         firsts.collect()
     }
 
-    fn record(&self, ensemble: &Ensemble, source: RecordedSource, considered: u32) -> ModelRecord {
+    fn record(
+        &self,
+        ensemble: &Ensemble,
+        source: RecordedSource,
+        (considered, condition): (u32, ProfileCondition),
+    ) -> ModelRecord {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         ModelRecord {
             source,
@@ -117,9 +132,10 @@ impl Registration<'_> {
                 .collect(),
             combination: ensemble.combination(),
             interface: TaskInterface::from_ensemble(ensemble),
-            rows: self.samples.len() as u32,
+            rows: LabelledRows::from_samples(self.samples),
             devices: self.kinds.iter().map(|kind| kind.priced.clone()).collect(),
             origin: ProfileOrigin::here(),
+            condition,
             considered,
             registered_at: since.map_or(0, |since| since.as_secs()),
         }
@@ -131,28 +147,22 @@ fn candidates_of(
     measured: &MeasuredPrecision,
     (device, priced): (DeviceKindIndex, &PricedDevice),
 ) -> Result<Vec<Variant>, RegistrationError> {
+    let profiles = &measured.profiles;
+    let sizes = profiles.sizes.iter();
+    let sizes: Vec<NonZeroU32> = sizes.filter_map(|size| NonZeroU32::new(*size)).collect();
     let mut candidates = Vec::new();
-    for (members, accuracy) in &measured.counts {
-        let profiles = profiles_of(*members, &measured.members);
-        for batch in measured
-            .sizes
-            .iter()
-            .filter_map(|size| NonZeroU32::new(*size))
-        {
+    for (members, accuracy) in &measured.counts.members {
+        for batch in &sizes {
             candidates.push(Variant {
                 model: ModelIndex(0),
                 members: *members,
                 precision: measured.precision,
                 device,
-                batch,
-                profile: composed(&profiles, priced, batch)?,
+                batch: *batch,
+                profile: profiles.composed(*members, priced, *batch)?,
                 accuracy: *accuracy,
             });
         }
     }
     Ok(candidates)
-}
-
-fn profiles_of(set: MemberSet, members: &[MemberProfile]) -> Vec<&MemberProfile> {
-    set.members().filter_map(|at| members.get(at)).collect()
 }

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use divisi_engine::deployment::Generation;
 use divisi_model::catalogue::Catalogue;
 use divisi_modelless::variants::VariantIndex;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
+use crate::routing::TaskRouter;
 use crate::served::ServedTasks;
 
 /// The difference to the profile below which a batch counts as undisturbed: dispatching takes as
@@ -32,7 +34,7 @@ pub struct GroupSeen {
     pub samples: u64,
     /// The device seconds used.
     pub busy: f64,
-    /// The ratio of batch time to profiled time; 1 without batches.
+    /// The ratio of batch time to profiled time; 1 without batches or if they hardly differ.
     pub slowdown: f64,
 }
 
@@ -102,6 +104,31 @@ impl BusyGroups {
     }
 }
 
+/// Returns the work of each group since the last call, from the counters of the running engine.
+pub(crate) fn seen_groups(
+    busy: &mut BusyGroups,
+    router: &TaskRouter,
+    running: &Generation,
+) -> Vec<GroupSeen> {
+    let workers = running.engine.telemetry().observe().workers;
+    let workers = workers.iter().map(|worker| {
+        let counts = WorkerCounts {
+            seconds: worker.seconds,
+            samples: worker.samples,
+            batches: worker.batches,
+        };
+        (worker.spec.device, worker.spec.member, counts)
+    });
+    let workers: Vec<_> = workers.collect();
+    let (tasks, tallies) = (router.tasks(), router.variant_tallies());
+    let answered = tasks.groups().iter().map(|group| {
+        let of_group = group.variants.iter().map(|at| tallies[at.get()].samples);
+        of_group.sum()
+    });
+    let engine = (running.number, &*running.catalogue);
+    busy.update(tasks, engine, &workers, answered.collect())
+}
+
 fn of_columns(
     tasks: &ServedTasks,
     variants: &[VariantIndex],
@@ -140,9 +167,14 @@ fn slowdown(tasks: &ServedTasks, variants: &[VariantIndex], batch: u32, each: f6
     };
     let batch = batch.min(variant.batch.get());
     let expected = variant.profile.latency.mean(batch).as_secs_f64() / f64::from(batch);
-    let longer = f64::from(batch) * (each - expected);
-    match expected > 0.0 && longer > NOISE.as_secs_f64() {
+    let differs = f64::from(batch) * (each - expected).abs();
+    let ratio = match expected > 0.0 && differs > NOISE.as_secs_f64() {
         true => each / expected,
         false => 1.0,
+    };
+    // Smaller batches than the smallest measured one take less time than the profile.
+    match variant.profile.latency.points().first() {
+        Some(smallest) if batch >= smallest.batch => ratio,
+        _ => ratio.max(1.0),
     }
 }

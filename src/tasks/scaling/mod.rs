@@ -14,13 +14,16 @@ mod live;
 mod planned;
 mod probation;
 mod record;
+mod registrations;
 mod scaler;
 pub(crate) mod words;
 
 pub use barred::BarredChanges;
 pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
+pub(crate) use busy::seen_groups;
 pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;
 pub use probation::{ChangeProbation, FailedChange, QuerySecond};
+pub use registrations::TaskRegistrations;
 pub use scaler::{ScalerStep, VariantScaler};

@@ -23,7 +23,9 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Devices and allocation",
-        &["devices", "allocate", "bench", "plan", "network", "steps"],
+        &[
+            "devices", "allocate", "bench", "profiles", "plan", "network", "steps",
+        ],
     ),
     (
         "Program",

@@ -39,6 +39,7 @@ mod pick;
 mod picture;
 mod plan;
 mod predict;
+mod profiles;
 mod quantize;
 mod register;
 mod report;
@@ -54,7 +55,6 @@ mod times;
 mod unregister;
 mod variants;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -79,11 +79,12 @@ use health::HealthArgs;
 use jobs::{JobsArgs, SubmitArgs};
 use near::NamePlace;
 use network::NetworkCommand;
-use outcome::{exit_code, is_closed_pipe};
+use outcome::{complain, exit_code, is_closed_pipe};
 use pick::PickArgs;
 use picture::PictureArgs;
 use plan::PlanArgs;
 use predict::PredictArgs;
+use profiles::ProfilesArgs;
 use quantize::QuantizeArgs;
 use register::RegisterArgs;
 use report::ReportArgs;
@@ -153,16 +154,21 @@ enum CliCommand {
         after_help = "Example:\n  divisi variants\n  divisi variants digits --accuracy 98.5 --latency 20ms\n  divisi variants digits --sort latency --format csv"
     )]
     Variants(VariantsArgs),
-    /// Remove a task and its variants
-    #[command(after_help = "Example:\n  divisi unregister digits")]
+    /// List the kept measurements of networks, or remove them
+    #[command(after_help = "Example:\n  divisi profiles\n  divisi profiles --clear disturbed")]
+    Profiles(ProfilesArgs),
+    /// Remove a task, or some of its ensembles
+    #[command(after_help = "Example:\n  divisi unregister digits\n  divisi unregister digits old")]
     Unregister(UnregisterArgs),
     /// Queue a batch job; a server of the task runs it while idle
     #[command(
         after_help = "Example:\n  divisi submit digits --input rows.csv --output answers.csv --accuracy 99\n  divisi submit digits --input rows.csv --output answers.csv --notify 'mail -s done me'"
     )]
     Submit(SubmitArgs),
-    /// List batch jobs with their progress, or cancel a job
-    #[command(after_help = "Example:\n  divisi jobs\n  divisi jobs --cancel 3")]
+    /// List batch jobs with their progress, cancel a job, or clear finished jobs
+    #[command(
+        after_help = "Example:\n  divisi jobs\n  divisi jobs --cancel 3\n  divisi jobs --clear"
+    )]
     Jobs(JobsArgs),
     /// Search for an allocation matrix
     #[command(
@@ -305,13 +311,6 @@ fn parsed() -> anyhow::Result<CommandLine> {
     Ok(line)
 }
 
-fn complain(error: &anyhow::Error) {
-    let text = format!("divisi: {error:#}");
-    let mut lines = text.lines();
-    // If even the error cannot be written, nothing is left to do.
-    let _ = lines.try_for_each(|line| writeln!(io::stderr(), "{}", one_line(line)));
-}
-
 fn run(args: &CommandLine) -> anyhow::Result<()> {
     logging::begin(args.general.log_detail(), owns_terminal(args))?;
     check_name(args)?;
@@ -324,6 +323,7 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Quantize(a)) => quantize::run(a),
         Some(CliCommand::Register(a)) => register::run(a),
         Some(CliCommand::Variants(a)) => variants::run(a),
+        Some(CliCommand::Profiles(a)) => profiles::run(a),
         Some(CliCommand::Unregister(a)) => unregister::run(a),
         Some(CliCommand::Submit(a)) => jobs::submit(a),
         Some(CliCommand::Jobs(a)) => jobs::list(a),

@@ -1,8 +1,10 @@
 //! The exit code of a command.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
+
+use divisi_runtime::words::one_line;
 
 /// The exit code if a goal cannot be met.
 const GOAL_NOT_MET: u8 = 3;
@@ -33,4 +35,12 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
         .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Writes an error to standard error, with the name of the program.
+pub(super) fn complain(error: &anyhow::Error) {
+    let text = format!("divisi: {error:#}");
+    let mut lines = text.lines();
+    // If even the error cannot be written, nothing is left to do.
+    let _ = lines.try_for_each(|line| writeln!(io::stderr(), "{}", one_line(line)));
 }

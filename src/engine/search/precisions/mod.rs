@@ -12,4 +12,4 @@ pub use choice::{
     VariantReport, choose_precisions,
 };
 pub use error::AccuracyLossError;
-pub use trial::{MeasuredMembers, PrecisionTrial};
+pub use trial::{MeasuredMembers, PrecisionTrial, ProfiledMembers};

@@ -8,7 +8,7 @@ use crate::search::cache::Cache;
 use crate::search::control::Control;
 use crate::search::error::{SearchError, Stopped};
 use crate::search::placement::worst_fit;
-use crate::search::profiling::{Profiler, WorkerProfile};
+use crate::search::profiling::{ProfileCondition, Profiler, WorkerProfile};
 use crate::serving::{Detail, Engine, EngineOptions, PredictorFactory};
 use divisi_model::allocation::{Footprints, Frame};
 use divisi_model::catalogue::{Catalogue, Demand};
@@ -40,12 +40,20 @@ pub struct PrecisionTrial<'a> {
     pub control: &'a Control,
 }
 
-/// Every member in one precision: costs, memory and answers.
-pub struct MeasuredMembers {
+/// Every member in one precision: costs and memory.
+pub struct ProfiledMembers {
     /// The costs of batches on the devices.
     pub costs: Costs,
     /// The memory of workers.
     pub footprints: Footprints,
+    /// The worst condition of the measurements of costs.
+    pub condition: ProfileCondition,
+}
+
+/// Every member in one precision: profiles and answers.
+pub struct MeasuredMembers {
+    /// The profiles.
+    pub profiles: ProfiledMembers,
     /// The rows of each member for all samples, one after another.
     pub rows: Vec<Vec<f32>>,
 }
@@ -117,7 +125,7 @@ impl PrecisionTrial<'_> {
         let variants = members.map(|(member, rows)| MemberVariant {
             precision,
             rows,
-            seconds: seconds(&measured.costs, member, self.devices, sizes),
+            seconds: seconds(&measured.profiles.costs, member, self.devices, sizes),
         });
         Ok(variants.collect())
     }
@@ -127,18 +135,32 @@ impl PrecisionTrial<'_> {
     /// # Errors
     /// No device is large enough, a network does not run, or the search was cancelled.
     pub fn measure(&self, precision: MemberPrecision) -> Result<MeasuredMembers, SearchError> {
+        let profiles = self.profile(precision)?;
+        let (catalogue, footprints) = self.in_precision(precision);
+        Ok(MeasuredMembers {
+            rows: self.rows(&catalogue, &footprints)?,
+            profiles,
+        })
+    }
+
+    /// Profiles every member in one precision unless a profile is kept.
+    ///
+    /// # Errors
+    /// No device is large enough, a network does not run, or the search was cancelled.
+    pub fn profile(&self, precision: MemberPrecision) -> Result<ProfiledMembers, SearchError> {
         self.control.checkpoint()?;
         let (catalogue, footprints) = self.in_precision(precision);
         let profiled = self.profiler(&catalogue, &footprints).costs()?;
         self.control.update(|p| p.profiled += profiled.measured);
-        Ok(MeasuredMembers {
+        Ok(ProfiledMembers {
             costs: profiled.costs,
-            rows: self.rows(&catalogue, &footprints)?,
+            condition: profiled.condition,
             footprints,
         })
     }
 
-    /// Returns the profile of every member's worker in one precision, on the kind of a device.
+    /// Returns the profile of every member's worker in one precision, on the kind of a device, with
+    /// the condition of its measurement.
     ///
     /// # Errors
     /// A network does not run, or the search was cancelled.
@@ -146,7 +168,7 @@ impl PrecisionTrial<'_> {
         &self,
         precision: MemberPrecision,
         device: DeviceIndex,
-    ) -> Result<Vec<WorkerProfile>, SearchError> {
+    ) -> Result<Vec<(WorkerProfile, ProfileCondition)>, SearchError> {
         let (catalogue, footprints) = self.in_precision(precision);
         let profiler = self.profiler(&catalogue, &footprints);
         let members = MemberIndex::all(catalogue.models().members.len());

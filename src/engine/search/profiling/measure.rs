@@ -32,22 +32,42 @@ const LEAST_RUNS: usize = 3;
 const STANDS_OUT: f64 = 1.05;
 /// A longer batch is run once, because it averages over interruptions by itself.
 const LONG: Duration = Duration::from_millis(8);
+/// Two rounds agree if the times of no size differ by more than this factor.
+const AGREES: f64 = 1.1;
+/// The most rounds of all sizes.
+const MOST_ROUNDS: usize = 6;
+/// Sizes with a longer batch are not repeated, because a second round would take too long.
+const LONGEST_REPEATED: f64 = 0.25;
 
-/// Returns `(rows, seconds)` of batches of `member` at each of `sizes`, largest first, as the mean
-/// over all `devices`, which are busy at the same time.
+/// The times of batches, as measured.
+pub(super) struct MeasuredBatches {
+    /// Numbers of rows with seconds.
+    pub(super) points: Vec<(usize, f64)>,
+    /// Whether two rounds agreed.
+    pub(super) agreed: bool,
+}
+
+/// Seconds by size, and whether two rounds agreed.
+type Rounds = (Vec<f64>, bool);
+
+/// Returns the times of batches of `member` at each of `sizes`, largest first, as the mean over all
+/// `devices`, which are busy at the same time.
 pub(super) fn measure(
     profiler: &Profiler<'_>,
     member: MemberIndex,
     devices: &[DeviceIndex],
     sizes: &[usize],
-) -> Result<Vec<(usize, f64)>, SearchError> {
+) -> Result<MeasuredBatches, SearchError> {
     let still_measuring = AtomicUsize::new(devices.len());
     let times = on_each(devices, |device| {
         on_device(profiler, member, device, sizes, &still_measuring)
     })?;
-    let mean = |i: usize| times.iter().map(|t| t[i]).sum::<f64>() / times.len() as f64;
+    let mean = |i: usize| times.iter().map(|(t, _)| t[i]).sum::<f64>() / times.len() as f64;
     let points = sizes.iter().enumerate();
-    Ok(points.map(|(i, rows)| (*rows, mean(i))).collect())
+    Ok(MeasuredBatches {
+        points: points.map(|(i, rows)| (*rows, mean(i))).collect(),
+        agreed: times.iter().all(|(_, agreed)| *agreed),
+    })
 }
 
 /// Runs `work` on all of `devices` at the same time, each in its own thread, because a worker pins
@@ -78,10 +98,10 @@ fn on_device(
     device: DeviceIndex,
     sizes: &[usize],
     still_measuring: &AtomicUsize,
-) -> Result<Vec<f64>, SearchError> {
+) -> Result<Rounds, SearchError> {
     let measured = catch_unwind(AssertUnwindSafe(|| {
         let mut runner = ProfiledWorker::new(profiler, member, device, sizes[0])?;
-        let times = runner.times(profiler, sizes)?;
+        let times = runner.rounds(profiler, sizes)?;
         Ok::<_, SearchError>((runner, times))
     }));
     still_measuring.fetch_sub(1, Ordering::AcqRel);
@@ -135,6 +155,28 @@ impl ProfiledWorker {
         Ok(took?)
     }
 
+    /// Measures rounds until two agree. The lowest time of each size counts, because disturbances
+    /// only add time.
+    fn rounds(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Rounds, SearchError> {
+        let mut lowest = self.times(profiler, sizes)?;
+        for _ in 1..MOST_ROUNDS {
+            let short = lowest.iter().take_while(|time| **time > LONGEST_REPEATED);
+            let short = short.count();
+            if short == sizes.len() {
+                return Ok((lowest, true));
+            }
+            let again = self.times(profiler, &sizes[short..])?;
+            let agrees = agree(&lowest[short..], &again);
+            for (time, again) in lowest[short..].iter_mut().zip(again) {
+                *time = time.min(again);
+            }
+            if agrees {
+                return Ok((lowest, true));
+            }
+        }
+        Ok((lowest, false))
+    }
+
     fn times(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Vec<f64>, SearchError> {
         // Not counted, because it warms up the memory and wakes the core.
         self.run(sizes[sizes.len() - 1])?;
@@ -173,6 +215,12 @@ impl ProfiledWorker {
             }
         }
     }
+}
+
+/// Returns whether two rounds agree on all sizes.
+fn agree(a: &[f64], b: &[f64]) -> bool {
+    let mut both = a.iter().zip(b);
+    both.all(|(a, b)| a.max(*b) <= AGREES * a.min(*b))
 }
 
 /// Creates a lane on a GPU, with samples to run.

@@ -1,32 +1,43 @@
 //! Profiles of this machine's devices: the time of each member's batches on each kind of device,
 //! measured once and kept.
 
+mod condition;
+mod kept;
+mod keys;
+mod like;
 mod measure;
 mod worker;
 
-use std::io;
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::serving::PredictorFactory;
 use divisi_model::allocation::{Cell, Footprints};
 use divisi_model::catalogue::Catalogue;
-use divisi_model::ensemble::{Ensemble, Member};
+use divisi_model::ensemble::Ensemble;
 use divisi_model::profile::{BatchTimes, Costs};
-use divisi_runtime::compute::gpu::Precision;
-use divisi_runtime::device::gpu::GpuInfo;
-use divisi_runtime::device::{Computation, DeviceIndex, DeviceKind, Devices, MemberIndex};
+use divisi_runtime::compute::kernels_in_use;
+use divisi_runtime::device::{Computation, DeviceIndex, Devices, MemberIndex};
 
-use super::cache::{Cache, hex, processor, read_checked, write_checked};
+use super::cache::{Cache, ProfileRenewal};
 use super::control::Control;
 use super::error::{AskedError, EvaluationError, SearchError};
 
+use condition::ConditionWatch;
+use kept::{BATCHES, Kept, WORKERS};
+use keys::{cpu_key, gpu_key, lengths, profile_path};
+use like::LikeDevices;
 use measure::measure;
 use worker::profile_worker;
 
+pub use condition::{ProfileCondition, is_quiet};
+pub use kept::{KeptProfile, ProfileAbout};
 pub use worker::WorkerProfile;
 
 /// The inputs for profiles.
@@ -52,35 +63,27 @@ pub struct Profiled {
     pub costs: Costs,
     /// Members measured now, counted once per kind of device. The others were known.
     pub measured: usize,
+    /// The worst condition of a measurement in use.
+    pub condition: ProfileCondition,
     /// The time taken.
     pub elapsed: Duration,
 }
 
-/// Devices of one kind, which share a profile: partitions with the same number of threads, or GPUs
-/// of one model.
-struct LikeDevices<'a> {
-    like: &'a DeviceKind,
-    devices: Vec<DeviceIndex>,
+/// A profile, kept or new.
+struct FoundProfile<T> {
+    profile: T,
+    condition: ProfileCondition,
+    is_new: bool,
 }
+
+/// Whether the host is quiet now, once it is asked for.
+type QuietNow = LazyCell<bool>;
+
+/// The period in which the host must be quiet before a disturbed profile is measured again.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// The seconds of a batch on a lost device.
 const NEVER: f64 = 1e6;
-
-impl LikeDevices<'_> {
-    /// Returns the devices that are busy during a measurement: all devices of the host, because
-    /// they contend with each other, or one GPU.
-    fn busy(&self) -> &[DeviceIndex] {
-        match self.like.is_of_host() {
-            true => &self.devices,
-            false => &self.devices[..1],
-        }
-    }
-
-    /// Returns whether devices of the kind may be lost while the host continues.
-    fn may_be_lost(&self) -> bool {
-        !self.like.is_of_host()
-    }
-}
 
 impl Profiler<'_> {
     fn models(&self) -> &Ensemble {
@@ -101,24 +104,27 @@ impl Profiler<'_> {
     pub fn costs(&self) -> Result<Profiled, SearchError> {
         let started = Instant::now();
         let mut costs = Costs::of_laws(self.models(), self.devices);
-        let mut measured = 0;
+        let (mut measured, mut condition) = (0, ProfileCondition::Quiet);
+        let quiet = LazyCell::new(quiet_now as fn() -> bool);
         let (kinds, members) = (self.kinds(), self.models().members.len());
         let needed = kinds.len() * members;
         self.control.update(|p| p.profiles = (0, needed));
         for kind in kinds {
             for member in MemberIndex::all(members) {
                 self.control.checkpoint()?;
-                let (profile, new) = self.profile(member, &kind)?;
-                measured += usize::from(new);
+                let found = self.profile(member, &kind, &quiet)?;
+                measured += usize::from(found.is_new);
+                condition = condition.max(found.condition);
                 self.control.update(|p| p.profiles.0 += 1);
                 for &device in &kind.devices {
-                    costs.set_measured(member, device, Arc::clone(&profile));
+                    costs.set_measured(member, device, Arc::clone(&found.profile));
                 }
             }
         }
         Ok(Profiled {
             costs,
             measured,
+            condition,
             elapsed: started.elapsed(),
         })
     }
@@ -130,7 +136,8 @@ impl Profiler<'_> {
             for member in MemberIndex::all(self.models().members.len()) {
                 let sizes = self.sizes(member, &kind).unwrap_or_default();
                 let path = self.path(BATCHES, member, &kind);
-                let known = path.and_then(|p| load(&p, &sizes));
+                let known = path.and_then(|p| Kept::read(&p)).filter(|k| has(k, &sizes));
+                let known = known.map(|kept| kept.measured);
                 let Some(known) = known.or_else(|| self.never(&kind)) else {
                     continue;
                 };
@@ -164,12 +171,13 @@ impl Profiler<'_> {
         Ok(Profiled {
             costs,
             measured: 0,
+            condition: ProfileCondition::Quiet,
             elapsed: started.elapsed(),
         })
     }
 
-    /// Returns the loading time of a member's worker and the tail of its batch times on the kind of
-    /// a device: the kept profile, or a new measurement.
+    /// Returns the loading time of a member's worker and the tails of its batch times on the kind of
+    /// a device, with the condition of the measurement: the kept profile, or a new measurement.
     ///
     /// # Errors
     /// The device is simulated, a network does not run, or the search was cancelled.
@@ -177,24 +185,70 @@ impl Profiler<'_> {
         &self,
         member: MemberIndex,
         device: DeviceIndex,
-    ) -> Result<WorkerProfile, SearchError> {
+    ) -> Result<(WorkerProfile, ProfileCondition), SearchError> {
         let kinds = self.kinds();
         let kind = kinds.iter().find(|kind| kind.devices.contains(&device));
         let Some(kind) = kind else {
             let name = self.devices.get(device).name.clone();
             return Err(EvaluationError::FollowsLaw(name).into());
         };
-        let smallest = self.models().batch_sizes.smallest().get();
-        let path = self.path(&format!("{WORKERS}-{smallest}"), member, kind);
-        if let Some(known) = path.as_deref().and_then(read_checked) {
-            return Ok(known);
+        let sizes = self.sizes(member, kind)?;
+        let has = |worker: &WorkerProfile| {
+            let mut sizes = sizes.iter();
+            sizes.all(|size| worker.tails.iter().any(|(known, _)| known == size))
+        };
+        let path = self.path(WORKERS, member, kind);
+        let quiet = LazyCell::new(quiet_now as fn() -> bool);
+        let kept: Option<Kept<WorkerProfile>> = path.as_deref().and_then(Kept::read);
+        let kept = kept.filter(|kept| has(&kept.measured));
+        if let Some(known) = self.trusted(kept, &quiet) {
+            return Ok((known.measured, known.about.condition));
         }
-        let found = profile_worker(self, member, kind.busy(), smallest)?;
-        if let Some(path) = path {
-            // Ignores errors, as for the times of batches.
-            let _ = write_checked(&path, &found);
-        }
-        Ok(found)
+        let watch = ConditionWatch::start(kind.cores(self.devices));
+        let measured = profile_worker(self, member, kind.busy(), &sizes)?;
+        let condition = watch.end(true);
+        self.keep(path.as_deref(), (member, kind), &measured, condition);
+        Ok((measured, condition))
+    }
+
+    /// Returns a kept profile if it needs no new measurement.
+    fn trusted<T>(&self, kept: Option<Kept<T>>, quiet: &QuietNow) -> Option<Kept<T>> {
+        let renewal = self.cache.map(Cache::renewal).unwrap_or_default();
+        kept.filter(|kept| match renewal {
+            ProfileRenewal::Never => true,
+            ProfileRenewal::Disturbed => kept.about.condition.is_quiet() || !**quiet,
+            ProfileRenewal::All => false,
+        })
+    }
+
+    /// Keeps a measurement with its origin.
+    fn keep<T: Clone + Serialize + DeserializeOwned>(
+        &self,
+        path: Option<&Path>,
+        (column, kind): (MemberIndex, &LikeDevices<'_>),
+        measured: &T,
+        condition: ProfileCondition,
+    ) {
+        let Some(path) = path else {
+            return;
+        };
+        let member = &self.models().members[column];
+        let about = ProfileAbout {
+            member: member.name.clone(),
+            precision: match kind.like.computation() {
+                Computation::Gpu(info) => {
+                    let precision = member.precision.on_gpu(info, self.models().precision);
+                    precision.to_string()
+                }
+                _ => member.precision.cores.to_string(),
+            },
+            device: kind.words(),
+            kernels: kernels_in_use(),
+            measured_at: kept::now(),
+            condition,
+        };
+        let measured = measured.clone();
+        Kept { about, measured }.write(path);
     }
 
     fn path(&self, of: &str, member: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
@@ -245,28 +299,38 @@ impl Profiler<'_> {
         (kind.may_be_lost() && lost).then(|| BatchTimes::new(vec![(1, NEVER)]).ok())?
     }
 
-    /// Returns the kept or a new profile, and whether it is new.
+    /// Returns the kept or a new profile.
     fn profile(
         &self,
         member: MemberIndex,
         kind: &LikeDevices<'_>,
-    ) -> Result<(Arc<BatchTimes>, bool), SearchError> {
+        quiet: &QuietNow,
+    ) -> Result<FoundProfile<Arc<BatchTimes>>, SearchError> {
+        let known = |profile, condition| FoundProfile {
+            profile: Arc::new(profile),
+            condition,
+            is_new: false,
+        };
         let sizes = self.sizes(member, kind)?;
         let path = self.path(BATCHES, member, kind);
-        if let Some(known) = path.as_deref().and_then(|p| load(p, &sizes)) {
-            return Ok((Arc::new(known), false));
+        let kept = path.as_deref().and_then(Kept::read);
+        let kept = kept.filter(|kept| has(kept, &sizes));
+        if let Some(kept) = self.trusted(kept, quiet) {
+            return Ok(known(kept.measured, kept.about.condition));
         }
         if let Some(never) = self.never(kind) {
-            return Ok((Arc::new(never), false));
+            return Ok(known(never, ProfileCondition::Quiet));
         }
         self.control.update(|p| p.measuring = true);
-        let points = measure(self, member, kind.busy(), &sizes)?;
-        let profile = BatchTimes::new(points)?;
-        if let Some(path) = path {
-            // A profile that cannot be kept is only measured again next time.
-            let _ = keep(&path, &profile);
-        }
-        Ok((Arc::new(profile), true))
+        let watch = ConditionWatch::start(kind.cores(self.devices));
+        let measured = measure(self, member, kind.busy(), &sizes)?;
+        let condition = watch.end(measured.agreed);
+        let profile = BatchTimes::new(measured.points)?;
+        self.keep(path.as_deref(), (member, kind), &profile, condition);
+        Ok(FoundProfile {
+            is_new: true,
+            ..known(profile, condition)
+        })
     }
 
     /// Returns the batch sizes that fit on all devices measured at once, the largest first.
@@ -289,68 +353,16 @@ impl Profiler<'_> {
     }
 }
 
-/// Returns the lengths of the calibration samples if they vary.
-fn lengths(ensemble: &Ensemble) -> Vec<f32> {
-    let samples = ensemble
-        .calibration
-        .iter()
-        .filter(|_| ensemble.lengths.is_some());
-    let rows = samples.flat_map(|s| s.values().chunks_exact(s.width()));
-    rows.filter_map(|row| row.first().copied()).collect()
-}
-
-/// Returns the key of a profile, derived from everything that can change a time. Weights do not.
-fn cpu_key(member: &Member, lengths: &[f32], threads: usize, partitions: usize) -> String {
-    let mut hash = Sha256::new();
-    let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
-    hash.update(format!("profile {build:?} {}", processor()));
-    hash.update(divisi_runtime::compute::kernels_in_use());
-    hash.update(format!(
-        "{threads} threads, {partitions} partitions, {}",
-        member.precision.cores
-    ));
-    if let Some(calibration) = member.calibration() {
-        hash.update(format!("{calibration:?}"));
-    }
-    lengths.iter().for_each(|l| hash.update(l.to_le_bytes()));
-    hash.update(format!("{:?} {:?}", member.graph, member.outputs));
-    hex(hash)
-}
-
-/// Returns the key for a model of GPU that computes in `precision`.
-fn gpu_key(member: &Member, gpu: &GpuInfo, precision: Precision) -> String {
-    let mut hash = Sha256::new();
-    let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
-    // The samples come from this machine's memory.
-    hash.update(format!("profile {build:?} {}", processor()));
-    let model = (&gpu.name, gpu.capability, gpu.multiprocessors, gpu.driver);
-    let cudnn = cfg!(feature = "cudnn");
-    hash.update(format!("gpu {model:?} {precision} {cudnn}"));
-    hash.update(format!("{:?} {:?}", member.graph, member.outputs));
-    hex(hash)
-}
-
-/// The prefixes of the files of kept batch times and worker profiles.
-const BATCHES: &str = "profile";
-const WORKERS: &str = "worker";
-
-/// Returns the path of the profile with key `key`.
-fn profile_path(folder: &Path, of: &str, key: &str) -> PathBuf {
-    folder.join(format!("{of}-{}.json", &key[..32]))
-}
-
-/// Returns a kept profile that contains all of `sizes`.
-fn load(path: &Path, sizes: &[usize]) -> Option<BatchTimes> {
-    let profile: BatchTimes = read_checked(path)?;
-    let points = Vec::from(profile.clone());
+/// Returns whether a kept profile contains all of `sizes`.
+fn has(kept: &Kept<BatchTimes>, sizes: &[usize]) -> bool {
+    let points = Vec::from(kept.measured.clone());
     let has = |size: &usize| points.iter().any(|(rows, _)| rows == size);
-    sizes.iter().all(has).then_some(profile)
+    sizes.iter().all(has)
 }
 
-/// Keeps a profile.
-///
-/// # Errors
-/// The disk is full or not writable.
-fn keep(path: &Path, profile: &BatchTimes) -> io::Result<()> {
-    write_checked(path, profile)
+/// Watches the host for a moment, and returns whether it is quiet.
+fn quiet_now() -> bool {
+    let watch = ConditionWatch::start(None);
+    thread::sleep(LOOK);
+    watch.end(true).is_quiet()
 }

@@ -2,7 +2,7 @@
 
 use divisi_modelless::variants::Variant;
 use divisi_registry::records::RegisteredModel;
-use divisi_registry::registration::Registration;
+use divisi_registry::registration::{Registration, RegistrationRemark};
 use divisi_runtime::words::{counted, grouped};
 use serde::Serialize;
 
@@ -24,6 +24,16 @@ pub(super) struct RegistrationReport {
     kept: usize,
     /// The variants that are best in one respect.
     best: Vec<BestVariant>,
+    /// The condition of the host during the measurements: quiet or disturbed.
+    condition: &'static str,
+    /// Doubts about the rows, the labels and the measurements.
+    warnings: Vec<RegistrationWarning>,
+}
+
+#[derive(Serialize)]
+struct RegistrationWarning {
+    code: &'static str,
+    text: String,
 }
 
 /// A kind of device with variants.
@@ -47,6 +57,7 @@ impl RegistrationReport {
         task: &str,
         model: &RegisteredModel,
         registration: &Registration<'_>,
+        remarks: &[RegistrationRemark],
     ) -> Self {
         let record = &model.record;
         let devices = registration.kinds.iter().map(|kind| RegisteredDevice {
@@ -64,11 +75,19 @@ impl RegistrationReport {
             ensemble: model.name.clone(),
             members: record.members.len(),
             rule: record.combination.rule.name(),
-            rows: record.rows,
+            rows: record.rows.count,
             devices: devices.collect(),
             considered: record.considered,
             kept: model.variants.len(),
             best: best(task, model),
+            condition: record.condition.name(),
+            warnings: remarks
+                .iter()
+                .map(|remark| RegistrationWarning {
+                    code: remark.code(),
+                    text: remark.to_string(),
+                })
+                .collect(),
         }
     }
 
@@ -92,17 +111,23 @@ impl RegistrationReport {
             self.kept,
             grouped(u64::from(self.considered))
         );
-        let head = [&[String::new()][..], &heads()].concat();
+        let head = [&[String::new()][..], &heads(false)].concat();
         let rows = self.best.iter();
         let rows = rows.map(|b| [&[b.at.to_owned()][..], &cells(&b.variant)].concat());
         let rows: Vec<Vec<String>> = [head].into_iter().chain(rows).collect();
-        text + &columns(&rows) + COMPOSED
+        text += &(columns(&rows) + EXPLAINED);
+        for warning in &self.warnings {
+            text += &format!("\nwarning: {}", warning.text);
+        }
+        text
     }
 }
 
 /// An explanation of the figures of sub-ensembles.
-const COMPOSED: &str = "\nA variant's time is the sum of its members' batch times, each measured alone on a device of\n\
-     the kind. Accuracies are counted, with 95 % intervals.";
+const EXPLAINED: &str = "\nA variant's time is the sum of its members' batch times, each measured alone on a device of\n\
+     the kind. `counted` is the share of right rows. These rows also selected the variants, so a\n\
+     sub-ensemble is a little worse on other samples. `accuracy` is the promise that goals use: the\n\
+     accuracy of the whole ensemble minus a limit of the loss, with its 95 % interval.";
 
 /// Returns the most accurate, the cheapest and the fastest variant.
 fn best(task: &str, model: &RegisteredModel) -> Vec<BestVariant> {
@@ -114,10 +139,7 @@ fn best(task: &str, model: &RegisteredModel) -> Vec<BestVariant> {
         })
     };
     let best = [
-        best_by("most accurate", |a, b| {
-            let accuracy = |v: &Variant| v.accuracy.value().get();
-            accuracy(b).total_cmp(&accuracy(a))
-        }),
+        best_by("most accurate", |a, b| b.accuracy.cmp_rows(a.accuracy)),
         best_by("cheapest", |a, b| {
             a.query_cost().get().total_cmp(&b.query_cost().get())
         }),

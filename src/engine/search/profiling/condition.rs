@@ -1,0 +1,81 @@
+//! The condition of the host during a measurement.
+
+use std::fmt;
+
+use divisi_runtime::device::host::{HostLoad, HostWatch, QUIET_OTHERS};
+use serde::{Deserialize, Serialize};
+
+/// The condition under which a profile was measured, from the best to the worst.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ProfileCondition {
+    /// Two rounds agreed while other programs left the cores alone.
+    #[default]
+    Quiet,
+    /// Other programs used the cores, or no two rounds agreed: the times may be too long.
+    Disturbed,
+    /// Batches took other times while serving than in the profile.
+    Doubtful,
+}
+
+/// Watches the host during the measurement of a member.
+pub(super) struct ConditionWatch {
+    host: HostWatch,
+    /// The cores that measure, or `None` for all cores.
+    cores: Option<Vec<usize>>,
+}
+
+/// The uncertainty of a core's counted time in seconds: two ticks.
+const TICKS: f64 = 0.02;
+
+impl ProfileCondition {
+    /// Returns the name: `quiet`, `disturbed` or `doubtful`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ProfileCondition::Quiet => "quiet",
+            ProfileCondition::Disturbed => "disturbed",
+            ProfileCondition::Doubtful => "doubtful",
+        }
+    }
+
+    /// Returns whether the profile can be trusted.
+    pub const fn is_quiet(self) -> bool {
+        matches!(self, ProfileCondition::Quiet)
+    }
+}
+
+impl fmt::Display for ProfileCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl ConditionWatch {
+    /// Starts to watch some cores, or all cores without `cores`.
+    pub(super) fn start(cores: Option<Vec<usize>>) -> Self {
+        ConditionWatch {
+            host: HostWatch::start(),
+            cores,
+        }
+    }
+
+    /// Returns the condition since the start; `agreed` tells whether two rounds agreed.
+    pub(super) fn end(&self, agreed: bool) -> ProfileCondition {
+        let load = self.host.end();
+        let quiet = load.is_none_or(|load| is_quiet(&load, self.cores.as_deref()));
+        match agreed && quiet {
+            true => ProfileCondition::Quiet,
+            false => ProfileCondition::Disturbed,
+        }
+    }
+}
+
+/// Returns whether the load left some cores alone. The counters have ticks, so a short period needs
+/// a higher load to be certain.
+pub fn is_quiet(load: &HostLoad, cores: Option<&[usize]>) -> bool {
+    let window = load.window.as_secs_f64().max(1e-3);
+    let factor = 1.0 + TICKS / (QUIET_OTHERS * window);
+    load.disturbances_above(cores, factor).is_empty()
+}

@@ -1,0 +1,149 @@
+//! `divisi profiles`: the kept measurements of networks on this machine.
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use divisi_engine::search::Cache;
+use divisi_engine::search::profiling::KeptProfile;
+use divisi_modelless::quantities::significant;
+use divisi_runtime::words::counted;
+use serde::Serialize;
+
+use super::output::{columns, print};
+use super::reporting::ReportOptions;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ProfilesArgs {
+    /// Remove profiles: they are measured again when needed
+    #[arg(long, value_enum, value_name = "WHICH")]
+    clear: Option<ClearedProfiles>,
+    #[command(flatten)]
+    report: ReportOptions,
+}
+
+/// The profiles to remove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ClearedProfiles {
+    /// All profiles
+    All,
+    /// Profiles that are not `quiet`
+    Disturbed,
+    /// Profiles of other kernels, which this program does not use
+    Stale,
+}
+
+/// A kept profile in a report.
+#[derive(Serialize)]
+struct ListedProfile {
+    member: String,
+    precision: String,
+    device: String,
+    /// quiet, disturbed or doubtful.
+    condition: &'static str,
+    /// Seconds since the measurement.
+    age_s: u64,
+    kernels: String,
+    /// Whether the kernels differ from this program's.
+    stale: bool,
+    /// The smallest and the largest batch, with their times.
+    batch: usize,
+    batch_ms: f64,
+    largest_batch: usize,
+    largest_batch_ms: f64,
+}
+
+pub(crate) fn run(args: &ProfilesArgs) -> Result<()> {
+    let Some(cache) = Cache::of_user() else {
+        bail!("there is no home folder, so no profiles are kept");
+    };
+    let profiles = cache.profiles();
+    if let Some(which) = args.clear {
+        return clear(&cache, profiles, which);
+    }
+    let listed: Vec<ListedProfile> = profiles.iter().map(ListedProfile::from_kept).collect();
+    args.report.write(&listed, &text(&listed))
+}
+
+fn clear(cache: &Cache, mut profiles: Vec<KeptProfile>, which: ClearedProfiles) -> Result<()> {
+    profiles.retain(|profile| match which {
+        ClearedProfiles::All => true,
+        ClearedProfiles::Disturbed => !profile.about.condition.is_quiet(),
+        ClearedProfiles::Stale => profile.about.is_stale(),
+    });
+    let cleared = match which {
+        ClearedProfiles::All => cache.clear_all_profiles(),
+        _ => cache.clear_profiles(&profiles),
+    };
+    cleared.with_context(|| cache.folder().display().to_string())?;
+    let profiles = counted(profiles.len(), "profile");
+    print(&format!(
+        "{profiles} removed; registered tasks keep theirs until `divisi register` runs again"
+    ))
+}
+
+impl ListedProfile {
+    fn from_kept(profile: &KeptProfile) -> Self {
+        let about = &profile.about;
+        let millis = |(batch, seconds): &(usize, f64)| (*batch, 1e3 * seconds);
+        let (batch, batch_ms) = profile.times.first().map_or((0, 0.0), millis);
+        let (largest_batch, largest_batch_ms) = profile.times.last().map_or((0, 0.0), millis);
+        ListedProfile {
+            member: about.member.clone(),
+            precision: about.precision.clone(),
+            device: about.device.clone(),
+            condition: about.condition.name(),
+            age_s: about.age(),
+            kernels: about.kernels.clone(),
+            stale: about.is_stale(),
+            batch,
+            batch_ms,
+            largest_batch,
+            largest_batch_ms,
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let time = |batch: usize, ms: f64| format!("{batch}: {} ms", significant(ms));
+        let stale = if self.stale { " (other kernels)" } else { "" };
+        vec![
+            self.member.clone(),
+            self.precision.clone(),
+            self.device.clone(),
+            time(self.batch, self.batch_ms),
+            time(self.largest_batch, self.largest_batch_ms),
+            age(self.age_s),
+            format!("{}{stale}", self.condition),
+        ]
+    }
+}
+
+fn text(profiles: &[ListedProfile]) -> String {
+    if profiles.is_empty() {
+        return "no profiles; `divisi allocate` and `divisi register` measure networks".to_owned();
+    }
+    let heads = ["member", "in", "on", "batch", "largest", "age", "measured"];
+    let head = heads.map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = [head]
+        .into_iter()
+        .chain(profiles.iter().map(ListedProfile::row))
+        .collect();
+    let doubted = profiles.iter().filter(|p| p.condition != "quiet").count();
+    let remark = match doubted {
+        0 => String::new(),
+        some => format!(
+            "\n{} may be too slow: other programs used the processor. The next measurement on a \
+             quiet machine replaces it; --clear disturbed removes it.",
+            counted(some, "profile")
+        ),
+    };
+    columns(&rows) + &remark
+}
+
+/// Returns an age in its largest unit.
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
