@@ -248,7 +248,7 @@ impl SelectedModels {
             tasks: Some((Arc::new(TaskRouter::new(tasks)), matrix)),
             control: None,
             precision: None,
-            notices: found.notices,
+            notices,
             partitioning: found.partitioning,
         })
     }
