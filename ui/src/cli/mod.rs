@@ -62,7 +62,6 @@ use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use divisi_runtime::compute::Family;
 use divisi_runtime::device::host::recent_load;
-use divisi_runtime::words::one_line;
 
 use accuracy::AccuracyArgs;
 use allocate::AllocateArgs;
