@@ -245,6 +245,7 @@ fn shown() -> Snapshot {
         latency: LatencyView::default(),
         latency_before: None,
         oldest_waiting: None,
+        under_way: Vec::new(),
         target: None,
         throughput: ThroughputView {
             samples_per_s: 4000.0,

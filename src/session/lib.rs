@@ -57,8 +57,9 @@ pub use snapshot::{
     SearchView, Snapshot, ThroughputView,
 };
 pub use task_scaling::{
-    ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
-    ScalingChange, ScalingView, StreamView, TaskScaling, TaskView, UnreachableView,
+    ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant,
+    PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskScaling, TaskView,
+    UnreachableView,
 };
 
 use std::time::Duration;

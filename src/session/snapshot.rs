@@ -15,6 +15,7 @@ use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
 use divisi_model::metrics::{Distribution, LatencyView};
+use divisi_model::trace::Span;
 use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
@@ -84,6 +85,8 @@ pub struct Snapshot {
     /// The waiting time of the oldest request in progress. Unlike latencies, which need answers, it
     /// also grows if there are no answers.
     pub oldest_waiting: Option<Duration>,
+    /// The batches in execution, each as a span from its start to [`Snapshot::now`].
+    pub under_way: Vec<Span>,
     /// The service objective for latencies, if one is set.
     pub target: Option<Target>,
     /// The throughput in samples and requests per second.
@@ -296,6 +299,10 @@ pub struct Audience {
     /// Whether the engine can continue serving in the background after this console exits
     /// ([`Command::KeepServing`](super::Command::KeepServing)).
     pub may_stay: bool,
+    /// Whether the connection to the server is lost. The other figures are then the last ones.
+    pub lost: bool,
+    /// The number of times that this console attached again, to a new server of the same name.
+    pub connection: u32,
 }
 
 impl Default for Audience {
@@ -306,6 +313,8 @@ impl Default for Audience {
             you_edit: true,
             attached: false,
             may_stay: false,
+            lost: false,
+            connection: 0,
         }
     }
 }

@@ -245,7 +245,8 @@ impl Session for LiveSession {
         let (models, can_load) = (self.models(), self.can_load());
         let scaling = self.scaling.as_ref().map(|scaling| scaling.view());
         self.session.elsewhere = self.counted_elsewhere(scaling.as_ref());
-        let shown = self.session.snapshot();
+        let mut shown = self.session.snapshot();
+        self.spans.renumber(&mut shown.under_way);
         Snapshot {
             generation,
             models,

@@ -137,6 +137,7 @@ sections! {
         12: door;
         13: model_change;
         14: scaling;
+        19: under_way;
     }
     lists {
         20: devices;
@@ -264,6 +265,7 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         bounded("callers", asked.callers.len())?;
         bounded("refusal reasons", asked.refusals.len())?;
     }
+    bounded("running batches", shown.under_way.len())?;
     bounded("models", shown.graphs.len())?;
     for graph in &shown.graphs {
         bounded("steps", graph.steps.len())?;
