@@ -246,6 +246,7 @@ fn shown() -> Snapshot {
         latency_before: None,
         oldest_waiting: None,
         host: None,
+        under_way: Vec::new(),
         target: None,
         throughput: ThroughputView {
             samples_per_s: 4000.0,

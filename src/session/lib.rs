@@ -59,8 +59,9 @@ pub use snapshot::{
     SearchView, Snapshot, ThroughputView,
 };
 pub use task_scaling::{
-    ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
-    ScalingChange, ScalingView, StreamView, TaskCostView, TaskScaling, TaskView, UnreachableView,
+    ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant,
+    PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView,
+    TaskScaling, TaskView, UnreachableView,
 };
 
 use std::time::Duration;

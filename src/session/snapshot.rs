@@ -15,6 +15,7 @@ use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
 use divisi_model::metrics::{Distribution, LatencyView};
+use divisi_model::trace::Span;
 use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
@@ -87,6 +88,8 @@ pub struct Snapshot {
     pub oldest_waiting: Option<Duration>,
     /// The load of the host, or `None` before the first second and if the system does not count it.
     pub host: Option<HostView>,
+    /// The batches in execution, each as a span from its start to [`Snapshot::now`].
+    pub under_way: Vec<Span>,
     /// The service objective for latencies, if one is set.
     pub target: Option<Target>,
     /// The throughput in samples and requests per second.
@@ -299,6 +302,10 @@ pub struct Audience {
     /// Whether the engine can continue serving in the background after this console exits
     /// ([`Command::KeepServing`](super::Command::KeepServing)).
     pub may_stay: bool,
+    /// Whether the connection to the server is lost. The other figures are then the last ones.
+    pub lost: bool,
+    /// The number of times that this console attached again, to a new server of the same name.
+    pub connection: u32,
 }
 
 impl Default for Audience {
@@ -309,6 +316,8 @@ impl Default for Audience {
             you_edit: true,
             attached: false,
             may_stay: false,
+            lost: false,
+            connection: 0,
         }
     }
 }

@@ -153,7 +153,8 @@ pub struct ConsideredView {
     pub taken: bool,
 }
 
-/// The outcome of each policy for the queries of the last minutes, in virtual time.
+/// The outcome of each policy for the queries of the last minutes, in virtual time, and the counted
+/// outcome of the same period.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyComparison {
     /// The time of the request, since the server's start.
@@ -162,8 +163,60 @@ pub struct PolicyComparison {
     pub over: Duration,
     /// The number of queries.
     pub queries: u64,
+    /// The counted queries of the same period.
+    pub counted: CountedOutcome,
     /// The outcome of each policy; empty while the comparison runs.
     pub outcomes: Vec<PolicyOutcome>,
+}
+
+impl PolicyComparison {
+    /// Returns the error of the simulation in the share of missed queries: simulated less counted,
+    /// for the policy that ran. Returns `None` without counted queries or during the comparison.
+    pub fn error(&self) -> Option<f64> {
+        let ran = |outcome: &&PolicyOutcome| outcome.policy == self.counted.policy;
+        let simulated = self.outcomes.iter().find(ran)?.missed;
+        Some(simulated - self.counted.missed()?)
+    }
+
+    /// Returns whether the error of the simulation is at most the difference between the policies,
+    /// or `None` if the error is unknown.
+    pub fn is_reliable(&self) -> Option<bool> {
+        self.error().map(|error| error.abs() <= self.spread())
+    }
+
+    /// Returns the difference between the best and the worst policy in the share of missed queries.
+    pub fn spread(&self) -> f64 {
+        let missed = || self.outcomes.iter().map(|outcome| outcome.missed);
+        (missed().fold(0.0, f64::max) - missed().fold(1.0, f64::min)).max(0.0)
+    }
+}
+
+/// The counted queries of a period.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedOutcome {
+    /// The name of the policy at the end of the period.
+    pub policy: String,
+    /// Whether this policy ran during the whole period.
+    pub whole: bool,
+    /// The counted queries.
+    pub queries: GoalCount,
+}
+
+impl CountedOutcome {
+    /// Returns the share of queries that missed a goal, or `None` without queries.
+    pub fn missed(&self) -> Option<f64> {
+        let GoalCount { met, missed } = self.queries;
+        (met + missed > 0).then(|| missed as f64 / (met + missed) as f64)
+    }
+}
+
+/// Queries by whether they met their goals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoalCount {
+    /// Queries that met their goals.
+    pub met: u64,
+    /// Queries that missed a goal, refused ones included.
+    pub missed: u64,
 }
 
 /// The outcome of a policy in virtual time.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi_console::commands::BINDINGS;
 use divisi_console::linear::Watcher;
-use divisi_session::Audience;
+use divisi_session::{Audience, Health};
 
 use crate::fake::{Bench, PLAIN, snapshot};
 use crate::rich::{on_probation, recorded};
@@ -15,7 +15,7 @@ fn attached(editor: Option<&str>, you_edit: bool) -> Audience {
         editor: editor.map(str::to_owned),
         you_edit,
         attached: true,
-        may_stay: false,
+        ..Audience::default()
     }
 }
 
@@ -105,4 +105,34 @@ fn a_read_only_viewer_is_not_told_how_to_change_things() {
         assert!(!text.contains(offered), "{offered}:\n{text}");
     }
     assert!(text.contains("f freeze"), "{text}");
+}
+
+#[test]
+fn a_lost_server_offers_no_changes_and_shows_no_rate() {
+    let mut bench = Bench::new(160, 50);
+    bench.show(|s| {
+        s.health = Health::Closed("the connection to the server was lost".to_owned());
+        s.audience = Audience {
+            lost: true,
+            you_edit: false,
+            ..attached(None, false)
+        };
+    });
+    let text = bench.text();
+    assert!(
+        text.contains("attaches again when the server is back"),
+        "{text}"
+    );
+    assert!(text.contains("the server is gone; latencies"), "{text}");
+    assert!(
+        !text.lines().next().is_some_and(|l| l.contains("samples/s")),
+        "{text}"
+    );
+    bench.keys("e");
+    assert!(!bench.text().contains("EDITING"));
+    assert!(
+        bench
+            .text()
+            .contains("cannot edit the allocation until it is back")
+    );
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use divisi_console::console::{DemoStage, Wanted};
 use divisi_session::{
-    Command, GoalSecond, LoadedVariant, PolicyComparison, PolicyOutcome, ScalingChange,
-    ScalingView, TaskView,
+    Command, CountedOutcome, GoalSecond, LoadedVariant, PolicyComparison, PolicyOutcome,
+    ScalingChange, ScalingView, TaskView,
 };
 
 use crate::fake::{Bench, PLAIN};
@@ -73,6 +73,7 @@ fn pass(bench: &mut Bench) {
                         at: now,
                         over: Duration::from_secs(90),
                         queries: 9_000,
+                        counted: CountedOutcome::default(),
                         outcomes: vec![outcome("static", 0.02, 3.0), outcome("divisi", 0.01, 1.5)],
                     });
                 }

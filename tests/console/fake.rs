@@ -507,6 +507,7 @@ pub fn snapshot() -> Snapshot {
         latency_before: None,
         oldest_waiting: None,
         host: None,
+        under_way: Vec::new(),
         throughput: ThroughputView {
             samples_per_s: 4812.0,
             requests_per_s: 602.0,

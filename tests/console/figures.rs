@@ -357,3 +357,24 @@ fn the_limits_of_a_probation_fit_on_a_small_screen() {
         "{screen}"
     );
 }
+
+#[test]
+fn an_objective_is_in_the_header_and_missing_it_is_a_warning() {
+    let mut bench = Bench::new(160, 50);
+    let target = Target {
+        latency: Duration::from_millis(5),
+        share: 0.99,
+    };
+    bench.show(|s| {
+        s.target = Some(target);
+        s.latency.now.missed = Some(0.002);
+    });
+    let first = bench.text().lines().next().unwrap_or_default().to_owned();
+    assert!(
+        first.contains("● serving") && first.contains("99% ≤ 5.00 ms: 99.8% met"),
+        "{first}"
+    );
+    bench.show(|s| s.latency.now.missed = Some(0.07));
+    let first = bench.text().lines().next().unwrap_or_default().to_owned();
+    assert!(first.contains("! 7% miss 5.00 ms"), "{first}");
+}

@@ -209,11 +209,11 @@ pub fn recorded(shown: &mut Snapshot) {
         failed: None,
     });
     shown.audience = Audience {
-        may_stay: false,
         viewers: 3,
         editor: Some("ada@pts/4".into()),
         you_edit: false,
         attached: true,
+        ..Audience::default()
     };
 }
 

@@ -641,3 +641,60 @@ fn the_wait_of_a_request_is_that_of_its_longest_chain_of_steps() {
         assert!(told.contains(waited), "{told}");
     }
 }
+
+/// A batch of `cpu:0 × mlp` that runs since 41.95 s.
+fn running() -> Span {
+    Span {
+        start: MILLI * 41_950,
+        batch: Some(900),
+        request: 9_000,
+        ..batch()[2]
+    }
+}
+
+#[test]
+fn a_running_batch_is_drawn_up_to_now() {
+    let mut bench = Bench::empty(80, 24, PLAIN);
+    bench.keys("3++");
+    bench.show(|s| (s.now, s.under_way) = (MILLI * 42_000, vec![running()]));
+    let row = line(&bench.text(), "mlp/16").to_owned();
+    let drawn = row.trim_end_matches(['│', ' ']);
+    assert!(drawn.ends_with('█'), "{row}");
+    // A picture without the batch ends before now.
+    bench.show(|s| s.under_way.clear());
+    assert!(!line(&bench.text(), "mlp/16").contains('█'));
+}
+
+#[test]
+fn a_device_that_computes_all_the_time_is_drawn_busy_all_the_time() {
+    let mut bench = Bench::empty(80, 24, PLAIN);
+    bench.keys("3++");
+    let long = Span {
+        start: MILLI * 30_000,
+        ..running()
+    };
+    bench.show(|s| (s.now, s.under_way) = (MILLI * 42_000, vec![long]));
+    let text = bench.text();
+    let row = line(&text, "mlp/16");
+    let inside: String = row.chars().filter(|c| matches!(c, '█' | ' ')).collect();
+    let blank = inside.trim().chars().filter(|c| *c == ' ').count();
+    assert!(blank <= 4, "{row}");
+}
+
+#[test]
+fn the_way_of_a_request_names_the_steps_without_spans() {
+    let mut bench = one_batch(160, 50, PLAIN);
+    let mut computing = running();
+    computing.request = 4711;
+    computing.of_step = Some(StepPlace { entry: 0, step: 4 });
+    bench.show(|s| s.under_way = vec![computing]);
+    bench.keys(",");
+    let text = bench.text();
+    let told = line(&text, "its request:");
+    assert!(told.contains("1 of 6 steps recorded"), "{told}");
+    assert!(told.contains("running res-m"), "{told}");
+    assert!(
+        told.contains("no spans yet from cnn-s, cnn-m, res-s, dense"),
+        "{told}"
+    );
+}

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use divisi_session::{
-    Command, ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
-    ScalingChange, ScalingView, StreamView, TaskCostView, TaskView, UnreachableView,
+    Command, ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant,
+    PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView,
+    TaskView, UnreachableView,
 };
 
 use divisi_console::linear::Watcher;
@@ -117,6 +118,14 @@ fn scaling() -> ScalingView {
             at: Duration::from_secs(412),
             over: Duration::from_secs(300),
             queries: 86_627,
+            counted: CountedOutcome {
+                policy: "divisi".to_owned(),
+                whole: true,
+                queries: GoalCount {
+                    met: 55_000,
+                    missed: 31_627,
+                },
+            },
             outcomes: vec![outcome("static", 0.021), outcome("divisi", 0.0)],
         }),
         jobs: vec![JobView {

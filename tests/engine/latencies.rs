@@ -283,3 +283,26 @@ fn open_loads_count_from_when_requests_were_due_and_the_closed_loop_from_sending
     let open = |text: &str| text.parse::<LoadPattern>().expect("a pattern").is_open();
     assert!(open("diurnal:5") && open("replay:a.csv") && !open("closed"));
 }
+
+#[test]
+fn a_running_batch_is_a_span_from_its_start_to_now() {
+    let ms = Duration::from_millis;
+    let mut core = core();
+    assert_eq!(core.under_way(ms(0)), Vec::new());
+    let admitted = core
+        .admit(ms(0), Arrival::with_samples(3), |_| ())
+        .expect("room");
+    core.enqueue(ms(1), admitted.request);
+    let Next::Run(batch) = core.next(ms(5), DeviceIndex::new(0)) else {
+        panic!("it waits");
+    };
+    let running = core.under_way(ms(900));
+    let [span] = running[..] else {
+        panic!("one batch runs: {running:?}");
+    };
+    assert_eq!((span.start, span.end), (ms(5), ms(900)));
+    assert_eq!((span.samples, span.batch), (3, Some(batch.id.0)));
+    assert_eq!((span.request, span.requests), (admitted.request.0, 1));
+    core.finish(ms(901), &batch, Stamps::default()).pay(|_| {});
+    assert_eq!(core.under_way(ms(902)), Vec::new());
+}

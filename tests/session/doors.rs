@@ -6,6 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use divisi_session::remote::{BoundSocket, Hub, PlaceError, RemoteError, RemoteSession, probe};
+use divisi_session::{Command, Session};
 
 use crate::common::until;
 use crate::folder::Folder;
@@ -122,4 +123,22 @@ fn nobody_waits_where_as_many_wait_as_may() {
     let _waiting = UnixStream::connect(&path).expect("the one that may wait");
     assert!(probe(&path).is_ok(), "somebody listens");
     assert!(is_taken(&path));
+}
+
+#[test]
+fn a_viewer_shows_a_lost_server_as_lost_and_attaches_to_its_successor() {
+    let folder = Folder::new();
+    let (hub, path) = serve(Box::new(Puppet::new()), &folder);
+    let ann = RemoteSession::join(&path, viewer("ann")).expect("joins");
+    let mut ann = ann.returning();
+    until(&mut ann, |s| s.audience.viewers == 1 && !s.audience.lost);
+    ends(hub);
+    until(&mut ann, |s| s.audience.lost);
+    let lost = ann.snapshot();
+    assert_eq!(lost.throughput.samples_per_s, 0.0);
+    assert!(lost.under_way.is_empty() && !lost.audience.you_edit);
+    assert!(ann.command(Command::Undo).is_err());
+    let (_successor, _) = serve(Box::new(Puppet::new()), &folder);
+    until(&mut ann, |s| !s.audience.lost && s.audience.connection == 1);
+    ann.command(Command::TakeEditing(true)).expect("accepted");
 }

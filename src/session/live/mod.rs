@@ -250,7 +250,8 @@ impl Session for LiveSession {
         let scaling = self.scaling.as_ref().map(|scaling| scaling.view());
         self.session.elsewhere = self.counted_elsewhere(scaling.as_ref());
         let host = self.host();
-        let shown = self.session.snapshot();
+        let mut shown = self.session.snapshot();
+        self.spans.renumber(&mut shown.under_way);
         Snapshot {
             host,
             generation,

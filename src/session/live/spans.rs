@@ -44,11 +44,14 @@ impl SpansOfEngines {
         into.append(&mut self.left);
         let first = into.len();
         let lost = session.drain_spans(into);
-        let apart = self.ended * APART;
-        into[first..]
-            .iter_mut()
-            .for_each(|span| number(span, apart));
+        self.renumber(&mut into[first..]);
         self.lost + lost
+    }
+
+    /// Continues the numbers of earlier engines in spans of the running engine.
+    pub(super) fn renumber(&self, spans: &mut [Span]) {
+        let apart = self.ended * APART;
+        spans.iter_mut().for_each(|span| number(span, apart));
     }
 
     /// Takes the remaining spans of an engine that is being replaced.

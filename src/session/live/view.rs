@@ -18,6 +18,9 @@ use super::before;
 use super::devices::INTERFERED;
 use super::engine_session::EngineSession;
 
+/// The maximum number of running batches in a snapshot. More would be of no use on a screen.
+const MOST_RUNNING: usize = 1024;
+
 /// The properties of a member that never change, computed once.
 pub(super) struct MemberFacts {
     name: String,
@@ -89,6 +92,7 @@ impl EngineSession {
             latency: seen.latency.clone(),
             latency_before: told.latency_before,
             oldest_waiting: seen.oldest_waiting,
+            under_way: seen.under_way.iter().take(MOST_RUNNING).copied().collect(),
             throughput: ThroughputView {
                 series: self.with_before(seen.series.clone(), seen.moment, seen.now),
                 ..throughput(&seen)

@@ -1,67 +1,28 @@
 //! A session with a server's engine, and the request to stop a server.
 
-use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Condvar};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::wire::{Format, HELLO, WireError, checked, hello, read_hello};
 use crate::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
 use divisi_engine::load::{Arrivals, LoadPattern};
 use divisi_model::trace::Span;
-use divisi_runtime::lock::Leaf;
 
-use super::message::{Ask, Join, Message, NEWS, Reply, Request, receive, send};
-use super::socket::connect;
+use super::link::{ANSWER, GREETING, Server, Shared, State, Viewer, follow, greet};
+use super::message::{Ask, Reply, Request, send};
 use super::{RemoteError, RemoteRefusal};
 
-/// The longest wait for an answer. Answers take microseconds; a stopped process sends none.
-const ANSWER: Duration = Duration::from_secs(2);
-/// The time within which a live server sends its greeting.
-const GREETING: Duration = Duration::from_secs(5);
 /// The longest sleep while waiting for a server's end.
 const IDLE: Duration = Duration::from_secs(3600);
-/// The number of spans kept until the console takes them.
-const SPANS: usize = 200_000;
-
-/// A console that connects to a server.
-#[derive(Clone, Debug)]
-pub struct Viewer {
-    /// The name shown to others: `user@terminal`.
-    pub name: String,
-    /// Whether the console cannot make changes.
-    pub read_only: bool,
-}
 
 /// Observes and controls an engine in another process. Dropping it does not affect the engine.
 pub struct RemoteSession {
-    stream: UnixStream,
     shared: Arc<Shared>,
     /// The first snapshot and the time when it was received.
     first: (Snapshot, Instant),
     next: u64,
-}
-
-#[derive(Default)]
-struct Shared {
-    state: Leaf<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    shown: Option<(Snapshot, Instant)>,
-    audience: Audience,
-    spans: Vec<Span>,
-    /// The spans lost before they were sent, on the way, and here.
-    lost: (u64, u64, u64),
-    answers: HashMap<u64, Result<Reply, Refusal>>,
-    /// The reason why the connection ended.
-    over: Option<String>,
 }
 
 impl RemoteSession {
@@ -71,20 +32,31 @@ impl RemoteSession {
     /// Returns an error if no server listens there, if it has another version, or if it does not
     /// answer.
     pub fn join(path: &Path, viewer: Viewer) -> Result<Self, RemoteError> {
-        let stream = greet(path, viewer)?;
+        let stream = greet(path, &viewer)?;
         let shared = Arc::new(Shared::default());
-        shared.state.lock().audience.attached = true;
-        let (mut reading, here) = (stream.try_clone()?, Arc::clone(&shared));
+        {
+            let mut state = shared.state.lock();
+            state.audience.attached = true;
+            state.link = Some(stream.try_clone()?);
+        }
+        let path = path.to_owned();
+        let (server, here) = (Server { path, viewer }, Arc::clone(&shared));
         thread::Builder::new()
             .name("news".into())
-            .spawn(move || read(&mut reading, &here))?;
+            .spawn(move || follow(stream, &server, &here))?;
         let first = shared.wait(GREETING, |state| state.shown.clone());
         Ok(RemoteSession {
             first: first?,
-            stream,
             shared,
             next: 0,
         })
+    }
+
+    /// Attaches again, once the server is back, whenever the connection ends.
+    #[must_use]
+    pub fn returning(self) -> Self {
+        self.shared.state.lock().returns = true;
+        self
     }
 
     /// Returns whether the connection has ended.
@@ -95,121 +67,31 @@ impl RemoteSession {
     fn ask(&mut self, ask: Ask) -> Result<Reply, Refusal> {
         self.next += 1;
         let number = self.next;
-        if let Some(why) = &self.shared.state.lock().over {
-            return Err(RemoteRefusal::Gone(why.clone()).into());
-        }
-        let sent = send(&mut self.stream, &Request { number, ask });
+        let mut stream = self.shared.link()?;
+        let sent = send(&mut stream, &Request { number, ask });
         sent.map_err(|e| RemoteRefusal::NotAsked(e.to_string()))?;
         let answer = |state: &mut State| state.answers.remove(&number);
         self.shared.wait(ANSWER, answer)?
     }
 }
 
-impl Shared {
-    /// Waits until `there` returns a value.
-    fn wait<T>(
-        &self,
-        most: Duration,
-        mut there: impl FnMut(&mut State) -> Option<T>,
-    ) -> Result<T, RemoteRefusal> {
-        let until = Instant::now() + most;
-        let mut state = self.state.lock();
-        loop {
-            if let Some(found) = there(&mut state) {
-                return Ok(found);
-            }
-            if let Some(why) = &state.over {
-                return Err(RemoteRefusal::Gone(why.clone()));
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(RemoteRefusal::Silent(most));
-            }
-            state = state.wait_timeout(&self.changed, left);
-        }
-    }
-}
-
-/// Connects and sends the viewer's name.
-fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
-    let mut stream = connect(path, GREETING).map_err(turned_away)?;
-    stream.set_read_timeout(Some(GREETING))?;
-    // A server that does not read must not block this process.
-    stream.set_write_timeout(Some(ANSWER))?;
-    let mut theirs = [0; HELLO];
-    stream.read_exact(&mut theirs).map_err(turned_away)?;
-    read_hello(&theirs, Format::Connection)?;
-    stream.write_all(&hello(Format::Connection))?;
-    let (name, read_only) = (viewer.name, viewer.read_only);
-    send(&mut stream, &Join { name, read_only })?;
-    stream.set_read_timeout(None)?;
-    Ok(stream)
-}
-
-/// Returns the error of a failed greeting. A server that hangs up before its greeting accepts no
-/// more viewers; a process that sends nothing is not a server.
-fn turned_away(error: io::Error) -> RemoteError {
-    match error.kind() {
-        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
-            RemoteError::Refused("too many viewers, or the server is shutting down".into())
-        }
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => RemoteError::Silent(GREETING),
-        _ => RemoteError::Io(error),
-    }
-}
-
-/// Receives the server's messages until the connection ends.
-fn read(stream: &mut UnixStream, shared: &Shared) {
-    let why = loop {
-        let message = match receive::<Message>(stream, NEWS) {
-            Ok(message) => message,
-            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
-                break "the connection to the server was lost".to_owned();
-            }
-            Err(e) => break format!("the connection to the server was lost: {e}"),
-        };
-        let mut state = shared.state.lock();
-        if let Err(e) = state.take(message) {
-            break format!("the server sent invalid data: {e}");
-        }
-        shared.changed.notify_all();
+/// Removes the figures of the present: a server that is gone has no rates, editors or viewers.
+fn leave_for_dead(shown: &mut Snapshot, why: String) {
+    shown.health = Health::Closed(why);
+    shown.under_way.clear();
+    shown.throughput.samples_per_s = 0.0;
+    shown.throughput.requests_per_s = 0.0;
+    shown
+        .devices
+        .iter_mut()
+        .for_each(|device| device.busy = 0.0);
+    shown.audience = Audience {
+        lost: true,
+        attached: true,
+        you_edit: false,
+        connection: shown.audience.connection,
+        ..Audience::default()
     };
-    let _ = stream.shutdown(Shutdown::Both);
-    shared.state.lock().over.get_or_insert(why);
-    shared.changed.notify_all();
-}
-
-impl State {
-    fn take(&mut self, message: Message) -> Result<(), WireError> {
-        match message {
-            Message::Whole(shown) => self.shown = Some((checked(*shown)?, Instant::now())),
-            Message::Change(delta) => {
-                let known = self.shown.as_mut();
-                let (shown, at) =
-                    known.ok_or_else(|| WireError::Damaged("a change without a state".into()))?;
-                delta.apply(shown)?;
-                *at = Instant::now();
-            }
-            Message::Spans(batch) => {
-                self.lost.0 = batch.lost;
-                batch.unpack(&mut self.spans)?;
-                let more = self.spans.len().saturating_sub(SPANS);
-                self.spans.drain(..more);
-                self.lost.2 += more as u64;
-            }
-            Message::You(audience, lost) => {
-                self.audience = audience;
-                self.lost.1 = lost;
-            }
-            Message::Answer(number, reply) => {
-                // No one waits for answers that arrive late.
-                self.answers.clear();
-                self.answers.insert(number, reply);
-            }
-            Message::Refused(why) => self.over = Some(why),
-        }
-        Ok(())
-    }
 }
 
 impl Session for RemoteSession {
@@ -219,7 +101,7 @@ impl Session for RemoteSession {
         let mut shown = shown.clone();
         shown.audience = state.audience.clone();
         match &state.over {
-            Some(why) => shown.health = Health::Closed(why.clone()),
+            Some(why) => leave_for_dead(&mut shown, why.clone()),
             None => shown.now = shown.now.saturating_add(at.elapsed()),
         }
         shown
@@ -280,7 +162,12 @@ fn as_seen_from_here(command: Command) -> Result<Command, RemoteRefusal> {
 
 impl Drop for RemoteSession {
     fn drop(&mut self) {
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let mut state = self.shared.state.lock();
+        state.left = true;
+        if let Some(link) = &state.link {
+            let _ = link.shutdown(Shutdown::Both);
+        }
+        self.shared.changed.notify_all();
     }
 }
 

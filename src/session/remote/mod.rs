@@ -17,6 +17,7 @@
 
 mod client;
 mod hub;
+mod link;
 mod listener;
 mod message;
 mod place;
@@ -24,8 +25,9 @@ mod rights;
 mod socket;
 mod viewer;
 
-pub use client::{RemoteSession, Viewer, stop};
+pub use client::{RemoteSession, stop};
 pub use hub::{Hub, LogSink};
+pub use link::Viewer;
 pub use place::{PlaceError, ServerName, path_of};
 pub use socket::{BoundSocket, names, probe};
 

@@ -124,7 +124,7 @@ impl EditLock {
             editor: self.editor.as_ref().map(|(_, name)| name.clone()),
             you_edit: self.edits(viewer),
             attached: true,
-            may_stay: false,
+            ..Audience::default()
         }
     }
 }

@@ -142,6 +142,7 @@ sections! {
         13: model_change;
         14: scaling;
         15: host;
+        19: under_way;
     }
     lists {
         20: devices;
@@ -271,6 +272,7 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         bounded("callers", asked.callers.len())?;
         bounded("refusal reasons", asked.refusals.len())?;
     }
+    bounded("running batches", shown.under_way.len())?;
     bounded("models", shown.graphs.len())?;
     for graph in &shown.graphs {
         bounded("steps", graph.steps.len())?;

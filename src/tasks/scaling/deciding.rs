@@ -206,7 +206,7 @@ impl ScalingThread {
             (self.failed, self.shares_since) = (None, None);
         }
         let mut state = scaling.state.lock();
-        state.policy = self.scaler.choice();
+        state.note_policy(self.scaler.choice(), scaling.router.router().now());
         match asked {
             Some(_) => state.record.held = None,
             None if is_held => state.record.held = Some(BY_HAND.to_owned()),

@@ -3,11 +3,14 @@
 use std::io;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::variants::VariantIndex;
 use divisi_runtime::lock::Leaf;
-use divisi_session::{PolicyComparison, Refusal, ScalingView, SessionRefusal, TaskScaling};
+use divisi_session::{
+    CountedOutcome, PolicyComparison, Refusal, ScalingView, SessionRefusal, TaskScaling,
+};
 
 use super::comparison::{PolicyTrial, WINDOW};
 use super::deciding::ScalingThread;
@@ -26,6 +29,8 @@ pub struct LiveScaling {
 /// The state shared with sessions.
 pub(super) struct SharedState {
     pub(super) policy: PolicyChoice,
+    /// The time since when the policy runs, by the router's clock.
+    pub(super) since: Duration,
     /// A requested policy.
     pub(super) asked: Option<PolicyChoice>,
     pub(super) record: ScalingRecord,
@@ -36,6 +41,25 @@ pub(super) struct SharedState {
     pub(super) of_jobs: Vec<VariantIndex>,
     pub(super) gaps: DeviceGaps,
     comparison: Option<PolicyComparison>,
+}
+
+impl SharedState {
+    /// Records the current policy.
+    pub(super) fn note_policy(&mut self, policy: PolicyChoice, now: Duration) {
+        if policy != self.policy {
+            (self.policy, self.since) = (policy, now);
+        }
+    }
+
+    /// Returns the counted queries of the period `over` before `until`, by the router's clock.
+    fn counted(&self, until: Duration, over: Duration) -> CountedOutcome {
+        let seconds = over.as_secs_f64().ceil() as usize;
+        CountedOutcome {
+            policy: self.policy.name().to_owned(),
+            whole: self.since <= until.saturating_sub(over),
+            queries: self.record.counted(seconds),
+        }
+    }
 }
 
 impl LiveScaling {
@@ -62,6 +86,7 @@ impl LiveScaling {
         let scaling = LiveScaling {
             state: Arc::new(Leaf::new(SharedState {
                 policy,
+                since: Duration::ZERO,
                 asked: None,
                 record: ScalingRecord::default(),
                 router: router.router(),
@@ -124,12 +149,15 @@ impl LiveScaling {
         let trial = trial.ok_or(SessionRefusal::NothingAsked)?;
         let (over, queries) = trial.size();
         let running = self.router.deployment().running();
-        self.state.lock().comparison = Some(PolicyComparison {
+        let mut state = self.state.lock();
+        state.comparison = Some(PolicyComparison {
             at: running.engine.telemetry().now(),
             over,
             queries,
+            counted: state.counted(until, over),
             outcomes: Vec::new(),
         });
+        drop(state);
         Ok(trial)
     }
 }

@@ -19,8 +19,8 @@ mod scaler;
 pub(crate) mod words;
 
 pub use barred::BarredChanges;
-pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
 pub(crate) use busy::seen_groups;
+pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
 pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;

@@ -6,16 +6,16 @@ use std::time::Duration;
 use divisi_modelless::demands::MEAN_INTERVALS;
 use divisi_modelless::placement::HostedInstances;
 use divisi_session::{
-    ConsideredView, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskCostView, TaskView,
-    UnreachableView,
+    ConsideredView, GoalCount, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskCostView,
+    TaskView, UnreachableView,
 };
 
 use super::words;
 use crate::routing::{LiveRouter, StreamInterval, UnreachableTally};
 use crate::served::ServedTasks;
 
-/// The number of seconds of goals to keep.
-const SECONDS: usize = 240;
+/// The number of seconds of goals to keep: the time over which policies are compared.
+const SECONDS: usize = super::comparison::WINDOW.as_secs() as usize;
 /// The time for which unreachable queries stay visible, in seconds.
 const LATELY: u8 = 60;
 /// The number of changes to keep.
@@ -52,6 +52,19 @@ impl ScalingRecord {
         if self.changes.len() > CHANGES {
             self.changes.pop_front();
         }
+    }
+
+    /// Returns the queries of all tasks that ended in the last seconds.
+    pub(super) fn counted(&self, seconds: usize) -> GoalCount {
+        let last = |task: &'_ TaskView| task.seconds.iter().rev().take(seconds).copied().collect();
+        let each = self
+            .tasks
+            .iter()
+            .flat_map(|task| -> Vec<GoalSecond> { last(task) });
+        each.fold(GoalCount::default(), |sum, second| GoalCount {
+            met: sum.met + u64::from(second.met),
+            missed: sum.missed + u64::from(second.missed),
+        })
     }
 
     /// Records the instances hosted from a time on, and forgets those replaced before `oldest`.

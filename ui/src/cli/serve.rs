@@ -18,6 +18,7 @@ use super::args::parse_start_load;
 use super::listen::{ServerAddresses, lines};
 use super::output::{note, print};
 use super::reporting::ReportOptions;
+use super::start::DisplayMode;
 use super::tasks::NamedModels;
 use super::{logging, near, signals, start, supervisor};
 use serde::Serialize;
@@ -157,7 +158,10 @@ pub(crate) struct AttachArgs {
 pub(crate) fn attach(args: &AttachArgs) -> Result<()> {
     let path = server_path(args.name.as_deref())?;
     let way = start::way(args.linear)?;
-    let session = join(&path, args.read_only)?;
+    let session = match way {
+        DisplayMode::Screen => join(&path, args.read_only)?.returning(),
+        DisplayMode::Lines => join(&path, args.read_only)?,
+    };
     let options = start::options(args.read_only, !args.no_mouse);
     start::show(Box::new(session), options, way, None)
 }

@@ -22,6 +22,9 @@ pub enum NotNow {
     /// A recording cannot be changed; holds the refused action.
     #[error("this is a recording: cannot {0}")]
     Recorded(&'static str),
+    /// The server is gone; holds the refused action.
+    #[error("the server is gone: cannot {0} until it is back")]
+    ServerGone(&'static str),
     /// Another console has the right to edit.
     #[error("cannot {title} while {editor} is editing")]
     EditedBy {
@@ -94,6 +97,7 @@ impl ShownState<'_> {
         unless(!self.read_only, NotNow::ReadOnly(title))?;
         let recorded = self.snapshot.playback.is_some();
         unless(!recorded, NotNow::Recorded(title))?;
+        unless(!self.snapshot.audience.lost, NotNow::ServerGone(title))?;
         match self.other_editor() {
             Some(editor) => Err(NotNow::EditedBy {
                 editor: editor.to_owned(),

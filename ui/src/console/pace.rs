@@ -86,13 +86,14 @@ impl Pace {
     }
 }
 
-/// Returns the time of a column of the streams while they move: a span is still in the picture,
-/// which is on the screen and not frozen.
+/// Returns the time of a column of the streams while they move: a span is still in the picture or
+/// a batch is running, and the picture is on the screen and not frozen.
 fn column_time(model: &Model) -> Option<Duration> {
     let shown = model.streams.length() + Duration::from_secs(1);
     let newest = model.timeline.newest();
     let seen = newest.is_some_and(|n| n + shown >= model.snapshot.now);
-    let live = seen && model.streams.frozen.is_none() && shows_streams(model);
+    let moves = seen || !model.snapshot.under_way.is_empty();
+    let live = moves && model.streams.frozen.is_none() && shows_streams(model);
     live.then(|| column(model))
 }
 

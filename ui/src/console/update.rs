@@ -187,6 +187,12 @@ fn on_preview(state: &mut ConsoleState, about: &Setup, preview: &Result<EditPrev
 
 fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     let model = &mut state.model;
+    if news.snapshot.audience.connection != model.snapshot.audience.connection {
+        // The spans of the previous server have other times.
+        model.timeline = Timeline::default();
+        actions::streams::go_live(model);
+        model.say("attached again: the server is back", false);
+    }
     on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
     model.model_cursor.follow(&model.snapshot.models);

@@ -134,8 +134,15 @@ pub(super) fn policies(shown: &Snapshot) -> Option<String> {
         |outcome| outcome.cost,
         |outcome| format!("{} {}", outcome.policy, significant(outcome.cost)),
     )?;
+    let counted = comparison.counted.missed().map_or(String::new(), |missed| {
+        let policy = &comparison.counted.policy;
+        format!(
+            " Counted under {policy}: {} missed.",
+            format::missed(missed)
+        )
+    });
     Some(format!(
-        "Simulated, {} queries of {}: missed goals {missed}; cost per million {cost}.",
+        "Simulated, {} queries of {}: missed goals {missed}; cost per million {cost}.{counted}",
         format::grouped(comparison.queries),
         format::seconds(comparison.over)
     ))

@@ -72,7 +72,15 @@ fn compared(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
             100.0 * outcome.accuracy
         )
     });
-    each.collect()
+    let counted = new.counted.missed().map(|missed| {
+        let policy = &new.counted.policy;
+        format!(
+            "counted in the same period under {policy}: {} missed",
+            format::missed(missed)
+        )
+    });
+    let counted = counted.filter(|_| !new.outcomes.is_empty());
+    each.chain(counted).collect()
 }
 
 /// Returns a line about a job that is new or whose rows are no longer written.

@@ -63,6 +63,19 @@ pub(super) fn note_with_hidden(panel: Panel, what: String, hidden: String, width
     }
 }
 
+/// Returns a note with the time windows of the panel's figures, if there is room for both.
+pub(super) fn note_with_windows(panel: Panel, note: String, windows: &str, width: u16) -> String {
+    let both = match note.is_empty() {
+        true => windows.to_owned(),
+        false => format!("{note} · {windows}"),
+    };
+    let title = format::width(panel.name()) + BESIDE_NOTE;
+    match format::width(&both) + title <= width {
+        true => both,
+        false => note,
+    }
+}
+
 /// Draws the panel's number and name, a note on its contents, and the focus.
 fn title(painter: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
     let title = format!("{} {}", panel.sign(), panel.name());

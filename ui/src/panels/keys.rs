@@ -22,9 +22,12 @@ fn binding(model: &Model, command: &CommandInfo) -> Option<&'static Binding> {
     same.min_by_key(|b| !model.reaches(b))
 }
 
-/// Returns whether a hint is useful: a read-only console gets no hints on changes.
+/// Returns whether a hint is useful: a read-only console, a playback, and a console without its
+/// server get no hints on changes.
 fn is_offered(binding: &Binding, model: &Model) -> bool {
-    !(binding.command.changes && model.read_only)
+    let shown = &model.snapshot;
+    let fixed = model.read_only || shown.playback.is_some() || shown.audience.lost;
+    !(binding.command.changes && fixed)
 }
 
 fn offered<'a>(model: &Model, hints: &'a [Hint]) -> impl Iterator<Item = &'a Hint> {

@@ -9,7 +9,7 @@ use super::keys::{self, Hint};
 use crate::commands as c;
 use crate::model::Model;
 use crate::text::Severity::{Fault, Information, Warning};
-use crate::text::lost_words;
+use crate::text::{MissedObjective, lost_words};
 use crate::text::{Severity, format};
 
 /// A device with a smaller load counts as idle.
@@ -54,6 +54,10 @@ pub fn texts(shown: &Snapshot) -> Vec<(Severity, String)> {
 }
 
 fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
+    if shown.audience.lost {
+        let text = "the server is gone; latencies, queues and counters are the last ones known";
+        return vec![(Fault, (text.to_owned(), &[LOG]))];
+    }
     let mut found = Vec::new();
     let mut add = |grave, lints: Vec<Lint>| found.extend(lints.into_iter().map(|l| (grave, l)));
     // An old event is not a current fault.
@@ -188,19 +192,10 @@ fn better_partitions(shown: &Snapshot, load: &HostLoad) -> Option<String> {
     (partitions.count() > best.len()).then(|| best.join(","))
 }
 
-/// More requests than the target allows took longer.
+/// More requests than allowed miss the service objective, or the goals of tasks.
 fn missed(shown: &Snapshot) -> Option<Lint> {
-    let (target, missed) = (shown.target?, shown.latency.now.missed?);
-    let allowed = 1.0 - target.share;
-    (missed > allowed + 1e-9).then(|| {
-        let text = format!(
-            "{} of requests miss the {} ms target; limit {}",
-            format::permille(missed).trim(),
-            format::millis(target.latency.as_micros() as u64),
-            format::permille(allowed).trim()
-        );
-        (text, &[LATENCY, SEARCH][..])
-    })
+    let missed = MissedObjective::from_snapshot(shown)?;
+    Some((missed.text(), &[LATENCY, SEARCH]))
 }
 
 /// Workers that are slowed down by others on their device, or by the device.

@@ -3,8 +3,10 @@
 pub(crate) mod checks;
 mod clients;
 pub mod format;
+mod objective;
 pub(crate) mod status;
 
+pub(crate) use objective::{MissedObjective, objective};
 pub(crate) use status::{load_words, measured_window};
 
 use divisi_session::{Health, LogLevel, Lost, Snapshot};
@@ -14,6 +16,8 @@ use divisi_session::{Health, LogLevel, Lost, Snapshot};
 pub(crate) enum Condition<'a> {
     Starting,
     Serving,
+    /// More requests than allowed miss the service objective.
+    Missing(MissedObjective),
     /// Devices are lost; holds their names.
     Degraded(&'a str),
     /// Accepted requests fail.
@@ -36,7 +40,10 @@ impl<'a> Condition<'a> {
             _ if failed.requests > 0 => Condition::Failing(failed, over),
             Health::Degraded(why) => Condition::Degraded(why),
             Health::Starting => Condition::Starting,
-            Health::Serving => Condition::Serving,
+            Health::Serving => match MissedObjective::from_snapshot(shown) {
+                Some(missed) => Condition::Missing(missed),
+                None => Condition::Serving,
+            },
         }
     }
 
@@ -45,6 +52,7 @@ impl<'a> Condition<'a> {
         match self {
             Condition::Serving => None,
             Condition::Starting => Some(Severity::Information),
+            Condition::Missing(_) => Some(Severity::Warning),
             Condition::Degraded(_)
             | Condition::Failing(..)
             | Condition::Refusing(..)
@@ -57,6 +65,7 @@ impl<'a> Condition<'a> {
         match self {
             Condition::Failing(lost, over) => format!("failing {}", rate(lost, over)),
             Condition::Refusing(lost, over) => format!("refusing {}", rate(lost, over)),
+            Condition::Missing(missed) => missed.short(),
             other => other.text(),
         }
     }
@@ -66,6 +75,7 @@ impl<'a> Condition<'a> {
         match self {
             Condition::Starting => "starting".into(),
             Condition::Serving => "serving".into(),
+            Condition::Missing(missed) => missed.text(),
             Condition::Degraded(why) => format!("degraded: {why}"),
             Condition::Failing(lost, over) => {
                 format!("failing requests: {}", lost_words(lost, over))
@@ -82,6 +92,7 @@ impl<'a> Condition<'a> {
         match self {
             Condition::Failing(..) => "failing".into(),
             Condition::Refusing(..) => "refusing".into(),
+            Condition::Missing(missed) => missed.kind().into(),
             other => other.text(),
         }
     }

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
-use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
+use crate::serving::batch::{
+    Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
+};
 use crate::serving::scheduler::{FinishedBatch, Pick, Start};
+use divisi_model::dataflow::StepIndex;
+use divisi_model::ensemble::BatchSize;
+use divisi_model::trace::{Span, SpanKind};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::latencies::{Stamps, split};
@@ -24,8 +29,16 @@ pub enum Next<T> {
 
 /// A batch in execution.
 pub(super) struct RunningBatch {
+    /// The start of the batch.
+    pub since: Duration,
     /// The worker of the batch.
     pub worker: WorkerId,
+    /// The worker's batch size.
+    pub size: BatchSize,
+    /// The number of the worker's lane.
+    pub lane: usize,
+    /// The pipeline and the step of the first sample.
+    pub of_step: (PipelineIndex, StepIndex),
     /// The worker's device.
     pub device: DeviceIndex,
     /// The worker's member.
@@ -40,7 +53,37 @@ pub(super) struct RunningBatch {
     pub lost: bool,
 }
 
+impl RunningBatch {
+    /// Returns its span so far, as computation: the core does not know the phases of a batch until
+    /// its end.
+    fn span(&self, id: BatchId, now: Duration) -> Span {
+        let (request, requests) = latencies::requests(self.ranges.iter());
+        Span {
+            device: self.device,
+            member: self.member,
+            batch_size: self.size.get(),
+            lane: self.lane,
+            kind: SpanKind::Compute,
+            start: self.since.min(now),
+            end: now,
+            samples: self.ranges.iter().map(|range| range.len).sum(),
+            batch: Some(id.0),
+            request,
+            requests,
+            of_step: Some(latencies::step_place(self.of_step)),
+        }
+    }
+}
+
 impl<T: Clone> Core<T> {
+    /// Returns the batches in execution, each as a span from its start to `now`, by start.
+    pub fn under_way(&self, now: Duration) -> Vec<Span> {
+        let there = self.running.iter().filter(|(_, b)| !b.given_up && !b.lost);
+        let mut spans: Vec<Span> = there.map(|(id, batch)| batch.span(*id, now)).collect();
+        spans.sort_by_key(|span| (span.start, span.batch));
+        spans
+    }
+
     /// Returns the next work for a device that is ready: a device that runs one batch at a time is
     /// free, and a device that runs batches side by side repeats the call until it is to sleep. The
     /// driver has to call [`Core::wake_others`] each time.
@@ -52,7 +95,7 @@ impl<T: Clone> Core<T> {
         match pick {
             Pick::Wait => Next::Sleep(self.lay_down(now, device)),
             Pick::Copy(transfers) => Next::Copy(transfers),
-            Pick::Run(start) => Next::Run(self.place(start)),
+            Pick::Run(start) => Next::Run(self.place(now, start)),
         }
     }
 
@@ -81,7 +124,7 @@ impl<T: Clone> Core<T> {
         self.scheduler.take_departed(device)
     }
 
-    fn place(&mut self, start: Start) -> Batch<T> {
+    fn place(&mut self, now: Duration, start: Start) -> Batch<T> {
         let worker = start.worker;
         let first = start.ranges.first().map(|(range, _)| range);
         let pipeline = first.and_then(|range| Some(self.requests.get(&range.request)?.pipeline));
@@ -107,8 +150,13 @@ impl<T: Clone> Core<T> {
                 })
             })
             .collect();
+        let of_step = (pipeline.unwrap_or_default(), step);
         let running = RunningBatch {
+            since: now,
             worker: worker.id,
+            size: worker.size,
+            lane: start.lane.index,
+            of_step,
             device: worker.device,
             member: worker.member,
             ranges: placed.iter().map(|p| p.range).collect(),
@@ -130,7 +178,7 @@ impl<T: Clone> Core<T> {
             alive: start.alive,
             samples: placed.iter().map(|p| p.range.len).sum(),
             rows: start.rows,
-            of_step: (pipeline.unwrap_or_default(), step),
+            of_step,
             oldest: placed.first().map_or(Duration::ZERO, |p| p.range.arrived),
             held_since: start.held_since,
             in_pool: start.in_pool,

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use crate::serving::batch::{Batch, Placed, Transfer};
+use crate::serving::batch::{Batch, PipelineIndex, Placed, Range, Transfer};
+use divisi_model::dataflow::StepIndex;
 use divisi_model::metrics::{LatencySplit, LatencyTally};
 use divisi_model::trace::{Span, SpanKind, StepPlace};
 
@@ -31,12 +32,8 @@ pub fn batch_spans<T>(
     stamps: &Stamps,
     end: Duration,
 ) -> impl Iterator<Item = Span> + use<T> {
-    let (request, requests) = requests(batch);
-    let (pipeline, step) = batch.of_step;
-    let of_step = Some(StepPlace {
-        entry: u16::try_from(pipeline.0).unwrap_or(u16::MAX),
-        step: step.number(),
-    });
+    let (request, requests) = requests(batch.ranges.iter().map(|placed| &placed.range));
+    let of_step = Some(step_place(batch.of_step));
     let span = |kind, start, end| Span {
         device: batch.device,
         member: batch.member,
@@ -64,14 +61,22 @@ pub fn batch_spans<T>(
 
 /// Returns the request of the first sample, and the number of requests. Ranges of one request are
 /// neighbours.
-fn requests<T>(batch: &Batch<T>) -> (u64, u32) {
-    let keys = || batch.ranges.iter().map(|r| r.range.request.0);
-    let changes = keys().zip(keys().skip(1)).filter(|(a, b)| a != b);
-    let first = keys().next().unwrap_or_default();
-    (
-        first,
-        changes.count() as u32 + u32::from(!batch.ranges.is_empty()),
-    )
+pub(super) fn requests<'a>(ranges: impl Iterator<Item = &'a Range> + Clone) -> (u64, u32) {
+    let keys = ranges.map(|range| range.request.0);
+    let changes = keys.clone().zip(keys.clone().skip(1));
+    let changes = changes.filter(|(a, b)| a != b).count();
+    match keys.clone().next() {
+        Some(first) => (first, changes as u32 + 1),
+        None => (0, 0),
+    }
+}
+
+/// Returns the place of a step in spans.
+pub(super) fn step_place((pipeline, step): (PipelineIndex, StepIndex)) -> StepPlace {
+    StepPlace {
+        entry: u16::try_from(pipeline.0).unwrap_or(u16::MAX),
+        step: step.number(),
+    }
 }
 
 /// Returns the span of a copy engine, from the request for a copy to its end.

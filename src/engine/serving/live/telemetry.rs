@@ -72,6 +72,8 @@ pub struct Observed {
     pub latency: LatencyView,
     /// The waiting time of the oldest request under way.
     pub oldest_waiting: Option<Duration>,
+    /// The batches in execution, each as a span from its start to [`Observed::now`].
+    pub under_way: Vec<Span>,
     /// Latencies from arrival to a member's answer.
     pub latencies: Latencies,
     /// Whether each device is lost.
@@ -280,6 +282,7 @@ impl<'a> Telemetry<'a> {
             own_policies: core.has_own_policies(),
             segment_size: core.segment(),
             oldest_waiting: core.oldest_waiting(now),
+            under_way: core.under_way(now),
             latencies: core.latencies(now, limit),
             devices: core.device_stats(now, &workers),
             workers,

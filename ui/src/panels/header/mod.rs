@@ -12,7 +12,7 @@ use divisi_session::{Lost, Snapshot};
 
 use crate::look::{Painter, Role};
 use crate::model::Model;
-use crate::text::{Condition, Severity, format, load_words, status};
+use crate::text::{Condition, MissedObjective, Severity, format, load_words, status};
 use signs::HeaderPiece;
 
 /// Pieces that are shown together or not at all.
@@ -72,6 +72,7 @@ fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
     ]);
     groups.push(latency(model));
     groups.extend(alone(waiting(&model.snapshot)));
+    groups.extend(alone(objective(model)));
     for place in GOES {
         if taken(&groups) > width + 1 {
             groups[place].clear();
@@ -148,6 +149,9 @@ fn simulated(model: &Model) -> HeaderPiece {
 fn health(model: &Model) -> HeaderPiece {
     let now = Condition::from_snapshot(&model.snapshot);
     match (now, now.severity()) {
+        (Condition::Serving, _) if model.snapshot.playback.is_some() => {
+            ("recording".to_owned(), Role::Accent)
+        }
         (Condition::Starting, _) => ("○ starting".to_owned(), Role::Warn),
         (_, None) => (format!("● {}", now.short()), Role::Good),
         (_, Some(grave)) => (
@@ -158,6 +162,9 @@ fn health(model: &Model) -> HeaderPiece {
 }
 
 fn rate(model: &Model) -> HeaderPiece {
+    if model.snapshot.audience.lost {
+        return (String::new(), Role::Dim);
+    }
     let samples = model.snapshot.throughput.samples_per_s.max(0.0).round() as u64;
     (
         format!("{:>6} samples/s", format::grouped(samples)),
@@ -179,6 +186,17 @@ fn latency(model: &Model) -> HeaderGroup {
         (format!("p50 {p50:>4}  "), role),
         (format!("p99 {p99:>4} ms"), slow),
     ]
+}
+
+/// Returns the service objective, if one is set, with the share of requests that met it.
+fn objective(model: &Model) -> Option<HeaderPiece> {
+    let shown = &model.snapshot;
+    let missed = matches!(
+        MissedObjective::from_snapshot(shown),
+        Some(MissedObjective::Latency(..))
+    );
+    let role = if missed { Role::Warn } else { Role::Text };
+    Some((crate::text::objective(shown)?, role))
 }
 
 /// The minimum waiting time to report.

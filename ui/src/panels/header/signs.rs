@@ -154,6 +154,10 @@ fn clock(time: Duration) -> String {
 /// Returns the editor, if there are several viewers or the engine belongs to a server.
 fn audience(model: &Model) -> Option<HeaderPiece> {
     let audience = &model.snapshot.audience;
+    if audience.lost {
+        let text = "attaches again when the server is back".to_owned();
+        return Some((text, Role::Warn));
+    }
     if !audience.attached && audience.viewers < 2 {
         return None;
     }

@@ -145,7 +145,7 @@ fn draw_objective(
     before: Option<&Distribution>,
 ) {
     let latency = format::millis(target.latency.as_micros() as u64);
-    let asked = format!("target ┆ {latency} ms · ");
+    let asked = format!("objective ┆ {latency} ms · ");
     let x = inside.text(0, y, &asked, Role::Dim);
     let Some(missed) = view.now.missed.or(view.since.missed) else {
         inside.text(x, y, "missed share not known yet", Role::Dim);

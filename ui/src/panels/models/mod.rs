@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use divisi_session::{CatalogueView, ModelKind};
 
-use super::frame::{headed, hidden, inner, note_with_hidden};
+use super::frame::{headed, hidden, inner, note_with_hidden, note_with_windows};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -20,6 +20,9 @@ use asked::AskedModel;
 use columns::{ModelColumn, fitting};
 use widths::{ModelWidths, SIGNS};
 use words::{ModelWords, refusal_of};
+
+/// The time windows of the figures.
+const WINDOWS: &str = "rates of 1 s, latencies of 10 s, counts since the start";
 
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
@@ -145,7 +148,8 @@ fn note(model: &Model, listed: u16, width: u16) -> String {
     };
     let shown = shown(model, listed);
     let hidden = hidden(shown.start, models.len() - shown.end);
-    note_with_hidden(Panel::Models, what, hidden, width)
+    let note = note_with_hidden(Panel::Models, what, hidden, width);
+    note_with_windows(Panel::Models, note, WINDOWS, width)
 }
 
 fn heads(inside: &mut Painter<'_>, widths: &ModelWidths, columns: &[ModelColumn]) {

@@ -6,7 +6,7 @@ mod rails;
 
 use divisi_engine::serving::{GraphStep, StepGraph};
 
-use super::frame::{headed, hidden, note_with_hidden};
+use super::frame::{headed, hidden, note_with_hidden, note_with_windows};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -14,6 +14,9 @@ use crate::text::format;
 
 use columns::{StepColumn, fitting, words};
 use rails::{CriticalPath, RailRow, rails};
+
+/// The time windows of the figures.
+const WINDOWS: &str = "rows/s of 1 s, means since the start";
 
 /// A row of the panel.
 enum StepRow<'a> {
@@ -35,7 +38,9 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let room = usize::from(painter.height().saturating_sub(2));
     let first = model.steps_down.min(rows.len().saturating_sub(room));
     let below = rows.len().saturating_sub(first + room);
-    let note = note_with_hidden(Panel::Steps, what(model), hidden(0, below), painter.width());
+    let width = painter.width();
+    let note = note_with_hidden(Panel::Steps, what(model), hidden(0, below), width);
+    let note = note_with_windows(Panel::Steps, note, WINDOWS, width);
     let mut inside = headed(painter, Panel::Steps, &note, model);
     if rows.is_empty() {
         inside.text(1, 0, "no served steps yet", Role::Dim);

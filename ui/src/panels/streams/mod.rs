@@ -25,7 +25,10 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let view = StreamsView::new(model, painter.width(), painter.height());
     let note = note(model, &view, spans::note_room(painter.width()));
     let mut inside = framed(painter, Panel::Streams, &note, model);
-    let picture = model.timeline.picture(&view.plan.places, view.window);
+    let running = (&model.snapshot.under_way[..], model.snapshot.now);
+    let picture = model
+        .timeline
+        .picture(&view.plan.places, view.window, running);
     let rows = view.plan.rows.iter().zip(&view.names).skip(view.first);
     let request = of_request(model, &view);
     for (y, (row, name)) in rows.take(view.room).enumerate() {

@@ -1,8 +1,9 @@
-//! The request of the selected span: its time, its last step, and its longest wait.
+//! The request of the selected span: its time, the steps without spans, its last step, and its
+//! longest wait.
 
 use std::time::Duration;
 
-use divisi_engine::serving::StepGraph;
+use divisi_engine::serving::{GraphStep, GraphWork, StepGraph};
 use divisi_model::trace::{Span, SpanKind};
 
 use super::axis;
@@ -63,6 +64,64 @@ fn chained<'a>(waits: impl Iterator<Item = &'a Span> + Clone, graphs: &[StepGrap
     chains.into_iter().max().unwrap_or_default()
 }
 
+/// The steps of a request that run networks, by what is known of them.
+#[derive(Debug, Default)]
+struct KnownSteps<'a> {
+    /// The number of steps with spans.
+    known: usize,
+    /// The steps that a running batch computes.
+    running: Vec<&'a str>,
+    /// The steps without spans: not finished, or computed in a batch of an earlier request.
+    missing: Vec<&'a str>,
+}
+
+impl<'a> KnownSteps<'a> {
+    fn new(model: &'a Model, spans: &[Span], request: u64) -> Self {
+        let entry = spans.iter().find_map(|span| span.of_step);
+        let graph = entry.and_then(|of| model.snapshot.graphs.get(usize::from(of.entry)));
+        let steps = graph.map_or(&[][..], |graph| &graph.steps).iter();
+        let mut known = KnownSteps::default();
+        for step in steps.filter(|step| matches!(step.work, GraphWork::Model(_))) {
+            known.add(step, spans, &model.snapshot.under_way, request);
+        }
+        known
+    }
+
+    fn add(&mut self, step: &'a GraphStep, spans: &[Span], under_way: &[Span], request: u64) {
+        let is_for = |span: &Span| span.of_step.is_some_and(|of| of.step == step.number);
+        let mut running = under_way.iter().filter(|span| span.request == request);
+        if spans.iter().any(is_for) {
+            self.known += 1;
+        } else if running.any(is_for) {
+            self.running.push(&step.name);
+        } else {
+            self.missing.push(&step.name);
+        }
+    }
+
+    fn all(&self) -> usize {
+        self.known + self.running.len() + self.missing.len()
+    }
+
+    /// Returns `, 2 of 6 steps recorded, running mlp, no spans yet from res-m`, or nothing if all
+    /// steps are recorded.
+    fn words(&self) -> String {
+        if self.known == self.all() {
+            return String::new();
+        }
+        let mut text = format!(", {} of {} steps recorded", self.known, self.all());
+        for (what, steps) in [
+            ("running", &self.running),
+            ("no spans yet from", &self.missing),
+        ] {
+            if !steps.is_empty() {
+                text += &format!(", {what} {}", steps.join(", "));
+            }
+        }
+        text
+    }
+}
+
 /// Draws it on a line.
 pub(super) fn draw(painter: &mut Painter<'_>, y: u16, model: &Model, reading: &SpanReading) {
     let span = &reading.span;
@@ -74,16 +133,18 @@ pub(super) fn draw(painter: &mut Painter<'_>, y: u16, model: &Model, reading: &S
     let Some(way) = RequestWay::from_spans(&spans, &model.snapshot.graphs) else {
         return;
     };
-    let text = words(model, &way, span.request);
+    let known = KnownSteps::new(model, &spans, span.request);
+    let text = words(model, &way, &known, span.request);
     let x = painter.text(0, y, "  its request:", Role::Dim);
     let room = painter.width().saturating_sub(x);
     painter.text(x, y, &format::fit(&text, room), Role::Text);
 }
 
-fn words(model: &Model, way: &RequestWay, request: u64) -> String {
+fn words(model: &Model, way: &RequestWay, known: &KnownSteps<'_>, request: u64) -> String {
     let mut text = format!(
-        " {request} in {}, last {} of {}",
+        " {request} in {}{}, last {} of {}",
         axis::taken_words(way.took),
+        known.words(),
         way.last.kind.name(),
         work_name(model, &way.last)
     );

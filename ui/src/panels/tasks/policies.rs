@@ -1,7 +1,7 @@
 //! The current policy, and the results of the others.
 
 use divisi_modelless::quantities::significant;
-use divisi_session::{PolicyOutcome, ScalingView};
+use divisi_session::{CountedOutcome, PolicyComparison, PolicyOutcome, ScalingView};
 
 use super::{TaskLine, heading, row, wrapped};
 use crate::commands::{COMPARE_POLICIES, SCALING};
@@ -51,6 +51,7 @@ pub(super) fn comparison(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     }
     let heads = "  policy        missed  cost/M      accuracy  changes";
     lines.push(row(heads, Role::Dim, width));
+    lines.extend(counted(comparison, width));
     lines.extend(comparison.outcomes.iter().map(|outcome| {
         let role = match outcome.policy == scaling.policy {
             true => Role::Accent,
@@ -58,7 +59,50 @@ pub(super) fn comparison(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
         };
         row(&words(outcome), role, width)
     }));
+    lines.extend(error(comparison, width));
     lines
+}
+
+/// Returns the line of the queries counted in the same period, if any were counted.
+fn counted(comparison: &PolicyComparison, width: u16) -> Option<TaskLine> {
+    let CountedOutcome {
+        policy, queries, ..
+    } = &comparison.counted;
+    let missed = format::missed(comparison.counted.missed()?);
+    let all = format::grouped(queries.met + queries.missed);
+    let text = format!(
+        "  {:<12} {missed:>7}  {all} queries under {policy}",
+        "counted"
+    );
+    Some(row(&text, Role::Strong, width))
+}
+
+/// Returns the error of the simulation, with a warning if it exceeds the differences between the
+/// policies.
+fn error(comparison: &PolicyComparison, width: u16) -> Vec<TaskLine> {
+    let Some(error) = comparison.error() else {
+        return Vec::new();
+    };
+    let points = format::points(error);
+    let text = format!(
+        "simulated less counted, for {}: {} points",
+        comparison.counted.policy,
+        points.trim()
+    );
+    let (note, role) = match (comparison.counted.whole, comparison.is_reliable()) {
+        (false, _) => ("; it ran during a part of the period only", Role::Dim),
+        (true, Some(false)) => (
+            "; this error exceeds the differences between the policies, so their order means nothing",
+            Role::Warn,
+        ),
+        (true, _) => ("", Role::Dim),
+    };
+    wrapped(
+        vec![("  ".to_owned(), role)],
+        &format!("{text}{note}"),
+        role,
+        width,
+    )
 }
 
 fn words(outcome: &PolicyOutcome) -> String {

@@ -3,7 +3,7 @@
 
 mod chart;
 
-use super::frame::headed;
+use super::frame::{headed, note_with_windows};
 use crate::layout::Panel;
 use crate::look::{Dots, Painter, Role};
 use crate::model::Model;
@@ -15,6 +15,8 @@ use chart::{AXIS, Curve};
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let whose = whose(model);
     let note = format!("{} · samples/s", whose.name(&model.snapshot));
+    let window = "rate of 1 s";
+    let note = note_with_windows(Panel::Throughput, note, window, painter.width());
     let mut inside = headed(painter, Panel::Throughput, &note, model);
     numbers(&mut inside, model, whose);
     let rows = member_rows(&inside, model, whose);

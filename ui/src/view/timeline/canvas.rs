@@ -10,6 +10,7 @@ use divisi_model::trace::SpanKind;
 
 use super::grid::{TimeWindow, TimelineRows};
 use super::history::{PackedSpan, SpanHistory, nanos};
+use super::running::{RunningCell, RunningCover};
 
 /// The minimum share of a cell for a step to show in it.
 const LEAST: f32 = 0.02;
@@ -38,6 +39,16 @@ struct Cover {
 }
 
 impl Cover {
+    /// Returns the cover with the computation of running batches.
+    fn with(mut self, running: RunningCell) -> Self {
+        if running.part > 0.0 {
+            self.parts[COMPUTE] += running.part;
+            self.whole |= running.whole;
+            self.other = running.other;
+        }
+        self
+    }
+
     fn eighths(&self) -> Option<u8> {
         let eighths = (self.parts[COMPUTE].min(1.0) * 8.0).ceil() as u8;
         (!self.whole && (1..8).contains(&eighths)).then_some(eighths)
@@ -70,6 +81,7 @@ pub struct Canvas {
     digits: Vec<u8>,
     /// The last time at which each row copied samples in.
     copied: Vec<u64>,
+    running: RunningCover,
 }
 
 impl Canvas {
@@ -87,6 +99,7 @@ impl Canvas {
             labels: VecDeque::new(),
             digits: vec![0; lanes],
             copied: vec![0; rows.lanes()],
+            running: RunningCover::default(),
         };
         for (_, span) in history.within(window.from(), window.until()) {
             canvas.add(span);
@@ -117,6 +130,11 @@ impl Canvas {
             self.write();
         }
         true
+    }
+
+    /// Paints the batches in execution over the finished spans, instead of the last painted ones.
+    pub fn show_running(&mut self, spans: &[PackedSpan]) {
+        self.running = RunningCover::painted(spans, &self.rows, self.window, &self.unions);
     }
 
     fn advance(&mut self, window: TimeWindow) {
@@ -231,7 +249,7 @@ impl Canvas {
     pub fn mark(&self, row: usize, cell: usize) -> CellMark {
         let start = row * self.window.cells;
         let at = start + self.column(self.window.first + cell as i64);
-        let cover = &self.cover[at];
+        let cover = self.cover[at].with(self.running.lane(at));
         let digit = self.digits[start + cell];
         CellMark {
             kind: kind_of(&cover.parts),
@@ -244,12 +262,14 @@ impl Canvas {
     /// Returns the share of a sum's cell, counted from the window's first.
     pub fn share(&self, row: usize, cell: usize) -> f64 {
         let column = self.column(self.window.first + cell as i64);
-        f64::from(self.shares[row * self.window.cells + column].min(1.0))
+        let at = row * self.window.cells + column;
+        let share = self.shares[at] + self.running.share(at);
+        f64::from(share.min(1.0))
     }
 }
 
 /// Returns the place of a cell in the ring, by its number.
-fn column(cell: i64, cells: usize) -> usize {
+pub(super) fn column(cell: i64, cells: usize) -> usize {
     cell.rem_euclid(cells as i64) as usize
 }
 
@@ -291,13 +311,13 @@ const MOST: usize = 4096;
 
 /// Disjoint time intervals in order, in nanoseconds.
 #[derive(Clone, Debug, Default)]
-struct Union {
+pub(super) struct Union {
     parts: Vec<(u64, u64)>,
 }
 
 impl Union {
     /// Adds an interval and calls `fresh` with its parts that were not covered before.
-    fn add(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
+    pub(super) fn add(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         let after = self.parts.iter().rev().take_while(|p| p.1 >= start).count();
         let at = self.parts.len() - after;
         let met = self.parts[at..].iter().take_while(|p| p.0 <= end).count();

@@ -3,6 +3,7 @@
 mod canvas;
 mod grid;
 mod history;
+mod running;
 
 pub(crate) use canvas::{Canvas, CellMark};
 pub(crate) use grid::{RowKey, RowSum, TimeWindow, TimelineRows};
@@ -19,6 +20,9 @@ use history::{PackedSpan, SpanHistory};
 /// The distance in spans within which the others of a batch are searched. They arrive in one
 /// reading of the engine, in the order of their ends.
 const NEAR: u64 = 8192;
+
+/// The number of the latest spans that may be newer than the list of running batches.
+const LATEST: usize = 512;
 
 /// The latest spans.
 #[derive(Clone, Debug, Default)]
@@ -87,14 +91,40 @@ impl Timeline {
         self.history.bytes()
     }
 
-    /// Returns the picture of a window.
-    pub fn picture(&self, rows: &TimelineRows, window: TimeWindow) -> Ref<'_, Canvas> {
+    /// Returns the picture of a window at `now`, with the batches `under_way`.
+    pub fn picture(
+        &self,
+        rows: &TimelineRows,
+        window: TimeWindow,
+        (under_way, now): (&[Span], Duration),
+    ) -> Ref<'_, Canvas> {
         let mut kept = self.canvas.borrow_mut();
         if !kept.follow(&self.history, rows, window) {
             *kept = Canvas::painted(&self.history, rows, window);
         }
+        kept.show_running(&self.running(under_way, now));
         drop(kept);
         self.canvas.borrow()
+    }
+
+    /// Returns the batches that still run, up to `now`. Spans arrive more often than lists of
+    /// running batches, so the batches that have ended since are left out.
+    fn running(&self, under_way: &[Span], now: Duration) -> Vec<PackedSpan> {
+        let live = under_way.iter().filter(|span| !self.has_ended(span));
+        live.map(|span| {
+            let lane = (span.device, span.member, span.lane);
+            let other = !self.parity.get(&lane).copied().unwrap_or_default();
+            let end = now.max(span.start);
+            PackedSpan::new(&Span { end, ..*span }, other)
+        })
+        .collect()
+    }
+
+    /// Returns whether the latest spans include the end of a running batch.
+    fn has_ended(&self, running: &Span) -> bool {
+        let batch = running.batch.unwrap_or(u64::MAX);
+        let mut latest = self.history.before(self.history.next()).take(LATEST);
+        latest.any(|(_, span)| span.is_of(batch))
     }
 
     /// Returns the spans that overlap a part of time, with their numbers.
