@@ -8,6 +8,7 @@ mod devices;
 pub mod gpu;
 mod host;
 mod index;
+mod joined;
 mod kind;
 mod ledger;
 mod named;
