@@ -64,6 +64,7 @@ mod npy;
 mod panels;
 mod paste;
 mod pipelines;
+mod planned;
 mod precisions;
 mod quantize;
 mod readme;

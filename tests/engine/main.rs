@@ -25,6 +25,7 @@ mod core;
 mod dataflow;
 mod delays;
 mod device;
+mod device_profiles;
 #[path = "../support/devices.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod devices;

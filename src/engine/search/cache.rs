@@ -22,7 +22,7 @@ use super::method::Method;
 use super::result::{Comparison, EntryLatency, LoadedLatency, SearchResult};
 
 /// Increased when the same search would return a different result.
-const RESULTS: u32 = 3;
+const RESULTS: u32 = 4;
 
 /// The name of a result, derived from everything that can change it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -74,7 +74,7 @@ pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchRe
     let candidates = modelled.candidates(&start)?;
     let (evaluations, steps) = (candidates.evaluations, candidates.steps);
     let goal = &job.method.goal;
-    let mut found = if goal.needs_latency() {
+    let mut found = if modelled.decides_under_load() {
         under_load::search(&modelled, &start, candidates.matrices)?
     } else if job.method.algorithm.is_rule() {
         modelled.figures(&candidates.matrices[0], &start)?
@@ -84,10 +84,11 @@ pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchRe
     found.evaluations += evaluations;
     found.iterations = steps;
     found.bound = Some(modelled.bound);
-    let steady = modelled.steady(&found.matrix)?;
-    found.steady = Some(steady);
-    if let (None, Some(rate)) = (&found.shortfall, goal.rate) {
-        found.shortfall = under_load::too_slow(steady.samples_per_s, rate);
+    if found.steady.is_none() {
+        found.steady = Some(modelled.steady(&found.matrix)?);
+    }
+    if let Some(rate) = goal.rate {
+        modelled.judge_rate(&mut found, rate)?;
     }
     Ok(found)
 }
@@ -159,6 +160,29 @@ impl<'a> ModelSearch<'a> {
             return self.virtual_bench().pace(matrix);
         }
         Ok(Score::predicted(self.throughput(matrix)))
+    }
+
+    /// Returns whether simulations under load choose the matrix: if latencies matter, or if a rate is
+    /// required and nothing runs on real devices.
+    fn decides_under_load(&self) -> bool {
+        let method = &self.job.method;
+        let goal = &method.goal;
+        goal.needs_latency() || (goal.rate.is_some() && !method.runs_on(&self.job.devices))
+    }
+
+    /// Adds the latency at `rate` if it is missing, and the shortfall if the matrix is too slow.
+    fn judge_rate(&self, found: &mut SearchResult, rate: f64) -> Result<(), SearchError> {
+        let steady = found.steady.map_or(0.0, |s| s.samples_per_s);
+        if found.shortfall.is_none() {
+            found.shortfall = under_load::too_slow(steady, rate);
+        }
+        if found.shortfall.is_none() && found.latency.is_none() {
+            let bench = self.virtual_bench();
+            found.latency = bench.worst_latency(&found.matrix, rate, None)?;
+            let goal = &self.job.method.goal;
+            found.shortfall = under_load::shortfall(steady, found.latency, goal, rate);
+        }
+        Ok(())
     }
 
     fn candidates(&self, start: &Matrix) -> Result<Candidates, SearchError> {

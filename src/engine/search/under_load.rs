@@ -1,5 +1,5 @@
-//! Searches for a goal that needs latencies. The model finds matrices for every largest batch size,
-//! and a simulation under load measures their latencies: briefly at first, longer for promising
+//! Searches for a goal that needs runs under load. The model finds matrices for every largest batch
+//! size, and a simulation under load measures their latencies: briefly at first, longer for promising
 //! matrices, and with fresh arrivals for the final one.
 
 use std::cmp::Ordering;
@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use divisi_model::allocation::Matrix;
 
 use super::error::{EvaluationError, SearchError};
-use super::evaluator::Doubt;
+use super::evaluator::{Doubt, Score};
 use super::local::{LocalSearch, Position};
 use super::method::{Goal, Objective};
 use super::model_search::ModelSearch;
@@ -31,17 +31,14 @@ const MOST_CONFIRMED: usize = 4;
 
 /// A matrix with its known figures.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    /// The matrix.
-    pub matrix: Matrix,
+struct Candidate {
+    matrix: Matrix,
     /// Samples per second in the long run: predicted, or simulated after confirmation.
-    pub throughput: f64,
+    throughput: f64,
     /// The uncertainty of the throughput.
-    pub doubt: Doubt,
+    doubt: Doubt,
     /// The latency, or `None` if the matrix does not keep up with the rate.
-    pub latency: Option<LoadedLatency>,
-    /// Whether long runs under fresh arrivals confirmed the figures.
-    pub confirmed: bool,
+    latency: Option<LoadedLatency>,
 }
 
 impl Candidate {
@@ -50,14 +47,14 @@ impl Candidate {
     }
 
     /// Returns whether the candidate keeps up and meets the latency of `goal`.
-    pub(crate) fn meets(&self, goal: &Goal) -> bool {
+    fn meets(&self, goal: &Goal) -> bool {
         self.latency.is_some() && goal.p99.is_none_or(|most| self.p99() <= most)
     }
 
     /// Returns whether the candidate serves `goal` better than `other`. A candidate that meets the
     /// constraints is better; then the objective decides. If neither meets them, the closer one is
     /// better.
-    pub(crate) fn is_better(&self, other: &Candidate, goal: &Goal) -> bool {
+    fn is_better(&self, other: &Candidate, goal: &Goal) -> bool {
         match (self.meets(goal), other.meets(goal)) {
             (true, false) => true,
             (false, true) => false,
@@ -87,6 +84,11 @@ pub(super) fn search(
     let mut result = modelled.figures(&best.matrix, start)?;
     result.evaluations += weighed.simulated;
     result.latency = best.latency;
+    // A simulation from profiles of real devices is a prediction.
+    result.steady = modelled.job.is_simulated().then_some(Score {
+        samples_per_s: best.throughput,
+        doubt: best.doubt,
+    });
     if best.latency.is_some() {
         result.by_entry = modelled.virtual_bench().by_entry(&result.matrix, rate)?;
     }
@@ -96,7 +98,7 @@ pub(super) fn search(
 
 /// Returns the best under `rate` requests per second of `found`, of climbs with smaller batches,
 /// and of the best one's neighbours.
-pub(super) fn best_under_load(
+fn best_under_load(
     modelled: &ModelSearch<'_>,
     start: &Matrix,
     mut found: Vec<Matrix>,
@@ -175,7 +177,6 @@ fn confirmed(
     Ok(LoadedCandidates {
         best: best.ok_or(EvaluationError::NoMatrix)?,
         simulated,
-        all,
     })
 }
 
@@ -186,7 +187,6 @@ fn confirm(
     rate: f64,
     most: Option<Duration>,
 ) -> Result<(), SearchError> {
-    candidate.confirmed = true;
     let pace = bench.pace(&candidate.matrix)?;
     (candidate.throughput, candidate.doubt) = (pace.samples_per_s, pace.doubt);
     candidate.latency = match candidate.latency {
@@ -198,14 +198,11 @@ fn confirm(
     Ok(())
 }
 
-/// Candidates under load.
-pub(super) struct LoadedCandidates {
-    /// The best candidate.
-    pub best: Candidate,
-    /// All candidates.
-    pub all: Vec<Candidate>,
+/// The best candidate under load.
+struct LoadedCandidates {
+    best: Candidate,
     /// The number of simulated candidates.
-    pub simulated: usize,
+    simulated: usize,
 }
 
 fn distinct(matrices: Vec<Matrix>) -> Vec<Matrix> {
@@ -279,7 +276,6 @@ fn loaded(
         throughput,
         doubt: Doubt::Predicted,
         latency,
-        confirmed: false,
     })
 }
 

@@ -41,6 +41,11 @@ impl BatchTimes {
         Ok(BatchTimes { points })
     }
 
+    /// Returns the points `(rows, seconds)` with increasing rows.
+    pub fn points(&self) -> &[(usize, f64)] {
+        &self.points
+    }
+
     /// Returns the times multiplied by `pace`, which is above 0.
     ///
     /// # Errors

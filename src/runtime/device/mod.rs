@@ -8,6 +8,7 @@ mod devices;
 pub mod gpu;
 pub mod host;
 mod index;
+mod joined;
 mod kind;
 mod ledger;
 mod named;

@@ -6,7 +6,7 @@ use super::devices::{Devices, cpu_partition};
 use super::gpu::{FoundGpus, GpuError, GpuInfo, find_gpu, find_gpus};
 use super::host::Host;
 use super::simulated::find_profile;
-use super::{Device, DeviceError, DeviceKind};
+use super::{Device, DeviceError};
 
 /// The kind of device at the beginning of a name, and the rest of the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,9 +73,7 @@ impl Devices {
 
     fn add_partition(&mut self, name: &str, host: &Host) -> Result<(), DeviceError> {
         let device = parse(name, host)?;
-        if let Some(error) = self.iter().find_map(|d| overlap(d, &device)) {
-            return Err(error);
-        }
+        self.refuse_overlap(&device)?;
         self.push_partition(device, host);
         Ok(())
     }
@@ -94,16 +92,7 @@ impl Devices {
             device: name.to_owned(),
             reason,
         })?;
-        let known = self.iter().filter_map(|d| d.kind.profile());
-        let is_another = known
-            .filter(|p| p.name == profile.name)
-            .any(|p| *p != profile);
-        if is_another {
-            return Err(DeviceError::ProfileTwice {
-                device: name.to_owned(),
-                profile: profile.name.clone(),
-            });
-        }
+        self.refuse_other_profile(name, &profile)?;
         for _ in 0..count {
             self.push_simulated(&profile);
         }
@@ -154,18 +143,6 @@ fn parse(name: &str, host: &Host) -> Result<Device, DeviceError> {
     Ok(Device {
         name: name.to_owned(),
         ..cpu_partition(&cores)
-    })
-}
-
-fn overlap(a: &Device, b: &Device) -> Option<DeviceError> {
-    let (DeviceKind::Cpu { cores: x }, DeviceKind::Cpu { cores: y }) = (&a.kind, &b.kind) else {
-        return None;
-    };
-    let core = x.iter().find(|c| y.contains(c))?;
-    Some(DeviceError::Overlap {
-        first: a.name.clone(),
-        second: b.name.clone(),
-        core: *core,
     })
 }
 

@@ -148,6 +148,13 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("expected samples a second, 0.001 to 10000000, found `{text}`"))
 }
 
+/// Parses a price per hour.
+pub(crate) fn parse_price(text: &str) -> Result<f64, String> {
+    let price = text.trim().parse::<f64>().ok();
+    let price = price.filter(|p| (0.0..=1e6).contains(p));
+    price.ok_or_else(|| format!("expected a price per hour, 0 to 1000000, found `{text}`"))
+}
+
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()

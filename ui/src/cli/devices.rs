@@ -1,5 +1,5 @@
 //! `divisi devices`: this machine's devices, and the profiles of simulated devices with the sources
-//! of their numbers.
+//! of their numbers. Measures profiles of this machine's devices.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use divisi_runtime::device::simulated::{DeviceProfile, built_in_profiles, find_p
 use divisi_runtime::device::{Devices, Host, NamedKind, Partitioning, format_bytes};
 use serde::Serialize;
 
+use super::device_profile::{ProfileArgs, write_profile};
 use super::reporting::ReportOptions;
 use crate::text::status::gpu_gauges;
 
@@ -19,6 +20,8 @@ pub(crate) struct DevicesArgs {
     /// all profiles)
     #[arg(value_name = "NAME")]
     name: Option<String>,
+    #[command(flatten)]
+    profile: ProfileArgs,
     #[command(flatten)]
     report: ReportOptions,
 }
@@ -30,6 +33,10 @@ struct DevicesReport {
 }
 
 pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
+    if let Some(device) = args.profile.profile.as_deref() {
+        let written = write_profile(device, &args.profile, args.report.force)?;
+        return profile(&written, &args.report);
+    }
     let Some(name) = args.name.as_deref() else {
         return all(&args.report);
     };
@@ -78,11 +85,19 @@ pub(crate) fn bare(name: &str) -> &str {
 
 fn line(profile: &DeviceProfile) -> String {
     let memory = format_bytes(profile.memory_bytes);
-    format!("sim:{:<10} {memory:>8}  {}", profile.name, profile.about)
+    let remark = profile.remark().map(|remark| format!("; {remark}"));
+    let (name, about) = (&profile.name, &profile.about);
+    format!(
+        "sim:{name:<10} {memory:>8}  {about}{}",
+        remark.unwrap_or_default()
+    )
 }
 
 fn whole(profile: &DeviceProfile) -> String {
     let mut text = format!("sim:{} · {}\n", profile.name, profile.about);
+    text += &profile
+        .remark()
+        .map_or(String::new(), |remark| format!("{remark}\n"));
     for origin in &profile.origins {
         let from = origin.from.name();
         text += &format!(

@@ -17,6 +17,7 @@ mod config;
 mod console;
 mod control;
 mod convert;
+mod device_profile;
 mod devices;
 mod docs;
 #[cfg(debug_assertions)]
@@ -179,7 +180,7 @@ enum CliCommand {
     Bench(BenchArgs),
     /// List this machine's devices and the profiles of simulated devices
     #[command(
-        after_help = "Example:\n  divisi devices\n  divisi devices cuda:0\n  divisi devices v100"
+        after_help = "Example:\n  divisi devices\n  divisi devices cuda:0\n  divisi devices v100\n  divisi devices --profile cpu:0 --out my_cpu.toml"
     )]
     Devices(DevicesArgs),
     /// List, describe, run and measure single networks
@@ -191,9 +192,9 @@ enum CliCommand {
     /// List the kinds of host steps for pipelines
     #[command(after_help = "Example:\n  divisi steps")]
     Steps(StepsArgs),
-    /// Find the cheapest simulated devices for a load and a latency
+    /// Find the cheapest devices for a load and a latency
     #[command(
-        after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
+        after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8\n  divisi plan digits --rate 5000 --p99 20 --kinds here,l4,a10 --price here=0.2"
     )]
     Plan(PlanArgs),
     /// Write, show and check options, keys and themes

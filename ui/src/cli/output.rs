@@ -28,6 +28,9 @@ pub(crate) struct DeviceRow {
     /// The properties of the GPU, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Arc<GpuInfo>>,
+    /// A remark on the profile of a simulated device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<&'static str>,
 }
 
 /// Returns the rows of all devices.
@@ -37,6 +40,7 @@ pub(crate) fn device_rows(devices: &Devices) -> Vec<DeviceRow> {
         kind: device.kind.name(),
         memory_bytes: devices.memory_bytes(i),
         gpu: device.kind.gpu().cloned(),
+        remark: device.kind.profile().and_then(|p| p.remark()),
     });
     rows.collect()
 }

@@ -49,7 +49,7 @@ pub(crate) struct ReportOptions {
     output: Option<PathBuf>,
     /// Replace existing files
     #[arg(long)]
-    force: bool,
+    pub force: bool,
 }
 
 impl ReportOptions {

@@ -1,45 +1,17 @@
-//! The goal of a plan, the possible fleets, and upper bounds for their matrices.
+//! The possible fleets of a plan, and upper bounds for their matrices.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::search::error::AskedError;
+use crate::search::control::Control;
+use crate::search::error::{AskedError, SearchError};
 use crate::search::model::{Batching, Limits, LinearProgram, WorkerRate};
-use divisi_model::allocation::Frame;
-use divisi_model::catalogue::Demand;
+use crate::search::profiling::Profiler;
+use divisi_model::allocation::{Footprints, Frame};
 use divisi_model::profile::Costs;
-use divisi_runtime::device::simulated::DeviceProfile;
-use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
+use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 
-/// A kind of device that a fleet may contain.
-#[derive(Clone, Debug)]
-pub struct FleetDevice {
-    /// The name of a built-in profile, or a file.
-    pub name: String,
-    /// Its profile.
-    pub profile: Arc<DeviceProfile>,
-}
-
-/// An order for a plan.
-#[derive(Clone, Debug)]
-pub struct PlanOrder {
-    /// The ensemble to serve, or several with their shares of the requests.
-    pub demand: Demand,
-    /// The available kinds of device.
-    pub kinds: Vec<FleetDevice>,
-    /// The most devices of all kinds together.
-    pub most: usize,
-    /// The required samples per second.
-    pub rate: f64,
-    /// The highest allowed p99.
-    pub p99: Option<Duration>,
-    /// Bytes that must stay free in the memory of every device.
-    pub spare_memory: u64,
-    /// The seed of the search.
-    pub seed: u64,
-    /// Whether to continue after the answer, for a longer list of offers.
-    pub wide: bool,
-}
+use super::order::{FleetDevice, PlanOrder};
 
 /// The most fleets to examine.
 const MOST_FLEETS: u128 = 200_000;
@@ -65,8 +37,11 @@ fn check(order: &PlanOrder) -> Result<(), AskedError> {
     if kinds == 0 || most == 0 {
         return Err(AskedError::NoFleet);
     }
+    if kinds > MOST_DEVICES {
+        return Err(AskedError::ManyKinds(kinds));
+    }
     if how_many(kinds, most).is_some() {
-        return Ok(());
+        return order.check_kinds();
     }
     let fits = (1..=MOST_DEVICES)
         .rev()
@@ -85,19 +60,19 @@ fn check(order: &PlanOrder) -> Result<(), AskedError> {
 pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, AskedError> {
     check(order)?;
     let mut fleets = vec![Vec::new()];
-    for _ in &order.kinds {
+    for kind in &order.kinds {
         let mut longer = Vec::new();
         for fleet in &fleets {
             let used: usize = fleet.iter().sum();
-            for count in 0..=order.most - used {
+            for count in 0..=kind.most.min(order.most - used) {
                 longer.push([fleet.as_slice(), &[count]].concat());
             }
         }
         fleets = longer;
     }
     fleets.retain(|fleet| fleet.iter().sum::<usize>() > 0);
-    let cost = |fleet: &[usize]| price(order, fleet).unwrap_or(fleet.iter().sum::<usize>() as f64);
     let devices = |fleet: &[usize]| fleet.iter().sum::<usize>();
+    let cost = |fleet: &[usize]| order.price(fleet).unwrap_or(devices(fleet) as f64);
     fleets.sort_by(|a, b| {
         let by_cost = cost(a).total_cmp(&cost(b));
         by_cost.then(devices(a).cmp(&devices(b)))
@@ -105,41 +80,12 @@ pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, AskedError> {
     Ok(fleets)
 }
 
-/// Returns the price of a fleet per hour, or `None` if a kind's price is unknown.
-pub(super) fn price(order: &PlanOrder, counts: &[usize]) -> Option<f64> {
-    let kinds = order.kinds.iter().zip(counts);
-    let prices = kinds.map(|(kind, &count)| Some(kind.profile.price? * count as f64));
-    prices.sum()
-}
-
-/// Returns the devices of a fleet.
-pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, AskedError> {
-    let kinds = order.kinds.iter().zip(counts);
-    let kinds = kinds.filter(|(_, count)| **count > 0);
-    let names = kinds.map(|(kind, count)| format!("sim:{}*{count}", kind.name));
-    let names: Vec<String> = names.collect();
-    let nowhere = Host {
-        cores: Vec::new(),
-        memory_bytes: 0,
-    };
-    Ok(Devices::from_names(&names, &nowhere)?)
-}
-
-impl PlanOrder {
-    /// Returns a fleet in words, such as `16 × v100 + 1 × cpu`.
-    pub fn in_words(&self, counts: &[usize]) -> String {
-        let kinds = self.kinds.iter().zip(counts).filter(|(_, n)| **n > 0);
-        let parts: Vec<String> = kinds
-            .map(|(kind, n)| format!("{n} × {}", kind.name))
-            .collect();
-        parts.join(" + ")
-    }
-}
-
-/// The bounds of one device of a kind.
-struct DeviceCeiling {
-    /// The bounds for each member at any batch size.
+/// The bounds of one of a kind.
+struct KindCeiling {
+    /// The bounds for each member at any batch size, by number of the device in the unit.
     workers: Vec<WorkerRate>,
+    /// The number of devices in the unit.
+    devices: usize,
     /// The fewest seconds of one sample of each member.
     least: Vec<f64>,
 }
@@ -149,38 +95,22 @@ pub(super) struct Ceilings {
     members: usize,
     /// The members that determine the latency of requests.
     waited_for: Vec<MemberIndex>,
-    shares: Vec<DeviceCeiling>,
+    kinds: Vec<KindCeiling>,
 }
 
 impl Ceilings {
-    /// Computes the bounds for an order's kinds.
-    pub(crate) fn new(order: &PlanOrder) -> Self {
-        let (models, rows) = (order.demand.models(), order.demand.by_member());
-        let kinds = DeviceIndex::enumerate(&order.kinds);
-        let share = kinds.map(|(number, kind)| {
-            let one = Devices::simulated(&kind.profile, 1);
-            let costs = Costs::of_laws(models, &one);
-            let frame = Frame::from_ensemble(models, &one);
-            let limits =
-                Limits::new(&frame, &one, &costs, Batching::from_ensemble(models)).demanding(&rows);
-            let best = limits.best_workers(|_, _| true).into_iter();
-            let members = MemberIndex::all(models.members.len());
-            let alone = DeviceIndex::new(0);
-            DeviceCeiling {
-                workers: best
-                    .map(|w| WorkerRate {
-                        device: number,
-                        ..w
-                    })
-                    .collect(),
-                least: members.map(|m| costs.alone(m, alone, 1).latency).collect(),
-            }
-        });
-        Ceilings {
-            members: models.members.len(),
+    /// Computes the bounds for an order's kinds. Profiles kinds of this machine.
+    ///
+    /// # Errors
+    /// A measurement failed, or the plan was cancelled.
+    pub(crate) fn new(order: &PlanOrder, control: &Arc<Control>) -> Result<Self, SearchError> {
+        let kinds = order.kinds.iter();
+        let kinds = kinds.map(|kind| ceiling(order, kind, control));
+        Ok(Ceilings {
+            members: order.demand.models().members.len(),
             waited_for: order.demand.latency_members().collect(),
-            shares: share.collect(),
-        }
+            kinds: kinds.collect::<Result<_, _>>()?,
+        })
     }
 
     /// Returns whether a fleet passes all bounds.
@@ -189,26 +119,27 @@ impl Ceilings {
             && self.throughput(counts) > order.rate
     }
 
-    /// Returns the most samples per second. Several devices of a kind count as one that is faster
-    /// by their number.
+    /// Returns the most samples per second. Several of a kind count as one that is faster by their
+    /// number.
     fn throughput(&self, counts: &[usize]) -> f64 {
-        let there = self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
-        let workers = there.flat_map(|(share, &count)| {
-            share.workers.iter().map(move |worker| WorkerRate {
+        let (mut workers, mut first) = (Vec::new(), 0);
+        for (kind, &count) in self.kinds.iter().zip(counts).filter(|(_, n)| **n > 0) {
+            workers.extend(kind.workers.iter().map(|worker| WorkerRate {
+                device: DeviceIndex::new(first + worker.device.get()),
                 seconds: worker.seconds / count as f64,
                 most: worker.most * count as f64,
                 ..*worker
-            })
-        });
-        let workers: Vec<WorkerRate> = workers.collect();
-        LinearProgram::new(self.members, self.shares.len(), &workers).throughput()
+            }));
+            first += kind.devices;
+        }
+        LinearProgram::new(self.members, first, &workers).throughput()
     }
 
     /// Returns the shortest possible latency: of the slowest member, alone on the fastest kind.
     fn quickest(&self, counts: &[usize]) -> Duration {
-        let there = || self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
+        let there = || self.kinds.iter().zip(counts).filter(|(_, n)| **n > 0);
         let least = |member: MemberIndex| {
-            let kinds = there().map(|(share, _)| share.least[member]);
+            let kinds = there().map(|(kind, _)| kind.least[member]);
             kinds.fold(f64::INFINITY, f64::min)
         };
         let members = self.waited_for.iter().copied();
@@ -252,4 +183,47 @@ impl Ceilings {
         }
         lacks
     }
+}
+
+/// Returns the bounds of one of a kind.
+fn ceiling(
+    order: &PlanOrder,
+    kind: &FleetDevice,
+    control: &Arc<Control>,
+) -> Result<KindCeiling, SearchError> {
+    let (models, rows) = (order.demand.models(), order.demand.by_member());
+    let costs = costs(order, &kind.unit, control)?;
+    let frame = Frame::from_ensemble(models, &kind.unit);
+    let batching = Batching::from_ensemble(models);
+    let limits = Limits::new(&frame, &kind.unit, &costs, batching).demanding(&rows);
+    let least = |member| {
+        let alone = kind
+            .unit
+            .indices()
+            .map(|d| costs.alone(member, d, 1).latency);
+        alone.fold(f64::INFINITY, f64::min)
+    };
+    Ok(KindCeiling {
+        workers: limits.best_workers(|_, _| true),
+        devices: kind.unit.count(),
+        least: MemberIndex::all(models.members.len()).map(least).collect(),
+    })
+}
+
+/// Returns the costs of batches on `devices`: by their laws, or as profiled.
+fn costs(
+    order: &PlanOrder,
+    devices: &Devices,
+    control: &Arc<Control>,
+) -> Result<Costs, SearchError> {
+    let catalogue = order.demand.catalogue();
+    let profiler = Profiler {
+        catalogue,
+        devices,
+        footprints: &Footprints::plan_catalogue(catalogue, devices),
+        factory: order.factory.as_ref(),
+        cache: order.cache.as_ref(),
+        control,
+    };
+    Ok(profiler.costs()?.costs)
 }

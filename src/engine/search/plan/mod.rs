@@ -1,35 +1,32 @@
-//! The hardware for a goal: fleets of simulated devices by rising cost. The linear program rules
-//! out fleets that are too slow. The others are searched and run under load in virtual time.
+//! The hardware for a goal: sets of devices (*fleets*) by rising cost. The linear program rules out
+//! fleets that are too slow. The search of `divisi allocate` decides about the others, so that a
+//! plan and an allocation never disagree.
 
 mod fleets;
+mod order;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::serving::FakeFactory;
 use divisi_model::allocation::{Frame, Matrix};
 use divisi_runtime::device::Devices;
 
 use super::control::Control;
 use super::error::{AskedError, SearchError};
 use super::evaluator::Doubt;
-use super::greedy::Bounds;
 use super::job::SearchJob;
-use super::method::{Goal, Method};
-use super::model_search::ModelSearch;
-use super::placement::worst_fit;
-use super::result::LoadedLatency;
-use super::under_load::{Candidate, best_under_load, shortfall};
+use super::progress::SearchProgress;
+use super::result::{LoadedLatency, SearchResult};
 
-use fleets::{Ceilings, devices, fleets, price};
+use fleets::{Ceilings, fleets};
 
-pub use fleets::{FleetDevice, PlanOrder};
+pub use order::{FleetDevice, PlanOrder};
 
 /// The most fleets to search, the cheapest first.
 const MOST_TRIED: usize = 32;
-/// The number of fleets searched beyond the answer, to show larger offers.
-const BEYOND: usize = 2;
+/// The number of fleets searched beyond the answer, to show a larger offer.
+const BEYOND: usize = 1;
 /// Fleets to search for the closest offer if bounds rule out all, …
 const MOST_CLOSEST: usize = 4;
 /// … each with at most this number of devices, because searching a larger one would take long for
@@ -63,21 +60,8 @@ pub struct Planned {
 /// is not an error; its result is marked as cancelled.
 pub fn plan(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchError> {
     let fleets = fleets(order)?;
-    let ceilings = Ceilings::new(order);
     let (mut planned, mut seen) = (Planned::default(), Vec::new());
-    let mut walked = walk(order, &fleets, &ceilings, &mut planned, &mut seen, control);
-    if walked.is_ok() && planned.answer.is_none() {
-        planned.lacks = ceilings.lacks(order, &fleets);
-        if seen.is_empty() {
-            walked = look_closest(order, &fleets, &ceilings, &mut seen, control);
-        }
-        if walked.is_ok() && seen.is_empty() {
-            let cramped =
-                "the models do not fit on these devices with the requested memory reserve";
-            planned.lacks.push(cramped.into());
-        }
-    }
-    match walked {
+    match search(order, &fleets, &mut planned, &mut seen, control) {
         Err(SearchError::Stopped(_)) => planned.cancelled = true,
         other => other?,
     }
@@ -86,6 +70,29 @@ pub fn plan(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, Search
     }
     planned.pareto = pareto(planned.answer.iter().chain(&seen));
     Ok(planned)
+}
+
+fn search(
+    order: &PlanOrder,
+    fleets: &[Vec<usize>],
+    planned: &mut Planned,
+    seen: &mut Vec<Offer>,
+    control: &Arc<Control>,
+) -> Result<(), SearchError> {
+    let ceilings = Ceilings::new(order, control)?;
+    walk(order, fleets, &ceilings, planned, seen, control)?;
+    if planned.answer.is_some() {
+        return Ok(());
+    }
+    planned.lacks = ceilings.lacks(order, fleets);
+    if seen.is_empty() {
+        look_closest(order, fleets, &ceilings, seen, control)?;
+    }
+    if seen.is_empty() {
+        let cramped = "the models do not fit on these devices with the requested memory reserve";
+        planned.lacks.push(cramped.into());
+    }
+    Ok(())
 }
 
 /// Searches the fleets that pass the bounds, until there is an answer and a few larger offers.
@@ -97,29 +104,24 @@ fn walk(
     seen: &mut Vec<Offer>,
     control: &Arc<Control>,
 ) -> Result<(), SearchError> {
-    let mut beyond = 0;
     let allowed = fleets.iter().filter(|counts| ceilings.allow(order, counts));
-    let candidates = allowed.count().min(MOST_TRIED);
-    control.update(|p| p.fleets.candidates = candidates);
-    for counts in fleets {
-        control.checkpoint()?;
-        let offers = match ceilings.allow(order, counts) {
-            true => offers(order, counts, control)?,
-            false => None,
-        };
-        let Some(offers) = offers else {
+    let allowed: Vec<&Vec<usize>> = allowed.collect();
+    planned.ruled_out = fleets.len() - allowed.len();
+    control.update(|p| p.fleets.candidates = allowed.len().min(MOST_TRIED));
+    let mut beyond = 0;
+    for counts in allowed {
+        let Some(offer) = offer(order, counts, control)? else {
             planned.ruled_out += 1;
             continue;
         };
         planned.tried += 1;
         beyond += usize::from(planned.answer.is_some());
-        if planned.answer.is_none() {
-            planned.answer = offers.iter().find(|o| o.meets(order)).cloned();
+        if planned.answer.is_none() && offer.shortfall.is_none() {
+            planned.answer = Some(offer.clone());
         }
-        seen.extend(offers);
+        seen.push(offer);
         let enough = planned.answer.is_some() && !order.wide && beyond >= BEYOND;
-        let tried = planned.tried;
-        control.update(|p| p.fleets.tried = tried);
+        control.update(|p| p.fleets.tried = planned.tried);
         if planned.tried >= MOST_TRIED || enough {
             break;
         }
@@ -138,17 +140,14 @@ fn look_closest(
     let small = |counts: &&[usize]| counts.iter().sum::<usize>() <= LARGEST_CLOSEST;
     let highest = ceilings.highest(fleets).into_iter().filter(small);
     for counts in highest.take(MOST_CLOSEST) {
-        control.checkpoint()?;
-        if let Some(offers) = offers(order, counts, control)? {
-            seen.extend(offers);
+        if let Some(offer) = offer(order, counts, control)? {
+            seen.push(offer);
             break;
         }
     }
     Ok(())
 }
 
-/// Climbs after the first for each fleet.
-const RESTARTS: usize = 1;
 /// Figures that differ by a smaller share count as equal.
 const ALIKE: f64 = 0.02;
 
@@ -170,9 +169,25 @@ pub struct Offer {
     /// The worst latency of several runs at the requested rate, or `None` if the offer does not
     /// keep up.
     pub latency: Option<LoadedLatency>,
+    /// The part of the goal that the offer does not reach, in words.
+    pub shortfall: Option<String>,
 }
 
 impl Offer {
+    fn new(order: &PlanOrder, counts: &[usize], devices: Devices, found: SearchResult) -> Self {
+        let steady = found.steady.unwrap_or(found.scored());
+        Offer {
+            counts: counts.to_vec(),
+            devices,
+            price: order.price(counts),
+            matrix: found.matrix,
+            throughput: steady.samples_per_s,
+            doubt: steady.doubt,
+            latency: found.latency,
+            shortfall: found.shortfall,
+        }
+    }
+
     /// Returns the price, or the number of devices if the price is unknown.
     fn cost(&self) -> f64 {
         self.price
@@ -181,15 +196,6 @@ impl Offer {
 
     fn p99(&self) -> Duration {
         self.latency.map_or(Duration::MAX, |l| l.p99)
-    }
-
-    fn meets(&self, order: &PlanOrder) -> bool {
-        self.latency.is_some() && order.p99.is_none_or(|most| self.p99() <= most)
-    }
-
-    /// Returns the part of an order's goal that the offer does not reach, in words.
-    pub fn lack(&self, order: &PlanOrder) -> Option<String> {
-        shortfall(self.throughput, self.latency, &goal(order), order.rate)
     }
 
     /// Returns whether the offer is as good in everything and better in something.
@@ -217,44 +223,28 @@ impl Offer {
     }
 }
 
-/// Returns the offers of a fleet, the best for the goal first, or `None` if its memory is too
-/// small.
-fn offers(
+/// Returns the result of the search for a fleet, or `None` if its memory is too small.
+fn offer(
     order: &PlanOrder,
     counts: &[usize],
     control: &Arc<Control>,
-) -> Result<Option<Vec<Offer>>, SearchError> {
-    let devices = devices(order, counts)?;
-    let job = match job(order, &devices).sparing_memory() {
-        Ok(job) => job,
-        Err(SearchError::Asked(AskedError::SpareMemory { .. })) => return Ok(None),
-        Err(other) => return Err(other),
-    };
-    let modelled = ModelSearch::new(&job, control)?;
-    let Ok(start) = worst_fit(&job.frame, &job.devices, &modelled.footprints) else {
-        return Ok(None);
-    };
-    let found = modelled.local(&start)?.matrices;
-    let weighed = best_under_load(&modelled, &start, found, order.rate)?;
-    let offer = |candidate: Candidate| Offer {
-        counts: counts.to_vec(),
-        devices: devices.clone(),
-        price: price(order, counts),
-        matrix: candidate.matrix,
-        throughput: candidate.throughput,
-        doubt: candidate.doubt,
-        latency: candidate.latency,
-    };
-    let best = weighed.best.clone();
-    // Of the other candidates, uses only those that long runs under fresh arrivals confirmed.
-    let others = weighed.all.into_iter();
-    let others = others.filter(|c| c.confirmed && c.matrix != best.matrix);
-    Ok(Some(
-        std::iter::once(best.clone())
-            .chain(others)
-            .map(offer)
-            .collect(),
-    ))
+) -> Result<Option<Offer>, SearchError> {
+    control.checkpoint()?;
+    // The figures of another fleet do not apply.
+    control.update(|p| {
+        *p = SearchProgress {
+            fleets: p.fleets,
+            ..SearchProgress::default()
+        }
+    });
+    let devices = order.devices(counts).map_err(AskedError::from)?;
+    match job(order, &devices).run(control) {
+        Ok(outcome) => Ok(Some(Offer::new(order, counts, devices, outcome.found))),
+        Err(SearchError::NoDevice(_) | SearchError::Asked(AskedError::SpareMemory { .. })) => {
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
 }
 
 fn job(order: &PlanOrder, devices: &Devices) -> SearchJob {
@@ -264,30 +254,9 @@ fn job(order: &PlanOrder, devices: &Devices) -> SearchJob {
         demand: order.demand.clone(),
         devices: devices.clone(),
         measured_on: devices.clone(),
-        // No real workers run.
-        factory: Arc::new(FakeFactory {
-            classes: order.demand.models().answer_width(),
-        }),
-        method: Method {
-            restarts: RESTARTS,
-            finalists: 0,
-            bounds: Bounds {
-                seed: order.seed,
-                ..Method::quick().bounds
-            },
-            goal: goal(order),
-            ..Method::quick()
-        },
-        cache: None,
-    }
-}
-
-fn goal(order: &PlanOrder) -> Goal {
-    Goal {
-        p99: order.p99,
-        rate: Some(order.rate),
-        spare_memory: order.spare_memory,
-        ..Goal::default()
+        factory: Arc::clone(&order.factory),
+        method: order.method(devices),
+        cache: order.cache.clone(),
     }
 }
 

@@ -6,7 +6,7 @@
 //! class = "gpu"            # its workers run concurrently; "cpu": one at a time
 //! [memory]
 //! value = "16GiB"
-//! from = "assumed"         # datasheet, paper, fitted (the note names the measurements), assumed
+//! from = "assumed"         # or datasheet, paper, fitted, measured; the note names the measurements
 //! note = "the paper does not give a size"
 //! ```
 
@@ -20,15 +20,20 @@ use super::{DeviceClass, DeviceProfile, Law, Origin, OriginKind, ProfileError};
 use crate::reading;
 use crate::words::{self, parse_bytes};
 
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 9] = [
     ("v100", include_str!("profiles/v100.toml")),
     ("titan-rtx", include_str!("profiles/titan-rtx.toml")),
+    ("l4", include_str!("profiles/l4.toml")),
+    ("a10", include_str!("profiles/a10.toml")),
+    ("a100", include_str!("profiles/a100.toml")),
+    ("l40s", include_str!("profiles/l40s.toml")),
+    ("h100", include_str!("profiles/h100.toml")),
     ("h200", include_str!("profiles/h200.toml")),
     ("cpu", include_str!("profiles/cpu.toml")),
 ];
 
 /// Returns the names of the built-in profiles.
-pub fn built_in_profiles() -> [&'static str; 4] {
+pub fn built_in_profiles() -> [&'static str; 9] {
     BUILT_IN.map(|(name, _)| name)
 }
 
@@ -265,8 +270,9 @@ impl Numbers {
         value: String,
         number: &Sourced<T>,
     ) -> Result<(), ProfileError> {
-        if number.from == OriginKind::Fitted && number.note.trim().is_empty() {
-            return Err(ProfileError::NoNote { field });
+        if number.from.is_measurement() && number.note.trim().is_empty() {
+            let from = number.from.name();
+            return Err(ProfileError::NoNote { field, from });
         }
         self.origins.push(Origin {
             field,

@@ -71,6 +71,8 @@ pub enum OriginKind {
     Paper,
     /// Fitted to the measurements that the note names.
     Fitted,
+    /// Measured on a device, as the note describes.
+    Measured,
     /// An assumption.
     Assumed,
 }
@@ -82,9 +84,75 @@ impl OriginKind {
             OriginKind::Datasheet => "datasheet",
             OriginKind::Paper => "paper",
             OriginKind::Fitted => "fitted",
+            OriginKind::Measured => "measured",
             OriginKind::Assumed => "assumed",
         }
     }
+
+    /// Returns whether the number follows from measurements of such a device.
+    pub fn is_measurement(self) -> bool {
+        matches!(self, OriginKind::Fitted | OriginKind::Measured)
+    }
+}
+
+impl DeviceProfile {
+    /// Returns a remark if no number of the profile is measured or fitted to measurements.
+    pub fn remark(&self) -> Option<&'static str> {
+        let measured = self.origins.iter().any(|o| o.from.is_measurement());
+        (!measured).then_some("derived from published figures, not measured")
+    }
+
+    /// Creates a profile from its numbers.
+    ///
+    /// # Errors
+    /// A number is missing or out of range.
+    pub fn from_origins(
+        name: &str,
+        class: DeviceClass,
+        about: &str,
+        origins: &[Origin],
+    ) -> Result<Self, ProfileError> {
+        DeviceProfile::parse(&text_of(name, class, about, origins))
+    }
+
+    /// Returns the profile as the text of a file, which [`DeviceProfile::parse`] reads.
+    pub fn to_text(&self) -> String {
+        text_of(&self.name, self.class, &self.about, &self.origins)
+    }
+}
+
+/// Returns the text of a profile's file.
+fn text_of(name: &str, class: DeviceClass, about: &str, origins: &[Origin]) -> String {
+    let class = match class {
+        DeviceClass::Gpu => "gpu",
+        DeviceClass::Cpu => "cpu",
+    };
+    let (name, about) = (quoted(name), quoted(about));
+    let mut text = format!("name = {name}\nclass = \"{class}\"\nabout = {about}\n");
+    for origin in origins {
+        let value = match origin.field {
+            "memory" | "worker_memory" => quoted(&origin.value),
+            _ => origin.value.clone(),
+        };
+        let (from, note) = (origin.from.name(), quoted(&origin.note));
+        text += &format!(
+            "\n[{}]\nvalue = {value}\nfrom = \"{from}\"\nnote = {note}\n",
+            origin.field
+        );
+    }
+    text
+}
+
+/// Returns text as a basic string of TOML. A character that needs an escape becomes a space.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| match c {
+        '"' => '\'',
+        '\\' => '/',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    let plain: String = text.chars().map(plain).collect();
+    format!("\"{plain}\"")
 }
 
 /// The reason why a text is not a valid profile.
@@ -108,11 +176,13 @@ pub enum ProfileError {
         /// The value as it is written.
         found: String,
     },
-    /// A fitted number without a note on the measurements.
-    #[error("{field}.note is missing: a fitted number needs a note on its measurements")]
+    /// A fitted or measured number without a note on the measurements.
+    #[error("{field}.note is missing: a {from} number needs a note on its measurements")]
     NoNote {
         /// Name of the field.
         field: &'static str,
+        /// The name of its origin.
+        from: &'static str,
     },
 }
 

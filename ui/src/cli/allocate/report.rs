@@ -193,6 +193,9 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
     if report.simulated {
         text += "\nsimulated devices";
     }
+    if let Some(line) = remark_line(&report.devices) {
+        text += &format!("\n{line}");
+    }
     if report.synthetic {
         text += "\nsynthetic weights";
     }
@@ -204,6 +207,17 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
         text += "\ncached result (--no-cache measures again)";
     }
     text
+}
+
+/// Returns the remark on simulated devices with their names, or `None` without a remark.
+fn remark_line(devices: &[DeviceRow]) -> Option<String> {
+    let remark = devices.iter().find_map(|device| device.remark)?;
+    let named = devices.iter().filter(|device| device.remark.is_some());
+    let mut names: Vec<&str> = named
+        .map(|device| device.name.rsplit_once(':').map_or("", |(name, _)| name))
+        .collect();
+    names.dedup();
+    Some(format!("{}: {remark}", names.join(", ")))
 }
 
 /// Returns the score with its certainty, and its gain over worst-fit decreasing.

@@ -1,0 +1,208 @@
+//! The report of a plan, as text and as JSON.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use divisi_engine::search::{FleetDevice, Offer, PlanOrder, Planned};
+use serde::Serialize;
+
+use crate::cli::output::matrix_table;
+
+#[derive(Serialize)]
+pub(super) struct FleetReport {
+    ensemble: String,
+    /// The traffic shares of several models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mix: Option<String>,
+    rate: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99_ms: Option<f64>,
+    spare_memory: u64,
+    policy: String,
+    kinds: Vec<KindRow>,
+    most: usize,
+    /// The cheapest offer that meets the goal.
+    answer: Option<OfferRow>,
+    /// The offer closest to the goal, if none meets it.
+    closest: Option<OfferRow>,
+    /// The parts of the goal that bounds rule out for every set of devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lacks: Vec<String>,
+    /// The best trade-offs of price, throughput and latency.
+    pareto: Vec<OfferRow>,
+    tried: usize,
+    ruled_out: usize,
+    cancelled: bool,
+    elapsed_s: f64,
+    seed: u64,
+    simulated: bool,
+    synthetic: bool,
+}
+
+/// A kind of device in a report.
+#[derive(Serialize)]
+struct KindRow {
+    name: String,
+    /// Whether its devices are simulated. The others are this machine's.
+    simulated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price_per_hour: Option<f64>,
+    /// A remark on the source of its figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<&'static str>,
+}
+
+impl KindRow {
+    fn new(kind: &FleetDevice) -> Self {
+        let profile = kind.unit.iter().find_map(|device| device.kind.profile());
+        KindRow {
+            name: kind.name.clone(),
+            simulated: kind.is_simulated(),
+            price_per_hour: kind.price,
+            remark: match profile {
+                Some(profile) => profile.remark(),
+                None => Some("this machine, with profiles measured on it"),
+            },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct OfferRow {
+    /// The devices in words.
+    #[serde(skip)]
+    words: String,
+    /// The number of devices of each kind.
+    devices: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price_per_hour: Option<f64>,
+    samples_per_s: f64,
+    /// Relative standard error; null if the throughput is predicted.
+    samples_per_s_error: Option<f64>,
+    /// The uncertainty of the throughput in words.
+    samples_per_s_doubt: String,
+    /// Latencies at the requested rate, or null if the devices are overloaded.
+    p50_us: Option<u64>,
+    p99_us: Option<u64>,
+    device_names: Vec<String>,
+    members: Vec<String>,
+    matrix: Vec<Vec<usize>>,
+}
+
+/// Returns the report of a plan that took this time.
+pub(super) fn report(order: &PlanOrder, planned: &Planned, took: Duration) -> FleetReport {
+    let row = |offer: &Offer| row(order, offer);
+    FleetReport {
+        ensemble: order.demand.models().name.clone(),
+        mix: mix(order),
+        rate: order.rate,
+        p99_ms: order.p99.map(|p99| p99.as_secs_f64() * 1e3),
+        spare_memory: order.spare_memory,
+        policy: order.demand.models().policy.to_string(),
+        kinds: order.kinds.iter().map(KindRow::new).collect(),
+        most: order.most,
+        answer: planned.answer.as_ref().map(row),
+        closest: planned.closest.as_ref().map(row),
+        lacks: planned.lacks.clone(),
+        pareto: planned.pareto.iter().map(row).collect(),
+        tried: planned.tried,
+        ruled_out: planned.ruled_out,
+        cancelled: planned.cancelled,
+        elapsed_s: took.as_secs_f64(),
+        seed: order.seed,
+        simulated: order.kinds.iter().any(FleetDevice::is_simulated),
+        synthetic: order.demand.models().is_synthetic(),
+    }
+}
+
+fn mix(order: &PlanOrder) -> Option<String> {
+    let several = order.demand.catalogue().single_ensemble().is_none();
+    several.then(|| order.demand.in_words())
+}
+
+fn row(order: &PlanOrder, offer: &Offer) -> OfferRow {
+    let kinds = order.kinds.iter().zip(&offer.counts);
+    let frame = offer.matrix.frame();
+    OfferRow {
+        words: order.in_words(&offer.counts),
+        devices: kinds.map(|(kind, n)| (kind.name.clone(), *n)).collect(),
+        price_per_hour: offer.price,
+        samples_per_s: offer.throughput,
+        samples_per_s_error: offer.doubt.error(),
+        samples_per_s_doubt: offer.doubt.to_string(),
+        p50_us: offer.latency.map(|l| l.p50.as_micros() as u64),
+        p99_us: offer.latency.map(|l| l.p99.as_micros() as u64),
+        device_names: frame.devices.clone(),
+        members: frame.members.clone(),
+        matrix: offer.matrix.rows(),
+    }
+}
+
+/// Returns the report as text.
+pub(super) fn text(report: &FleetReport, planned: &Planned) -> String {
+    let mut text = String::new();
+    let shown = planned.answer.as_ref().or(planned.closest.as_ref());
+    if let Some(offer) = shown {
+        text += &format!("{}\n\n", matrix_table(&offer.matrix));
+    }
+    if let Some(row) = report.answer.as_ref().or(report.closest.as_ref()) {
+        let what = if report.answer.is_some() {
+            "meets the goal"
+        } else {
+            "comes closest"
+        };
+        text += &format!("{} {what}\n\n", line(row).trim());
+    }
+    if !report.pareto.is_empty() {
+        text += "best trade-offs (price, throughput, latency):\n";
+    }
+    for row in &report.pareto {
+        text += &format!("{}\n", line(row));
+    }
+    let simulated = if report.simulated {
+        "simulated devices "
+    } else {
+        ""
+    };
+    text += &format!(
+        "{} device sets searched, {} ruled out, {:.1} s\n{simulated}at {} samples/s",
+        report.tried, report.ruled_out, report.elapsed_s, report.rate
+    );
+    if let Some(mix) = &report.mix {
+        text += &format!(", {mix}");
+    }
+    for (remark, names) in remarks(&report.kinds) {
+        text += &format!("\n{}: {remark}", names.join(", "));
+    }
+    text
+}
+
+/// Returns each remark with the names of its kinds.
+fn remarks(kinds: &[KindRow]) -> BTreeMap<&'static str, Vec<&str>> {
+    let mut remarks: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();
+    for kind in kinds {
+        if let Some(remark) = kind.remark {
+            remarks.entry(remark).or_default().push(&kind.name);
+        }
+    }
+    remarks
+}
+
+fn line(row: &OfferRow) -> String {
+    let price = row.price_per_hour.map(|p| format!("  {p:>7.2} per hour"));
+    let latency = match (row.p50_us, row.p99_us) {
+        (Some(p50), Some(p99)) => format!(
+            "p50 {:.1} ms  p99 {:.1} ms",
+            p50 as f64 / 1e3,
+            p99 as f64 / 1e3
+        ),
+        _ => "overloaded".to_owned(),
+    };
+    format!(
+        "{:<20}{}  up to {:>7.0} samples/s ({})  {latency}",
+        row.words,
+        price.unwrap_or_default(),
+        row.samples_per_s,
+        row.samples_per_s_doubt
+    )
+}
