@@ -60,7 +60,6 @@ use std::process::ExitCode;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use divisi_runtime::compute::Family;
-use divisi_runtime::words::one_line;
 
 use accuracy::AccuracyArgs;
 use allocate::AllocateArgs;
