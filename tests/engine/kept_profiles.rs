@@ -9,8 +9,8 @@ use divisi_model::allocation::Footprints;
 use divisi_model::catalogue::Catalogue;
 use divisi_model::ensemble::Ensemble;
 use divisi_runtime::compute::kernels_in_use;
+use divisi_runtime::device::DeviceIndex;
 use divisi_runtime::device::host::{CoreLoad, HostLoad};
-use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use crate::common::{digits, fakes, two_devices};
 
@@ -26,14 +26,11 @@ fn measured(ensemble: &Ensemble, cache: &Cache) -> usize {
         cache: Some(cache),
         control: &Control::default(),
     };
-    let worker = profiler.worker(MemberIndex::new(0), DeviceIndex::new(0));
-    let (worker, _) = worker.expect("a worker");
-    assert!(
-        ensemble
-            .batch_sizes
-            .iter()
-            .all(|size| worker.tail(size.get()) >= 1.0)
-    );
+    let workers = profiler.workers(DeviceIndex::new(0)).expect("workers");
+    for (worker, _) in workers {
+        let mut sizes = ensemble.batch_sizes.iter();
+        assert!(sizes.all(|size| worker.tail(size.get()) >= 1.0));
+    }
     profiler.costs().expect("profiles").measured
 }
 

@@ -170,13 +170,7 @@ impl PrecisionTrial<'_> {
         device: DeviceIndex,
     ) -> Result<Vec<(WorkerProfile, ProfileCondition)>, SearchError> {
         let (catalogue, footprints) = self.in_precision(precision);
-        let profiler = self.profiler(&catalogue, &footprints);
-        let members = MemberIndex::all(catalogue.models().members.len());
-        let each = members.map(|member| {
-            self.control.checkpoint()?;
-            profiler.worker(member, device)
-        });
-        each.collect()
+        self.profiler(&catalogue, &footprints).workers(device)
     }
 
     fn in_precision(&self, precision: MemberPrecision) -> (Catalogue, Footprints) {

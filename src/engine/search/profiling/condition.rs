@@ -61,7 +61,7 @@ impl ConditionWatch {
         }
     }
 
-    /// Returns the condition since the start; `agreed` tells whether two rounds agreed.
+    /// Returns the condition since the start. `agreed` is whether two rounds agreed.
     pub(super) fn end(&self, agreed: bool) -> ProfileCondition {
         let load = self.host.end();
         let quiet = load.is_none_or(|load| is_quiet(&load, self.cores.as_deref()));

@@ -76,7 +76,7 @@ struct FoundProfile<T> {
     is_new: bool,
 }
 
-/// Whether the host is quiet now, once it is asked for.
+/// Whether the host is quiet now. It is only watched if a kept profile was disturbed.
 type QuietNow = LazyCell<bool>;
 
 /// The period in which the host must be quiet before a disturbed profile is measured again.
@@ -176,32 +176,45 @@ impl Profiler<'_> {
         })
     }
 
-    /// Returns the loading time of a member's worker and the tails of its batch times on the kind of
-    /// a device, with the condition of the measurement: the kept profile, or a new measurement.
+    /// Returns the loading time of each member's worker and the tails of its batch times on the kind
+    /// of a device, with the condition of the measurement: kept profiles, or new measurements.
     ///
     /// # Errors
     /// The device is simulated, a network does not run, or the search was cancelled.
-    pub fn worker(
+    pub fn workers(
         &self,
-        member: MemberIndex,
         device: DeviceIndex,
-    ) -> Result<(WorkerProfile, ProfileCondition), SearchError> {
+    ) -> Result<Vec<(WorkerProfile, ProfileCondition)>, SearchError> {
         let kinds = self.kinds();
         let kind = kinds.iter().find(|kind| kind.devices.contains(&device));
         let Some(kind) = kind else {
             let name = self.devices.get(device).name.clone();
             return Err(EvaluationError::FollowsLaw(name).into());
         };
+        let quiet = LazyCell::new(quiet_now as fn() -> bool);
+        let members = MemberIndex::all(self.models().members.len());
+        let each = members.map(|member| {
+            self.control.checkpoint()?;
+            self.worker(member, kind, &quiet)
+        });
+        each.collect()
+    }
+
+    fn worker(
+        &self,
+        member: MemberIndex,
+        kind: &LikeDevices<'_>,
+        quiet: &QuietNow,
+    ) -> Result<(WorkerProfile, ProfileCondition), SearchError> {
         let sizes = self.sizes(member, kind)?;
         let has = |worker: &WorkerProfile| {
             let mut sizes = sizes.iter();
             sizes.all(|size| worker.tails.iter().any(|(known, _)| known == size))
         };
         let path = self.path(WORKERS, member, kind);
-        let quiet = LazyCell::new(quiet_now as fn() -> bool);
         let kept: Option<Kept<WorkerProfile>> = path.as_deref().and_then(Kept::read);
         let kept = kept.filter(|kept| has(&kept.measured));
-        if let Some(known) = self.trusted(kept, &quiet) {
+        if let Some(known) = self.trusted(kept, quiet) {
             return Ok((known.measured, known.about.condition));
         }
         let watch = ConditionWatch::start(kind.cores(self.devices));

@@ -16,7 +16,7 @@ use super::measure::{ProfiledWorker, on_each};
 /// percentile (0.99 to the power of 69 is 0.5).
 const MOST_BATCHES: usize = RUNS * 69;
 /// The longest time for the batches of one size, except for the last one.
-const MOST_TIME: Duration = Duration::from_millis(150);
+const MOST_TIME: Duration = Duration::from_millis(80);
 /// The number of runs that the batches are divided into. A single disturbance affects only one of
 /// them.
 const RUNS: usize = 3;
