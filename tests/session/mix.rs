@@ -362,16 +362,18 @@ fn a_goal_holds_for_each_entry() {
 fn a_plan_is_for_the_mix() {
     let order = |mix: &str| PlanOrder {
         demand: demand(&[&small(), &imn4()], mix),
-        kinds: vec![FleetDevice {
-            name: "v100".into(),
-            profile: divisi_runtime::device::simulated::find_profile("v100").expect("built in"),
-        }],
+        kinds: vec![FleetDevice::simulated(
+            "v100",
+            &divisi_runtime::device::simulated::find_profile("v100").expect("built in"),
+        )],
         most: 3,
         rate: 120.0,
         p99: None,
         spare_memory: 0,
         seed: 1,
         wide: false,
+        factory: Arc::new(FakeFactory { classes: 10 }),
+        cache: None,
     };
     let devices = |mix| {
         let planned = plan(&order(mix), &Arc::new(Control::default())).expect("plans");
