@@ -8,10 +8,11 @@ use std::time::Duration;
 use divisi_model::ensemble::MemberPrecision;
 
 use crate::config::ModelConfig;
-use crate::described::DescribedModel;
+use crate::described::{DescribedKind, DescribedModel};
 use crate::error::{LoadFault, RepositoryError};
-use crate::folder::Root;
+use crate::folder::{CONFIG, Root};
 use crate::loaded::{LoadFailure, LoadReport, LoadedModel, with_users};
+use crate::model::{ModelFormat, file_of};
 use crate::order::{Uses, order};
 use crate::overrides::Overrides;
 use crate::versions::{KnownModels, load_versions};
@@ -64,6 +65,40 @@ impl Repository {
         let names = root.names().unwrap_or_default();
         let is_model = |name: &String| root.model(name).is_ok_and(|f| DescribedModel::is_at(&f));
         !has_manifest && names.iter().any(is_model)
+    }
+
+    /// Returns the repository and the name of a model from the path of the model's folder, or `None`
+    /// if the path is not a model's folder.
+    pub fn of_model(path: &Path) -> Option<(Self, String)> {
+        let path = std::path::absolute(path).ok()?;
+        let name = path.file_name()?.to_str()?.to_owned();
+        let repository = Repository::open(path.parent()?).ok()?;
+        let folder = repository.root.model(&name);
+        let is_model = folder.is_ok_and(|folder| DescribedModel::is_at(&folder));
+        is_model.then_some((repository, name))
+    }
+
+    /// Returns the file from which a model can be read by itself: its Divisi manifest, or the ONNX
+    /// file of its highest served version.
+    ///
+    /// # Errors
+    /// There is no such model, its configuration is wrong, or it is not one network in an ONNX file.
+    pub fn file_of(&self, name: &str) -> Result<PathBuf, LoadFault> {
+        let model = DescribedModel::read(self.root.model(name)?, name, None)?;
+        let (folder, highest) = (&model.folder, model.versions.last());
+        let (file, found) = match model.kind {
+            DescribedKind::Manifest(file) => return folder.inside(file),
+            DescribedKind::Ensemble => (CONFIG.to_owned(), "steps over other models"),
+            DescribedKind::Network => {
+                let version = highest.copied().unwrap_or(1);
+                match file_of(folder, &model.config, version)? {
+                    (ModelFormat::Onnx, file) => return folder.inside(&file),
+                    (ModelFormat::Safetensors, file) => (file, "weights"),
+                }
+            }
+        };
+        let why = format!("expected an ONNX file or a Divisi manifest, found {found}");
+        Err(folder.failed(&file, &why))
     }
 
     /// Returns its folder.

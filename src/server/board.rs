@@ -4,62 +4,40 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, SystemTime};
 
 use divisi_door::client::Webhook;
 use divisi_model::ensemble::{Ensemble, Samples};
 use divisi_registry::records::{JobEnd, JobRecord};
-use divisi_registry::store::StoreError;
-use divisi_runtime::lock::Leaf;
+use divisi_registry::store::{PATIENCE, StoreError};
 use divisi_tasks::jobs::{JobBoard, PostedJob};
 
 use serde_json::{Value, json};
 
-use crate::{ServeError, TaskStore};
-
-/// The age after which a further write of a file is certain to change its time.
-const SETTLED: Duration = Duration::from_secs(2);
+use crate::TaskStore;
+use crate::watch::StoreWatch;
 
 /// The jobs of a store.
-pub struct StoredJobs {
-    store: TaskStore,
-    /// The jobs as last read, if the file was settled at that time.
-    read: Leaf<Option<(SystemTime, Vec<PostedJob>)>>,
-}
+pub struct StoredJobs(Arc<StoreWatch>);
 
 impl StoredJobs {
     /// Creates a board over the jobs of a store.
     pub fn in_store(store: &TaskStore) -> Self {
-        StoredJobs {
-            store: store.clone(),
-            read: Leaf::new(None),
-        }
+        StoredJobs(Arc::new(StoreWatch::new(store)))
     }
 
-    fn read(&self) -> Result<Vec<PostedJob>, ServeError> {
-        let written = self.store.written();
-        if let (Some((known, jobs)), Some(written)) = (&*self.read.lock(), written)
-            && *known == written
-        {
-            return Ok(jobs.clone());
-        }
-        let jobs = self.store.read()?.jobs.into_iter();
-        let jobs: Vec<PostedJob> = jobs
-            .map(|(number, record)| PostedJob { number, record })
-            .collect();
-        // File times are coarse, up to a second on some systems. A file that was just written may
-        // change again without a new time.
-        let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|age| age >= SETTLED);
-        *self.read.lock() = written
-            .filter(is_settled)
-            .map(|written| (written, jobs.clone()));
-        Ok(jobs)
+    pub(crate) fn watching(watch: &Arc<StoreWatch>) -> Self {
+        StoredJobs(Arc::clone(watch))
     }
 }
 
 impl JobBoard for StoredJobs {
     fn jobs(&self) -> Result<Vec<PostedJob>, String> {
-        self.read().map_err(|why| format!("{why}"))
+        let contents = self.0.contents(PATIENCE).map_err(|why| why.to_string())?;
+        let jobs = contents.jobs.iter().map(|(number, record)| PostedJob {
+            number: *number,
+            record: record.clone(),
+        });
+        Ok(jobs.collect())
     }
 
     fn samples(&self, record: &JobRecord, ensemble: &Ensemble) -> Result<Arc<Samples>, String> {
@@ -68,14 +46,17 @@ impl JobBoard for StoredJobs {
         read.map(Arc::new)
     }
 
-    /// Stores the progress of a job. A job cancelled in the meantime stays cancelled.
+    /// Stores the progress of a job. A job cancelled in the meantime stays cancelled, and a job
+    /// removed after that stays removed.
     fn keep(&self, job: &PostedJob) -> Result<(), String> {
-        let store = self.store.open().map_err(|why| why.to_string())?;
+        let store = self.0.store().open().map_err(|why| why.to_string())?;
         let keep = || {
-            let known = store.contents()?.jobs.remove(&job.number);
+            let Some(known) = store.contents()?.jobs.remove(&job.number) else {
+                return Ok(());
+            };
             let mut record = job.record.clone();
-            if known.is_some_and(|known| known.end == Some(JobEnd::Cancelled)) {
-                record.end = Some(JobEnd::Cancelled);
+            if known.end == Some(JobEnd::Cancelled) {
+                (record.end, record.ended_at) = (known.end, known.ended_at);
             }
             store.keep_job(job.number, &record)
         };
@@ -150,6 +131,8 @@ pub fn job_json(number: u64, job: &JobRecord) -> Value {
         "written": job.progress.written,
         "state": job_state(job),
         "reason": reason,
+        "variants": job.variants,
         "submitted_at": job.submitted_at,
+        "ended_at": job.ended_at,
     })
 }

@@ -149,7 +149,7 @@ impl ClientDoor for OperatedDoor {
     fn variants_of_models(&self) -> BTreeMap<String, VariantView> {
         let router = self.tasks.as_ref();
         router.map_or_else(BTreeMap::new, |router| {
-            views::variants(router.router(), &self.models.running())
+            views::variants(router, &self.models.running())
         })
     }
 

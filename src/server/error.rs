@@ -10,7 +10,7 @@ use divisi_model::allocation::MatrixFileError;
 use divisi_model::catalogue::{CatalogueError, MixError};
 use divisi_model::ensemble::EnsembleError;
 use divisi_registry::store::StoreError;
-use divisi_repository::RepositoryError;
+use divisi_repository::{LoadFault, RepositoryError};
 use divisi_runtime::device::DeviceError;
 use divisi_session::{Refusal, SetupFileError};
 use divisi_tasks::served::ServedTasksError;
@@ -40,7 +40,7 @@ pub enum ServeError {
     ManyModels {
         /// The path.
         path: String,
-        /// The file of one of its models.
+        /// The folder of one of its models.
         one: String,
     },
     /// A shape is given for an ensemble that defines its own.
@@ -58,6 +58,9 @@ pub enum ServeError {
     /// A repository cannot be read.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
+    /// A model of a repository cannot be read by itself.
+    #[error(transparent)]
+    Model(#[from] LoadFault),
     /// Another model is given in addition to a repository.
     #[error("{repository} is a model repository and must be served alone; remove `{other}`")]
     NotAlone {

@@ -43,13 +43,14 @@ mod samples;
 mod server;
 mod sources;
 mod store;
+mod watch;
 
 pub use board::{StoredJobs, job_json, job_state};
 pub use control::{FirstModels, ModelControl};
 pub use devices::{DeviceChoice, FoundDevices};
 pub use door::{OperatedDoor, usual_addresses};
 pub use error::ServeError;
-pub use files::ensemble_files;
+pub use files::{ensemble_files, repository_model, repository_models};
 pub use matrix_file::{MatrixAndPrecisions, matrix_in};
 pub use models::{ModelSelection, SelectedModels, TaskSelection, demand, is_empty_folder};
 pub use samples::{built_in_files, built_in_names};

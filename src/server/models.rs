@@ -232,9 +232,13 @@ impl SelectedModels {
     /// # Errors
     /// The store or an ensemble cannot be read, a device is not there, or no variant fits.
     pub fn of_tasks(selection: &TaskSelection) -> Result<Self, ServeError> {
-        let FoundDevices { devices, notices } = selection.devices.find(&[])?;
+        let FoundDevices {
+            devices,
+            mut notices,
+        } = selection.devices.find(&[])?;
         let tasks = selection.open(&devices)?;
         let matrix = tasks.first_matrix(&devices, EngineOptions::default())?;
+        notices.extend(tasks.remarks());
         Ok(SelectedModels {
             source: None,
             read: of_entries(tasks.entries().to_vec()),

@@ -19,6 +19,7 @@ use divisi_tasks::routing::{GoalChooser, LiveRouter};
 use divisi_tasks::scaling::LiveScaling;
 
 use crate::profiles::StoredProfiles;
+use crate::watch::{StoreWatch, StoredRegistrations};
 use crate::{OperatedDoor, SelectedModels, ServeError, StoredJobs, TaskStore};
 
 /// The load that a server starts with.
@@ -144,8 +145,11 @@ fn with_tasks(
     router: Arc<LiveRouter>,
     options: &TaskOptions,
 ) -> Result<LiveSession, ServeError> {
-    let scaling = LiveScaling::start(Arc::clone(&router), options.scaling)?;
-    let board = StoredJobs::in_store(&options.store);
+    let watch = Arc::new(StoreWatch::new(&options.store));
+    let registrations = Arc::new(StoredRegistrations::watching(&watch));
+    let scaling =
+        LiveScaling::start_following(Arc::clone(&router), options.scaling, Some(registrations))?;
+    let board = StoredJobs::watching(&watch);
     let jobs = LiveJobs::start(scaling, Arc::new(board))?;
     let devices = router.deployment().running().engine.devices().clone();
     let keeper = StoredProfiles::in_store(&options.store, devices, Cache::of_user());

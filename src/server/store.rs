@@ -1,7 +1,7 @@
 //! The store of registered tasks, and the check whether its contents are still valid.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use divisi_model::ensemble::{Ensemble, Files};
 use divisi_model::user_folders;
@@ -67,7 +67,16 @@ impl TaskStore {
     /// # Errors
     /// It cannot be read; the error names the file.
     pub fn read(&self) -> Result<StoreContents, ServeError> {
-        Store::read(&self.path()?, PATIENCE).map_err(self.failed())
+        self.read_within(PATIENCE)
+    }
+
+    /// Reads the store as [`TaskStore::read`], and waits for at most `patience` while another
+    /// program writes it.
+    ///
+    /// # Errors
+    /// It cannot be read; the error names the file.
+    pub(crate) fn read_within(&self, patience: Duration) -> Result<StoreContents, ServeError> {
+        Store::read(&self.path()?, patience).map_err(self.failed())
     }
 
     /// Returns the place for reading an ensemble again, independent of the current folder.

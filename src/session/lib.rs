@@ -58,7 +58,7 @@ pub use snapshot::{
 };
 pub use task_scaling::{
     ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
-    ScalingChange, ScalingView, StreamView, TaskScaling, TaskView, UnreachableView,
+    ScalingChange, ScalingView, StreamView, TaskCostView, TaskScaling, TaskView, UnreachableView,
 };
 
 use std::time::Duration;

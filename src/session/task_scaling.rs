@@ -62,6 +62,22 @@ pub struct TaskView {
     pub seconds: Vec<GoalSecond>,
     /// The recent queries whose goals no variant meets, if any.
     pub unreachable: Option<UnreachableView>,
+    /// The cost of its recent queries, if any were answered.
+    pub cost: Option<TaskCostView>,
+    /// A line for each of its ensembles that is not served, with the reason and the remedy.
+    pub not_served: Vec<String>,
+}
+
+/// The cost of a task's recent queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskCostView {
+    /// The cost of a million samples at the present load: the price of the held devices, shared over
+    /// the answered samples.
+    pub paid: f64,
+    /// The cost of a million samples on saturated devices.
+    pub saturated: f64,
+    /// The length of the window, in seconds.
+    pub seconds: u32,
 }
 
 /// Queries whose goals exceed every variant; they are refused at once.

@@ -5,31 +5,46 @@ use std::collections::BTreeMap;
 use divisi_engine::deployment::Generation;
 use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::variants::{Variant, VariantIndex};
-use divisi_session::{CountedAccuracy, GoalCounts, RunningBatches, VariantView};
+use divisi_session::{CountedAccuracy, GoalCounts, RunningBatches, TaskCostView, VariantView};
 
-use crate::routing::{TaskRouter, VariantTally};
+use crate::routing::{LiveRouter, VariantTally};
 use crate::served::{ServedTasks, VariantGroup};
 
 /// Returns the entries of a generation that are variants of a router's tasks, by their names.
-pub fn variants(router: &TaskRouter, running: &Generation) -> BTreeMap<String, VariantView> {
-    let tasks = router.tasks();
-    let (engine, tallies) = (&running.engine, router.variant_tallies());
+pub fn variants(live: &LiveRouter, running: &Generation) -> BTreeMap<String, VariantView> {
+    let (router, counts) = (live.router(), live.counts());
+    let (tasks, engine) = (router.tasks(), &running.engine);
     let variants = tasks.running(&running.catalogue, &engine.matrix(), engine.devices());
     let views = tasks.groups().iter().map(|group| {
         let of_group = |at: &VariantIndex| group.variants.contains(at);
         let mut running = variants.iter().map(|running| running.variant);
         let running = running.find(of_group);
-        let tallies = group.variants.iter().map(|at| tallies[at.get()]);
-        (group.name.clone(), view(tasks, group, running, tallies))
+        let tally = counts.of_entry(tasks.catalog().name(group.task), &group.name);
+        (group.name.clone(), view(tasks, group, running, tally))
     });
     views.collect()
+}
+
+/// Returns the costs of the recent queries of each task.
+pub(crate) fn costs(live: &LiveRouter) -> BTreeMap<String, TaskCostView> {
+    let router = live.router();
+    let costs = router.tasks().names().filter_map(|(_, name)| {
+        let cost = live.cost(name)?;
+        let view = TaskCostView {
+            paid: cost.paid,
+            saturated: cost.saturated,
+            seconds: u32::try_from(cost.window.as_secs()).unwrap_or(u32::MAX),
+        };
+        Some((name.to_owned(), view))
+    });
+    costs.collect()
 }
 
 fn view(
     tasks: &ServedTasks,
     group: &VariantGroup,
     running: Option<VariantIndex>,
-    tallies: impl Iterator<Item = VariantTally>,
+    tally: VariantTally,
 ) -> VariantView {
     let catalog = tasks.catalog();
     // The variants of a group have the same accuracy.
@@ -48,7 +63,7 @@ fn view(
             })
         }),
         running: running.map(|at| batches(catalog.variant(at))),
-        goals: tallies.fold(GoalCounts::default(), added),
+        goals: goal_counts(&tally),
     }
 }
 
@@ -61,13 +76,13 @@ fn batches(variant: &Variant) -> RunningBatches {
     }
 }
 
-fn added(sum: GoalCounts, tally: VariantTally) -> GoalCounts {
+fn goal_counts(tally: &VariantTally) -> GoalCounts {
     GoalCounts {
-        answered: sum.answered + tally.answered,
-        met: sum.met + tally.met,
-        missed_accuracy: sum.missed_accuracy + tally.missed_accuracy,
-        missed_latency: sum.missed_latency + tally.missed_latency,
-        missed_cost: sum.missed_cost + tally.missed_cost,
-        cost: sum.cost + tally.cost,
+        answered: tally.answered,
+        met: tally.met,
+        missed_accuracy: tally.missed_accuracy,
+        missed_latency: tally.missed_latency,
+        missed_cost: tally.missed_cost,
+        cost: tally.cost,
     }
 }

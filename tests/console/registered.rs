@@ -1,6 +1,7 @@
 //! `divisi register`, `variants` and `unregister`, as scripts use them.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -81,6 +82,16 @@ fn digits_are_registered_listed_asked_for_and_forgotten() {
     let said = text(&goals);
     assert!(said.contains("chosen: "), "{said}");
     assert!(said.contains("goals missed by the "), "{said}");
+
+    let paid = ["variants", "digits", "--store", &store, "--rate", "100"];
+    let listed = json(&[&paid[..], &["--format", "json"]].concat());
+    // A core of 0.05 an hour, shared by 100 queries a second.
+    let cost = list(&listed)[0]["paid_per_million"].as_f64();
+    assert!(
+        cost.is_some_and(|cost| (0.138..0.139).contains(&cost)),
+        "{cost:?}"
+    );
+    assert!(text(&paid).contains("paid/M"));
 
     let forgotten = text(&["unregister", "digits", "--store", &store]);
     assert_eq!(forgotten, "task `digits` is removed, with 1 ensemble\n");
@@ -164,6 +175,89 @@ fn an_ensemble_that_is_gone_is_stale_and_not_chosen() {
         said.contains("no usable variant: register the task again"),
         "{said}"
     );
+}
+
+/// Creates a repository with the model `mlp` under these names, and a model without a network.
+fn repository(name: &str, models: &[&str]) -> PathBuf {
+    let folder = scratch(name);
+    let _ = fs::remove_dir_all(&folder);
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../sample_ensembles");
+    for model in models {
+        let version = folder.join(model).join("1");
+        fs::create_dir_all(&version).expect("creates");
+        let network = format!("{sample}/digits-onnx/mlp.onnx");
+        fs::copy(network, version.join("model.onnx")).expect("copies");
+    }
+    fs::create_dir_all(folder.join("empty/1")).expect("creates");
+    folder
+}
+
+/// Registers networks for the task `t` quickly, and returns the arguments.
+fn networks<'a>(path: &'a str, store: &'a str, options: &[&'a str]) -> Vec<&'a str> {
+    let rows = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../sample_ensembles/digits/digits.csv"
+    );
+    let usual = ["register", "t", path, "--devices", "cpu:0", "--rows", "60"];
+    let how = ["--precisions", "f32", "--store", store, "--input", rows];
+    [&usual[..], &how, options].concat()
+}
+
+#[test]
+fn each_model_of_a_repository_is_an_ensemble_of_the_task() {
+    let store = store("repository.redb");
+    let (first, other) = (
+        repository("models_of_a_task", &["a", "b"]),
+        repository("other_models_of_a_task", &["b"]),
+    );
+    let path = first.to_string_lossy();
+    let report = json(&networks(&path, &store, &["--format", "json"]));
+    let names = report["registered"].as_array().expect("reports").iter();
+    let names: Vec<&str> = names.filter_map(|r| r["ensemble"].as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(report["left_out"][0]["model"], "empty");
+
+    let own = first.join("b").to_string_lossy().into_owned();
+    text(&networks(&own, &store, &[]));
+    let another = other.join("b").to_string_lossy().into_owned();
+    let (code, error) = fails(&networks(&another, &store, &[]));
+    assert_eq!(code, Some(1));
+    for part in [&*own, &*another, "--replace", "--name NAME"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    text(&networks(&another, &store, &["--name", "c"]));
+    text(&networks(&another, &store, &["--replace"]));
+
+    let removed = text(&["unregister", "t", "a", "c", "--store", &store]);
+    assert_eq!(removed, "task `t`: a, c removed; it keeps b\n");
+    let (_, error) = fails(&["unregister", "t", "a", "--store", &store]);
+    assert!(error.contains("task `t` has no ensemble `a`"), "{error}");
+}
+
+#[test]
+fn finished_jobs_are_removed_on_request() {
+    let store = store("cleared.redb");
+    register(&store, &[]);
+    let nothing = text(&["jobs", "--clear", "--store", &store]);
+    assert_eq!(nothing, "0 finished jobs removed; the outputs stay\n");
+    let output = scratch("cleared_answers.csv");
+    let _ = fs::remove_file(&output);
+    let (rows, output) = (
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../sample_ensembles/digits/digits.csv"
+        ),
+        output.to_string_lossy(),
+    );
+    let submit = ["submit", "digits", "--input", rows, "--output", &output];
+    text(&[&submit[..], &["--name-variants", "--store", &store]].concat());
+    let kept = text(&["jobs", "--clear", "--store", &store]);
+    assert_eq!(kept, nothing, "it has not ended");
+    text(&["jobs", "--cancel", "1", "--store", &store]);
+    let cleared = text(&["jobs", "--clear", "--store", &store]);
+    assert_eq!(cleared, "1 finished job removed; the outputs stay\n");
+    let left = json(&["jobs", "--store", &store, "--format", "json"]);
+    assert_eq!(left, Value::Array(Vec::new()));
 }
 
 #[test]

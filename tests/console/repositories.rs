@@ -182,7 +182,7 @@ fn what_cannot_be_converted_says_so() {
 #[test]
 fn commands_that_take_one_ensemble_say_so_of_a_repository_in_a_line() {
     let models = Models::new(false);
-    let good = models.join("good/1/model.onnx");
+    let good = models.join("good");
     for arguments in [
         &["predict", models.path(), "--input", "none.csv"][..],
         &["accuracy", models.path()],

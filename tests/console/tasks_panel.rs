@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi_session::{
     Command, ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
-    ScalingChange, ScalingView, StreamView, TaskView, UnreachableView,
+    ScalingChange, ScalingView, StreamView, TaskCostView, TaskView, UnreachableView,
 };
 
 use divisi_console::linear::Watcher;
@@ -81,6 +81,16 @@ fn scaling() -> ScalingView {
                 nearest: "digits.f32.all in batches of 8 on 1 core: 0.40 points less accurate"
                     .to_owned(),
             }),
+            cost: Some(TaskCostView {
+                paid: 853.2,
+                saturated: 0.109,
+                seconds: 60,
+            }),
+            not_served: vec![
+                "`m3` of task `digits` is stale: the network, weights or calibration of member \
+                 `cnn` changed; register it again"
+                    .to_owned(),
+            ],
         }],
         loaded: vec![
             loaded("digits.int8.cnn-s+res-s", "active"),

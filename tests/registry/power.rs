@@ -26,7 +26,7 @@ fn history() -> History {
             .expect("registers");
         confirm(&store);
     }
-    store.unregister("letters").expect("forgets");
+    store.unregister("letters", &[]).expect("forgets");
     confirm(&store);
     drop(store);
     History {

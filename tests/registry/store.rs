@@ -8,8 +8,10 @@ use std::time::Duration;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
 use divisi_modelless::quantities::CostRate;
-use divisi_registry::records::JobRecord;
-use divisi_registry::store::{CatalogedTasks, PATIENCE, Store, StoreContents};
+use divisi_registry::records::{JobEnd, JobRecord};
+use divisi_registry::store::{
+    CatalogedTasks, KEPT_JOBS, KEPT_TIME, PATIENCE, Store, StoreContents,
+};
 use proptest::prelude::*;
 use redb::{Database, TableDefinition};
 
@@ -29,7 +31,19 @@ fn job(number: u64) -> JobRecord {
         },
         submitted_at: 7,
         notify: None,
+        names_variants: false,
+        variants: Vec::new(),
         end: None,
+        ended_at: None,
+    }
+}
+
+/// A job that ended at a time, in seconds since 1970.
+fn finished(ended_at: u64) -> JobRecord {
+    JobRecord {
+        end: Some(JobEnd::Done),
+        ended_at: Some(ended_at),
+        ..job(1)
     }
 }
 
@@ -87,7 +101,8 @@ fn apply(store: &Store, change: &Change) {
                 .tasks
                 .get(task)
                 .map(Vec::len);
-            assert_eq!(store.unregister(task).ok(), known);
+            let removed = store.unregister(task, &[]).ok();
+            assert_eq!(removed.map(|names| names.len()), known);
         }
         Change::KeepJob(number) => store.keep_job(*number, &job(*number)).expect("keeps"),
     }
@@ -176,10 +191,101 @@ fn ensembles_counted_on_other_rows_are_named() {
 }
 
 #[test]
+fn an_ensemble_of_the_same_name_from_another_source_is_replaced_on_request_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
+    let (first, mut second) = (model("model", 1, 2), model("model", 2, 3));
+    second.record.source.path = "/b/1/model.onnx".to_owned();
+    store.register("digits", &first).expect("registers");
+    let refused = store.register("digits", &second).expect_err("another");
+    assert_eq!(refused.code(), "task_ensemble_name");
+    assert_eq!(
+        refused.to_string(),
+        "task `digits` has an ensemble `model` from digits, found another one from \
+         /b/1/model.onnx; replace it with --replace, or keep both with --name NAME"
+    );
+    let contents = store.contents().expect("contents");
+    assert_eq!(contents.tasks["digits"], [first]);
+    store.replace("digits", &second).expect("replaces");
+    let contents = store.contents().expect("contents");
+    assert_eq!(contents.tasks["digits"], [second]);
+}
+
+#[test]
+fn some_ensembles_of_a_task_are_removed_or_none_of_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
+    for name in ["a", "b", "c"] {
+        store.register("t", &model(name, 1, 2)).expect("registers");
+    }
+    let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    let refused = store.unregister("t", &names(&["a", "d"])).expect_err("d");
+    assert_eq!(refused.code(), "task_ensemble_unknown");
+    assert_eq!(
+        refused.to_string(),
+        "task `t` has no ensemble `d`; its ensembles: a, b, c"
+    );
+    assert_eq!(store.contents().expect("contents").tasks["t"].len(), 3);
+    let removed = store.unregister("t", &names(&["a", "c"])).expect("removes");
+    assert_eq!(removed, ["a", "c"]);
+    let left = store.contents().expect("contents");
+    assert_eq!(left.tasks["t"], [model("b", 1, 2)]);
+    store.unregister("t", &names(&["b"])).expect("removes");
+    assert!(store.contents().expect("contents").tasks.is_empty());
+}
+
+#[test]
+fn finished_jobs_expire_and_their_numbers_are_not_used_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
+    let expired = KEPT_TIME.as_secs() + 1;
+    let at = |ended_at| JobRecord {
+        submitted_at: ended_at,
+        ..finished(ended_at)
+    };
+    let numbers = [
+        store.submit(&at(1)),
+        store.submit(&job(2)),
+        store.submit(&at(expired)),
+        store.submit(&JobRecord {
+            submitted_at: 1 + expired,
+            ..job(3)
+        }),
+    ];
+    assert_eq!(numbers.map(|number| number.expect("submits")), [1, 2, 3, 4]);
+    let kept = |store: &Store| store.contents().expect("contents").jobs;
+    assert_eq!(kept(&store).into_keys().collect::<Vec<_>>(), [2, 3, 4]);
+    assert_eq!(store.clear_jobs().expect("clears"), [3]);
+    store.keep_job(4, &at(expired)).expect("ends");
+    assert_eq!(store.clear_jobs().expect("clears"), [4]);
+    assert_eq!(store.submit(&job(5)).expect("submits"), 5);
+    assert_eq!(kept(&store).into_keys().collect::<Vec<_>>(), [2, 5]);
+}
+
+#[test]
+fn no_more_than_so_many_finished_jobs_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
+    let all = KEPT_JOBS as u64 + 3;
+    // One transaction a job would take a minute.
+    for number in [1, 2, 3] {
+        store.keep_job(number, &finished(7)).expect("keeps");
+    }
+    let mut contents = store.contents().expect("contents");
+    contents
+        .jobs
+        .extend((4..=all).map(|number| (number, finished(7))));
+    assert_eq!(contents.expired_jobs(8), [1, 2, 3]);
+}
+
+#[test]
 fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
-    let none = store.unregister("digits").expect_err("unknown").to_string();
+    let none = store
+        .unregister("digits", &[])
+        .expect_err("unknown")
+        .to_string();
     assert_eq!(
         none,
         "task `digits` is not registered; registered tasks: none"
@@ -187,7 +293,7 @@ fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
     store
         .register("letters", &model("a", 1, 1))
         .expect("registers");
-    let some = store.unregister("digits").expect_err("unknown");
+    let some = store.unregister("digits", &[]).expect_err("unknown");
     assert_eq!(some.code(), "task_unknown");
     assert_eq!(
         some.to_string(),

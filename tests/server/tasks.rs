@@ -7,15 +7,19 @@ use std::time::Duration;
 use divisi_door::client::{ClientError, ClientOptions, HttpClient};
 use divisi_door::{InferenceServer, ServerOptions};
 use divisi_inference::protocol::{NamedTensor, WireTensor};
+use divisi_inference::service::ModelService;
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::quantities::Accuracy;
 use divisi_modelless::variants::TaskIndex;
 use divisi_runtime::tensor::DataType;
-use divisi_tasks::routing::TaskRouter;
+use divisi_tasks::routing::{LiveRouter, TaskRouter};
 use divisi_tasks::service::TaskService;
 use serde_json::{Map, Value, json};
 
-use crate::common::{MIDDLING, SMALL, WHOLE, serving};
+use crate::common::{
+    MIDDLING, SMALL, WHOLE, contents, digits, open, registered, serving, serving_tasks,
+};
+use crate::wait::wait_until;
 
 /// A server of the task, and a client of it.
 struct Served {
@@ -25,8 +29,11 @@ struct Served {
 }
 
 fn served() -> Served {
-    let live = serving(&[SMALL, MIDDLING, WHOLE]);
-    let router = Arc::clone(live.router());
+    served_by(serving(&[SMALL, MIDDLING, WHOLE]))
+}
+
+fn served_by(live: Arc<LiveRouter>) -> Served {
+    let router = live.router();
     let service = TaskService::new(live);
     let options = ServerOptions {
         http: Some((Ipv4Addr::LOCALHOST, 0).into()),
@@ -117,6 +124,39 @@ fn an_answer_says_which_goal_it_missed() {
     let missed = told["divisi_missed"].as_str().expect("words");
     assert!(missed.starts_with("5.00 points less accurate"), "{missed}");
     drop(held);
+}
+
+#[test]
+fn metrics_have_the_price_of_the_devices_at_any_load() {
+    let live = serving(&[SMALL]);
+    let service = TaskService::new(live);
+    let paid = || {
+        let mut gauges = service.gauges().into_iter();
+        let paid = gauges.find(|gauge| gauge.name == "divisi_task_paid_cost_total");
+        let paid = paid.expect("a counter");
+        assert_eq!(paid.labels, [("device", "1 core".to_owned())]);
+        assert!(paid.counts);
+        paid.value
+    };
+    let before = paid();
+    wait_until("it rises without queries", || paid() > before);
+}
+
+#[test]
+fn the_index_names_an_ensemble_that_is_left_out() {
+    let mut changed = registered(&digits(), &[SMALL]);
+    changed.name = "changed".to_owned();
+    changed.record.members[0].calibration = Some("another".to_owned());
+    let mut contents = contents("numbers", registered(&digits(), &[SMALL]));
+    let models = contents.tasks.get_mut("numbers").expect("the task");
+    models.push(changed);
+    let tasks = open(&contents, "numbers", &["cpu:0"]).expect("one is served");
+    let mut served = served_by(serving_tasks(Arc::new(tasks)));
+    assert!(served.client.is_ready().expect("an answer"));
+    let why = "`changed` of task `numbers` is stale: the network, weights or calibration of member \
+               `mlp` changed; register it again";
+    let expected = [("numbers".to_owned(), why.to_owned())];
+    assert_eq!(served.client.not_served().expect("an answer"), expected);
 }
 
 #[test]

@@ -187,7 +187,11 @@ pub(crate) fn open(
 
 /// Serves a task of the sample with some variants on one core.
 pub(crate) fn serving(made: &[Made]) -> Arc<LiveRouter> {
-    let tasks = opened(made);
+    serving_tasks(opened(made))
+}
+
+/// Serves opened tasks on one core.
+pub(crate) fn serving_tasks(tasks: Arc<ServedTasks>) -> Arc<LiveRouter> {
     let (devices, options) = (partitions(&["cpu:0"]), EngineOptions::default());
     let matrix = tasks.first_matrix(&devices, options).expect("fits");
     let read = ModelsRead {

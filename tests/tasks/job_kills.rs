@@ -134,7 +134,10 @@ fn rows_that_were_confirmed_are_there_after_every_kill() {
         },
         submitted_at: 0,
         notify: None,
+        names_variants: false,
+        variants: Vec::new(),
         end: None,
+        ended_at: None,
     };
     let number = Store::open(&path, PATIENCE).and_then(|store| store.submit(&record));
     let number = number.expect("a store");
@@ -159,8 +162,15 @@ fn rows_that_were_confirmed_are_there_after_every_kill() {
             kill % 2 == 0 || moved
         };
         killed(&path, is_ready, Duration::from_millis(kill * 7_919 % 50));
-        let JobRecord { progress, end, .. } = read();
+        let JobRecord {
+            progress,
+            end,
+            variants,
+            ..
+        } = read();
         assert!(progress.written >= written, "{progress:?} after {written}");
+        let counted: u64 = variants.iter().map(|variant| variant.rows).sum();
+        assert_eq!(counted, progress.written, "{variants:?}");
         let there = rows(&output);
         let in_order = there.iter().copied().eq(0..there.len() as u64);
         assert!(in_order, "none is missing, and none is there twice");

@@ -10,7 +10,7 @@ use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::quantities::Accuracy;
-use divisi_registry::records::{JobEnd, JobRecord};
+use divisi_registry::records::{JobEnd, JobRecord, JobVariant};
 use divisi_session::TaskScaling;
 use divisi_tasks::jobs::{JobBoard, JobOutput, JobOutputError, LiveJobs, PostedJob};
 use divisi_tasks::scaling::LiveScaling;
@@ -102,7 +102,10 @@ fn job(output: &Path, percent: f64) -> JobRecord {
         },
         submitted_at: 0,
         notify: None,
+        names_variants: false,
+        variants: Vec::new(),
         end: None,
+        ended_at: None,
     }
 }
 
@@ -148,12 +151,35 @@ fn every_row_is_answered_once_and_in_order() {
 }
 
 #[test]
+fn a_job_counts_the_rows_of_its_variants_and_names_them_on_request() {
+    let (_folder, path) = folder();
+    let named = JobRecord {
+        names_variants: true,
+        ..job(&path, 80.0)
+    };
+    let board = KeptJobs::of(vec![named]);
+    let _jobs = started(&board);
+    wait_until("the job is over", || board.end(1).is_some());
+    let record = board.jobs.lock().expect("lock")[0].record.clone();
+    let variant = JobVariant {
+        name: "numbers.sample.bf16.mlp".to_owned(),
+        rows: rows(),
+    };
+    assert_eq!(record.variants, [variant]);
+    assert!(record.ended_at > Some(record.submitted_at));
+    let text = fs::read_to_string(&path).expect("written");
+    let mut lines = text.lines();
+    assert!(lines.next().expect("a head").ends_with(",score_9,variant"));
+    assert!(lines.all(|line| line.ends_with(",numbers.sample.bf16.mlp")));
+}
+
+#[test]
 fn a_job_goes_on_after_the_rows_that_were_written() {
     let (_folder, path) = folder();
     let classes: Vec<String> = (0..10).map(|class| class.to_string()).collect();
-    let output = JobOutput::claim(&path).and_then(|output| output.begin(0, &classes));
+    let output = JobOutput::claim(&path).and_then(|output| output.begin(0, &classes, false));
     let mut output = output.expect("begins");
-    let lines = JobOutput::lines(0, [0.5; 50].chunks_exact(10));
+    let lines = JobOutput::lines(0, [0.5; 50].chunks_exact(10), None);
     output.write(&lines).expect("writes");
     fs::OpenOptions::new()
         .append(true)
@@ -230,7 +256,7 @@ fn jobs_of_other_tasks_and_those_that_are_over_are_left() {
 #[test]
 fn a_class_is_the_first_of_the_highest_scores_and_none_where_a_score_is_no_number() {
     let rows = [[0.5, 0.5], [0.0, 1.0], [f32::NAN, 1.0]];
-    let lines = JobOutput::lines(7, rows.iter().map(|row| &row[..]));
+    let lines = JobOutput::lines(7, rows.iter().map(|row| &row[..]), None);
     assert_eq!(lines, "7,0,0.5,0.5\n8,1,0,1\n9,,NaN,1\n");
 }
 
@@ -238,7 +264,7 @@ fn a_class_is_the_first_of_the_highest_scores_and_none_where_a_score_is_no_numbe
 fn names_of_classes_are_fields_of_their_own() {
     let (_folder, path) = folder();
     let classes = ["tench, Tinca tinca", "a \"b\"", "c\nd"].map(str::to_owned);
-    let output = JobOutput::claim(&path).and_then(|output| output.begin(0, &classes));
+    let output = JobOutput::claim(&path).and_then(|output| output.begin(0, &classes, false));
     drop(output.expect("begins"));
     let head = fs::read_to_string(&path).expect("written");
     let expected = r#"sample,class,"score_tench, Tinca tinca","score_a ""b""",score_c\nd"#;
@@ -251,7 +277,7 @@ fn an_output_with_fewer_rows_than_were_written_is_not_gone_on_with() {
     fs::write(&path, "sample,class,score_0\n0,0,1\n1,0").expect("written");
     let classes = ["0".to_owned()];
     let begun =
-        |written| JobOutput::claim(&path).and_then(|output| output.begin(written, &classes));
+        |written| JobOutput::claim(&path).and_then(|output| output.begin(written, &classes, false));
     let refused = begun(2).expect_err("one row alone is whole");
     assert!(
         matches!(

@@ -8,6 +8,7 @@ mod jobs;
 mod load;
 mod probation;
 mod profiles;
+mod registrations;
 mod routing;
 mod scaling;
 mod served;

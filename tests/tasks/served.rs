@@ -123,13 +123,40 @@ fn a_task_is_not_served_by_weights_other_than_those_that_were_measured() {
 }
 
 #[test]
+fn one_changed_ensemble_of_seven_is_left_out_and_the_others_are_served() {
+    let names = ["m0", "m1", "m2", "m3", "m4", "m5", "m6"];
+    let models = names.map(|name| {
+        let mut model = registered(&digits(), &[SMALL]);
+        model.name = name.to_owned();
+        model
+    });
+    let mut contents = contents("numbers", models[0].clone());
+    let mut models = models.to_vec();
+    models[3].record.members[1].calibration = Some("another".to_owned());
+    contents.tasks.insert("numbers".to_owned(), models);
+    let tasks = open(&contents, "numbers", &["cpu:0"]).expect("six are served");
+    assert_eq!(tasks.groups().len(), 6);
+    let left_out: Vec<_> = tasks.left_out().collect();
+    assert_eq!(left_out.len(), 1);
+    assert_eq!(left_out[0].ensemble, "m3");
+    let remarks: Vec<String> = tasks.remarks().collect();
+    assert_eq!(
+        remarks,
+        [
+            "not served: `m3` of task `numbers` is stale: the network, weights or calibration of \
+             member `cnn-s` changed; register it again"
+        ]
+    );
+}
+
+#[test]
 fn a_task_is_not_served_on_devices_that_it_was_not_measured_on() {
     let mut model = registered(&digits(), &[SMALL]);
     model.record.devices[0].name = "4 cores".to_owned();
     let error = open(&contents("numbers", model), "numbers", &["cpu:0"]);
     let error = error.err().expect("refused");
     assert!(matches!(error, ServedTasksError::Devices { .. }), "{error}");
-    let words = "task `numbers` was registered for 4 cores, found 1 core";
+    let words = "`sample` of task `numbers` was registered for 4 cores, found 1 core";
     assert!(error.to_string().starts_with(words), "{error}");
 }
 

@@ -2,6 +2,7 @@
 
 mod address;
 mod connection;
+mod index;
 mod trust;
 mod webhook;
 
@@ -272,6 +273,11 @@ impl HttpClient {
     /// Returns the first lines of a request about a model.
     fn start(&self, method: &str, model: &str, what: &str) -> io::Result<String> {
         let name = percent_encoding::utf8_percent_encode(model, percent_encoding::NON_ALPHANUMERIC);
+        self.begin(method, &format!("/v2/models/{name}{what}"))
+    }
+
+    /// Returns the first lines of a request.
+    fn begin(&self, method: &str, path: &str) -> io::Result<String> {
         let key = self.key.as_ref();
         if key.is_some_and(|key| key.chars().any(char::is_control)) {
             let words = "a key must not contain control characters";
@@ -282,7 +288,7 @@ impl HttpClient {
         });
         let (host, port) = (&self.address.host, self.address.port);
         Ok(format!(
-            "{method} /v2/models/{name}{what} HTTP/1.1\r\nhost: {host}:{port}\r\n{key}"
+            "{method} {path} HTTP/1.1\r\nhost: {host}:{port}\r\n{key}"
         ))
     }
 

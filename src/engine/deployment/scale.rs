@@ -1,5 +1,7 @@
 //! Models that a program manages together with their places.
 
+use std::sync::Arc;
+
 use crate::serving::Setup;
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::{Catalogue, NewEntry};
@@ -19,8 +21,12 @@ impl Deployment {
         let running = self.running();
         let catalogue = Catalogue::new(&self.name, entries.clone())?;
         let names = entries.iter().map(|entry| entry.name.clone()).collect();
-        let same = running.catalogue.entries().iter().map(|e| e.name());
-        if running.engine.matrix() == matrix && same.eq(entries.iter().map(|e| &*e.name)) {
+        let served = running.catalogue.entries();
+        let is_same = served.len() == entries.len()
+            && served.iter().zip(&entries).all(|(served, entry)| {
+                served.name() == entry.name && Arc::ptr_eq(served.ensemble(), &entry.ensemble)
+            });
+        if is_same && running.engine.matrix() == matrix {
             return Ok(false);
         }
         let setup = Setup {

@@ -17,7 +17,7 @@ use super::rows::LabelledRows;
 /// An ensemble of a task, with its variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegisteredModel {
-    /// Its name. A registration with the same name replaces it.
+    /// Its name. A registration with the same name and source replaces it.
     pub name: String,
     /// Its origin.
     pub record: ModelRecord,
@@ -57,6 +57,15 @@ pub struct RecordedSource {
     pub path: String,
     /// The shape of a sample, if a single network file leaves dimensions open.
     pub shape: Option<Shape>,
+}
+
+impl fmt::Display for RecordedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.shape {
+            Some(shape) => write!(f, "{} with samples of {shape}", self.path),
+            None => f.write_str(&self.path),
+        }
+    }
 }
 
 /// A member, with everything that affects its answers.

@@ -9,7 +9,7 @@ use redb::ReadTransaction;
 
 use super::error::StoreError;
 use super::schema::{JOBS, MODELS, VARIANTS, decoded};
-use crate::records::{JobRecord, RegisteredModel};
+use crate::records::{JobRecord, RecordedSource, RegisteredModel, TaskInterface};
 
 /// The contents of a store at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,13 +67,16 @@ impl StoreContents {
     }
 
     /// Checks that an ensemble has the same samples and answers as the task's other ensembles.
-    pub(super) fn check_interface(
+    ///
+    /// # Errors
+    /// An ensemble of another name has other samples or answers.
+    pub fn check_interface(
         &self,
         task: &str,
-        model: &RegisteredModel,
+        name: &str,
+        found: &TaskInterface,
     ) -> Result<(), StoreError> {
-        let found = &model.record.interface;
-        for other in self.others(task, model) {
+        for other in self.others(task, name) {
             let expected = &other.record.interface;
             if !found.fits(expected) {
                 return Err(StoreError::Interface {
@@ -94,19 +97,53 @@ impl StoreContents {
     /// of an ensemble.
     pub fn counted_on_other_rows(&self, task: &str, model: &RegisteredModel) -> Vec<&str> {
         let rows = &model.record.rows;
-        let others = self.others(task, model);
+        let others = self.others(task, &model.name);
         let others = others.filter(|other| other.record.rows != *rows);
         others.map(|other| other.name.as_str()).collect()
     }
 
     /// Returns the ensembles of a task with other names.
-    fn others(
+    fn others(&self, task: &str, name: &str) -> impl Iterator<Item = &RegisteredModel> {
+        let all = self.tasks.get(task).into_iter().flatten();
+        all.filter(move |other| other.name != name)
+    }
+
+    /// Checks that the task has no ensemble of this name from another source.
+    ///
+    /// # Errors
+    /// There is one; the error names both sources.
+    pub fn check_source(
         &self,
         task: &str,
-        model: &RegisteredModel,
-    ) -> impl Iterator<Item = &RegisteredModel> {
-        let all = self.tasks.get(task).into_iter().flatten();
-        all.filter(|other| other.name != model.name)
+        name: &str,
+        found: &RecordedSource,
+    ) -> Result<(), StoreError> {
+        let mut models = self.tasks.get(task).into_iter().flatten();
+        let known = models.find(|known| known.name == name && known.record.source != *found);
+        match known {
+            None => Ok(()),
+            Some(known) => Err(StoreError::SameName {
+                task: task.to_owned(),
+                name: name.to_owned(),
+                registered: Box::new(known.record.source.clone()),
+                found: Box::new(found.clone()),
+            }),
+        }
+    }
+
+    /// Returns the names of some ensembles of a task, or of all of them if none are named.
+    pub(super) fn named(&self, task: &str, names: &[String]) -> Result<Vec<String>, StoreError> {
+        let known = self.task(task)?.iter().map(|model| model.name.clone());
+        let known: Vec<String> = known.collect();
+        match names.iter().find(|name| !known.contains(name)) {
+            _ if names.is_empty() => Ok(known),
+            None => Ok(names.to_vec()),
+            Some(asked) => Err(StoreError::UnknownEnsemble {
+                task: task.to_owned(),
+                asked: asked.clone(),
+                known: known.join(", "),
+            }),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::records::{OtherClass, TaskInterface};
+use crate::records::{OtherClass, RecordedSource, TaskInterface};
 
 /// An error while opening, reading or writing a store. The file keeps its previous contents.
 #[derive(Debug, Error)]
@@ -52,6 +52,31 @@ pub enum StoreError {
         /// The names of the registered tasks.
         known: String,
     },
+    /// The task has no ensemble of this name.
+    #[error("task `{task}` has no ensemble `{asked}`; its ensembles: {known}")]
+    UnknownEnsemble {
+        /// The task.
+        task: String,
+        /// The name.
+        asked: String,
+        /// The names of the task's ensembles.
+        known: String,
+    },
+    /// The task has an ensemble of this name from another source.
+    #[error(
+        "task `{task}` has an ensemble `{name}` from {registered}, found another one from {found}; \
+         replace it with --replace, or keep both with --name NAME"
+    )]
+    SameName {
+        /// The task.
+        task: String,
+        /// The name of both ensembles.
+        name: String,
+        /// The source of the registered ensemble.
+        registered: Box<RecordedSource>,
+        /// The source of the new ensemble.
+        found: Box<RecordedSource>,
+    },
     /// An ensemble has other samples or answers than its task.
     #[error("task `{task}`: expected {expected}, as in its other ensembles, found {found}")]
     Interface {
@@ -95,6 +120,8 @@ impl StoreError {
             StoreError::Full => "store_full",
             StoreError::File(_) => "store_file",
             StoreError::UnknownTask { .. } => "task_unknown",
+            StoreError::UnknownEnsemble { .. } => "task_ensemble_unknown",
+            StoreError::SameName { .. } => "task_ensemble_name",
             StoreError::Interface { .. } => "task_interface",
             StoreError::Classes { .. } => "task_classes",
         }

@@ -7,6 +7,7 @@
 mod contents;
 mod error;
 mod file;
+mod jobs;
 mod schema;
 
 use std::path::Path;
@@ -19,6 +20,7 @@ use crate::records::{JobRecord, ModelRecord, RegisteredModel};
 
 pub use contents::{CatalogedTasks, StoreContents};
 pub use error::StoreError;
+pub use jobs::{KEPT_JOBS, KEPT_TIME};
 
 use schema::{FORMAT, JOBS, MODELS, VARIANTS, VERSION, VERSION_KEY, encoded};
 
@@ -118,13 +120,27 @@ impl Store {
         StoreContents::read(&self.database.begin_read()?)
     }
 
-    /// Registers an ensemble for a task in one transaction. Replaces an ensemble with the same
-    /// name.
+    /// Registers an ensemble for a task in one transaction. Replaces an ensemble with the same name
+    /// and source.
+    ///
+    /// # Errors
+    /// The task has an ensemble of this name from another source, its other ensembles have other
+    /// samples or answers, or the store cannot be written.
+    pub fn register(&self, task: &str, model: &RegisteredModel) -> Result<(), StoreError> {
+        let source = &model.record.source;
+        self.contents()?.check_source(task, &model.name, source)?;
+        self.replace(task, model)
+    }
+
+    /// Registers an ensemble as [`Store::register`], and replaces an ensemble with the same name
+    /// from any source.
     ///
     /// # Errors
     /// The task's other ensembles have other samples or answers, or the store cannot be written.
-    pub fn register(&self, task: &str, model: &RegisteredModel) -> Result<(), StoreError> {
-        self.contents()?.check_interface(task, model)?;
+    pub fn replace(&self, task: &str, model: &RegisteredModel) -> Result<(), StoreError> {
+        let interface = &model.record.interface;
+        self.contents()?
+            .check_interface(task, &model.name, interface)?;
         self.write(|transaction| {
             forget(transaction, task, &model.name)?;
             let record = encoded(&model.record)?;
@@ -134,42 +150,18 @@ impl Store {
         })
     }
 
-    /// Removes a task with all of its ensembles in one transaction. Returns the number of
-    /// ensembles.
+    /// Removes some ensembles of a task in one transaction, or the whole task if none are named.
+    /// Returns the names of the removed ensembles.
     ///
     /// # Errors
-    /// The task is not registered, or the store cannot be written.
-    pub fn unregister(&self, task: &str) -> Result<usize, StoreError> {
-        let contents = self.contents()?;
-        let models = contents.task(task)?;
+    /// The task or one of the ensembles is not registered, or the store cannot be written.
+    pub fn unregister(&self, task: &str, ensembles: &[String]) -> Result<Vec<String>, StoreError> {
+        let removed = self.contents()?.named(task, ensembles)?;
         self.write(|transaction| {
-            let mut names = models.iter().map(|model| &model.name);
+            let mut names = removed.iter();
             names.try_for_each(|name| forget(transaction, task, name))
         })?;
-        Ok(models.len())
-    }
-
-    /// Adds a job. Returns its number.
-    ///
-    /// # Errors
-    /// The store cannot be written.
-    pub fn submit(&self, job: &JobRecord) -> Result<u64, StoreError> {
-        let last = self.contents()?.jobs.keys().next_back().copied();
-        let number = last.map_or(1, |last| last + 1);
-        self.keep_job(number, job)?;
-        Ok(number)
-    }
-
-    /// Stores a job under a number, and replaces a job with that number.
-    ///
-    /// # Errors
-    /// The store cannot be written.
-    pub fn keep_job(&self, number: u64, job: &JobRecord) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            let mut jobs = transaction.open_table(JOBS)?;
-            jobs.insert(number, encoded(job)?.as_slice())?;
-            Ok(())
-        })
+        Ok(removed)
     }
 }
 

@@ -7,11 +7,14 @@ use super::error::StoreError;
 
 /// The version of the tables and records. Every change of either increments it. Version 2 added
 /// promised accuracies, the digest of labelled rows, the names of classes and the condition of
-/// profiles.
+/// profiles, and the variants and the end of jobs.
 pub(super) const VERSION: u32 = 2;
 
 /// The key of the version in its table.
 pub(super) const VERSION_KEY: &str = "version";
+
+/// The key of the number of the last job, so that the number of a removed job is not used again.
+pub(super) const LAST_JOB: &str = "last job";
 
 /// Numbers about the store itself.
 pub(super) const FORMAT: TableDefinition<'_, &str, u32> = TableDefinition::new("divisi format");

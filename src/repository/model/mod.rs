@@ -17,10 +17,10 @@ use crate::config::ModelConfig;
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
 
-use backend::ModelFormat;
 use network::ReadFile;
 use place::ConfigPlace;
 
+pub(crate) use backend::{ModelFormat, file_of};
 pub(crate) use tensors::ModelTensors;
 pub(crate) use weights::WrittenNetwork;
 
@@ -48,7 +48,7 @@ pub(crate) fn read(
     version: u64,
     name: String,
 ) -> Result<(ReadModel, NetworkSource), LoadFault> {
-    let (format, file) = backend::file_of(folder, config, version)?;
+    let (format, file) = file_of(folder, config, version)?;
     let place = ConfigPlace {
         folder,
         file: &file,

@@ -1,6 +1,7 @@
 //! A job is run by a single server: the server that has its output open.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use divisi_modelless::variants::TaskIndex;
 
@@ -47,7 +48,8 @@ fn posted(jobs: &LiveJobs, number: u64) -> Option<PostedJob> {
 }
 
 fn begun(jobs: &LiveJobs, posted: PostedJob, output: JobOutput) -> Result<JobUnderWay, String> {
-    let tasks = jobs.scaling().router().router().tasks();
+    let router = jobs.scaling().router().router();
+    let tasks = router.tasks();
     let task: Option<TaskIndex> = tasks.catalog().task(&posted.record.task);
     let task = task.ok_or("this server does not serve its task")?;
     let (_, ensemble) = tasks.whole(task).ok_or("its task has no variants")?;
@@ -57,5 +59,10 @@ fn begun(jobs: &LiveJobs, posted: PostedJob, output: JobOutput) -> Result<JobUnd
         Some(names) => names.clone(),
         None => (0..width).map(|class| class.to_string()).collect(),
     };
-    JobUnderWay::open(posted, task, samples, (output, &classes))
+    JobUnderWay::open(
+        posted,
+        (Arc::clone(tasks), task),
+        samples,
+        (output, &classes),
+    )
 }

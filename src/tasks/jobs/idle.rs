@@ -24,12 +24,14 @@ const POOL: usize = 4096;
 pub(super) struct IdleTime {
     engine: Option<IdleEngine>,
     /// The matrix that ran at the last check of free memory.
-    seen: Option<(VariantIndex, u64, Matrix)>,
+    seen: Option<(Arc<ServedTasks>, VariantIndex, u64, Matrix)>,
 }
 
 /// An engine that runs in idle time.
 struct IdleEngine {
     engine: Arc<Engine>,
+    /// The registrations to which the variant belongs.
+    tasks: Arc<ServedTasks>,
     variant: VariantIndex,
 }
 
@@ -50,7 +52,7 @@ impl IdleTime {
     /// Returns whether the running setup is unchanged since the last check of free memory.
     pub(super) fn is_beside(&self, serving: &Generation) -> bool {
         let seen = self.seen.as_ref();
-        seen.is_some_and(|(_, number, matrix)| {
+        seen.is_some_and(|(_, _, number, matrix)| {
             *number == serving.number && *matrix == serving.engine.matrix()
         })
     }
@@ -60,20 +62,26 @@ impl IdleTime {
     pub(super) fn follow(
         &mut self,
         serving: &Generation,
-        tasks: &ServedTasks,
+        tasks: &Arc<ServedTasks>,
         variant: VariantIndex,
     ) -> bool {
-        let now = (variant, serving.number, serving.engine.matrix());
-        if self.seen.as_ref() == Some(&now) {
+        let is_same = self.seen.as_ref().is_some_and(|(of, seen, ..)| {
+            Arc::ptr_eq(of, tasks) && *seen == variant && self.is_beside(serving)
+        });
+        if is_same {
             return true;
         }
+        let matrix = serving.engine.matrix();
+        let now = (Arc::clone(tasks), variant, serving.number, matrix);
         let free = match ThreadPriority::Idle.is_preempted_at_once() {
             true => free(serving),
             // Threads that do not yield their cores would delay queries like batches in their
             // queues.
             false => return true,
         };
-        let goes_on = |idle: &IdleEngine| idle.variant == variant && idle.fits(&free);
+        let goes_on = |idle: &IdleEngine| {
+            Arc::ptr_eq(&idle.tasks, tasks) && idle.variant == variant && idle.fits(&free)
+        };
         if self.engine.as_ref().is_some_and(goes_on) {
             self.seen = Some(now);
             return true;
@@ -87,6 +95,7 @@ impl IdleTime {
         });
         self.engine = engine.map(|engine| IdleEngine {
             engine: Arc::new(engine),
+            tasks: Arc::clone(tasks),
             variant,
         });
         !ended

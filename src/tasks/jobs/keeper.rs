@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use divisi_modelless::jobs::JobProgress;
 use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
 
 use super::board::{JobBoard, PostedJob};
+use super::running::KeptProgress;
 
 /// Saves the progress of jobs in a thread that yields its core to all other threads: each save
 /// reads and checks the whole store, which takes longer than many queries.
@@ -22,7 +22,7 @@ pub(super) struct JobKeeper {
 /// All jobs after a save.
 pub(super) struct KeptJobs {
     /// The saved progress, if it is on the disk.
-    pub(super) on_disk: Option<JobProgress>,
+    pub(super) on_disk: Option<KeptProgress>,
     /// The result of the save.
     pub(super) outcome: Result<(), NotKept>,
     /// The jobs, or `None` if they cannot be read.
@@ -53,7 +53,7 @@ impl JobKeeper {
                 let outcome = keep(&*board, &job, &output);
                 let is_lost = matches!(outcome, Err(NotKept::Output(_)));
                 let kept = KeptJobs {
-                    on_disk: (!is_lost).then_some(job.record.progress),
+                    on_disk: (!is_lost).then(|| KeptProgress::of(&job.record)),
                     outcome,
                     jobs: board.jobs().ok(),
                 };
@@ -107,6 +107,7 @@ fn keep(board: &dyn JobBoard, job: &PostedJob, output: &File) -> Result<(), NotK
 mod tests {
     use divisi_model::ensemble::{Ensemble, Samples};
     use divisi_modelless::goals::QueryGoals;
+    use divisi_modelless::jobs::JobProgress;
     use divisi_registry::records::JobRecord;
 
     use super::*;
@@ -139,7 +140,10 @@ mod tests {
             progress: JobProgress { rows: 9, written },
             submitted_at: 0,
             notify: None,
+            names_variants: false,
+            variants: Vec::new(),
             end: None,
+            ended_at: None,
         };
         PostedJob { number: 1, record }
     }
@@ -157,7 +161,7 @@ mod tests {
     {
         let kept = kept(tempfile::tempfile()?)?;
         assert!(kept.outcome.is_ok());
-        assert_eq!(kept.on_disk.map(|progress| progress.written), Some(7));
+        assert_eq!(kept.on_disk.map(|kept| kept.progress.written), Some(7));
         assert!(kept.jobs.is_none());
         Ok(())
     }

@@ -42,7 +42,7 @@ impl JobLane {
     /// with the cheapest loaded variant.
     pub(super) fn now(
         idle: &IdleTime,
-        scaling: &LiveScaling,
+        (scaling, router): (&LiveScaling, &Arc<TaskRouter>),
         job: &JobUnderWay,
         wanted: VariantIndex,
     ) -> Option<Self> {
@@ -54,7 +54,7 @@ impl JobLane {
             spare: gaps.spare,
         };
         if let Some((engine, variant, partitions)) = idle.engine() {
-            scaling.host_for_jobs(Vec::new());
+            scaling.host_for_jobs(router, Vec::new());
             return Some(JobLane {
                 engine: Arc::clone(engine),
                 variant,
@@ -67,13 +67,12 @@ impl JobLane {
                 is_idle: true,
             });
         }
-        scaling.host_for_jobs(vec![wanted]);
-        let router = scaling.router();
-        let (catalog, running) = (router.router().tasks().catalog(), router.router().running());
+        scaling.host_for_jobs(router, vec![wanted]);
+        let (catalog, running) = (router.tasks().catalog(), router.running());
         let goals = &job.posted.record.goals;
         let variant = chosen::variant(catalog, job.task, goals, |at| running.contains(&at))?;
         Some(JobLane {
-            engine: Arc::clone(&router.deployment().running().engine),
+            engine: Arc::clone(&scaling.router().deployment().running().engine),
             variant,
             batches: gaps.lanes,
             outlook,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use divisi_modelless::variants::VariantIndex;
 use divisi_registry::records::JobEnd;
@@ -23,6 +23,8 @@ use crate::scaling::{LiveScaling, words};
 
 /// The time between two checks for new jobs.
 const IDLE: Duration = Duration::from_secs(1);
+/// The time between two checks whether the task of a job is served again.
+const LOOK: Duration = Duration::from_millis(250);
 /// The number of finished jobs to show.
 const OVER: usize = 5;
 
@@ -66,8 +68,8 @@ impl LiveJobs {
 
     /// Returns whether this server serves the task of a job.
     fn serves(&self, job: &PostedJob) -> bool {
-        let tasks = self.scaling.router().router().tasks();
-        tasks.catalog().task(&job.record.task).is_some()
+        let router = self.scaling.router().router();
+        router.tasks().catalog().task(&job.record.task).is_some()
     }
 
     /// Returns the scaling that loads variants.
@@ -178,8 +180,17 @@ impl JobThread {
         let Some(job) = self.job.as_mut().filter(|job| !job.decides.is_finished()) else {
             return Ok(true);
         };
-        let router = jobs.scaling.router();
-        let (tasks, serving) = (router.router().tasks(), router.deployment().running());
+        let live = jobs.scaling.router();
+        // A change of the registrations is followed between two turns.
+        let router = live.follow();
+        let (tasks, serving) = (router.tasks(), live.deployment().running());
+        if !job.follow(tasks)? {
+            self.idle.end();
+            job.take_back();
+            job.take()?;
+            thread::sleep(LOOK);
+            return Ok(job.decides.is_finished());
+        }
         let goals = job.posted.record.goals;
         let cheapest = |can_run: &dyn Fn(VariantIndex) -> bool| {
             chosen::variant(tasks.catalog(), job.task, &goals, can_run)
@@ -193,16 +204,16 @@ impl JobThread {
         if !goes_on {
             job.take_back();
         }
-        match JobLane::now(&self.idle, &jobs.scaling, job, wanted) {
+        match JobLane::now(&self.idle, (&jobs.scaling, &router), job, wanted) {
             Some(lane) if lane.is_idle => {
                 // With a single reference left, nothing else needs the jobs.
                 let ends = || {
                     Arc::strong_count(jobs) == 1
-                        || !self.idle.is_beside(&router.deployment().running())
+                        || !self.idle.is_beside(&live.deployment().running())
                 };
-                lane.take_turn(job, router.router(), ends)
+                lane.take_turn(job, &router, ends)
             }
-            Some(lane) => lane.go_on(job, router.router()),
+            Some(lane) => lane.go_on(job, &router),
             None => {
                 job.state = "waiting for a variant to be loaded".to_owned();
                 job.take()?;
@@ -272,10 +283,10 @@ impl JobThread {
         let Some(all) = kept.jobs else {
             return;
         };
-        // A cancellation is written to the store.
-        let is_cancelled =
-            |other: &PostedJob| other.number == own && other.record.end == Some(JobEnd::Cancelled);
-        match all.iter().any(is_cancelled) {
+        // A cancellation is written to the store. The job may then be removed from it.
+        let stored = all.iter().find(|other| other.number == own);
+        let is_cancelled = |job: &PostedJob| job.record.end == Some(JobEnd::Cancelled);
+        match stored.is_none_or(is_cancelled) {
             true => self.end_own(jobs, JobEnd::Cancelled, None),
             false => self.show(jobs, &all),
         }
@@ -302,13 +313,14 @@ impl JobThread {
     /// Releases all resources of the job.
     fn leave(&mut self, jobs: &LiveJobs) {
         self.idle = IdleTime::default();
-        jobs.scaling.host_for_jobs(Vec::new());
+        let router = jobs.scaling.router().router();
+        jobs.scaling.host_for_jobs(&router, Vec::new());
     }
 
     fn end(&mut self, jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {
         let number = posted.number;
         tracing::info!(number, "job finished: {}", how.words());
-        posted.record.end = Some(how);
+        posted.record.finish(how, now());
         self.ended.insert(number);
         if let Err(why) = jobs.board.keep(&posted) {
             jobs.remark(format!("job {number}: saving its result failed: {why}"));
@@ -338,6 +350,12 @@ impl JobThread {
         let views = views.collect();
         *jobs.views.lock() = views;
     }
+}
+
+/// Returns the time in seconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }
 
 fn view(posted: &PostedJob, state: &str) -> JobView {

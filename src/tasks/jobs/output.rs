@@ -58,7 +58,7 @@ impl JobOutputError {
 }
 
 /// An output file in CSV format: the number of the sample, its class (empty if a score is not a
-/// number) and the score of each class.
+/// number), the score of each class and, on request, the variant that answered.
 #[derive(Debug)]
 pub struct JobOutput {
     path: PathBuf,
@@ -90,9 +90,14 @@ impl JobOutput {
     ///
     /// # Errors
     /// Returns an error if the file cannot be written, has other contents, or has fewer rows.
-    pub fn begin(mut self, written: u64, classes: &[String]) -> Result<Self, JobOutputError> {
+    pub fn begin(
+        mut self,
+        written: u64,
+        classes: &[String],
+        names_variants: bool,
+    ) -> Result<Self, JobOutputError> {
         match written {
-            0 => self.begin_anew(&head(classes))?,
+            0 => self.begin_anew(&head(classes, names_variants))?,
             _ => self.go_on(written)?,
         }
         let end = self.file.seek(SeekFrom::End(0));
@@ -144,14 +149,22 @@ impl JobOutput {
         })
     }
 
-    /// Returns the lines for answers that start at row `first`.
-    pub fn lines<'a>(first: u64, answers: impl Iterator<Item = &'a [f32]>) -> String {
+    /// Returns the lines for answers that start at row `first`, with the name of their variant in
+    /// the last column if it is given.
+    pub fn lines<'a>(
+        first: u64,
+        answers: impl Iterator<Item = &'a [f32]>,
+        variant: Option<&str>,
+    ) -> String {
         let mut text = String::new();
         for (row, scores) in (first..).zip(answers) {
             let class = label_of(scores).map_or(String::new(), |class| class.to_string());
             let _ = write!(text, "{row},{class}");
             for score in scores {
                 let _ = write!(text, ",{score}");
+            }
+            if let Some(variant) = variant {
+                let _ = write!(text, ",{}", csv_field(variant));
             }
             text.push('\n');
         }
@@ -182,10 +195,13 @@ impl JobOutput {
     }
 }
 
-fn head(classes: &[String]) -> String {
+fn head(classes: &[String], names_variants: bool) -> String {
     let mut head = "sample,class".to_owned();
     for class in classes {
         let _ = write!(head, ",{}", csv_field(&format!("score_{class}")));
+    }
+    if names_variants {
+        head.push_str(",variant");
     }
     head.push('\n');
     head

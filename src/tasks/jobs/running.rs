@@ -11,16 +11,44 @@ use divisi_engine::serving::{Engine, Outcome, PipelineIndex, Refused, Request};
 use divisi_model::ensemble::Samples;
 use divisi_modelless::jobs::{JobProgress, JobRules, OfflineJob};
 use divisi_modelless::variants::TaskIndex;
+use divisi_registry::records::{JobRecord, JobVariant, TaskInterface};
 
 use super::board::PostedJob;
 use super::output::JobOutput;
+use crate::served::ServedTasks;
 
-/// A range of rows, and the lines of their answers or the reason for a failure.
-type AnsweredRows = (Range<u64>, Result<String, String>);
+/// A range of rows, and their answers or the reason for a failure.
+type AnsweredRows = (Range<u64>, Result<AnsweredLines, String>);
+
+/// The lines of answered rows.
+struct AnsweredLines {
+    rows: u64,
+    lines: String,
+    /// The name of the variant that answered.
+    variant: Arc<str>,
+}
+
+/// The progress of a job at a save.
+#[derive(Clone, Debug)]
+pub(super) struct KeptProgress {
+    pub(super) progress: JobProgress,
+    variants: Vec<JobVariant>,
+}
+
+impl KeptProgress {
+    pub(super) fn of(record: &JobRecord) -> Self {
+        KeptProgress {
+            progress: record.progress,
+            variants: record.variants.clone(),
+        }
+    }
+}
 
 /// A running job.
 pub(super) struct JobUnderWay {
     pub(super) posted: PostedJob,
+    /// The registrations with which the job runs, and its task in them.
+    tasks: Arc<ServedTasks>,
     pub(super) task: TaskIndex,
     pub(super) decides: OfflineJob,
     /// The number of batches in progress.
@@ -28,11 +56,11 @@ pub(super) struct JobUnderWay {
     /// Its current state, in words.
     pub(super) state: String,
     /// The progress that was last on the disk.
-    kept: JobProgress,
+    kept: KeptProgress,
     samples: Arc<Samples>,
     output: JobOutput,
     /// Answers that wait for earlier rows, by their first row.
-    waiting: BTreeMap<u64, String>,
+    waiting: BTreeMap<u64, AnsweredLines>,
     done: (Sender<AnsweredRows>, Receiver<AnsweredRows>),
     /// The number of consecutive failed batches.
     failures: u32,
@@ -53,7 +81,7 @@ impl JobUnderWay {
     /// belongs to another job.
     pub(super) fn open(
         mut posted: PostedJob,
-        task: TaskIndex,
+        (tasks, task): (Arc<ServedTasks>, TaskIndex),
         samples: Arc<Samples>,
         (output, classes): (JobOutput, &[String]),
     ) -> Result<Self, String> {
@@ -75,22 +103,52 @@ impl JobUnderWay {
         };
         let decides = OfflineJob::new(rules, progress);
         let decides = decides.map_err(|why| format!("{}: {why}", record.input))?;
-        let output = output.begin(progress.written, classes);
+        let output = output.begin(progress.written, classes, record.names_variants);
         let output = output.map_err(|why| why.to_string())?;
         record.progress = progress;
         Ok(JobUnderWay {
             under_way: 0,
             state: String::new(),
-            kept: progress,
+            kept: KeptProgress::of(&posted.record),
             waiting: BTreeMap::new(),
             done: channel(),
             failures: 0,
             posted,
+            tasks,
             task,
             decides,
             samples,
             output,
         })
+    }
+
+    /// Takes over the task as it is registered now. Returns `false` if it is not served.
+    ///
+    /// # Errors
+    /// Returns the reason if the samples or the classes of the task are others than at the start.
+    pub(super) fn follow(&mut self, tasks: &Arc<ServedTasks>) -> Result<bool, String> {
+        if Arc::ptr_eq(&self.tasks, tasks) {
+            return Ok(true);
+        }
+        let name = &self.posted.record.task;
+        let Some(task) = tasks.catalog().task(name) else {
+            self.state = "waiting: its task is not registered".to_owned();
+            return Ok(false);
+        };
+        let interface = |tasks: &ServedTasks, task| {
+            let whole = tasks.whole(task);
+            whole.map(|(_, ensemble)| TaskInterface::from_ensemble(ensemble))
+        };
+        let (then, now) = (interface(&self.tasks, self.task), interface(tasks, task));
+        if let (Some(then), Some(now)) = (then, now)
+            && then != now
+        {
+            return Err(format!(
+                "task `{name}` now has {now}; the job began with {then}"
+            ));
+        }
+        (self.tasks, self.task) = (Arc::clone(tasks), task);
+        Ok(true)
     }
 
     /// Requests the answers to some rows from an engine, by entry name and with a priority.
@@ -107,9 +165,15 @@ impl JobUnderWay {
         let (first, count) = (rows.start as usize, (rows.end - rows.start) as usize);
         let values = self.samples.rows(first, count);
         let (done, asked) = (self.done.0.clone(), rows.clone());
+        let (variant, is_named): (Arc<str>, _) = (entry.into(), self.posted.record.names_variants);
         // The engine's thread formats the lines, since no query waits for it.
         let reply = move |outcome: Outcome| {
-            let answers = outcome.map(|answer| JobOutput::lines(asked.start, answer.rows()));
+            let named = is_named.then_some(&*variant);
+            let answers = outcome.map(|answer| AnsweredLines {
+                rows: asked.end - asked.start,
+                lines: JobOutput::lines(asked.start, answer.rows(), named),
+                variant: Arc::clone(&variant),
+            });
             // The job may have ended.
             let _ = done.send((asked, answers.map_err(|why| why.to_string())));
         };
@@ -179,23 +243,23 @@ impl JobUnderWay {
         }
     }
 
-    fn finished(&mut self, rows: Range<u64>, answers: String) -> Result<(), String> {
+    fn finished(&mut self, rows: Range<u64>, answers: AnsweredLines) -> Result<(), String> {
         self.failures = 0;
         self.waiting.insert(rows.start, answers);
         let whole = self.decides.finished(&rows);
         let whole = whole.map_err(|why| why.to_string())?;
-        let mut ready = String::new();
-        while let Some(first) = self.waiting.first_entry() {
-            if *first.key() >= whole.end {
-                break;
-            }
-            ready.push_str(&first.remove());
-        }
+        let later = self.waiting.split_off(&whole.end);
+        let ready = std::mem::replace(&mut self.waiting, later);
         if ready.is_empty() {
             return Ok(());
         }
-        let written = self.output.write(&ready);
+        let lines: String = ready.values().map(|answers| &*answers.lines).collect();
+        let written = self.output.write(&lines);
         written.map_err(|why| why.to_string())?;
+        for answers in ready.values() {
+            let record = &mut self.posted.record;
+            record.count_rows(&answers.variant, answers.rows);
+        }
         self.posted.record.progress = self.decides.progress();
         Ok(())
     }
@@ -210,8 +274,8 @@ impl JobUnderWay {
     }
 
     /// Records the progress of the last save.
-    pub(super) fn was_kept(&mut self, progress: JobProgress) {
-        self.kept = progress;
+    pub(super) fn was_kept(&mut self, kept: KeptProgress) {
+        self.kept = kept;
     }
 
     /// Syncs the written rows to the disk and returns the progress of the job.
@@ -226,7 +290,8 @@ impl JobUnderWay {
     /// Returns the progress that was last on the disk.
     pub(super) fn last_kept(&self) -> PostedJob {
         let mut posted = self.posted.clone();
-        posted.record.progress = self.kept;
+        posted.record.progress = self.kept.progress;
+        posted.record.variants.clone_from(&self.kept.variants);
         posted
     }
 }

@@ -14,6 +14,7 @@ use super::keeper::{KeptModel, ProfileKeeper};
 use super::watch::{ProfileSecond, ProfileStep, ProfileWatch};
 use crate::routing::LiveRouter;
 use crate::scaling::{BusyGroups, GroupSeen, seen_groups};
+use crate::served::ServedTasks;
 
 /// The time between two observations.
 const TICK: Duration = Duration::from_secs(1);
@@ -33,6 +34,8 @@ pub struct LiveProfiles {
 
 /// The state of the watching thread.
 struct ProfileThread {
+    /// The registrations to which all groups here belong.
+    tasks: Arc<ServedTasks>,
     models: Vec<KeptModel>,
     /// The ensemble of each group of variants, by its number in `models`.
     of_group: Vec<Option<usize>>,
@@ -95,7 +98,7 @@ impl TaskScaling for LiveProfiles {
 
 impl ProfileThread {
     fn new(profiles: &LiveProfiles) -> Self {
-        let tasks = profiles.router.router().tasks();
+        let tasks = Arc::clone(profiles.router.router().tasks());
         let served: Vec<&str> = tasks.names().map(|(_, name)| name).collect();
         let models = profiles.keeper.models().unwrap_or_default();
         let models = models.into_iter();
@@ -111,6 +114,7 @@ impl ProfileThread {
         });
         ProfileThread {
             of_group: of_group.collect(),
+            tasks: Arc::clone(&tasks),
             watch: ProfileWatch::new(models.iter().map(|model| model.condition)),
             models,
             busy: BusyGroups::default(),
@@ -132,9 +136,13 @@ impl ProfileThread {
         let load = self.host.end();
         self.host = HostWatch::start();
         let router = profiles.router.router();
+        if !Arc::ptr_eq(&self.tasks, router.tasks()) {
+            *self = ProfileThread::new(profiles);
+            return;
+        }
         let seen = seen_groups(
             &mut self.busy,
-            router,
+            &router,
             &profiles.router.deployment().running(),
         );
         let queued = router.queued().iter().any(|queued| *queued > 0);
@@ -214,7 +222,7 @@ impl ProfileThread {
         if condition.is_some_and(ProfileCondition::is_quiet) {
             profiles.remark(format!(
                 "the profile of `{ensemble}` of task `{task}` was measured again on a quiet \
-                 machine; restart the server to use it"
+                 machine; the server uses it from now on"
             ));
         }
         let now = profiles.router.router().now();

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divisi_engine::load::{ChosenEntry, EntryChooser};
+use divisi_engine::serving::Engine;
 use divisi_modelless::goals::QueryGoals;
-use divisi_modelless::variants::TaskIndex;
 
+use super::error::RoutingError;
 use super::live::LiveRouter;
+use super::query::RoutedQuery;
 
 /// A chooser that rotates through tasks and goals.
 pub struct GoalChooser {
     router: Arc<LiveRouter>,
-    goals: Vec<(TaskIndex, QueryGoals)>,
+    goals: Vec<(String, QueryGoals)>,
     next: AtomicUsize,
 }
 
@@ -23,8 +25,9 @@ impl GoalChooser {
     pub fn new(router: Arc<LiveRouter>, goals: &[QueryGoals]) -> Self {
         let none = [QueryGoals::default()];
         let goals = if goals.is_empty() { &none } else { goals };
-        let tasks = router.router().tasks().names();
-        let each = tasks.flat_map(|(task, _)| goals.iter().map(move |goals| (task, *goals)));
+        let current = router.router();
+        let tasks = current.tasks().names();
+        let each = tasks.flat_map(|(_, task)| goals.iter().map(|goals| (task.to_owned(), *goals)));
         GoalChooser {
             goals: each.collect(),
             router,
@@ -49,10 +52,10 @@ impl EntryChooser for GoalChooser {
             return Err("no task is served".to_owned());
         };
         let samples = u32::try_from(samples).unwrap_or(u32::MAX);
-        let routed = self.router.route(*task, goals, samples);
-        let routed = routed.map_err(|refused| refused.to_string())?;
+        let routed = self.routed(task, goals, samples);
+        let (routed, engine) = routed.map_err(|refused| refused.to_string())?;
         Ok(ChosenEntry {
-            engine: Arc::clone(&self.router.deployment().running().engine),
+            engine,
             name: routed.entry().to_owned(),
             priority: routed.urgency().priority(),
             due: routed.due(),
@@ -60,5 +63,30 @@ impl EntryChooser for GoalChooser {
                 routed.answered(latency);
             }),
         })
+    }
+}
+
+impl GoalChooser {
+    /// Routes a query, and returns the engine that has the chosen variant.
+    fn routed(
+        &self,
+        task: &str,
+        goals: &QueryGoals,
+        samples: u32,
+    ) -> Result<(RoutedQuery, Arc<Engine>), RoutingError> {
+        let unknown = || RoutingError::NotLoaded {
+            task: task.to_owned(),
+        };
+        loop {
+            let router = self.router.follow();
+            let found = router.tasks().catalog().task(task).ok_or_else(unknown)?;
+            let routed = router.route(found, goals, samples)?;
+            let running = self.router.deployment().running();
+            match running.catalogue.find(routed.entry(), None) {
+                Some(_) => return Ok((routed, Arc::clone(&running.engine))),
+                // The next engine took over meanwhile.
+                None => routed.withdraw(),
+            }
+        }
     }
 }

@@ -1,31 +1,61 @@
 //! The router for the successive engines of a deployment.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use divisi_engine::deployment::Deployment;
+use divisi_engine::deployment::{Deployment, Generation};
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::variants::TaskIndex;
+use divisi_registry::registration::kind_name;
+use divisi_runtime::lock::Leaf;
 
+use super::costs::{CostWindow, PaidCosts, TaskCost};
+use super::counts::TaskCounts;
 use super::error::RoutingError;
 use super::query::RoutedQuery;
 use super::router::TaskRouter;
 use crate::served::TaskQuery;
 
-/// A router that follows the running variants of a deployment.
+/// A router that follows the running variants of a deployment, and the registrations of its tasks.
 pub struct LiveRouter {
     deployment: Arc<Deployment>,
-    router: Arc<TaskRouter>,
+    routers: Leaf<Routers>,
+    paid: Leaf<PaidCosts>,
+    window: Leaf<CostWindow>,
+}
+
+/// The routers of successive registrations.
+struct Routers {
+    current: Arc<TaskRouter>,
+    /// The router of the next registration, until an engine runs its variants.
+    next: Option<Arc<TaskRouter>>,
+    /// Earlier routers whose last queries may be under way.
+    retired: Vec<Arc<TaskRouter>>,
+    /// The counts of the other earlier routers.
+    counts: TaskCounts,
 }
 
 impl LiveRouter {
     /// Creates a router for the current and future engines of a deployment.
     pub fn new(deployment: Arc<Deployment>, router: Arc<TaskRouter>) -> Self {
-        LiveRouter { deployment, router }
+        let live = LiveRouter {
+            deployment,
+            routers: Leaf::new(Routers {
+                current: router,
+                next: None,
+                retired: Vec::new(),
+                counts: TaskCounts::default(),
+            }),
+            paid: Leaf::default(),
+            window: Leaf::default(),
+        };
+        live.pay(&live.router());
+        live
     }
 
-    /// Returns the router.
-    pub fn router(&self) -> &Arc<TaskRouter> {
-        &self.router
+    /// Returns the router of the current registrations.
+    pub fn router(&self) -> Arc<TaskRouter> {
+        Arc::clone(&self.routers.lock().current)
     }
 
     /// Returns the deployment.
@@ -43,8 +73,7 @@ impl LiveRouter {
         goals: &QueryGoals,
         samples: u32,
     ) -> Result<RoutedQuery, RoutingError> {
-        self.follow();
-        self.router.route(task, goals, samples)
+        self.follow().route(task, goals, samples)
     }
 
     /// Chooses the variant that answers a query, which may have its own priority.
@@ -52,29 +81,114 @@ impl LiveRouter {
     /// # Errors
     /// Returns the errors of [`TaskRouter::route`].
     pub fn route_query(&self, query: TaskQuery<'_>) -> Result<RoutedQuery, RoutingError> {
-        self.follow();
-        self.router.route_query(query)
+        self.follow().route_query(query)
     }
 
     /// Updates the running variants if they changed or variants were left out.
     pub fn refresh(&self) {
-        self.router.forget_serving();
+        self.router().forget_serving();
         self.follow();
     }
 
-    /// Updates the running variants if they changed.
-    pub fn follow(&self) {
+    /// Updates the running variants if they changed. Returns the router of the running engine.
+    pub fn follow(&self) -> Arc<TaskRouter> {
         // Another thread may set the variants of an earlier engine: repeat until the router follows
         // the running engine.
         loop {
             let running = self.deployment.running();
+            let router = self.router_for(&running);
             let now = (running.number, running.engine.matrix());
-            if self.router.follows(&now) {
-                return;
+            if router.follows(&now) {
+                return router;
             }
-            let (tasks, devices) = (self.router.tasks(), running.engine.devices());
+            let (tasks, devices) = (router.tasks(), running.engine.devices());
             let variants = tasks.running(&running.catalogue, &now.1, devices);
-            self.router.follow(now, variants);
+            router.follow(now, variants);
+        }
+    }
+
+    /// Returns the router of an engine: the next one as soon as its variants run.
+    fn router_for(&self, running: &Generation) -> Arc<TaskRouter> {
+        let mut routers = self.routers.lock();
+        let runs = |next: &mut Arc<TaskRouter>| next.tasks().is_served_by(&running.catalogue);
+        match routers.next.take_if(runs) {
+            None => Arc::clone(&routers.current),
+            Some(next) => {
+                let before = std::mem::replace(&mut routers.current, Arc::clone(&next));
+                routers.retired.push(before);
+                drop(routers);
+                self.pay(&next);
+                next
+            }
+        }
+    }
+
+    /// Sets the router to which queries go as soon as an engine runs its variants, or at once if it
+    /// has no tasks.
+    pub(crate) fn prepare(&self, next: Arc<TaskRouter>) {
+        self.routers.lock().next = Some(next);
+        self.follow();
+    }
+
+    /// Forgets the next router: its variants cannot be loaded.
+    pub(crate) fn withdraw_next(&self) {
+        self.routers.lock().next = None;
+    }
+
+    /// Pays for the devices at the prices of a router's tasks from now on.
+    fn pay(&self, router: &TaskRouter) {
+        let running = self.deployment.running();
+        let kinds = running.engine.devices().iter().map(kind_name);
+        let prices = router.tasks().catalog().devices();
+        let mut paid = self.paid.lock();
+        paid.pay(router.now(), kinds, prices);
+    }
+
+    /// Returns the counts of all queries since the start, also of tasks as they were registered
+    /// before.
+    pub fn counts(&self) -> TaskCounts {
+        let (mut counts, routers) = {
+            let routers = self.routers.lock();
+            let all = routers.retired.iter().chain([&routers.current]).cloned();
+            (routers.counts.clone(), all.collect::<Vec<_>>())
+        };
+        let all = routers.iter();
+        all.for_each(|router| counts.add(TaskCounts::from_router(router)));
+        counts
+    }
+
+    /// Returns the money paid for each kind of device since the start.
+    pub fn paid(&self) -> BTreeMap<String, f64> {
+        let now = self.router().now();
+        self.paid.lock().until(now)
+    }
+
+    /// Returns the cost of a task's queries in the last minute, or `None` if none were answered.
+    pub fn cost(&self, task: &str) -> Option<TaskCost> {
+        self.window.lock().cost(task)
+    }
+
+    /// Adds a second to the costs, and keeps only the counts of routers without queries.
+    pub(crate) fn count_second(&self) {
+        self.fold_retired();
+        let (router, counts) = (self.router(), self.counts());
+        let names: Vec<String> = router.tasks().names().map(|(_, n)| n.to_owned()).collect();
+        let paid = self.paid().values().sum();
+        let mut window = self.window.lock();
+        window.add(router.now(), paid, &names, &counts);
+    }
+
+    fn fold_retired(&self) {
+        let retired = self.routers.lock().retired.clone();
+        for router in retired {
+            // One reference is in the list and one here. Queries under way have another one.
+            if Arc::strong_count(&router) > 2 {
+                continue;
+            }
+            let counts = TaskCounts::from_router(&router);
+            let mut routers = self.routers.lock();
+            routers.retired.retain(|other| !Arc::ptr_eq(other, &router));
+            routers.counts.add(counts);
         }
     }
 }

@@ -3,6 +3,8 @@
 mod alone;
 mod asked;
 mod backlog;
+mod costs;
+mod counts;
 mod delay;
 mod due_work;
 mod error;
@@ -17,6 +19,8 @@ mod tally;
 
 pub use alone::alone;
 pub use asked::GoalChooser;
+pub use costs::{COST_WINDOW, TaskCost};
+pub use counts::{GoalsName, GoalsTally, TaskCounts, VariantName};
 pub use error::RoutingError;
 pub use live::LiveRouter;
 pub use query::{Expected, RoutedQuery};

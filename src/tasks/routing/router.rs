@@ -33,6 +33,14 @@ impl TaskRouter {
         }
     }
 
+    /// Creates a router for the next registrations of the tasks of another router, with its clock.
+    pub(crate) fn after(before: &TaskRouter, tasks: Arc<ServedTasks>) -> Self {
+        TaskRouter {
+            began: before.began,
+            ..TaskRouter::new(tasks)
+        }
+    }
+
     /// Returns the tasks.
     pub fn tasks(&self) -> &Arc<ServedTasks> {
         &self.tasks

@@ -17,6 +17,12 @@ pub struct TaskTally {
 }
 
 impl TaskTally {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.unreachable += other.unreachable;
+        self.too_late += other.too_late;
+        self.not_loaded += other.not_loaded;
+    }
+
     pub(super) fn refuse(&mut self, refusal: &ChoiceRefusal) {
         match refusal {
             ChoiceRefusal::TooLate { .. } => self.too_late += 1,
@@ -64,6 +70,17 @@ pub struct VariantTally {
 }
 
 impl VariantTally {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.answered += other.answered;
+        self.unanswered += other.unanswered;
+        self.samples += other.samples;
+        self.met += other.met;
+        self.missed_accuracy += other.missed_accuracy;
+        self.missed_latency += other.missed_latency;
+        self.missed_cost += other.missed_cost;
+        self.cost += other.cost;
+    }
+
     pub(super) fn end(&mut self, query: &RoutedQuery, missed: Option<MissedGoals>) {
         let Some(missed) = missed else {
             self.unanswered += 1;

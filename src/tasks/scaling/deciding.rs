@@ -20,10 +20,12 @@ use super::handover::VariantHandover;
 use super::hosted_models::HostedModels;
 use super::live::LiveScaling;
 use super::probation::{ChangeProbation, FailedChange, QuerySecond};
+use super::registrations::{RegistrationFollower, TaskRegistrations};
 use super::scaler::{ScalerStep, VariantScaler};
 use super::words;
 use crate::routing::{LiveRouter, StreamInterval, TaskRouter};
 use crate::served::{RunningVariant, ServedTasks};
+use crate::views;
 
 /// The time between two decisions.
 const TICK: Duration = Duration::from_secs(1);
@@ -40,6 +42,7 @@ pub(super) struct ScalingThread {
     known: (u64, Matrix),
     last: Duration,
     handover: Arc<VariantHandover>,
+    follower: RegistrationFollower,
     probation: ChangeProbation,
     /// A change to roll back.
     failed: Option<FailedChange>,
@@ -49,12 +52,16 @@ pub(super) struct ScalingThread {
 
 impl ScalingThread {
     /// Starts with the running setup of a router's deployment.
-    pub(super) fn new(router: &LiveRouter, policy: PolicyChoice) -> Self {
+    pub(super) fn new(
+        router: &Arc<LiveRouter>,
+        policy: PolicyChoice,
+        registrations: Option<Arc<dyn TaskRegistrations>>,
+    ) -> Self {
         router.follow();
         let running = router.deployment().running();
         let tasks = Arc::clone(router.router().tasks());
         let variants = variants(&tasks, &running);
-        let handover = Arc::new(VariantHandover::new(Arc::clone(router.router())));
+        let handover = Arc::new(VariantHandover::new(Arc::downgrade(router)));
         let told = Arc::clone(&handover) as Arc<dyn HandoverObserver>;
         router.deployment().observe(told);
         ScalingThread {
@@ -64,6 +71,7 @@ impl ScalingThread {
             known: known(&running),
             last: router.router().now(),
             handover,
+            follower: RegistrationFollower::new(registrations),
             probation: ChangeProbation::default(),
             failed: None,
             shares_since: None,
@@ -82,7 +90,9 @@ impl ScalingThread {
     }
 
     fn tick(&mut self, scaling: &LiveScaling) {
-        let router = scaling.router.router();
+        self.follow_registrations(scaling);
+        scaling.router.count_second();
+        let router = &scaling.router.router();
         let now = router.now();
         let interval = now.saturating_sub(self.last);
         self.last = now;
@@ -100,11 +110,12 @@ impl ScalingThread {
         let gaps = self.gaps(router, &running, &streams, interval);
         let (hosted, considered) = (self.scaler.hosted(), &step.decision.considered);
         let considered = self.probation.barred().considered(now, hosted, considered);
-        let unreachable = router.unreachable();
+        let (unreachable, costs) = (router.unreachable(), views::costs(&scaling.router));
         {
             let mut state = scaling.state.lock();
             let oldest = now.saturating_sub(WINDOW);
-            state.record.second(router.tasks(), &streams, unreachable);
+            let record = &mut state.record;
+            record.second(router.tasks(), &streams, unreachable, &costs);
             state.record.considered = words::considered(router.tasks(), &considered);
             state.record.hosts(now, self.scaler.hosted(), oldest);
             state.record.loaded = words::loaded(router.tasks(), &self.scaler);
@@ -121,6 +132,28 @@ impl ScalingThread {
             }
             _ => {}
         }
+    }
+
+    /// Serves the tasks as they are registered now, and starts over with their variants.
+    fn follow_registrations(&mut self, scaling: &LiveScaling) {
+        let (live, follower) = (&scaling.router, &self.follower);
+        if !follower.is_due() {
+            return;
+        }
+        let changed = behind_queries(|| follower.changed(live));
+        let changed = changed.unwrap_or_else(|why| Err(why.to_string()));
+        let served = self.follower.serve((live, &self.handover), changed);
+        let Some(router) = served else {
+            return;
+        };
+        let (running, tasks) = (live.deployment().running(), Arc::clone(router.tasks()));
+        let (devices, hosted) = (running.engine.devices(), variants(&tasks, &running));
+        self.scaler = VariantScaler::new(tasks, self.scaler.choice(), devices, &hosted);
+        (self.busy, self.seen) = (BusyGroups::default(), Vec::new());
+        self.known = known(&running);
+        self.probation = ChangeProbation::default();
+        (self.failed, self.shares_since) = (None, None);
+        scaling.state.lock().take_over(router);
     }
 
     /// Returns the wanted instances without rolled back changes.
@@ -158,8 +191,9 @@ impl ScalingThread {
         let mut is_held = false;
         if now != self.known {
             let devices = running.engine.devices();
-            let tasks = scaling.router.router().tasks();
-            self.scaler.follow(devices, &variants(tasks, running));
+            let router = scaling.router.router();
+            let variants = variants(router.tasks(), running);
+            self.scaler.follow(devices, &variants);
             self.known = now;
             self.probation.end();
             (self.failed, self.shares_since) = (None, None);
@@ -214,8 +248,8 @@ impl ScalingThread {
             return;
         };
         let FailedChange { before, why } = &failed;
-        let tasks = scaling.router.router().tasks();
-        let what = words::difference(tasks, self.scaler.hosted(), before);
+        let router = scaling.router.router();
+        let what = words::difference(router.tasks(), self.scaler.hosted(), before);
         let what = format!("rolled back ({why}): {what}");
         self.change(scaling, running, before.clone(), what);
         if self.scaler.is_refused(scaling.router.router().now()) {
@@ -272,8 +306,8 @@ impl ScalingThread {
     ) {
         let merges = self.shares_since.is_some();
         let since = self.shares_since.get_or_insert(before);
-        let tasks = scaling.router.router().tasks();
-        let what = words::difference(tasks, since, self.scaler.hosted());
+        let router = scaling.router.router();
+        let what = words::difference(router.tasks(), since, self.scaler.hosted());
         let change = ScalingChange { what, ..change };
         scaling.state.lock().record.shares(change, merges);
     }
@@ -303,8 +337,8 @@ fn serve(
     running: &Generation,
     wanted: &HostedInstances,
 ) -> Result<bool, String> {
-    let (deployment, tasks) = (router.deployment(), router.router().tasks());
-    let devices = running.engine.devices();
+    let (deployment, current) = (router.deployment(), router.router());
+    let (tasks, devices) = (current.tasks(), running.engine.devices());
     let arranged = HostedModels::new(tasks, deployment.name(), wanted, devices);
     let arranged = arranged.map_err(|why| why.to_string())?;
     let all = 0..tasks.groups().len();

@@ -1,25 +1,26 @@
 //! Stops offering variants that are unloaded right before the next engine takes over.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
 use divisi_engine::deployment::{Generation, HandoverObserver};
 use divisi_runtime::lock::Leaf;
 
-use crate::routing::TaskRouter;
+use crate::routing::LiveRouter;
 
 /// An upper bound on the time between choosing a variant and the request to it.
 const SUBMITTED: Duration = Duration::from_millis(20);
 
 /// Tells a router which variants are unloaded once their replacements are loaded.
 pub(super) struct VariantHandover {
-    router: Arc<TaskRouter>,
+    /// The deployment, which holds this observer, belongs to the router.
+    router: Weak<LiveRouter>,
     leaving: Leaf<Vec<usize>>,
 }
 
 impl VariantHandover {
-    pub(super) fn new(router: Arc<TaskRouter>) -> Self {
+    pub(super) fn new(router: Weak<LiveRouter>) -> Self {
         VariantHandover {
             router,
             leaving: Leaf::new(Vec::new()),
@@ -35,8 +36,8 @@ impl VariantHandover {
 impl HandoverObserver for VariantHandover {
     fn retires(&self, _: &Arc<Generation>) {
         let leaving = std::mem::take(&mut *self.leaving.lock());
-        if !leaving.is_empty() {
-            self.router.leave_out(&leaving);
+        if let Some(router) = self.router.upgrade().filter(|_| !leaving.is_empty()) {
+            router.router().leave_out(&leaving);
             thread::sleep(SUBMITTED);
         }
     }

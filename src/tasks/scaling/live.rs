@@ -14,7 +14,8 @@ use super::deciding::ScalingThread;
 use super::gaps::DeviceGaps;
 use super::planned::PlannedVariants;
 use super::record::ScalingRecord;
-use crate::routing::LiveRouter;
+use super::registrations::TaskRegistrations;
+use crate::routing::{LiveRouter, TaskRouter};
 
 /// Loads variants according to a policy until it is dropped.
 pub struct LiveScaling {
@@ -28,6 +29,8 @@ pub(super) struct SharedState {
     /// A requested policy.
     pub(super) asked: Option<PolicyChoice>,
     pub(super) record: ScalingRecord,
+    /// The router of the registrations to which all variants here belong.
+    router: Arc<TaskRouter>,
     planned: PlannedVariants,
     /// The variants that run offline jobs.
     pub(super) of_jobs: Vec<VariantIndex>,
@@ -41,6 +44,19 @@ impl LiveScaling {
     /// # Errors
     /// Returns an error if the thread cannot be started.
     pub fn start(router: Arc<LiveRouter>, policy: PolicyChoice) -> io::Result<Arc<Self>> {
+        LiveScaling::start_following(router, policy, None)
+    }
+
+    /// Starts as [`LiveScaling::start`], and follows changes of the registrations of the router's
+    /// tasks.
+    ///
+    /// # Errors
+    /// Returns an error if the thread cannot be started.
+    pub fn start_following(
+        router: Arc<LiveRouter>,
+        policy: PolicyChoice,
+        registrations: Option<Arc<dyn TaskRegistrations>>,
+    ) -> io::Result<Arc<Self>> {
         let running = router.deployment().running();
         let devices = running.engine.devices().iter().len();
         let scaling = LiveScaling {
@@ -48,6 +64,7 @@ impl LiveScaling {
                 policy,
                 asked: None,
                 record: ScalingRecord::default(),
+                router: router.router(),
                 planned: PlannedVariants::new(router.router().tasks().catalog()),
                 of_jobs: Vec::new(),
                 gaps: DeviceGaps::idle(devices),
@@ -56,7 +73,7 @@ impl LiveScaling {
             router,
         };
         let scaling = Arc::new(scaling);
-        let mut thread = ScalingThread::new(&scaling.router, policy);
+        let mut thread = ScalingThread::new(&scaling.router, policy, registrations);
         let served = Arc::downgrade(&scaling);
         let spawned = thread::Builder::new().name("scaling".into());
         spawned.spawn(move || thread.run(&served))?;
@@ -68,10 +85,13 @@ impl LiveScaling {
         &self.router
     }
 
-    /// Sets the variants for offline jobs, which are then loaded on every device if the policy
-    /// makes changes.
-    pub fn host_for_jobs(&self, variants: Vec<VariantIndex>) {
-        self.state.lock().of_jobs = variants;
+    /// Sets the variants of a router for offline jobs, which are then loaded on every device if the
+    /// policy makes changes. Variants of earlier registrations are ignored.
+    pub fn host_for_jobs(&self, router: &Arc<TaskRouter>, variants: Vec<VariantIndex>) {
+        let mut state = self.state.lock();
+        if Arc::ptr_eq(&state.router, router) {
+            state.of_jobs = variants;
+        }
     }
 
     /// Returns the device time that queries leave.
@@ -82,7 +102,7 @@ impl LiveScaling {
     /// Takes the queries to compare policies with, and marks the comparison as running.
     fn begin_trial(&self) -> Result<PolicyTrial, SessionRefusal> {
         let from = self.router.router().now().saturating_sub(WINDOW);
-        let (planned, since, initial) = {
+        let (router, planned, since, initial) = {
             let state = self.state.lock();
             let under_way = state.comparison.as_ref();
             if under_way.is_some_and(|comparison| comparison.outcomes.is_empty()) {
@@ -92,11 +112,12 @@ impl LiveScaling {
             let at = hosted.partition_point(|(since, _)| *since <= from);
             let initial = hosted.get(at.saturating_sub(1)).or(hosted.front());
             let (since, initial) = initial.cloned().ok_or(SessionRefusal::NothingAsked)?;
-            (state.planned.clone(), since, initial)
+            let router = Arc::clone(&state.router);
+            (router, state.planned.clone(), since, initial)
         };
         let from = from.max(since);
-        let asked = self.router.router().recorded_queries(from);
-        let until = self.router.router().now();
+        let asked = router.recorded_queries(from);
+        let until = router.now();
         // The oldest of many queries are not kept.
         let from = asked.arrivals.first().map_or(from, |first| first.at);
         let trial = PolicyTrial::new(planned, initial, asked, (from, until));
@@ -110,6 +131,16 @@ impl LiveScaling {
             outcomes: Vec::new(),
         });
         Ok(trial)
+    }
+}
+
+impl SharedState {
+    /// Takes over the router of other registrations, whose variants have other indices.
+    pub(super) fn take_over(&mut self, router: Arc<TaskRouter>) {
+        self.planned = PlannedVariants::new(router.tasks().catalog());
+        self.of_jobs.clear();
+        self.record.forget_variants();
+        self.router = router;
     }
 }
 

@@ -14,6 +14,7 @@ mod live;
 mod planned;
 mod probation;
 mod record;
+mod registrations;
 mod scaler;
 pub(crate) mod words;
 
@@ -24,4 +25,5 @@ pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;
 pub use probation::{ChangeProbation, FailedChange, QuerySecond};
+pub use registrations::TaskRegistrations;
 pub use scaler::{ScalerStep, VariantScaler};

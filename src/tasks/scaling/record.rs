@@ -1,12 +1,13 @@
 //! The recent decisions and seconds, for sessions.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use divisi_modelless::demands::MEAN_INTERVALS;
 use divisi_modelless::placement::HostedInstances;
 use divisi_session::{
-    ConsideredView, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskView, UnreachableView,
+    ConsideredView, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskCostView, TaskView,
+    UnreachableView,
 };
 
 use super::words;
@@ -63,19 +64,29 @@ impl ScalingRecord {
         }
     }
 
+    /// Forgets everything that refers to variants by index.
+    pub(super) fn forget_variants(&mut self) {
+        self.unreachable.clear();
+        self.considered.clear();
+        self.loaded.clear();
+        self.hosted.clear();
+    }
+
     /// Records the outcomes of each stream in the last second, and the unreachable queries of each
-    /// task with their nearest variant.
+    /// task with their nearest variant. `costs` are the costs of the recent queries of tasks.
     pub(super) fn second(
         &mut self,
         tasks: &ServedTasks,
         streams: &[StreamInterval],
         unreachable: Vec<UnreachableTally>,
+        costs: &BTreeMap<String, TaskCostView>,
     ) {
-        let known = std::mem::replace(&mut self.unreachable, unreachable);
-        let mut before = std::mem::take(&mut self.tasks).into_iter();
+        let counted = std::mem::replace(&mut self.unreachable, unreachable);
+        let mut before = std::mem::take(&mut self.tasks);
         for (at, (task, name)) in tasks.names().enumerate() {
-            let mut view = before.next().unwrap_or_default();
-            let (tally, known) = (self.unreachable.get(at), known.get(at));
+            let known = before.iter().position(|view| view.name == name);
+            let mut view = known.map(|at| before.swap_remove(at)).unwrap_or_default();
+            let (tally, known) = (self.unreachable.get(at), counted.get(at));
             let new = tally.map_or(0, |tally| {
                 let known = known.cloned().unwrap_or_default();
                 let queries = tally.queries - known.queries;
@@ -98,8 +109,17 @@ impl ScalingRecord {
             });
             view.name = name.to_owned();
             view.streams = streams_of(of_task);
+            view.cost = costs.get(name).copied();
+            let left_out = tasks.left_out().filter(|left| left.task == name);
+            view.not_served = left_out.map(|left| left.why.to_string()).collect();
             self.tasks.push(view);
         }
+        let dropped = tasks.dropped().iter();
+        self.tasks.extend(dropped.map(|dropped| TaskView {
+            name: dropped.task.clone(),
+            not_served: vec![dropped.why.to_string()],
+            ..TaskView::default()
+        }));
     }
 }
 

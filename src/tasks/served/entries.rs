@@ -13,8 +13,8 @@ use divisi_registry::records::RegisteredModel;
 use divisi_registry::registration::member_precision;
 use divisi_runtime::device::MemberIndex;
 
-use super::OpenedTask;
 use super::group::{VariantGroup, groups};
+use super::opened::OpenedTask;
 use super::urgency::QueryUrgency;
 
 /// The part of a name for all voting members.

@@ -14,7 +14,7 @@ pub enum ServedTasksError {
     /// The store does not have the task.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The profiles of a task are out of date.
+    /// The profiles of an ensemble are out of date.
     #[error("`{ensemble}` of task `{task}` is stale: {why}; register it again")]
     Stale {
         /// The task.
@@ -27,13 +27,16 @@ pub enum ServedTasksError {
     /// The variants do not form a catalogue.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// No variant was measured on any of the devices.
+    /// No variant of an ensemble was measured on any of the devices.
     #[error(
-        "task `{task}` was registered for {registered}, found {found}; register it for these devices"
+        "`{ensemble}` of task `{task}` was registered for {registered}, found {found}; register it \
+         for these devices"
     )]
     Devices {
         /// The task.
         task: String,
+        /// The ensemble.
+        ensemble: String,
         /// The measured kinds of devices.
         registered: String,
         /// The available kinds of devices.

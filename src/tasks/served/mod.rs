@@ -4,34 +4,34 @@ mod entries;
 mod error;
 mod group;
 mod matrix;
+mod opened;
 mod running;
 mod urgency;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use divisi_model::catalogue::NewEntry;
 use divisi_model::ensemble::Ensemble;
-use divisi_modelless::variants::{TaskIndex, Variant, VariantCatalog, VariantIndex};
+use divisi_modelless::variants::{TaskIndex, VariantCatalog, VariantIndex};
 use divisi_registry::records::{RecordedSource, RegisteredModel, StaleProfile};
-use divisi_registry::registration::kind_name;
 use divisi_registry::store::{CatalogedTasks, StoreContents};
 use divisi_runtime::device::Devices;
 
 pub use error::ServedTasksError;
 pub use group::VariantGroup;
 pub(crate) use matrix::FULL_BATCH;
+pub use opened::{LeftOutEnsemble, ReadEnsemble};
 pub use running::RunningVariant;
 pub use urgency::{QueryUrgency, TaskQuery};
 
-/// A task, with its ensembles as registered and as read now.
-struct OpenedTask {
-    name: String,
-    models: Vec<(RegisteredModel, Ensemble)>,
-}
+use opened::OpenedTask;
 
 /// The variants of registered tasks and their entries in the catalogue of models.
 pub struct ServedTasks {
+    /// The names of the tasks to serve.
+    names: Vec<String>,
+    opened: Vec<OpenedTask>,
+    dropped: Vec<DroppedTask>,
     catalog: VariantCatalog,
     groups: Vec<VariantGroup>,
     entries: Vec<NewEntry>,
@@ -41,39 +41,85 @@ pub struct ServedTasks {
     by_urgency: Vec<bool>,
 }
 
+/// A task that was served and no longer is.
+#[derive(Debug)]
+pub struct DroppedTask {
+    /// Its name.
+    pub task: String,
+    /// Its registered ensembles, or `None` if it is not registered.
+    registered: Option<Vec<RegisteredModel>>,
+    /// The reason, with the remedy.
+    pub why: ServedTasksError,
+}
+
 impl ServedTasks {
     /// Opens the tasks of a store with the variants that the devices can run; `read` reads an
-    /// ensemble again.
+    /// ensemble again. An ensemble that cannot be served is [left out](ServedTasks::left_out).
     ///
     /// # Errors
-    /// Returns an error if a task is not registered, its registration is out of date, or none of
-    /// its variants fits the devices.
+    /// Returns an error if a task is not registered, or none of its ensembles can be served: each
+    /// registration is out of date or for other devices.
     pub fn open(
         contents: &StoreContents,
         names: &[String],
         devices: &Devices,
         read: impl Fn(&RecordedSource) -> Result<Ensemble, StaleProfile>,
     ) -> Result<Self, ServedTasksError> {
-        let kinds: Vec<String> = devices.iter().map(kind_name).collect();
-        let opened = names.iter().map(|name| opened(contents, name, &read));
-        let opened = opened.collect::<Result<Vec<OpenedTask>, _>>()?;
-        let mut cataloged = CatalogedTasks::default();
-        for task in &opened {
-            let models = task
-                .models
-                .iter()
-                .map(|(model, _)| variants_on(model, &kinds));
-            let models: Vec<RegisteredModel> = models.collect();
-            if models.iter().all(|model| model.variants.is_empty()) {
-                return Err(other_devices(task, &kinds));
-            }
-            cataloged.add(&task.name, &models.iter().collect::<Vec<_>>());
-        }
-        Ok(ServedTasks::from_opened(cataloged.finish()?, &opened))
+        let opened = names
+            .iter()
+            .map(|name| OpenedTask::open(contents, name, devices, (&read, None)));
+        ServedTasks::from_opened(opened.collect::<Result<_, _>>()?, names, Vec::new())
     }
 
-    fn from_opened(catalog: VariantCatalog, opened: &[OpenedTask]) -> Self {
-        let (groups, entries) = entries::groups_and_entries(&catalog, opened);
+    /// Opens the tasks again after a change of the store, or returns `None` if their registrations
+    /// are unchanged. Unchanged ensembles are not read again, and members that did not change keep
+    /// their networks. A task that can no longer be served is [dropped](ServedTasks::dropped).
+    ///
+    /// # Errors
+    /// Returns an error if the variants do not form a catalogue.
+    pub fn reopened(
+        &self,
+        contents: &StoreContents,
+        devices: &Devices,
+        read: ReadEnsemble<'_>,
+    ) -> Result<Option<Self>, ServedTasksError> {
+        if self.is_current(contents) {
+            return Ok(None);
+        }
+        let (mut opened, mut dropped) = (Vec::new(), Vec::new());
+        for name in &self.names {
+            let before = self.opened.iter().find(|task| task.name == *name);
+            match OpenedTask::open(contents, name, devices, (read, before)) {
+                Ok(task) => opened.push(task),
+                Err(why) => dropped.push(DroppedTask {
+                    task: name.clone(),
+                    registered: contents.tasks.get(name).cloned(),
+                    why,
+                }),
+            }
+        }
+        ServedTasks::from_opened(opened, &self.names, dropped).map(Some)
+    }
+
+    fn is_current(&self, contents: &StoreContents) -> bool {
+        let is_same = |dropped: &DroppedTask| {
+            contents.tasks.get(&dropped.task) == dropped.registered.as_ref()
+        };
+        self.opened.iter().all(|task| task.is_current(contents)) && self.dropped.iter().all(is_same)
+    }
+
+    fn from_opened(
+        opened: Vec<OpenedTask>,
+        names: &[String],
+        dropped: Vec<DroppedTask>,
+    ) -> Result<Self, ServedTasksError> {
+        let mut cataloged = CatalogedTasks::default();
+        for task in &opened {
+            let models = task.models.iter().map(|(model, _)| model);
+            cataloged.add(&task.name, &models.collect::<Vec<_>>());
+        }
+        let catalog = cataloged.finish()?;
+        let (groups, entries) = entries::groups_and_entries(&catalog, &opened);
         let mut of_variant = vec![0; catalog.variants().len()];
         for (number, group) in groups.iter().enumerate() {
             let variants = group.variants.iter();
@@ -81,13 +127,45 @@ impl ServedTasks {
         }
         let levels = QueryUrgency::levels();
         let queueing = entries.iter().map(|entry| &entry.ensemble.queueing);
-        ServedTasks {
+        Ok(ServedTasks {
             by_urgency: queueing.map(|q| q.as_deref() == levels.as_ref()).collect(),
+            names: names.to_vec(),
+            opened,
+            dropped,
             catalog,
             groups,
             entries,
             of_variant,
-        }
+        })
+    }
+
+    /// Returns whether a task has the same registrations in other served tasks.
+    pub(crate) fn has_same(&self, other: &ServedTasks, task: &str) -> bool {
+        let of = |tasks: &'_ Self| tasks.opened.iter().position(|opened| opened.name == task);
+        let (own, others) = (of(self), of(other));
+        own.zip(others).is_some_and(|(own, others)| {
+            self.opened[own].has_same_registrations(&other.opened[others])
+        })
+    }
+
+    /// Returns the ensembles of served tasks that are not served.
+    pub fn left_out(&self) -> impl Iterator<Item = &LeftOutEnsemble> {
+        self.opened.iter().flat_map(|task| &task.left_out)
+    }
+
+    /// Returns the tasks that were served before and no longer are.
+    pub fn dropped(&self) -> &[DroppedTask] {
+        &self.dropped
+    }
+
+    /// Returns a line for each ensemble and task that is not served, with the reason and the remedy.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        let ensembles = self
+            .left_out()
+            .map(|left| format!("not served: {}", left.why));
+        let tasks = self.dropped.iter();
+        let tasks = tasks.map(|d| format!("task `{}` is no longer served: {}", d.task, d.why));
+        ensembles.chain(tasks)
     }
 
     /// Returns the variants of all tasks.
@@ -132,56 +210,4 @@ impl ServedTasks {
         let whole = of_task.max_by_key(|(group, _)| group.members.len());
         whole.map(|(group, entry)| (group, &entry.ensemble))
     }
-}
-
-/// Reads the ensembles of a task again, and checks that their registrations are still valid.
-fn opened(
-    contents: &StoreContents,
-    name: &str,
-    read: impl Fn(&RecordedSource) -> Result<Ensemble, StaleProfile>,
-) -> Result<OpenedTask, ServedTasksError> {
-    let models = contents.task(name)?.iter().map(|model| {
-        let ensemble = model.record.read_again(&read);
-        let ensemble = ensemble.map_err(|why| ServedTasksError::Stale {
-            task: name.to_owned(),
-            ensemble: model.name.clone(),
-            why,
-        })?;
-        Ok((model.clone(), ensemble))
-    });
-    Ok(OpenedTask {
-        name: name.to_owned(),
-        models: models.collect::<Result<_, ServedTasksError>>()?,
-    })
-}
-
-/// Returns a model with only its variants on some kinds of devices.
-fn variants_on(model: &RegisteredModel, kinds: &[String]) -> RegisteredModel {
-    let devices = &model.record.devices;
-    let is_there = |variant: &&Variant| {
-        let device = devices.get(usize::from(variant.device.0));
-        device.is_some_and(|device| kinds.contains(&device.name))
-    };
-    RegisteredModel {
-        variants: model.variants.iter().filter(is_there).cloned().collect(),
-        ..model.clone()
-    }
-}
-
-fn other_devices(task: &OpenedTask, kinds: &[String]) -> ServedTasksError {
-    let devices = task
-        .models
-        .iter()
-        .flat_map(|(model, _)| &model.record.devices);
-    let registered = devices.map(|device| device.name.clone());
-    ServedTasksError::Devices {
-        task: task.name.clone(),
-        registered: listed(registered),
-        found: listed(kinds.iter().cloned()),
-    }
-}
-
-fn listed(names: impl Iterator<Item = String>) -> String {
-    let distinct: BTreeSet<String> = names.collect();
-    distinct.into_iter().collect::<Vec<_>>().join(", ")
 }

@@ -1,7 +1,10 @@
 //! The variants that a matrix runs.
 
+use std::sync::Arc;
+
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::Catalogue;
+use divisi_model::ensemble::Ensemble;
 use divisi_modelless::variants::VariantIndex;
 use divisi_registry::registration::kind_name;
 use divisi_runtime::device::{Device, DeviceIndex, Devices, MemberIndex};
@@ -19,6 +22,17 @@ pub struct RunningVariant {
 }
 
 impl ServedTasks {
+    /// Returns whether a catalogue of models has entries of these tasks as they were opened here,
+    /// or there are no entries to serve.
+    pub(crate) fn is_served_by(&self, catalogue: &Catalogue) -> bool {
+        let is_own = |served: &Arc<Ensemble>| {
+            let mut own = self.entries.iter();
+            own.any(|entry| Arc::ptr_eq(&entry.ensemble, served))
+        };
+        let mut served = catalogue.entries().iter();
+        self.entries.is_empty() || served.any(|entry| is_own(entry.ensemble()))
+    }
+
     /// Returns the variants that a matrix runs for a catalogue of models, at most one for each
     /// group and kind of device. The batch size of a variant is the registered size at or below the
     /// smallest of its members' workers.

@@ -1,46 +1,71 @@
 //! The figures of tasks in `/metrics`.
 
 use divisi_inference::service::Gauge;
-use divisi_modelless::goals::{ChoicePreference, QueryGoals};
+use divisi_modelless::goals::ChoicePreference;
 use divisi_modelless::quantities::COST_QUERIES;
-use divisi_modelless::variants::VariantIndex;
 
-use crate::routing::{StreamTally, TaskRouter, TaskTally, VariantTally};
+use crate::routing::{GoalsName, GoalsTally, LiveRouter, TaskTally, VariantTally};
 use crate::scaling::words::as_asked;
 
 /// A figure of a variant: its name, its help text, its additional label and its value.
 type VariantFigure = (&'static str, &'static str, Option<&'static str>, f64);
 
 /// Returns the figures of tasks and of all variants that have received queries.
-pub(super) fn task_gauges(router: &TaskRouter) -> Vec<Gauge> {
-    let tasks = router.tasks();
-    let tallies = (0_u32..).map(VariantIndex).zip(router.variant_tallies());
-    let asked = tallies.filter(|(_, tally)| tally.answered + tally.unanswered > 0);
-    let of_variants = asked.flat_map(|(at, tally)| {
-        let group = &tasks.groups()[tasks.group_of(at)];
+pub(super) fn task_gauges(router: &LiveRouter) -> Vec<Gauge> {
+    let counts = router.counts();
+    let of_variants = counts.variants.iter().flat_map(|(name, tally)| {
         let labels = vec![
-            ("task", tasks.catalog().name(group.task).to_owned()),
-            ("variant", group.name.clone()),
-            ("batch", tasks.catalog().variant(at).batch.to_string()),
+            ("task", name.task.clone()),
+            ("variant", name.entry.clone()),
+            ("batch", name.batch.to_string()),
         ];
-        figures(&tally).map(move |figure| gauge(figure, "goal", labels.clone()))
+        figures(tally).map(move |figure| gauge(figure, "goal", labels.clone()))
     });
-    let of_tasks = tasks.names().zip(router.task_tallies());
-    let of_tasks = of_tasks.flat_map(|((_, name), tally)| {
-        let labels = vec![("task", name.to_owned())];
-        refused(tally).map(move |figure| gauge(figure, "reason", labels.clone()))
+    let of_tasks = counts.tasks.iter().flat_map(|(name, tally)| {
+        let labels = vec![("task", name.clone())];
+        refused(*tally).map(move |figure| gauge(figure, "reason", labels.clone()))
     });
-    let of_streams = router.stream_tallies().into_iter().flat_map(|tally| {
-        let name = tasks.catalog().name(tally.stream.task);
-        let mut labels = vec![("task", name.to_owned())];
-        labels.extend(goal_labels(&tally.stream.goals));
+    let of_goals = counts.goals.iter().flat_map(|tally| {
+        let mut labels = vec![("task", tally.name.task.clone())];
+        labels.extend(goal_labels(&tally.name));
         outcomes(tally).map(move |figure| gauge(figure, "outcome", labels.clone()))
     });
-    let of_tasks = of_tasks.chain(of_streams);
-    let mut gauges: Vec<Gauge> = of_variants.chain(of_tasks).collect();
+    let all = of_variants.chain(of_tasks).chain(of_goals);
+    let mut gauges: Vec<Gauge> = all.chain(costs(router)).collect();
     // The text format requires metrics of the same name to be adjacent.
     gauges.sort_by_key(|gauge| gauge.name);
     gauges
+}
+
+/// Returns the cost of the devices so far, and of a million samples in the last minute.
+fn costs(router: &LiveRouter) -> Vec<Gauge> {
+    const PAID: (&str, &str) = (
+        "divisi_task_paid_cost_total",
+        "Price of the devices for the time held, at any load",
+    );
+    const MILLION: (&str, &str) = (
+        "divisi_task_cost_per_million",
+        "Cost of a million samples in the last minute: as paid for the devices, and at saturation",
+    );
+    let paid = router.paid().into_iter().map(|(device, paid)| {
+        let labels = vec![("device", device)];
+        gauge((PAID.0, PAID.1, None, paid), "at", labels)
+    });
+    let current = router.router();
+    let tasks = current.tasks().names();
+    let costs = tasks.filter_map(|(_, name)| Some((name, router.cost(name)?)));
+    let costs = costs.flat_map(|(name, cost)| {
+        let both = [("load", cost.paid), ("saturation", cost.saturated)];
+        both.map(|(at, value)| Gauge {
+            counts: false,
+            ..gauge(
+                (MILLION.0, MILLION.1, Some(at), value),
+                "at",
+                vec![("task", name.to_owned())],
+            )
+        })
+    });
+    paid.chain(costs).collect()
 }
 
 fn figures(tally: &VariantTally) -> impl Iterator<Item = VariantFigure> + use<> {
@@ -58,7 +83,7 @@ fn figures(tally: &VariantTally) -> impl Iterator<Item = VariantFigure> + use<> 
     );
     const COST: (&str, &str) = (
         "divisi_task_cost_total",
-        "Cost of the samples that a variant answered",
+        "Registered cost of the samples that a variant answered: that of saturated devices",
     );
     let missed = |goal, count: u64| (MISSED.0, MISSED.1, Some(goal), count as f64);
     [
@@ -87,7 +112,8 @@ fn refused(tally: TaskTally) -> impl Iterator<Item = VariantFigure> {
 }
 
 /// Returns goals as labels: the named parameters in the same units.
-fn goal_labels(goals: &QueryGoals) -> impl Iterator<Item = (&'static str, String)> {
+fn goal_labels(name: &GoalsName) -> impl Iterator<Item = (&'static str, String)> + use<> {
+    let goals = &name.goals;
     let accuracy = goals
         .accuracy
         .map(|goal| as_asked(100.0 * goal.get()).to_string());
@@ -95,13 +121,12 @@ fn goal_labels(goals: &QueryGoals) -> impl Iterator<Item = (&'static str, String
     let latency = millis.map(|millis| as_asked(millis).to_string());
     let max_cost = goals.max_cost.map(|goal| COST_QUERIES * goal.get());
     let cost = max_cost.map(|cost| as_asked(cost).to_string());
-    let model = goals.model.map(|model| model.0.to_string());
     let prefer = goals.prefer == ChoicePreference::MostAccurate;
     let labels = [
         ("accuracy", accuracy),
         ("latency_ms", latency),
         ("max_cost", cost),
-        ("model", model),
+        ("model", name.ensemble.clone()),
         ("prefer", prefer.then(|| "accuracy".to_owned())),
     ];
     labels
@@ -109,7 +134,7 @@ fn goal_labels(goals: &QueryGoals) -> impl Iterator<Item = (&'static str, String
         .filter_map(|(name, value)| Some((name, value?)))
 }
 
-fn outcomes(tally: StreamTally) -> impl Iterator<Item = VariantFigure> {
+fn outcomes(tally: &GoalsTally) -> impl Iterator<Item = VariantFigure> + use<> {
     const OVER: (&str, &str) = (
         "divisi_task_asked_total",
         "Queries by requested goals; queries refused for lack of time count as missed",

@@ -19,7 +19,7 @@ use divisi_model::catalogue::InstanceGroup;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::quantities::COST_QUERIES;
 
-use crate::routing::{Expected, LiveRouter, RoutedQuery, RoutingError};
+use crate::routing::{Expected, LiveRouter, RoutedQuery, RoutingError, TaskRouter};
 use crate::scaling::words;
 use crate::served::{ServedTasks, TaskQuery};
 use descriptions::Descriptions;
@@ -53,27 +53,23 @@ impl TaskService {
             descriptions: Descriptions::default(),
         };
         // Descriptions stay available after variants are unloaded.
-        for asked in names::all_names(service.tasks()) {
-            let _ = service.describe_task(asked);
+        let tasks = service.tasks();
+        for asked in names::all_names(&tasks) {
+            let _ = service.describe_task(&tasks, asked);
         }
         service
     }
 
-    fn tasks(&self) -> &Arc<ServedTasks> {
-        self.router.router().tasks()
-    }
-
-    fn requested_task(
-        &self,
-        model: &ModelId,
-        goals: &RequestGoals,
-    ) -> Result<Option<AskedTask>, ServiceError> {
-        names::requested_task(self.tasks(), model, goals)
+    fn tasks(&self) -> Arc<ServedTasks> {
+        Arc::clone(self.router.router().tasks())
     }
 
     /// Describes a task or one of its ensembles as its most accurate served model.
-    fn describe_task(&self, asked: AskedTask) -> Result<Arc<ModelDescription>, ServiceError> {
-        let tasks = self.tasks();
+    fn describe_task(
+        &self,
+        tasks: &ServedTasks,
+        asked: AskedTask,
+    ) -> Result<Arc<ModelDescription>, ServiceError> {
         let name = names::name_of(tasks, asked);
         let groups = tasks.groups().iter();
         let mut groups: Vec<_> = groups.filter(|group| asked.has(group)).collect();
@@ -87,10 +83,21 @@ impl TaskService {
         Ok(self.descriptions.named(&name, &described))
     }
 
+    fn state_of(&self, tasks: &ServedTasks, asked: AskedTask) -> ModelState {
+        match self.describe_task(tasks, asked) {
+            Ok(_) => ModelState::Ready,
+            Err(why) => ModelState::Unavailable(why.to_string()),
+        }
+    }
+
     /// Describes a task as [`TaskService::describe_task`], or as it was last served.
-    fn described(&self, asked: AskedTask) -> Result<Arc<ModelDescription>, ServiceError> {
-        self.describe_task(asked).or_else(|refused| {
-            let last = self.descriptions.last(&names::name_of(self.tasks(), asked));
+    fn described(
+        &self,
+        tasks: &ServedTasks,
+        asked: AskedTask,
+    ) -> Result<Arc<ModelDescription>, ServiceError> {
+        self.describe_task(tasks, asked).or_else(|refused| {
+            let last = self.descriptions.last(&names::name_of(tasks, asked));
             last.ok_or(refused)
         })
     }
@@ -98,22 +105,14 @@ impl TaskService {
     /// Sends a request to the variant chosen by the router.
     fn ask(
         &self,
-        asked: AskedTask,
+        (router, asked): (Arc<TaskRouter>, AskedTask),
         request: InferenceRequest,
     ) -> Result<InferenceFuture, ServiceError> {
-        let model = self.described(asked)?;
-        let goals = QueryGoals {
-            model: asked.model,
-            ..request.goals.goals
-        };
-        let query = TaskQuery {
-            task: asked.task,
-            goals: &goals,
-            samples: samples(&request, &model),
-            priority: request.priority,
-        };
+        let model = self.described(router.tasks(), asked)?;
+        let goals = request.goals.goals;
+        let samples = samples(&request, &model);
         let began = Instant::now();
-        let (routed, answer) = self.ask_routed(query, request)?;
+        let (routed, answer) = self.ask_routed((router, asked), samples, request)?;
         Ok(Box::pin(async move {
             let answer = answer.await?;
             let variant = routed.entry().to_owned();
@@ -134,32 +133,44 @@ impl TaskService {
         }))
     }
 
-    /// Sends a request to the variant that the router chooses for a query, or to another one if
-    /// that was unloaded meanwhile.
+    /// Sends a request to the variant that a router chooses for it, or to another one if that was
+    /// unloaded meanwhile. The task may be registered again meanwhile.
     fn ask_routed(
         &self,
-        query: TaskQuery<'_>,
+        (mut router, mut asked): (Arc<TaskRouter>, AskedTask),
+        samples: u32,
         mut request: InferenceRequest,
     ) -> Result<(RoutedQuery, InferenceFuture), ServiceError> {
-        let mut left = 0;
-        loop {
-            let routed = self.router.route_query(query);
+        let (name, asked_for) = (request.model.clone(), std::mem::take(&mut request.goals));
+        let priority = request.priority;
+        for left in (0..=MOST_LEFT).rev() {
+            let goals = QueryGoals {
+                model: asked.model,
+                ..asked_for.goals
+            };
+            let routed = router.route_query(TaskQuery {
+                task: asked.task,
+                goals: &goals,
+                samples,
+                priority,
+            });
             let routed = routed.map_err(|refused| refusal(&refused))?;
             request.model = ModelId::new(routed.entry(), "");
-            request.priority = match query.priority {
+            request.priority = match priority {
                 0 => routed.urgency().priority(),
                 named => named,
             };
-            (request.due, request.goals) = (routed.due(), RequestGoals::default());
+            request.due = routed.due();
             match self.models.ask(&request) {
                 Ok(answer) => return Ok((routed, answer)),
-                Err(why) if why.kind() == ErrorKind::NotFound && left < MOST_LEFT => {
-                    left += 1;
-                    routed.withdraw();
-                }
+                Err(why) if why.kind() == ErrorKind::NotFound && left > 0 => routed.withdraw(),
                 Err(why) => return Err(why),
             }
+            router = self.router.follow();
+            let again = names::requested_task(router.tasks(), &name, &asked_for)?;
+            asked = again.ok_or_else(|| name.unknown())?;
         }
+        Err(name.unknown())
     }
 }
 
@@ -200,15 +211,18 @@ fn refusal(refused: &RoutingError) -> ServiceError {
 
 impl ModelService for TaskService {
     fn index(&self) -> Vec<ListedModel> {
-        let tasks = self.tasks().names().map(|(task, name)| ListedModel {
+        let tasks = self.tasks();
+        let served = tasks.names().map(|(task, name)| ListedModel {
             model: ModelId::new(name, names::VERSION),
-            state: match self.describe_task(AskedTask { task, model: None }) {
-                Ok(_) => ModelState::Ready,
-                Err(why) => ModelState::Unavailable(why.to_string()),
-            },
+            state: self.state_of(&tasks, AskedTask { task, model: None }),
+            failure: names::left_out(&tasks, name),
+        });
+        let dropped = tasks.dropped().iter().map(|dropped| ListedModel {
+            model: ModelId::new(&*dropped.task, names::VERSION),
+            state: ModelState::Unavailable(dropped.why.to_string()),
             failure: None,
         });
-        tasks.chain(self.models.index()).collect()
+        served.chain(dropped).chain(self.models.index()).collect()
     }
 
     fn is_ready(&self) -> bool {
@@ -216,26 +230,26 @@ impl ModelService for TaskService {
     }
 
     fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
-        match self.requested_task(model, &RequestGoals::default())? {
-            Some(asked) => self.described(asked),
+        let tasks = self.tasks();
+        match names::requested_task(&tasks, model, &RequestGoals::default())? {
+            Some(asked) => self.described(&tasks, asked),
             None => self.models.describe(model),
         }
     }
 
     fn state(&self, model: &ModelId) -> Result<ModelState, ServiceError> {
-        match self.requested_task(model, &RequestGoals::default())? {
-            Some(asked) => Ok(match self.describe_task(asked) {
-                Ok(_) => ModelState::Ready,
-                Err(why) => ModelState::Unavailable(why.to_string()),
-            }),
+        let tasks = self.tasks();
+        match names::requested_task(&tasks, model, &RequestGoals::default())? {
+            Some(asked) => Ok(self.state_of(&tasks, asked)),
             None => self.models.state(model),
         }
     }
 
     fn infer(&self, request: InferenceRequest) -> InferenceFuture {
-        let asked = self.requested_task(&request.model, &request.goals);
+        let router = self.router.follow();
+        let asked = names::requested_task(router.tasks(), &request.model, &request.goals);
         let answer = asked.and_then(|asked| match asked {
-            Some(asked) => self.ask(asked, request),
+            Some(asked) => self.ask((router, asked), request),
             None => Ok(self.models.infer(request)),
         });
         answer.unwrap_or_else(|error| Box::pin(std::future::ready(Err(error))))
@@ -267,7 +281,7 @@ impl ModelService for TaskService {
 
     fn gauges(&self) -> Vec<Gauge> {
         let mut gauges = self.models.gauges();
-        gauges.extend(gauges::task_gauges(self.router.router()));
+        gauges.extend(gauges::task_gauges(&self.router));
         gauges
     }
 }

@@ -66,6 +66,13 @@ pub(super) fn name_of(tasks: &ServedTasks, asked: AskedTask) -> String {
     }
 }
 
+/// Returns the reasons why ensembles of a task are not served, or `None` if all of them are.
+pub(super) fn left_out(tasks: &ServedTasks, task: &str) -> Option<String> {
+    let left_out = tasks.left_out().filter(|left| left.task == task);
+    let reasons: Vec<String> = left_out.map(|left| left.why.to_string()).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
 fn named(tasks: &ServedTasks, name: &str) -> Option<AskedTask> {
     let catalog = tasks.catalog();
     if let Some(task) = catalog.task(name) {

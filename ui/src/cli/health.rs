@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use divisi_door::client::{ClientOptions, HttpClient, ServerAddress};
+use divisi_runtime::words::one_line;
 
 use super::output::print;
 use super::times::parse_seconds;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &HealthArgs) -> Result<()> {
     let until = args.wait.map(|wait| Instant::now() + wait);
     loop {
         match is_ready(args) {
-            Ok(true) => return print(&format!("{} is ready", args.http)),
+            Ok(true) => return print(&ready(args)),
             _ if until.is_some_and(|until| Instant::now() < until) => thread::sleep(PAUSE),
             Ok(false) => bail!("{} is not ready: a model is not loaded", args.http),
             Err(error) => return Err(error),
@@ -39,9 +40,25 @@ pub(crate) fn run(args: &HealthArgs) -> Result<()> {
 }
 
 fn is_ready(args: &HealthArgs) -> Result<bool> {
+    Ok(client(args)?.is_ready()?)
+}
+
+/// Returns the report on a ready server, with a line for each model that is not served. A server
+/// with keys does not list its models.
+fn ready(args: &HealthArgs) -> String {
+    let listed = client(args).and_then(|mut client| Ok(client.not_served()?));
+    let lines = listed.unwrap_or_default().into_iter().map(|(name, why)| {
+        let (name, why) = (one_line(&name), one_line(&why));
+        format!("\n`{name}`: {why}")
+    });
+    let lines: String = lines.collect();
+    format!("{} is ready{lines}", args.http)
+}
+
+fn client(args: &HealthArgs) -> Result<HttpClient> {
     let options = ClientOptions {
         trusted: args.trust.clone(),
         ..ClientOptions::default()
     };
-    Ok(HttpClient::connect(&args.http, &options)?.is_ready()?)
+    Ok(HttpClient::connect(&args.http, &options)?)
 }

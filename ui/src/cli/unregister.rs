@@ -1,6 +1,7 @@
-//! `divisi unregister`: removes a task.
+//! `divisi unregister`: removes a task, or some of its ensembles.
 
 use anyhow::{Context, Result};
+use divisi_registry::store::StoreContents;
 use divisi_runtime::words::counted;
 
 use super::output::print;
@@ -11,6 +12,9 @@ pub(crate) struct UnregisterArgs {
     /// Task name
     #[arg(value_name = "TASK")]
     task: String,
+    /// Ensembles to remove (default: all ensembles of the task)
+    #[arg(value_name = "ENSEMBLE")]
+    ensembles: Vec<String>,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -24,13 +28,27 @@ pub(crate) fn run(args: &UnregisterArgs) -> Result<()> {
         .task(&args.task)
         .with_context(context)?;
     let store = args.store.place().open()?;
-    let forgotten = store.unregister(&args.task).with_context(context)?;
-    let jobs = store.contents().with_context(context)?.jobs;
-    let waiting = jobs
+    let removed = store.unregister(&args.task, &args.ensembles);
+    let removed = removed.with_context(context)?;
+    let contents = store.contents().with_context(context)?;
+    print(&match contents.tasks.get(&args.task) {
+        Some(left) => {
+            let left: Vec<&str> = left.iter().map(|model| &*model.name).collect();
+            let (removed, left) = (removed.join(", "), left.join(", "));
+            format!("task `{}`: {removed} removed; it keeps {left}", args.task)
+        }
+        None => whole(&args.task, removed.len(), &contents),
+    })
+}
+
+/// Returns the report of the removal of a whole task.
+fn whole(task: &str, removed: usize, contents: &StoreContents) -> String {
+    let waiting = contents
+        .jobs
         .values()
-        .filter(|job| job.end.is_none() && job.task == args.task);
-    let models = counted(forgotten, "ensemble");
-    let mut text = format!("task `{}` is removed, with {models}", args.task);
+        .filter(|job| job.end.is_none() && job.task == task);
+    let models = counted(removed, "ensemble");
+    let mut text = format!("task `{task}` is removed, with {models}");
     match waiting.count() {
         0 => {}
         count => {
@@ -39,5 +57,5 @@ pub(crate) fn run(args: &UnregisterArgs) -> Result<()> {
             text += &format!("; its {jobs} {wait} until the task is registered and served again");
         }
     }
-    print(&text)
+    text
 }

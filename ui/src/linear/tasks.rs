@@ -16,10 +16,22 @@ pub(super) fn news(before: Option<&ScalingView>, now: &ScalingView) -> Vec<Strin
     {
         lines.push(format!("policy {} is paused: {why}", now.policy));
     }
+    lines.extend(not_served(before, now));
     lines.extend(new_changes(before, now).map(change));
     lines.extend(compared(before, now));
     lines.extend(now.jobs.iter().filter_map(|now| job(before, now)));
     lines
+}
+
+/// Returns a line for each ensemble that is not served, once.
+fn not_served(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
+    let all = |view: &ScalingView| -> Vec<String> {
+        let tasks = view.tasks.iter();
+        tasks.flat_map(|task| task.not_served.clone()).collect()
+    };
+    let known = before.map(all).unwrap_or_default();
+    let new = all(now).into_iter().filter(|why| !known.contains(why));
+    new.map(|why| format!("not served: {why}")).collect()
 }
 
 /// Returns the new changes of loaded variants. Changes of shares only are left out: under a

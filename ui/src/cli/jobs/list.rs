@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use divisi_registry::records::{JobEnd, JobRecord};
-use divisi_runtime::words::one_line;
+use divisi_runtime::words::{counted, one_line};
 use divisi_server::{job_json, job_state};
 use serde_json::Value;
 
+use super::submit::now;
 use crate::cli::output::print;
 use crate::cli::reporting::ReportOptions;
 use crate::cli::store::StoreArgs;
@@ -17,6 +18,9 @@ pub(crate) struct JobsArgs {
     /// Cancel this job; rows already written stay
     #[arg(long, value_name = "NUMBER")]
     cancel: Option<u64>,
+    /// Remove all finished jobs from the list; their outputs stay
+    #[arg(long, conflicts_with = "cancel")]
+    clear: bool,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -28,6 +32,9 @@ pub(crate) fn run(args: &JobsArgs) -> Result<()> {
         return cancel(args, number);
     }
     let jobs = args.store.place().read()?.jobs;
+    if args.clear {
+        return clear(args, jobs.values().any(|job| job.end.is_some()));
+    }
     let all: Vec<Value> = jobs.iter().map(|(n, job)| job_json(*n, job)).collect();
     args.report.write(&all, &table(&jobs))
 }
@@ -50,14 +57,38 @@ fn row(number: u64, job: &JobRecord) -> String {
         Some(JobEnd::Failed(why)) => format!("\n      {}", one_line(why)),
         _ => String::new(),
     };
+    let variants = variants(job);
     format!(
-        "{number:<5} {:<13} {:>8} ({share:>5.1} %) {:>7}   {:<11} {}{reason}",
+        "{number:<5} {:<13} {:>8} ({share:>5.1} %) {:>7}   {:<11} {}{variants}{reason}",
         job.task,
         job.progress.written,
         job.progress.rows,
         job_state(job).replace('-', " "),
         job.output
     )
+}
+
+/// Returns the line with the variants of a job's rows, or nothing for a job without rows.
+fn variants(job: &JobRecord) -> String {
+    let each = job.variants.iter();
+    let each = each.map(|variant| format!("{} ({} rows)", variant.name, variant.rows));
+    match each.collect::<Vec<_>>() {
+        none if none.is_empty() => String::new(),
+        each => format!("\n      answered by {}", each.join(", ")),
+    }
+}
+
+/// Removes the finished jobs. Without such jobs, a missing store stays missing.
+fn clear(args: &JobsArgs, has_finished: bool) -> Result<()> {
+    let cleared = match has_finished {
+        true => {
+            let cleared = args.store.place().open()?.clear_jobs();
+            cleared.with_context(|| args.store.place().name())?.len()
+        }
+        false => 0,
+    };
+    let jobs = counted(cleared, "finished job");
+    print(&format!("{jobs} removed; the outputs stay"))
 }
 
 /// Returns a job that has not ended.
@@ -81,7 +112,7 @@ fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
         .with_context(|| args.store.place().name())?
         .jobs;
     let mut job = open_job(jobs, number)?;
-    job.end = Some(JobEnd::Cancelled);
+    job.finish(JobEnd::Cancelled, now());
     let kept = store.keep_job(number, &job);
     kept.with_context(|| args.store.place().name())?;
     print(&format!(

@@ -36,6 +36,9 @@ pub(crate) struct SubmitArgs {
     /// this http:// or https:// address
     #[arg(long, value_name = "COMMAND", value_parser = parse_notified)]
     notify: Option<String>,
+    /// Add a column with the variant that answered each row
+    #[arg(long)]
+    name_variants: bool,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -68,7 +71,10 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
         progress: JobProgress { rows, written: 0 },
         submitted_at: now(),
         notify: args.notify.clone(),
+        names_variants: args.name_variants,
+        variants: Vec::new(),
         end: None,
+        ended_at: None,
     };
     let number = handed_over(args, &record).inspect_err(|_| {
         // No job refers to the new file.
@@ -141,7 +147,8 @@ fn new_file(path: &Path) -> Result<String> {
     Ok(whole.display().to_string())
 }
 
-fn now() -> u64 {
+/// Returns the time in seconds since 1970.
+pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }

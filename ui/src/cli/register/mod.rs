@@ -1,6 +1,7 @@
 //! `divisi register`: measures an ensemble and stores its variants for a task.
 
 mod report;
+mod repository;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,13 +9,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi_engine::search::{Cache, Control, ProfileRenewal};
-use divisi_model::ensemble::Samples;
+use divisi_model::ensemble::{Ensemble, Samples};
 use divisi_modelless::variants::VariantPrecision;
 use divisi_registry::profiles::DevicePrices;
-use divisi_registry::records::RegisteredModel;
+use divisi_registry::records::{RegisteredModel, TaskInterface};
 use divisi_registry::registration::{KindOfDevice, Registration, RegistrationRemark};
+use divisi_registry::store::StoreContents;
 use divisi_runtime::device::Host;
-use divisi_server::TaskStore;
+use divisi_server::{TaskStore, repository_model, repository_models};
 
 use super::accuracy::without_targets;
 use super::args::{SampleFiles, ServingTarget, at_least_one};
@@ -32,6 +34,12 @@ pub(crate) struct RegisterArgs {
     task: String,
     #[command(flatten)]
     pub(super) target: ServingTarget,
+    /// Name of the ensemble in the task (default: its own, or its folder's in a repository)
+    #[arg(long, value_name = "NAME", value_parser = parse_task)]
+    name: Option<String>,
+    /// Replace an ensemble of this name that was registered from another place
+    #[arg(long)]
+    replace: bool,
     /// Precisions of variants, comma-separated: f32, bf16 or int8 on CPUs, f32 or bf16 on GPUs
     #[arg(
         long, value_name = "LIST", value_delimiter = ',', default_value = "f32,bf16,int8",
@@ -97,8 +105,16 @@ pub(crate) fn run(args: &RegisterArgs) -> Result<()> {
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
     let output = args.report.open()?;
-    let report = register(args, &control)?;
-    output.write(&report, &report.text())
+    match repository_models(&args.target.ensemble)? {
+        Some(models) => {
+            let report = repository::register(args, &models, &control)?;
+            output.write(&report, &report.text())
+        }
+        None => {
+            let report = register(args, &control)?;
+            output.write(&report, &report.text())
+        }
+    }
 }
 
 /// Registers a built-in ensemble for a task, in all precisions.
@@ -106,6 +122,8 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
     let args = RegisterArgs {
         task: task.to_owned(),
         target: target.clone(),
+        name: None,
+        replace: false,
         precisions: PRECISIONS.map(|(_, precision)| precision).to_vec(),
         input: None,
         files: SampleFiles::default(),
@@ -120,9 +138,11 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
 }
 
 fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationReport> {
-    // A store that cannot be used is reported before the measurements.
-    let known = args.store.place().read()?;
+    // Errors of the store and of names are reported before the measurements.
+    let contents = args.store.place().read()?;
     let opened = open(&args.target)?;
+    let name = name_of(args, &opened.ensemble);
+    check_name(args, &name, &contents, &opened.ensemble)?;
     let samples = samples(args, &opened)?;
     let prices = args.price.unwrap_or_default();
     let kinds = KindOfDevice::from_devices(&opened.devices, &host(args), &prices)?;
@@ -141,11 +161,20 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
         control,
     };
     registration.check()?;
-    let model = measured(&registration, args)?;
-    let written = args.store.place().open()?.register(&args.task, &model);
+    let model = RegisteredModel {
+        name,
+        ..measured(&registration, args)?
+    };
+    let store = args.store.place().open()?;
+    let written = match args.replace {
+        true => store.replace(&args.task, &model),
+        false => store.register(&args.task, &model),
+    };
     written.with_context(|| args.store.place().name())?;
     let mut remarks = registration.remarks(&model);
-    let others = known.counted_on_other_rows(&args.task, &model).into_iter();
+    let others = contents
+        .counted_on_other_rows(&args.task, &model)
+        .into_iter();
     remarks.extend(others.map(|name| RegistrationRemark::OtherRows(name.to_owned())));
     Ok(RegistrationReport::from_registration(
         &args.task,
@@ -153,6 +182,29 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
         &registration,
         &remarks,
     ))
+}
+
+/// Returns the name of the ensemble in its task. The files of a repository's models often have the
+/// same name, so the names of their folders are used.
+fn name_of(args: &RegisterArgs, ensemble: &Ensemble) -> String {
+    let folder = || repository_model(&args.target.ensemble);
+    let given = args.name.clone().or_else(folder);
+    given.unwrap_or_else(|| ensemble.name.clone())
+}
+
+/// Checks that the ensemble replaces no ensemble from another place, and suits its task.
+fn check_name(
+    args: &RegisterArgs,
+    name: &str,
+    contents: &StoreContents,
+    ensemble: &Ensemble,
+) -> Result<()> {
+    let source = TaskStore::recorded(&args.target.ensemble, args.target.shape);
+    if !args.replace {
+        contents.check_source(&args.task, name, &source)?;
+    }
+    let interface = TaskInterface::from_ensemble(ensemble);
+    Ok(contents.check_interface(&args.task, name, &interface)?)
 }
 
 /// Measures in its own thread and shows the progress.

@@ -111,7 +111,7 @@ impl RegistrationReport {
             self.kept,
             grouped(u64::from(self.considered))
         );
-        let head = [&[String::new()][..], &heads()].concat();
+        let head = [&[String::new()][..], &heads(false)].concat();
         let rows = self.best.iter();
         let rows = rows.map(|b| [&[b.at.to_owned()][..], &cells(&b.variant)].concat());
         let rows: Vec<Vec<String>> = [head].into_iter().chain(rows).collect();

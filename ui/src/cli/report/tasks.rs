@@ -1,5 +1,6 @@
 //! Tasks in a report: their goals, their loaded variants, changes of these, and batch jobs.
 
+use divisi_modelless::quantities::significant;
 use divisi_session::{ScalingChange, ScalingView};
 
 use super::text::{percent, section, table};
@@ -18,12 +19,18 @@ pub(super) fn parts(scaling: &ScalingView) -> Vec<String> {
     let jobs = jobs(scaling);
     let mut parts = vec![
         section(&title, &streams(scaling)),
+        section("cost of a million queries", &costs(scaling)),
         section("loaded variants", &loaded(scaling)),
         section(
             "changes of loaded variants and of device shares",
             &changes(scaling),
         ),
     ];
+    let not_served = scaling.tasks.iter().flat_map(|task| &task.not_served);
+    let not_served: Vec<String> = not_served.map(|why| format!("  {why}")).collect();
+    if !not_served.is_empty() {
+        parts.push(section("not served", &not_served.join("\n")));
+    }
     if !scaling.jobs.is_empty() {
         parts.push(section("batch jobs", &jobs));
     }
@@ -43,6 +50,24 @@ fn streams(scaling: &ScalingView) -> String {
                 percent(stream.missed),
             ]
         })
+    });
+    table(&head, rows)
+}
+
+/// Returns the cost of each task's queries as paid for the held devices, and on saturated devices.
+fn costs(scaling: &ScalingView) -> String {
+    let head = ["task", "paid for the devices", "at saturation", "last"];
+    let costs = scaling
+        .tasks
+        .iter()
+        .filter_map(|task| Some((task, task.cost?)));
+    let rows = costs.map(|(task, cost)| {
+        vec![
+            task.name.clone(),
+            significant(cost.paid),
+            significant(cost.saturated),
+            format!("{} s", cost.seconds),
+        ]
     });
     table(&head, rows)
 }

@@ -15,6 +15,7 @@ use divisi_registry::store::StoreContents;
 use divisi_server::TaskStore;
 use serde::Serialize;
 
+use super::args::parse_rate;
 use super::goals::GoalArgs;
 use super::reporting::{OutputFormat, ReportOptions};
 use super::store::StoreArgs;
@@ -28,6 +29,10 @@ pub(crate) struct VariantsArgs {
     task: Option<String>,
     #[command(flatten)]
     goals: GoalArgs,
+    /// Also show the cost of a million queries at this rate, as paid for whole devices: queries a
+    /// second
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    rate: Option<f64>,
     /// Sort by cost, time or memory (ascending) or accuracy (descending)
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t)]
     sort: VariantOrder,
@@ -147,7 +152,9 @@ impl VariantsReport {
             .collect();
         each.sort_by(|(a, x), (b, y)| a.task.cmp(b.task).then(args.sort.compare(x, y)));
         let rows = each.into_iter().map(|(shown, variant)| {
-            ListedVariant::from_variant(shown.task, shown.model, variant, shown.stale.as_ref())
+            let stale = shown.stale.as_ref();
+            let listed = ListedVariant::from_variant(shown.task, shown.model, variant, stale);
+            listed.at_rate(args.rate, shown.model, variant)
         });
         let chosen = match &args.task {
             Some(task) if *goals != QueryGoals::default() => {

@@ -34,6 +34,8 @@ pub(in crate::cli) struct ListedVariant {
     p99_ms: f64,
     queries_per_s: f64,
     cost_per_million: f64,
+    /// The cost of a million queries at a requested rate, as paid for whole devices.
+    paid_per_million: Option<f64>,
     loading_ms: f64,
     memory_bytes: u64,
     /// The condition of the host during the measurements: quiet, disturbed or doubtful.
@@ -73,10 +75,29 @@ impl ListedVariant {
             p99_ms: millis(variant.p99()),
             queries_per_s: variant.saturation().get(),
             cost_per_million: COST_QUERIES * variant.query_cost().get(),
+            paid_per_million: None,
             loading_ms: millis(variant.profile.loading),
             memory_bytes: variant.profile.memory,
             condition: record.condition.name(),
             stale: stale.map(ToString::to_string),
+        }
+    }
+
+    /// Adds the cost at a rate: the price of as many whole devices as the rate needs.
+    pub(super) fn at_rate(
+        self,
+        rate: Option<f64>,
+        model: &RegisteredModel,
+        variant: &Variant,
+    ) -> Self {
+        let device = model.record.devices.get(usize::from(variant.device.0));
+        let paid = device.zip(rate).map(|(device, rate)| {
+            let devices = (rate / self.queries_per_s).ceil().max(1.0);
+            COST_QUERIES * devices * device.price.get() / rate
+        });
+        ListedVariant {
+            paid_per_million: paid,
+            ..self
         }
     }
 
@@ -94,8 +115,8 @@ impl ListedVariant {
     }
 }
 
-/// The heads of a table of variants.
-pub(in crate::cli) fn heads() -> Vec<String> {
+/// The heads of a table of variants, with a column for the cost at a rate if it `is_paid`.
+pub(in crate::cli) fn heads(is_paid: bool) -> Vec<String> {
     let heads = [
         "accuracy",
         "(95 %)",
@@ -111,7 +132,11 @@ pub(in crate::cli) fn heads() -> Vec<String> {
         "loads",
         "memory",
     ];
-    heads.map(str::to_owned).to_vec()
+    let mut heads = heads.map(str::to_owned).to_vec();
+    if is_paid {
+        heads.push("paid/M".to_owned());
+    }
+    heads
 }
 
 /// Returns the cells of a variant, in the order of [`heads`].
@@ -119,7 +144,7 @@ pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
     let interval = row.accuracy_low.zip(row.accuracy_high);
     let millis = |ms: f64| format!("{} ms", significant(ms));
-    vec![
+    let cells = vec![
         format!("{} %", percent(row.accuracy)),
         interval.map_or_else(String::new, |(low, high)| {
             format!("{}–{}", percent(low), percent(high))
@@ -140,7 +165,9 @@ pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
         significant(row.cost_per_million),
         millis(row.loading_ms),
         format_bytes(row.memory_bytes),
-    ]
+    ];
+    let paid = row.paid_per_million.map(significant);
+    cells.into_iter().chain(paid).collect()
 }
 
 /// Returns the variants as tables, one per task.
@@ -155,7 +182,8 @@ pub(super) fn text(rows: &[ListedVariant]) -> String {
             };
             [&[row.ensemble.clone()][..], &cells(row), &[mark.to_owned()]].concat()
         });
-        let head = [&[String::new()][..], &heads(), &[String::new()]].concat();
+        let is_paid = rows.iter().any(|row| row.paid_per_million.is_some());
+        let head = [&[String::new()][..], &heads(is_paid), &[String::new()]].concat();
         let table: Vec<Vec<String>> = [head].into_iter().chain(table).collect();
         format!("{}\n{}", rows[0].task, columns(&table))
     });

@@ -1,7 +1,7 @@
 //! The share of queries of a task that met their goals, second by second.
 
 use divisi_modelless::quantities::significant;
-use divisi_session::{GoalSecond, StreamView, TaskView};
+use divisi_session::{GoalSecond, StreamView, TaskCostView, TaskView};
 
 use super::{TaskLine, row, wrapped};
 use crate::look::Role;
@@ -18,6 +18,8 @@ pub(super) fn lines(task: &TaskView, width: u16) -> Vec<TaskLine> {
         lines.push(columns(&task.seconds, width));
     }
     lines.extend(unreachable(task, width));
+    lines.extend(not_served(task, width));
+    lines.extend(task.cost.iter().map(|view| cost(view, width)));
     lines.extend(task.streams.iter().map(|view| stream(view, width)));
     lines
 }
@@ -47,6 +49,25 @@ fn unreachable(task: &TaskView, width: u16) -> Vec<TaskLine> {
         Role::Bad,
         width,
     )
+}
+
+/// Returns the lines about ensembles that are not served.
+fn not_served(task: &TaskView, width: u16) -> Vec<TaskLine> {
+    let each = task.not_served.iter().flat_map(|why| {
+        let sign = vec![("  ✗ ".to_owned(), Role::Bad)];
+        wrapped(sign, &format!("not served: {why}"), Role::Bad, width)
+    });
+    each.collect()
+}
+
+/// Returns the cost of queries as paid for the held devices, and on saturated devices.
+fn cost(view: &TaskCostView, width: u16) -> TaskLine {
+    let (paid, saturated) = (significant(view.paid), significant(view.saturated));
+    let text = format!(
+        "  cost/M {paid} paid for the devices, {saturated} at saturation (last {} s)",
+        view.seconds
+    );
+    row(&text, Role::Text, width)
 }
 
 fn summary(task: &TaskView, width: u16) -> TaskLine {
