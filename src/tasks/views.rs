@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use divisi_engine::deployment::Generation;
 use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::variants::{Variant, VariantIndex};
-use divisi_session::{CountedAccuracy, GoalCounts, RunningBatches, TaskCostView, VariantView};
+use divisi_session::{CountedAccuracy, GoalCounts, RunningBatches, VariantView};
 
 use crate::routing::{LiveRouter, VariantTally};
 use crate::served::{ServedTasks, VariantGroup};
@@ -23,21 +23,6 @@ pub fn variants(live: &LiveRouter, running: &Generation) -> BTreeMap<String, Var
         (group.name.clone(), view(tasks, group, running, tally))
     });
     views.collect()
-}
-
-/// Returns the costs of the recent queries of each task.
-pub(crate) fn costs(live: &LiveRouter) -> BTreeMap<String, TaskCostView> {
-    let router = live.router();
-    let costs = router.tasks().names().filter_map(|(_, name)| {
-        let cost = live.cost(name)?;
-        let view = TaskCostView {
-            paid: cost.paid,
-            saturated: cost.saturated,
-            seconds: u32::try_from(cost.window.as_secs()).unwrap_or(u32::MAX),
-        };
-        Some((name.to_owned(), view))
-    });
-    costs.collect()
 }
 
 fn view(

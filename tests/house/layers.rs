@@ -112,6 +112,7 @@ const SERVER_LAYERS: &[&[&str]] = &[
     &["error", "devices", "samples"],
     &["control", "files", "matrix_file", "sources"],
     &["store"],
+    &["watch"],
     &["board", "models"],
     &["door"],
     &["server"],

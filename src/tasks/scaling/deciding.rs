@@ -20,12 +20,12 @@ use super::handover::VariantHandover;
 use super::hosted_models::HostedModels;
 use super::live::LiveScaling;
 use super::probation::{ChangeProbation, FailedChange, QuerySecond};
+use super::record;
 use super::registrations::{RegistrationFollower, TaskRegistrations};
 use super::scaler::{ScalerStep, VariantScaler};
 use super::words;
 use crate::routing::{LiveRouter, StreamInterval, TaskRouter};
 use crate::served::{RunningVariant, ServedTasks};
-use crate::views;
 
 /// The time between two decisions.
 const TICK: Duration = Duration::from_secs(1);
@@ -110,7 +110,7 @@ impl ScalingThread {
         let gaps = self.gaps(router, &running, &streams, interval);
         let (hosted, considered) = (self.scaler.hosted(), &step.decision.considered);
         let considered = self.probation.barred().considered(now, hosted, considered);
-        let (unreachable, costs) = (router.unreachable(), views::costs(&scaling.router));
+        let (unreachable, costs) = (router.unreachable(), record::costs(&scaling.router));
         {
             let mut state = scaling.state.lock();
             let oldest = now.saturating_sub(WINDOW);

@@ -11,7 +11,7 @@ use divisi_session::{
 };
 
 use super::words;
-use crate::routing::{StreamInterval, UnreachableTally};
+use crate::routing::{LiveRouter, StreamInterval, UnreachableTally};
 use crate::served::ServedTasks;
 
 /// The number of seconds of goals to keep.
@@ -121,6 +121,21 @@ impl ScalingRecord {
             ..TaskView::default()
         }));
     }
+}
+
+/// Returns the costs of the recent queries of each task.
+pub(super) fn costs(live: &LiveRouter) -> BTreeMap<String, TaskCostView> {
+    let router = live.router();
+    let costs = router.tasks().names().filter_map(|(_, name)| {
+        let cost = live.cost(name)?;
+        let view = TaskCostView {
+            paid: cost.paid,
+            saturated: cost.saturated,
+            seconds: u32::try_from(cost.window.as_secs()).unwrap_or(u32::MAX),
+        };
+        Some((name.to_owned(), view))
+    });
+    costs.collect()
 }
 
 /// Returns the active streams, the strictest first, so that their order is stable.

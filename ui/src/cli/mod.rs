@@ -154,16 +154,18 @@ enum CliCommand {
     /// List the kept measurements of networks, or remove them
     #[command(after_help = "Example:\n  divisi profiles\n  divisi profiles --clear disturbed")]
     Profiles(ProfilesArgs),
-    /// Remove a task and its variants
-    #[command(after_help = "Example:\n  divisi unregister digits")]
+    /// Remove a task, or some of its ensembles
+    #[command(after_help = "Example:\n  divisi unregister digits\n  divisi unregister digits old")]
     Unregister(UnregisterArgs),
     /// Queue a batch job; a server of the task runs it while idle
     #[command(
         after_help = "Example:\n  divisi submit digits --input rows.csv --output answers.csv --accuracy 99\n  divisi submit digits --input rows.csv --output answers.csv --notify 'mail -s done me'"
     )]
     Submit(SubmitArgs),
-    /// List batch jobs with their progress, or cancel a job
-    #[command(after_help = "Example:\n  divisi jobs\n  divisi jobs --cancel 3")]
+    /// List batch jobs with their progress, cancel a job, or clear finished jobs
+    #[command(
+        after_help = "Example:\n  divisi jobs\n  divisi jobs --cancel 3\n  divisi jobs --clear"
+    )]
     Jobs(JobsArgs),
     /// Search for an allocation matrix
     #[command(

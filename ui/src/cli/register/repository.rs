@@ -14,7 +14,7 @@ use super::{RegisterArgs, ServingTarget};
 /// The report of a repository: a report of each registered model, and the reason for each other
 /// model.
 #[derive(Serialize)]
-pub(super) struct RepositoryReport {
+pub(super) struct RegisteredModels {
     registered: Vec<RegistrationReport>,
     left_out: Vec<LeftOutModel>,
 }
@@ -35,12 +35,12 @@ pub(super) fn register(
     args: &RegisterArgs,
     models: &[PathBuf],
     control: &Arc<Control>,
-) -> Result<RepositoryReport> {
+) -> Result<RegisteredModels> {
     if args.name.is_some() {
         let path = args.target.ensemble.display();
         bail!("--name: expected one model, found the repository {path}; name one of its folders");
     }
-    let mut report = RepositoryReport {
+    let mut report = RegisteredModels {
         registered: Vec::new(),
         left_out: Vec::new(),
     };
@@ -84,7 +84,7 @@ impl LeftOutModel {
     }
 }
 
-impl RepositoryReport {
+impl RegisteredModels {
     /// Returns the reports of the registered models, and the reasons for the others.
     pub(super) fn text(&self) -> String {
         let mut parts: Vec<String> = self.registered.iter().map(|model| model.text()).collect();
