@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redb::WriteTransaction;
+use redb::{ReadableTable, WriteTransaction};
 
 use super::error::StoreError;
 use super::schema::{FORMAT, JOBS, LAST_JOB, encoded};
