@@ -27,7 +27,8 @@ impl GoalChooser {
         let goals = if goals.is_empty() { &none } else { goals };
         let current = router.router();
         let tasks = current.tasks().names();
-        let each = tasks.flat_map(|(_, task)| goals.iter().map(|goals| (task.to_owned(), *goals)));
+        let each =
+            tasks.flat_map(|(_, task)| goals.iter().map(move |goals| (task.to_owned(), *goals)));
         GoalChooser {
             goals: each.collect(),
             router,

@@ -17,7 +17,7 @@ pub const COST_WINDOW: Duration = Duration::from_secs(60);
 
 /// The money paid for each kind of device so far. It rises with time, whatever the load is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PaidCosts {
+pub(super) struct PaidCosts {
     paid: BTreeMap<String, f64>,
     /// The price of all devices of each kind, a second.
     rates: BTreeMap<String, f64>,
