@@ -231,7 +231,7 @@ impl JobThread {
         if let Some(how) = ended {
             // Only rows on the disk are reported.
             let kept = self.keeper.wait();
-            if let Some(progress) = kept.as_ref().and_then(|kept| kept.on_disk) {
+            if let Some(progress) = kept.as_ref().and_then(|kept| kept.on_disk.clone()) {
                 job.was_kept(progress);
             }
             let lost = match kept.map(|kept| kept.outcome) {

@@ -116,11 +116,11 @@ impl TaskCounts {
     }
 
     fn add_goals(&mut self, other: GoalsTally) {
-        let known = self.goals.iter_mut().find(|goals| goals.name == other.name);
+        let known = self.goals.iter().position(|goals| goals.name == other.name);
         match known {
-            Some(goals) => {
-                goals.met += other.met;
-                goals.missed += other.missed;
+            Some(at) => {
+                self.goals[at].met += other.met;
+                self.goals[at].missed += other.missed;
             }
             None if self.goals.len() < MOST_GOALS => self.goals.push(other),
             None => {}

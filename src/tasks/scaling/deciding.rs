@@ -222,7 +222,7 @@ impl ScalingThread {
         streams: &[StreamInterval],
     ) -> io::Result<ScalerStep> {
         let router = scaling.router.router();
-        self.seen = seen_groups(&mut self.busy, router, running);
+        self.seen = seen_groups(&mut self.busy, &router, running);
         let of_jobs = scaling.state.lock().of_jobs.clone();
         self.scaler.host_for_jobs(of_jobs);
         let demands: Vec<_> = streams.iter().map(|stream| stream.demand.clone()).collect();
