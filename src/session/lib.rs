@@ -59,9 +59,7 @@ pub use snapshot::{
     SearchView, Snapshot, ThroughputView,
 };
 pub use task_scaling::{
-    ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant,
-    PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView,
-    TaskScaling, TaskView, UnreachableView,
+    ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView, TaskScaling, TaskView, UnreachableView,
 };
 
 use std::time::Duration;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use divisi_modelless::demands::MEAN_INTERVALS;
 use divisi_modelless::placement::HostedInstances;
 use divisi_session::{
-    ConsideredView, GoalCount, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskCostView,
-    TaskView, UnreachableView,
+    ConsideredView, GoalCount, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskCostView, TaskView, UnreachableView,
 };
 
 use super::words;

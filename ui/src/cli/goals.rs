@@ -18,7 +18,7 @@ pub(super) struct GoalArgs {
     /// Required p99 latency of a query by itself, such as 20ms
     #[arg(long, value_name = "TIME", value_parser = parse_latency)]
     latency: Option<LatencyGoal>,
-    /// Highest cost of a million queries
+    /// Highest cost of a million queries, as column cost/M of `divisi variants`
     #[arg(long, value_name = "COST", value_parser = parse_cost)]
     cost: Option<QueryCost>,
     /// Preference among the variants within all goals
@@ -33,7 +33,7 @@ pub(super) struct JobGoalArgs {
     /// Required accuracy, in percent of the labelled rows, such as 98.5
     #[arg(long, value_name = "PERCENT", value_parser = parse_accuracy)]
     accuracy: Option<Accuracy>,
-    /// Highest cost of a million queries
+    /// Highest cost of a million queries, as column cost/M of `divisi variants`
     #[arg(long, value_name = "COST", value_parser = parse_cost)]
     cost: Option<QueryCost>,
 }
