@@ -520,6 +520,7 @@ pub fn snapshot() -> Snapshot {
             ..Counters::default()
         },
         lately: LostRequests::default(),
+        errors: divisi_session::ErrorsView::default(),
         load: LoadView {
             mix: None,
             resting: false,

@@ -142,6 +142,7 @@ sections! {
         13: model_change;
         14: scaling;
         15: host;
+        16: errors;
     }
     lists {
         20: devices;
@@ -265,11 +266,16 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     if let Some(door) = &shown.door {
         bounded("addresses", door.addresses.len())?;
         bounded("callers", door.callers.len())?;
-        bounded("refusal reasons", door.refusals.len())?;
     }
-    for asked in shown.models.iter().filter_map(|m| m.asked.as_ref()) {
-        bounded("callers", asked.callers.len())?;
-        bounded("refusal reasons", asked.refusals.len())?;
+    bounded("kinds of errors", shown.errors.counts.len())?;
+    bounded("last errors", shown.errors.last.len())?;
+    for count in &shown.errors.counts {
+        bounded("seconds of errors", count.series.len())?;
+    }
+    for model in &shown.models {
+        let callers = model.asked.as_ref().map_or(0, |asked| asked.callers.len());
+        bounded("callers", callers)?;
+        bounded("kinds of errors", model.errors.len())?;
     }
     bounded("models", shown.graphs.len())?;
     for graph in &shown.graphs {

@@ -5,6 +5,7 @@ mod clients;
 pub mod format;
 pub(crate) mod status;
 
+pub(crate) use clients::{error_words, last_error};
 pub(crate) use status::{load_words, measured_window};
 
 use divisi_session::{Health, LogLevel, Lost, Snapshot};
