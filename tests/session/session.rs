@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use divisi_engine::search::Bounds;
-use divisi_engine::serving::{Engine, EngineOptions, PipelineIndex, Request};
+use divisi_engine::serving::{Engine, EngineOptions, Request};
 use divisi_model::allocation::{Cell, Footprints, Matrix};
 use divisi_model::codes::Code;
 use divisi_model::ensemble::{BatchSize, Measure, PolicyKind};

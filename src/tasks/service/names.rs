@@ -40,7 +40,7 @@ pub(super) fn requested_task(
         .as_deref()
         .is_some_and(|version| version != VERSION);
     match (found, is_other) {
-        (Some(_), true) => Err(model.unknown()),
+        (Some(_), true) => Err(model.unknown_version(&[VERSION.to_owned()])),
         (found, _) => Ok(found),
     }
 }
