@@ -233,6 +233,7 @@ fn shown() -> Snapshot {
         precision: None,
         health: Health::Serving,
         lately: LostRequests::default(),
+        errors: divisi_session::ErrorsView::default(),
         matrix: Matrix::from_rows(Arc::clone(&frame), &vec![vec![16; MEMBERS]; DEVICES])
             .expect("valid"),
         policy: PolicyKind::NoWait,

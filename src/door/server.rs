@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::background::BackgroundThreads;
-use crate::callers::{CallersSeen, ModelSeen};
+use crate::callers::{Callers, CallersSeen, ModelSeen};
 use crate::calls::CallRecorder;
 use crate::calls::access::AccessLog;
 use crate::calls::traces::TraceExporter;
@@ -20,6 +20,7 @@ use crate::http::{self, HttpScope};
 use crate::net::{AcceptedConnection, Ending, OpenConnections, accept};
 use crate::notices::Notices;
 use crate::options::ServerOptions;
+use divisi_engine::serving::RequestLedger;
 use divisi_inference::service::ModelService;
 
 /// The addresses of a server; port 0 is replaced by the port in use.
@@ -44,7 +45,7 @@ pub struct ServerActivity {
     pub http: usize,
     /// Open gRPC connections.
     pub grpc: usize,
-    /// The clients of the last minute, and the refusals.
+    /// The clients of the last minute.
     pub seen: CallersSeen,
 }
 
@@ -146,7 +147,7 @@ impl InferenceServer {
             tls: options.tls.is_some(),
             keys: options.keys.is_some(),
         };
-        let calls = recorder(options, &runtime)?;
+        let calls = recorder(options, &runtime, service.ledger().unwrap_or_default())?;
         let background =
             BackgroundThreads::start(options.threads.max(1)).map_err(StartError::Threads)?;
         let gateway = Gateway::new(service, options, calls, background.handle());
@@ -189,6 +190,11 @@ impl InferenceServer {
         }
     }
 
+    /// Returns the ledger of errors that all clients of the models share.
+    pub fn errors(&self) -> &RequestLedger {
+        self.gateway.calls.callers.errors()
+    }
+
     /// Returns the recent clients of each version of a model.
     pub fn models_seen(&self) -> Vec<ModelSeen> {
         self.gateway.calls.callers.models_seen()
@@ -217,7 +223,11 @@ impl Drop for InferenceServer {
 }
 
 /// Returns the recorder of calls.
-fn recorder(options: &ServerOptions, runtime: &Runtime) -> Result<CallRecorder, StartError> {
+fn recorder(
+    options: &ServerOptions,
+    runtime: &Runtime,
+    errors: Arc<RequestLedger>,
+) -> Result<CallRecorder, StartError> {
     let notices = || options.notices.clone();
     let access = options.access.as_ref();
     let access = access.map(|access| AccessLog::begin(access, notices()));
@@ -225,7 +235,7 @@ fn recorder(options: &ServerOptions, runtime: &Runtime) -> Result<CallRecorder, 
     Ok(CallRecorder {
         access: access.transpose().map_err(StartError::AccessLog)?,
         traces: traces.map(|traces| TraceExporter::begin(traces, runtime.handle(), notices())),
-        callers: Arc::default(),
+        callers: Arc::new(Callers::new(errors)),
     })
 }
 

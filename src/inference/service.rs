@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_engine::deployment::ModelOverride;
-use divisi_engine::serving::StepRun;
+use divisi_engine::serving::{RequestLedger, StepRun};
 use divisi_model::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
 use divisi_model::dataflow::StepIndex;
 use divisi_model::ensemble::Queueing;
@@ -254,10 +254,10 @@ pub trait ModelService: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Counts a request that was refused before it reached the model. [`infer`](Self::infer) counts
-    /// its own refusals.
-    fn count_refusal(&self, model: &ModelId) {
-        let _ = model;
+    /// Returns the ledger that the models' clients in this process share, or `None` if there is no
+    /// such ledger. The server records the errors of its own clients there.
+    fn ledger(&self) -> Option<Arc<RequestLedger>> {
+        None
     }
 
     /// Loads a model or its newest version, with the override `by`. It may take as long as reading

@@ -4,8 +4,8 @@
 //! the rule that combines answers. A [`pipeline`] is a graph of models, and [`dataflow`] determines
 //! the order of its steps. A [`catalogue`] holds all models that one engine serves. [`allocation`]
 //! is the matrix of devices and members with its memory, and [`profile`] the time of each member on
-//! each device. [`metrics`] and [`trace`] hold measured latencies and runs, and [`codes`] the
-//! stable names of errors. This crate does not serve requests.
+//! each device. [`metrics`] and [`trace`] hold measured latencies and runs, [`codes`] the stable
+//! names of errors, and [`error_kind`] their kinds for clients. This crate does not serve requests.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
@@ -15,6 +15,7 @@ pub mod catalogue;
 pub mod codes;
 pub mod dataflow;
 pub mod ensemble;
+pub mod error_kind;
 pub mod metrics;
 pub mod pipeline;
 pub mod profile;

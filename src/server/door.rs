@@ -11,12 +11,11 @@ use divisi_door::callers::{
 use divisi_door::{Addresses, InferenceServer, ServerOptions, StartError};
 use divisi_engine::deployment::Deployment;
 use divisi_inference::ensemble::EnsembleService;
-use divisi_inference::error::ErrorKind;
 use divisi_inference::service::ModelService;
 use divisi_runtime::lock::{LockRank, Ranked, RankedGuard};
 use divisi_session::{
     CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, ModelCallers,
-    Refusal, RefusalCount, SessionRefusal, VariantView,
+    Refusal, SessionRefusal, VariantView,
 };
 use divisi_tasks::routing::LiveRouter;
 use divisi_tasks::service::TaskService;
@@ -194,37 +193,21 @@ impl ClientDoor for OperatedDoor {
 
 fn of_server(server: &InferenceServer, counted: DoorView) -> DoorView {
     let activity = server.activity();
-    let CallersSeen {
-        callers,
-        others,
-        refusals,
-    } = activity.seen;
-    let refusals = refusals.into_iter();
+    let CallersSeen { callers, others } = activity.seen;
     DoorView {
         addresses: addresses(server.addresses()),
         http_connections: activity.http,
         grpc_connections: activity.grpc,
         callers: callers.into_iter().map(caller).collect(),
         other_callers: others.map(|(count, all)| (count, figures(all))),
-        refusals: refusals
-            .map(|(kind, total, series)| RefusalCount {
-                reason: reason(kind).to_owned(),
-                total,
-                series,
-            })
-            .collect(),
         ..counted
     }
 }
 
 fn of_model(seen: ModelSeen) -> ((String, String), ModelCallers) {
-    let refusals = seen.refusals.into_iter();
     let callers = ModelCallers {
         callers: seen.callers.into_iter().map(caller).collect(),
         others: seen.others.map(|(count, all)| (count, figures(all))),
-        refusals: refusals
-            .map(|(kind, count)| (reason(kind).to_owned(), count))
-            .collect(),
     };
     ((seen.name, seen.version), callers)
 }
@@ -261,26 +244,5 @@ fn figures(calls: CallFigures) -> CallerFigures {
         per_second: calls.per_second,
         calls: calls.calls,
         failed: calls.failed,
-    }
-}
-
-/// Returns the name of a kind of error in the counts of refusals.
-fn reason(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::NotFound => "no such model or path",
-        ErrorKind::Method => "wrong method",
-        ErrorKind::Unavailable => "not ready",
-        ErrorKind::Unsupported => "unsupported",
-        ErrorKind::BadInput => "bad input",
-        ErrorKind::TooLarge => "too large",
-        ErrorKind::TooMany => "no room",
-        ErrorKind::TimedOut => "deadline passed",
-        ErrorKind::Slow => "slow client",
-        ErrorKind::Cancelled => "client left",
-        ErrorKind::Conflict => "conflict",
-        ErrorKind::Exists => "already exists",
-        ErrorKind::Unauthenticated => "key missing or unknown",
-        ErrorKind::Forbidden => "key not permitted",
-        ErrorKind::Internal => "internal error",
     }
 }

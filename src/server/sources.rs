@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use divisi_engine::deployment::{ModelSource, ModelsRead, ModelsToRead, ReadState};
-use divisi_model::catalogue::{Interface, NewEntry};
+use divisi_model::catalogue::{Interface, NewEntry, Version};
 use divisi_model::ensemble::{Ensemble, Files, MemberPrecision};
 use divisi_runtime::lock::SharedLeaf;
 
@@ -17,7 +17,7 @@ pub struct FileSource {
     models: Vec<NamedFiles>,
     precision: Option<MemberPrecision>,
     /// The state of the models' files at the last reading, by model name.
-    stamps: SharedLeaf<Arc<AllStamps>>,
+    read: SharedLeaf<Arc<AllFiles>>,
 }
 
 /// A model and its files.
@@ -29,8 +29,16 @@ struct NamedFiles {
 /// The names, times and sizes of the files of a folder.
 type FileStamps = Vec<(PathBuf, SystemTime, u64)>;
 
-/// The stamps of several models, by name.
-type AllStamps = BTreeMap<String, FileStamps>;
+/// The files of a model at the last reading.
+#[derive(Clone, Debug)]
+struct ReadFiles {
+    stamps: FileStamps,
+    /// The version of the model from these files. It rises with each reading of changed files.
+    version: Version,
+}
+
+/// The files of several models, by name.
+type AllFiles = BTreeMap<String, ReadFiles>;
 
 impl FileSource {
     /// Reads all models, and returns the models that can be served.
@@ -44,22 +52,23 @@ impl FileSource {
         let mut source = FileSource {
             models: Vec::new(),
             precision,
-            stamps: SharedLeaf::default(),
+            read: SharedLeaf::default(),
         };
-        let mut stamps = AllStamps::new();
+        let mut read = AllFiles::new();
         let mut entries: Vec<NewEntry> = Vec::new();
         for files in all {
-            let stamp = stamp(&files);
+            let stamps = stamp(&files);
             let entry = source.entry(&files)?;
             if entries.iter().any(|other| other.name == entry.name) {
                 return Err(ServeError::SameName(entry.name));
             }
             let name = entry.name.clone();
-            stamps.insert(name.clone(), stamp);
+            let version = entry.version;
+            read.insert(name.clone(), ReadFiles { stamps, version });
             source.models.push(NamedFiles { name, files });
             entries.push(entry);
         }
-        source.stamps = SharedLeaf::new(Arc::new(stamps));
+        source.read = SharedLeaf::new(Arc::new(read));
         Ok((source, entries))
     }
 
@@ -80,25 +89,35 @@ impl FileSource {
     }
 
     /// Returns a model as it is served, or reads it again if `again` is set and its files changed.
+    /// Changed files are a new version of the model.
     fn read_one(
         &self,
         model: &NamedFiles,
         wanted: ModelsToRead<'_>,
-        stamps: &mut AllStamps,
+        read: &mut AllFiles,
     ) -> Result<NewEntry, ServeError> {
         let mut served = wanted.served.iter();
         let before = served.find(|entry| entry.name == model.name);
-        let now = stamp(&model.files);
+        let stamps = stamp(&model.files);
+        let last = read.get(&model.name);
+        let is_unchanged = last.is_some_and(|last| last.stamps == stamps);
         if let Some(before) = before
-            && (!wanted.again.names(&model.name) || stamps.get(&model.name) == Some(&now))
+            && (is_unchanged || !wanted.again.names(&model.name))
         {
             return Ok(before.clone());
         }
-        let entry = self.entry(&model.files)?;
+        let version = last.map_or(Version::MIN, |last| match is_unchanged {
+            true => last.version,
+            false => last.version.saturating_add(1),
+        });
+        let entry = NewEntry {
+            version,
+            ..self.entry(&model.files)?
+        };
         if entry.name != model.name {
             return Err(ServeError::Renamed(entry.name));
         }
-        stamps.insert(model.name.clone(), now);
+        read.insert(model.name.clone(), ReadFiles { stamps, version });
         Ok(entry)
     }
 }
@@ -109,24 +128,24 @@ impl ModelSource for FileSource {
     }
 
     fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
-        let mut stamps = AllStamps::clone(&self.stamps.read());
+        let mut files = AllFiles::clone(&self.read.read());
         let mut read = ModelsRead::default();
         let is_wanted = |model: &&NamedFiles| wanted.names.contains(&model.name);
         for model in self.models.iter().filter(is_wanted) {
-            match self.read_one(model, wanted, &mut stamps) {
+            match self.read_one(model, wanted, &mut files) {
                 Ok(entry) => read.entries.push(entry),
                 Err(error) => {
                     read.failures.insert(model.name.clone(), error.to_string());
                 }
             }
         }
-        read.state = Some(ReadState::new(Arc::new(stamps)));
+        read.state = Some(ReadState::new(Arc::new(files)));
         read
     }
 
     fn serves(&self, read: &ReadState) {
-        if let Some(stamps) = read.downcast() {
-            *self.stamps.write() = stamps;
+        if let Some(files) = read.downcast() {
+            *self.read.write() = files;
         }
     }
 }

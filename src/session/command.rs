@@ -10,7 +10,7 @@ use divisi_engine::changes::Terms;
 use divisi_engine::deployment::{CatalogueChange, Handover};
 use divisi_engine::load::LoadPattern;
 use divisi_engine::search::Method;
-use divisi_engine::serving::Setup;
+use divisi_engine::serving::{Objective, Setup};
 use divisi_model::allocation::Difference;
 use divisi_model::catalogue::NamedMix;
 use divisi_model::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
@@ -131,6 +131,14 @@ impl Target {
         let (least, most) = Self::LATENCY;
         within("latency", self.latency, least, most)?;
         within("share", self.share, 0.0, 1.0)
+    }
+
+    /// Returns the objective that the ledger of requests counts.
+    pub(crate) fn objective(self) -> Objective {
+        Objective {
+            latency: self.latency,
+            share: self.share,
+        }
     }
 }
 

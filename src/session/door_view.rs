@@ -1,4 +1,4 @@
-//! The network server as a console shows it: addresses, clients and refusals.
+//! The network server as a console shows it: addresses and clients.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct DoorView {
     pub grpc_connections: usize,
     /// The maximum number of connections of each protocol.
     pub connection_limit: usize,
-    /// The time over which calls and refusals are counted.
+    /// The time over which calls are counted.
     pub window: Duration,
     /// The time over which rates are computed, the last part of the window.
     pub rate_window: Duration,
@@ -26,9 +26,6 @@ pub struct DoorView {
     pub callers: Vec<CallerView>,
     /// The number and total figures of the clients that are not listed.
     pub other_callers: Option<(usize, CallerFigures)>,
-    /// The refusals and failures since the server was opened, by reason, most frequent within the
-    /// window first.
-    pub refusals: Vec<RefusalCount>,
 }
 
 impl DoorView {
@@ -119,24 +116,4 @@ pub struct ModelCallers {
     pub callers: Vec<CallerView>,
     /// The number and total figures of the clients that are not listed.
     pub others: Option<(usize, CallerFigures)>,
-    /// The number of refused or failed calls by reason, most frequent first.
-    pub refusals: Vec<(String, u64)>,
-}
-
-/// Calls and connections that were refused or failed for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefusalCount {
-    /// The reason, in a few words.
-    pub reason: String,
-    /// The number since the server was opened.
-    pub total: u64,
-    /// The number in each interval of the window, oldest first; the last interval is incomplete.
-    pub series: Vec<u32>,
-}
-
-impl RefusalCount {
-    /// Returns the number within the window.
-    pub fn lately(&self) -> u64 {
-        self.series.iter().map(|count| u64::from(*count)).sum()
-    }
 }

@@ -38,10 +38,12 @@ pub use divisi_engine::changes::{
 pub use divisi_engine::load::LoadPattern;
 pub use divisi_engine::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use divisi_engine::serving::{LogLevel, SettingChange, Setup};
-pub use divisi_model::metrics::{Distribution, LatencyView};
-pub use door_view::{
-    CallerFigures, CallerView, DoorAddress, DoorProtocol, DoorView, ModelCallers, RefusalCount,
+pub use divisi_model::error_kind::ErrorKind;
+pub use divisi_model::metrics::{
+    Distribution, ErrorCount, ErrorKey, ErrorOutcome, ErrorSubject, LatencyView, ModelVersion,
+    RequestError,
 };
+pub use door_view::{CallerFigures, CallerView, DoorAddress, DoorProtocol, DoorView, ModelCallers};
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use host_view::{DisturbanceWatch, HostView};
@@ -55,8 +57,8 @@ pub use playback::{Pace, Play, Playback};
 pub use refusal::{Refusal, SessionRefusal};
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
-    AnswerQuality, Audience, Counters, Health, LoadView, LogEntry, RecordingView, SearchState,
-    SearchView, Snapshot, ThroughputView,
+    AnswerQuality, Audience, Counters, ErrorsView, Health, LoadView, LogEntry, RecordingView,
+    SearchState, SearchView, Snapshot, ThroughputView,
 };
 pub use task_scaling::{
     ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView, TaskScaling, TaskView, UnreachableView,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use divisi_model::catalogue::Version;
-use divisi_model::metrics::LatencySummary;
+use divisi_model::metrics::{ErrorKey, LatencySummary};
 use divisi_runtime::device::MemberIndex;
 
 use super::door_view::ModelCallers;
@@ -29,6 +29,8 @@ pub struct CatalogueView {
     pub figures: ModelFigures,
     /// The clients that requested it over the network lately, or `None` without any.
     pub asked: Option<ModelCallers>,
+    /// The errors of its requests within the last minute, the most frequent first.
+    pub errors: Vec<(ErrorKey, u64)>,
     /// The task that it is a variant of, if any.
     pub variant: Option<VariantView>,
 }
@@ -111,7 +113,8 @@ impl ModelKind {
     }
 }
 
-/// The figures of a model's requests since it was loaded.
+/// The figures of a model's requests. Answers are counted since it was loaded, refused and failed
+/// requests since the start of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelFigures {
     /// Requests answered.

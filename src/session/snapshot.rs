@@ -16,6 +16,7 @@ use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
 use divisi_model::metrics::{Distribution, LatencyView};
 use divisi_model::trace::Span;
+use divisi_model::metrics::{Distribution, ErrorCount, LatencyView, RequestError};
 use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
@@ -101,6 +102,8 @@ pub struct Snapshot {
     pub counters: Counters,
     /// Requests that were refused or failed lately.
     pub lately: LostRequests,
+    /// The errors that clients saw.
+    pub errors: ErrorsView,
     /// The built-in load generator.
     pub load: LoadView,
     /// The last search, running or finished.
@@ -190,6 +193,15 @@ pub struct AnswerQuality {
     pub figures: Vec<Quality>,
     /// Samples answered.
     pub answered: u64,
+}
+
+/// The errors that clients saw since the server was started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ErrorsView {
+    /// The errors by kind, the most frequent within the last minute first.
+    pub counts: Vec<ErrorCount>,
+    /// The last errors, the newest first, bounded.
+    pub last: Vec<RequestError>,
 }
 
 /// Requests by outcome, and worker restarts, since the server was started. A console shows the

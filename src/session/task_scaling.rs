@@ -45,10 +45,6 @@ pub struct ScalingView {
     pub comparison: Option<PolicyComparison>,
     /// The unfinished jobs, and the last finished ones.
     pub jobs: Vec<JobView>,
-    /// The queries refused since the start.
-    pub refused: u64,
-    /// The reason for the last refusal.
-    pub refusal: Option<String>,
 }
 
 /// A task and its goals.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use divisi_console::config::Config;
 use divisi_console::linear::LineDesk;
 use divisi_session::{
-    CallerFigures, CallerView, Command, DoorAddress, DoorProtocol, DoorView, RefusalCount,
+    CallerFigures, CallerView, Command, DoorAddress, DoorProtocol, DoorView, ErrorCount, ErrorKey,
+    ErrorKind, ErrorOutcome, ErrorSubject, ErrorsView, ModelVersion, RequestError,
 };
 
 use crate::fake::{Bench, FakeSession};
@@ -41,11 +42,54 @@ fn caller(name: &str, has_key: bool, per_second: f64, failed: u64) -> CallerView
     }
 }
 
-fn refused(reason: &str, total: u64, series: impl Fn(u32) -> u32) -> RefusalCount {
-    RefusalCount {
-        reason: reason.into(),
+fn refused(reason: ErrorKind, total: u64, series: impl Fn(u32) -> u32) -> ErrorCount {
+    ErrorCount {
+        key: key(ErrorOutcome::Refused, reason),
         total,
         series: (0..60).map(series).collect(),
+    }
+}
+
+fn key(outcome: ErrorOutcome, reason: ErrorKind) -> ErrorKey {
+    ErrorKey {
+        subject: ErrorSubject::Request,
+        outcome,
+        reason,
+    }
+}
+
+/// Errors of three kinds, and the last two in full.
+fn errors() -> ErrorsView {
+    let last = |second: u64, sender: &str, kind, message: &str| RequestError {
+        at_ms: 1_000 * (14 * 3600 + second),
+        sender: sender.into(),
+        model: Some(ModelVersion {
+            name: "digits".into(),
+            version: "1".into(),
+        }),
+        key: key(ErrorOutcome::Refused, kind),
+        message: message.into(),
+    };
+    ErrorsView {
+        counts: vec![
+            refused(ErrorKind::TooMany, 412, |at| at.saturating_sub(40)),
+            refused(ErrorKind::BadInput, 12, |at| u32::from(at % 20 == 5)),
+            refused(ErrorKind::Unauthenticated, 9, |_| 0),
+        ],
+        last: vec![
+            last(
+                62,
+                "alice",
+                ErrorKind::TooMany,
+                "the pool is full: 0 slots free, 1 needed",
+            ),
+            last(
+                4,
+                "10.0.3.17",
+                ErrorKind::BadInput,
+                "input `x`: expected 64 values, found 3",
+            ),
+        ],
     }
 }
 
@@ -71,18 +115,16 @@ fn open() -> DoorView {
                 failed: 2,
             },
         )),
-        refusals: vec![
-            refused("no room", 412, |at| at.saturating_sub(40)),
-            refused("bad input", 12, |at| u32::from(at % 20 == 5)),
-            refused("key missing or unknown", 9, |_| 0),
-        ],
         ..shut()
     }
 }
 
 fn bench(width: u16, height: u16, door: DoorView) -> Bench {
     let mut bench = Bench::new(width, height);
-    bench.show(|shown| shown.door = Some(door));
+    bench.show(|shown| {
+        shown.door = Some(door);
+        shown.errors = errors();
+    });
     bench
 }
 
@@ -194,8 +236,9 @@ fn lines_open_the_door_and_tell_who_asks() {
     let said = desk.line("status", &mut session).lines;
     for words in [
         "clients: http 127.0.0.1:8000, grpc 127.0.0.1:8001",
-        "caller alice: 812.0 calls/s in 10 s; 48720 calls and 0 failed in 60 s",
-        "refused, no room: 190 in 60 s, 412 since listening began",
+        "caller alice: 812.0 calls/s in 10 s; 48720 calls and 0 errors in 60 s",
+        "errors, refused: no room: 190 in 60 s, 412 since the start",
+        "error at 14:00:04Z of 10.0.3.17 to digits version 1: refused: bad input: input `x`",
     ] {
         let found = said.iter().any(|line| line.contains(words));
         assert!(found, "{words} in {said:#?}");
@@ -268,10 +311,6 @@ fn asked() -> DoorView {
             caller("192.168.103.117", false, 3_096.4, 282),
         ],
         other_callers: None,
-        refusals: vec![
-            refused("no such model or path", 412, |at| at.saturating_sub(40)),
-            refused("key missing or unknown", 9, |_| 0),
-        ],
         ..open()
     }
 }
@@ -285,10 +324,10 @@ fn who_asks_is_shown_whole_at_every_width() {
         for said in ["caller", "key alice", " 192.168.103.117 ", "calls/s", "812"] {
             assert!(text.contains(said), "{width}: {said}: {text}");
         }
-        for said in ["no such model or path", "key missing or unknown"] {
+        for said in ["no room", "key missing or"] {
             assert!(text.contains(said), "{width}: {said}: {text}");
         }
-        assert!(text.contains("failed"), "{width}: {text}");
+        assert!(text.contains("errors"), "{width}: {text}");
         assert!(!text.contains("at most 8\n"), "{width}: {text}");
     }
 }
@@ -298,7 +337,7 @@ fn figures_of_callers_give_way_to_long_names_by_their_weight() {
     for (name, left_out) in [
         ("127.0.0.1", &[][..]),
         ("192.168.103.117", &["calls "][..]),
-        ("2001:db8:85a3:8d3:1319:8a2e", &["calls ", "failed"][..]),
+        ("2001:db8:85a3:8d3:1319:8a2e", &["calls ", "errors"][..]),
     ] {
         let door = DoorView {
             callers: vec![caller(name, false, 3_096.4, 282)],
@@ -310,7 +349,7 @@ fn figures_of_callers_give_way_to_long_names_by_their_weight() {
         let heads = text.lines().find(|line| line.contains("caller"));
         let heads = format!("{} ", heads.expect("heads"));
         assert!(heads.contains("calls/s"), "{text}");
-        for figure in ["calls ", "failed"] {
+        for figure in ["calls ", "errors"] {
             let is_there = heads.contains(figure);
             assert_eq!(is_there, !left_out.contains(&figure), "{name}: {text}");
         }

@@ -521,6 +521,7 @@ pub fn snapshot() -> Snapshot {
             ..Counters::default()
         },
         lately: LostRequests::default(),
+        errors: divisi_session::ErrorsView::default(),
         load: LoadView {
             mix: None,
             resting: false,

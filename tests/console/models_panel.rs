@@ -12,8 +12,8 @@ use divisi_model::metrics::LatencySummary;
 use divisi_runtime::device::MemberIndex;
 use divisi_session::{
     CallerFigures, CallerView, CatalogueView, Command, DoorAddress, DoorProtocol, DoorView,
-    ModelCallers, ModelChangeState, ModelChangeView, ModelFigures, ModelKind, ModelsChanged,
-    Refusal,
+    ErrorKey, ErrorKind, ErrorOutcome, ErrorSubject, ModelCallers, ModelChangeState,
+    ModelChangeView, ModelFigures, ModelKind, ModelsChanged, Refusal,
 };
 
 use crate::fake::{Bench, FakeSession};
@@ -41,6 +41,7 @@ pub fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> Cata
             },
         },
         asked: None,
+        errors: Vec::new(),
         variant: None,
     }
 }
@@ -65,7 +66,6 @@ fn asked() -> ModelCallers {
             caller("10.0.3.17", false, 96.4, 16),
         ],
         others: Some((4, caller("", false, 3.6, 0).figures)),
-        refusals: vec![("bad input".into(), 12), ("no room".into(), 4)],
     }
 }
 
@@ -85,6 +85,13 @@ fn listens(bench: &mut Bench) {
             ..DoorView::default()
         });
         shown.models[0].asked = Some(asked());
+        let refused = |reason| ErrorKey {
+            subject: ErrorSubject::Request,
+            outcome: ErrorOutcome::Refused,
+            reason,
+        };
+        let errors = [(ErrorKind::BadInput, 12), (ErrorKind::TooMany, 4)];
+        shown.models[0].errors = errors.map(|(kind, count)| (refused(kind), count)).to_vec();
     });
 }
 
@@ -172,9 +179,9 @@ fn lines_tell_who_asks_which_model() {
     let mut session = FakeSession::at(bench.desk.clone());
     let mut desk = LineDesk::new(false, Config::default().terms);
     let said = desk.line("status", &mut session).lines;
-    let expected = "calls of digits version 2 in 60 s: alice 42720 calls, 0 failed; \
-                    10.0.3.17 5784 calls, 16 failed; 4 others 216 calls, 0 failed; \
-                    12 bad input; 4 no room";
+    let expected = "calls of digits version 2 in 60 s: alice 42720 calls, 0 errors; \
+                    10.0.3.17 5784 calls, 16 errors; 4 others 216 calls, 0 errors; \
+                    12 refused: bad input; 4 refused: no room";
     assert!(said.iter().any(|line| line == expected), "{said:#?}");
 }
 

@@ -16,6 +16,7 @@ fn unloaded(name: &str) -> CatalogueView {
         failure: None,
         figures: ModelFigures::default(),
         asked: None,
+        errors: Vec::new(),
         variant: None,
     }
 }

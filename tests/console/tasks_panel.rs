@@ -135,8 +135,6 @@ fn scaling() -> ScalingView {
             state: "waits: queries take too much of the device's time".to_owned(),
             is_over: false,
         }],
-        refused: 200,
-        refusal: Some("task `digits`: no variant meets the goals".to_owned()),
     }
 }
 

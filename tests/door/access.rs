@@ -263,7 +263,7 @@ fn heads_that_are_refused_have_lines_and_are_counted_by_their_reason() {
         ("bad_input", 1),
         ("exists", 0),
     ] {
-        let line = format!("divisi_refusals_total{{reason=\"{reason}\"}} {count}\n");
+        let line = format!("divisi_calls_refused_total{{reason=\"{reason}\"}} {count}\n");
         assert!(text.contains(&line), "{line}: {text}");
     }
 }

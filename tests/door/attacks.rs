@@ -144,7 +144,7 @@ fn what_a_reader_who_does_not_read_asks_for_is_computed_a_few_times_at_most() {
     // Its end counts as a refusal.
     wait_until("it is counted", || {
         let metrics = ask(address, "GET", "/metrics", b"").body;
-        String::from_utf8_lossy(&metrics).contains(r#"divisi_refusals_total{reason="slow"} 1"#)
+        String::from_utf8_lossy(&metrics).contains(r#"divisi_calls_refused_total{reason="slow"} 1"#)
     });
 }
 

@@ -11,6 +11,7 @@ use divisi_door::limits::ServerLimits;
 use divisi_door::notices::Notices;
 use divisi_door::{InferenceServer, ServerActivity, ServerOptions};
 use divisi_inference::error::ErrorKind;
+use divisi_model::metrics::ErrorOutcome;
 use serde_json::json;
 
 use crate::client::{ask, ask_with, request};
@@ -30,9 +31,9 @@ fn calls_are_counted_over_the_last_minute_and_rates_over_ten_seconds() {
     let mut ledger = CallerLedger::default();
     for second in 0..20 {
         for _ in 0..5 {
-            ledger.count(at(second), &caller(1), None);
+            ledger.count(at(second), &caller(1), false);
         }
-        ledger.count(at(second), &caller(2), Some(ErrorKind::BadInput));
+        ledger.count(at(second), &caller(2), true);
     }
     let seen = ledger.snapshot(at(20));
     let (first, figures) = &seen.callers[0];
@@ -41,12 +42,6 @@ fn calls_are_counted_over_the_last_minute_and_rates_over_ten_seconds() {
     assert_eq!(figures.per_second, 5.0);
     let (_, figures) = &seen.callers[1];
     assert_eq!((figures.calls, figures.failed), (20, 20));
-    let (kind, total, series) = &seen.refusals[0];
-    assert_eq!(
-        (*kind, *total, series.len()),
-        (ErrorKind::BadInput, 20, MOMENTS)
-    );
-    assert_eq!(series.iter().sum::<u32>(), 20);
 
     let quiet = ledger.snapshot(at(20 + RATE_MOMENTS as u64));
     assert_eq!(quiet.callers[0].1.per_second, 0.0);
@@ -54,12 +49,6 @@ fn calls_are_counted_over_the_last_minute_and_rates_over_ten_seconds() {
 
     let gone = ledger.snapshot(at(20 + MOMENTS as u64));
     assert!(gone.callers.is_empty(), "{gone:?}");
-    let (_, total, series) = &gone.refusals[0];
-    assert_eq!(
-        (*total, series.iter().sum::<u32>()),
-        (20, 0),
-        "it is told on"
-    );
 }
 
 #[test]
@@ -68,7 +57,7 @@ fn callers_beyond_a_bound_are_counted_together() {
     for high in 0..40 {
         for low in 0..=u8::MAX {
             let name = CallerName::Address(IpAddr::V4(Ipv4Addr::new(10, 0, high, low)));
-            ledger.count(at(1), &name, None);
+            ledger.count(at(1), &name, false);
         }
     }
     let seen = ledger.snapshot(at(1));
@@ -82,10 +71,10 @@ fn callers_beyond_a_bound_are_counted_together() {
 fn whoever_is_idle_makes_room() {
     let mut ledger = CallerLedger::default();
     for low in 0..=u8::MAX {
-        ledger.count(at(0), &caller(low), None);
+        ledger.count(at(0), &caller(low), false);
     }
     let key = CallerName::Key("late".into());
-    ledger.count(at(MOMENTS as u64), &key, None);
+    ledger.count(at(MOMENTS as u64), &key, false);
     let seen = ledger.snapshot(at(MOMENTS as u64));
     assert_eq!(seen.callers.len(), 1);
     assert_eq!(seen.callers[0].0, key);
@@ -96,13 +85,18 @@ fn body() -> Vec<u8> {
     json!({"inputs": [input]}).to_string().into_bytes()
 }
 
-/// The calls of the only caller, those that failed, and how often each reason was counted.
-fn counted(activity: &ServerActivity) -> (u64, u64, Vec<(ErrorKind, u64)>) {
+/// The calls of the only caller, and those with an error.
+fn counted(activity: &ServerActivity) -> (u64, u64) {
     let figures = activity.seen.callers.first().map(|(_, figures)| *figures);
     let figures = figures.unwrap_or_default();
-    let refusals = activity.seen.refusals.iter();
-    let refusals = refusals.map(|(kind, total, _)| (*kind, *total));
-    (figures.calls, figures.failed, refusals.collect())
+    (figures.calls, figures.failed)
+}
+
+/// How often each kind of error was counted.
+fn errors(server: &InferenceServer) -> Vec<(ErrorOutcome, ErrorKind, u64)> {
+    let counts = server.errors().counts().into_iter();
+    let counts = counts.map(|count| (count.key.outcome, count.key.reason, count.total));
+    counts.collect()
 }
 
 #[test]
@@ -122,15 +116,15 @@ fn calls_over_http_are_counted_by_address_and_refusals_by_reason() {
     });
     let activity = server.server.activity();
     assert_eq!(activity.seen.callers[0].0.to_string(), "127.0.0.1");
-    let (_, failed, mut refusals) = counted(&activity);
-    refusals.sort_by_key(|(kind, _)| kind.http());
+    assert_eq!(counted(&activity).1, 3);
+    let mut errors = errors(&server.server);
+    errors.sort_by_key(|(_, kind, _)| kind.http());
     let expected = [
-        ErrorKind::BadInput,
-        ErrorKind::NotFound,
-        ErrorKind::Internal,
+        (ErrorOutcome::Refused, ErrorKind::BadInput, 1),
+        (ErrorOutcome::Refused, ErrorKind::NotFound, 1),
+        (ErrorOutcome::Failed, ErrorKind::Internal, 1),
     ];
-    assert_eq!(failed, 3);
-    assert_eq!(refusals, expected.map(|kind| (kind, 1)));
+    assert_eq!(errors, expected);
 }
 
 #[test]
@@ -180,13 +174,12 @@ fn connections_are_counted_as_long_as_they_are_open_and_refused_ones_by_their_re
     assert_eq!(server.activity().http, 2);
     let third = ask(address, "GET", "/v2", b"");
     assert_eq!(third.status, 503);
-    let refused = server.activity().seen.refusals;
-    assert_eq!(refused.len(), 1, "{refused:?}");
-    assert_eq!((refused[0].0, refused[0].1), (ErrorKind::TooMany, 1));
+    let refused = (ErrorOutcome::Refused, ErrorKind::TooMany, 1);
+    assert_eq!(errors(server), [refused]);
     drop(connections);
     wait_until("none is open", || server.activity().http == 0);
     let metrics = String::from_utf8(ask(address, "GET", "/metrics", b"").body).expect("text");
-    let refused = "divisi_refusals_total{reason=\"too_many\"} 1\n";
+    let refused = "divisi_calls_refused_total{reason=\"too_many\"} 1\n";
     assert!(metrics.contains(refused), "{metrics}");
     assert_eq!(server.activity().grpc, 0);
 }

@@ -24,6 +24,7 @@ mod grpc_bounds;
 mod grpc_call;
 mod handover;
 mod heads;
+mod histograms;
 mod http;
 mod index;
 mod keys;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use divisi_door::callers::{CallerLedger, CallerName, MOMENTS, ModelSeen};
 use divisi_door::limits::ServerLimits;
 use divisi_door::proto::inference as proto;
-use divisi_inference::error::ErrorKind;
+use divisi_model::metrics::{ErrorOutcome, ModelVersion};
 use prost::Message;
 use serde_json::{Value, json};
 
@@ -33,11 +33,11 @@ fn of<'s>(seen: &'s [ModelSeen], name: &str, version: &str) -> &'s ModelSeen {
 fn calls_of_the_last_minute_are_told_by_version_and_by_who_asked() {
     let mut ledger = CallerLedger::default();
     for _ in 0..3 {
-        ledger.count_of_model(at(1), ("a", "1"), &caller(1), None);
+        ledger.count_of_model(at(1), ("a", "1"), &caller(1), false);
     }
-    ledger.count_of_model(at(1), ("a", "1"), &caller(2), Some(ErrorKind::BadInput));
-    ledger.count_of_model(at(30), ("a", "2"), &caller(2), None);
-    ledger.count(at(30), &caller(3), None);
+    ledger.count_of_model(at(1), ("a", "1"), &caller(2), true);
+    ledger.count_of_model(at(30), ("a", "2"), &caller(2), false);
+    ledger.count(at(30), &caller(3), false);
     let seen = ledger.models_seen(at(30));
     let first = of(&seen, "a", "1");
     let calls = first
@@ -49,7 +49,6 @@ fn calls_of_the_last_minute_are_told_by_version_and_by_who_asked() {
         [(caller(1), 3, 0), (caller(2), 1, 1)],
         "the busiest is first"
     );
-    assert_eq!(first.refusals, [(ErrorKind::BadInput, 1)]);
     assert_eq!(of(&seen, "a", "2").callers.len(), 1);
     assert_eq!(
         ledger.snapshot(at(30)).callers.len(),
@@ -65,7 +64,7 @@ fn calls_of_the_last_minute_are_told_by_version_and_by_who_asked() {
 fn callers_of_a_model_beyond_a_bound_are_counted_together() {
     let mut ledger = CallerLedger::default();
     for last in 0..=u8::MAX {
-        ledger.count_of_model(at(1), ("a", "1"), &caller(last), None);
+        ledger.count_of_model(at(1), ("a", "1"), &caller(last), false);
     }
     let seen = ledger.models_seen(at(1));
     let seen = of(&seen, "a", "1");
@@ -80,12 +79,12 @@ fn models_beyond_a_bound_are_told_once_others_are_idle() {
     let mut ledger = CallerLedger::default();
     for number in 0..1000 {
         let name = format!("m{number}");
-        ledger.count_of_model(at(1), (&name, "1"), &caller(1), None);
+        ledger.count_of_model(at(1), (&name, "1"), &caller(1), false);
     }
     assert_eq!(ledger.models_seen(at(1)).len(), 256);
     assert_eq!(ledger.snapshot(at(1)).callers[0].1.calls, 1000);
     let later = at(1 + MOMENTS as u64);
-    ledger.count_of_model(later, ("late", "1"), &caller(1), None);
+    ledger.count_of_model(later, ("late", "1"), &caller(1), false);
     let seen = ledger.models_seen(later);
     assert_eq!((seen.len(), &*seen[0].name), (1, "late"));
 }
@@ -127,8 +126,7 @@ fn who_asks_a_model_is_told_with_what_was_refused_and_what_failed() {
     assert_eq!(seen.len(), 2, "descriptions ask no model: {seen:?}");
     let (echo, broken) = (of(&seen, "echo", "1"), of(&seen, "broken", "1"));
     assert_eq!((echo.callers[0].1.calls, echo.callers[0].1.failed), (2, 1));
-    assert_eq!(echo.refusals, [(ErrorKind::BadInput, 1)]);
-    assert_eq!(broken.refusals, [(ErrorKind::Internal, 1)]);
+    assert_eq!(broken.callers[0].1.failed, 1);
 }
 
 /// The failures of `echo` in its statistics, and in the metrics by reason.
@@ -177,9 +175,14 @@ fn what_is_refused_while_it_is_read_counts_for_its_model_by_triton_s_reasons() {
 fn a_model_has_what_was_refused_beside_what_failed() {
     let engine = engine("sample_ensembles/digits");
     let server = serve(&engine, false);
+    let ledger = engine.telemetry().ledger();
+    let model = ModelVersion {
+        name: "digits".into(),
+        version: "1".into(),
+    };
     let counted = || {
-        let entries = engine.telemetry().entries();
-        (entries[0].refused, entries[0].failed)
+        let outcomes = [ErrorOutcome::Refused, ErrorOutcome::Failed];
+        outcomes.map(|outcome| ledger.requests_to(&model, outcome))
     };
     let input = |data: Vec<f64>| json!({"name": "input", "datatype": "FP32", "shape": [data.len() / 64, 1, 8, 8], "data": data});
     let good = input(vec![0.5; 64]);
@@ -195,8 +198,8 @@ fn a_model_has_what_was_refused_beside_what_failed() {
         "digits",
         &json!({"inputs": [input(vec![1e300; 64])]}),
     );
-    assert_eq!(counted(), (3, 0));
+    assert_eq!(counted(), [3, 0]);
     let late = json!({"inputs": [input(vec![0.5; 4000 * 64])], "parameters": {"timeout": 1}});
     assert_eq!(infer(&server, "digits", &late).status, 504);
-    assert_eq!(counted(), (3, 1), "it was let in, and its time ran out");
+    assert_eq!(counted(), [3, 1], "it was let in, and its time ran out");
 }

@@ -23,6 +23,7 @@ mod common;
 mod devices;
 mod ensemble;
 mod ensemble_images;
+mod errors;
 #[path = "../support/folder.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod folder;

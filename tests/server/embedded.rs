@@ -14,7 +14,7 @@ use divisi_session::Session;
 
 use crate::wait::wait_until;
 
-fn digits() -> SelectedModels {
+pub fn digits() -> SelectedModels {
     let selection = ModelSelection {
         devices: DeviceChoice {
             names: vec!["cpu:0".to_owned()],
@@ -25,7 +25,7 @@ fn digits() -> SelectedModels {
     SelectedModels::read(&selection).expect("a built-in ensemble")
 }
 
-fn at(http: Option<SocketAddr>) -> ServeOptions {
+pub fn at(http: Option<SocketAddr>) -> ServeOptions {
     ServeOptions {
         door: ServerOptions {
             http,
@@ -49,7 +49,7 @@ fn samples(count: usize) -> [NamedTensor; 1] {
     [NamedTensor { name, tensor }]
 }
 
-const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+pub const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 #[test]
 fn a_built_in_ensemble_is_served_to_clients_and_shown_to_consoles() {

@@ -11,7 +11,9 @@
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod common;
 mod embedded;
+mod errors;
 mod selections;
 mod tasks;
+mod versions;
 #[path = "../support/wait.rs"]
 mod wait;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use divisi_engine::search::Bounds;
-use divisi_engine::serving::{Engine, EngineOptions, PipelineIndex, Request};
+use divisi_engine::serving::{Engine, EngineOptions, Request};
 use divisi_model::allocation::{Cell, Footprints, Matrix};
 use divisi_model::codes::Code;
 use divisi_model::ensemble::{BatchSize, Measure, PolicyKind};
@@ -13,7 +13,7 @@ use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi_session::wire::{Delta, decode, encode};
 use divisi_session::{
     CallerFigures, CallerView, ClientDoor, Command, DoorAddress, DoorProtocol, DoorView,
-    EditPreview, LiveSession, LoadPattern, LogLevel, ModelCallers, Refusal, ReloadState,
+    EditPreview, ErrorKind, LiveSession, LoadPattern, LogLevel, ModelCallers, Refusal, ReloadState,
     SearchKind, SearchOrder, SearchState, Session, SessionRefusal, Setup, Snapshot,
 };
 
@@ -224,7 +224,6 @@ fn callers() -> ModelCallers {
     ModelCallers {
         callers: vec![alice],
         others: None,
-        refusals: vec![("bad input".into(), 3)],
     }
 }
 
@@ -307,17 +306,19 @@ fn who_asks_a_model_is_shown_at_the_model_here_and_in_other_consoles() {
 }
 
 #[test]
-fn a_request_that_is_refused_before_the_engine_is_asked_counts_for_its_entry() {
+fn a_refused_request_counts_once_for_its_model_and_for_all_with_its_reason() {
     let ensemble = digits();
     let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
     let mut session = LiveSession::new(Arc::clone(&engine), fakes(&ensemble), None);
-    engine.telemetry().count_refusal(PipelineIndex(0));
-    engine.telemetry().count_refusal(PipelineIndex(7));
     assert!(engine.predict(Request::new(&[])).is_err());
     let shown = session.snapshot();
     let figures = shown.models[0].figures;
-    assert_eq!((figures.refused, figures.failed), (2, 0));
-    assert_eq!(shown.counters.refused, 1, "of all, what the engine refused");
+    assert_eq!((figures.refused, figures.failed), (1, 0));
+    assert_eq!(shown.counters.refused, 1);
+    let last = &shown.errors.last[0];
+    assert_eq!(last.key.reason, ErrorKind::BadInput);
+    assert_eq!(last.sender, "this process");
+    assert_eq!(last.message, "a request needs at least one sample");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use divisi_engine::load::{Generator, LoadSamples};
+use divisi_engine::load::{EntryChooser, Generator, LoadSamples};
 use divisi_model::catalogue::Catalogue;
 use divisi_model::codes::Code;
 use divisi_modelless::goals::QueryGoals;
@@ -347,9 +347,8 @@ fn queries_that_no_variant_meets_are_requests_that_were_refused_with_the_nearest
         accuracy: Some(Accuracy::percent(99.5).expect("percent")),
         ..QueryGoals::default()
     };
-    live.route(TaskIndex(0), &unmet, 1)
-        .map(drop)
-        .expect_err("refused");
+    let chooser = GoalChooser::new(Arc::clone(&live), &[unmet]);
+    chooser.choose(1).map(drop).expect_err("refused");
     let shown = session.snapshot();
     assert_eq!(
         (shown.counters.refused, shown.lately.refused.requests),

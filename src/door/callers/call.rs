@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use divisi_model::metrics::ErrorSubject;
 use divisi_runtime::lock::Leaf;
 
-use divisi_inference::error::ErrorKind;
+use divisi_inference::error::{ErrorKind, ServiceError};
 use divisi_inference::service::ModelDescription;
 
 use super::Callers;
@@ -18,19 +19,21 @@ enum CallEnd {
     #[default]
     GivenUp,
     Answered,
-    Failed(ErrorKind),
+    Failed,
 }
 
 /// The facts of a call so far.
 #[derive(Clone)]
 struct CallState {
     who: CallerName,
+    subject: ErrorSubject,
     /// The requested model, if known.
     model: Option<Arc<ModelDescription>>,
     end: CallEnd,
 }
 
-/// A call that is counted when it is dropped.
+/// A call that is counted when it is dropped. Its error is recorded at once, so that a client that
+/// got the error finds it in the ledger.
 pub(crate) struct CountedCall {
     callers: Arc<Callers>,
     state: Leaf<CallState>,
@@ -39,23 +42,30 @@ pub(crate) struct CountedCall {
 impl CountedCall {
     /// Begins a call from an address.
     pub(crate) fn begin(callers: &Arc<Callers>, from: IpAddr) -> Self {
-        CountedCall::new(callers, CallerName::Address(from))
+        CountedCall::new(callers, CallerName::Address(from), ErrorSubject::Call)
     }
 
-    fn new(callers: &Arc<Callers>, who: CallerName) -> Self {
+    fn new(callers: &Arc<Callers>, who: CallerName, subject: ErrorSubject) -> Self {
         CountedCall {
             callers: Arc::clone(callers),
             state: Leaf::new(CallState {
                 who,
+                subject,
                 model: None,
                 end: CallEnd::default(),
             }),
         }
     }
 
-    /// Begins a call within this one, by the same client.
-    pub(crate) fn within(&self) -> Self {
-        CountedCall::new(&self.callers, self.state.lock().who.clone())
+    /// Begins a request for inference within this call, by the same client.
+    pub(crate) fn request_within(&self) -> Self {
+        let who = self.state.lock().who.clone();
+        CountedCall::new(&self.callers, who, ErrorSubject::Request)
+    }
+
+    /// Records that the call is a request for inference.
+    pub(crate) fn is_request(&self) {
+        self.state.lock().subject = ErrorSubject::Request;
     }
 
     /// Records the key of the call.
@@ -76,24 +86,30 @@ impl CountedCall {
         }
     }
 
-    /// Records the failure. The first record counts, since it is the most specific.
-    pub(crate) fn fails(&self, kind: ErrorKind) {
-        let mut state = self.state.lock();
-        if !matches!(state.end, CallEnd::Failed(_)) {
-            state.end = CallEnd::Failed(kind);
-        }
+    /// Records its error. Only the first error counts, since it is the most specific.
+    pub(crate) fn fails(&self, error: &ServiceError) {
+        let state = {
+            let mut state = self.state.lock();
+            if state.end == CallEnd::Failed {
+                return;
+            }
+            state.end = CallEnd::Failed;
+            state.clone()
+        };
+        let model = state.model.as_deref();
+        self.callers.record(state.subject, &state.who, model, error);
     }
 }
 
 impl Drop for CountedCall {
     fn drop(&mut self) {
+        if self.state.lock().end == CallEnd::GivenUp {
+            let left = "the client left before the answer";
+            self.fails(&ServiceError::new(ErrorKind::Cancelled, left));
+        }
         let state = self.state.lock().clone();
-        let failed = match state.end {
-            CallEnd::Answered => None,
-            CallEnd::Failed(kind) => Some(kind),
-            CallEnd::GivenUp => Some(ErrorKind::Cancelled),
-        };
-        let model = state.model.as_deref();
-        self.callers.count(&state.who, model, failed);
+        let has_failed = state.end == CallEnd::Failed;
+        self.callers
+            .count(&state.who, state.model.as_deref(), has_failed);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::moments::MomentCounts;
+use divisi_model::metrics::MomentCounts;
+
 use super::who::RATE_MOMENTS;
 
 /// The calls of a client.

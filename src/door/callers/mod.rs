@@ -1,82 +1,89 @@
-//! The clients: the calls of each over the last minute, in total and by model, and refusals and
-//! failures by reason.
+//! The clients: the calls of each over the last minute, in total and by model. Errors go to the
+//! ledger that all clients of the models share.
 
 mod call;
 mod counts;
 mod ledger;
 mod models;
-mod moments;
-mod refusals;
 mod table;
 mod who;
 
 pub(crate) use call::CountedCall;
 pub use counts::CallFigures;
+pub use divisi_model::metrics::{MOMENT, MOMENTS};
 pub use ledger::{CallerLedger, CallersSeen};
 pub use models::ModelSeen;
-pub use moments::{MOMENT, MOMENTS};
 pub use who::{CallerName, RATE_MOMENTS};
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use divisi_engine::serving::RequestLedger;
+use divisi_inference::error::ServiceError;
+use divisi_inference::service::ModelDescription;
+use divisi_model::metrics::{ErrorKey, ErrorSubject, ModelVersion};
 use divisi_runtime::lock::Leaf;
-
-use divisi_inference::error::ErrorKind;
-use divisi_inference::service::{Gauge, ModelDescription};
 
 /// Counts the calls of a server, from all its threads.
 pub(crate) struct Callers {
     began: Instant,
     ledger: Leaf<CallerLedger>,
-}
-
-impl Default for Callers {
-    fn default() -> Self {
-        Callers {
-            began: Instant::now(),
-            ledger: Leaf::default(),
-        }
-    }
+    errors: Arc<RequestLedger>,
 }
 
 impl Callers {
-    /// Counts an ended call and its model; `failed` is its error, if any.
-    fn count(&self, who: &CallerName, model: Option<&ModelDescription>, failed: Option<ErrorKind>) {
+    /// Creates counts without calls. Errors are recorded in `errors`.
+    pub(crate) fn new(errors: Arc<RequestLedger>) -> Self {
+        Callers {
+            began: Instant::now(),
+            ledger: Leaf::default(),
+            errors,
+        }
+    }
+
+    /// Returns the ledger of errors.
+    pub(crate) fn errors(&self) -> &Arc<RequestLedger> {
+        &self.errors
+    }
+
+    /// Counts an ended call and its model.
+    fn count(&self, who: &CallerName, model: Option<&ModelDescription>, has_failed: bool) {
         let now = self.began.elapsed();
         let mut ledger = self.ledger.lock();
         match model {
-            None => ledger.count(now, who, failed),
+            None => ledger.count(now, who, has_failed),
             Some(model) => {
                 let model = (&*model.name, &*model.version);
-                ledger.count_of_model(now, model, who, failed);
+                ledger.count_of_model(now, model, who, has_failed);
             }
         }
     }
 
-    /// Counts a refusal before there was a call, such as that of a connection or a head.
-    pub(crate) fn refuse(&self, kind: ErrorKind) {
-        let now = self.began.elapsed();
-        self.ledger.lock().refuse(now, kind);
+    /// Records an error in the ledger.
+    pub(crate) fn record(
+        &self,
+        subject: ErrorSubject,
+        who: &CallerName,
+        model: Option<&ModelDescription>,
+        error: &ServiceError,
+    ) {
+        let key = ErrorKey {
+            subject,
+            outcome: error.outcome(),
+            reason: error.kind(),
+        };
+        let model = model.map(|model| ModelVersion {
+            name: (&*model.name).into(),
+            version: (&*model.version).into(),
+        });
+        self.errors
+            .record(key, who.to_string(), model, error.to_string());
     }
 
     /// Returns the current counts.
     pub(crate) fn snapshot(self: &Arc<Self>) -> CallersSeen {
         let now = self.began.elapsed();
         self.ledger.lock().snapshot(now)
-    }
-
-    /// Returns the totals of refusals and failures, for `/metrics`.
-    pub(crate) fn gauges(&self) -> Vec<Gauge> {
-        let ledger = self.ledger.lock();
-        let gauges = ledger.refused().map(|(kind, total)| Gauge {
-            name: "divisi_refusals_total",
-            help: "Refused calls, request heads and connections, and failed calls, by reason",
-            counts: true,
-            labels: vec![("reason", kind.name().to_owned())],
-            value: total as f64,
-        });
-        gauges.collect()
     }
 
     /// Returns the current counts of each recently requested version of a model.

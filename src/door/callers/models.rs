@@ -1,13 +1,11 @@
-//! The calls to each version of a model: its clients, refusals and failures.
+//! The calls to each version of a model, by client.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use divisi_inference::error::ErrorKind;
+use divisi_model::metrics::MOMENT;
 
 use super::counts::CallFigures;
-use super::moments::MOMENT;
-use super::refusals::RefusalCounts;
 use super::table::CallerTable;
 use super::who::CallerName;
 
@@ -24,14 +22,12 @@ const SHOWN: usize = 8;
 #[derive(Clone, Debug)]
 struct ModelCounts {
     callers: CallerTable,
-    refusals: RefusalCounts,
 }
 
 impl Default for ModelCounts {
     fn default() -> Self {
         ModelCounts {
             callers: CallerTable::with_limit(MOST_CALLERS),
-            refusals: RefusalCounts::default(),
         }
     }
 }
@@ -47,8 +43,6 @@ pub struct ModelSeen {
     pub callers: Vec<(CallerName, CallFigures)>,
     /// The total calls of all other clients and their known number, or `None` if there are none.
     pub others: Option<(usize, CallFigures)>,
-    /// The refusals and failures by kind, the most frequent first.
-    pub refusals: Vec<(ErrorKind, u64)>,
 }
 
 /// The counts of all models.
@@ -61,20 +55,16 @@ pub(super) struct ModelLedger {
 }
 
 impl ModelLedger {
-    /// Counts a call to a version of a model that ended at `now`; `failed` is its error, if any.
+    /// Counts a call to a version of a model that ended at `now`.
     pub(super) fn count(
         &mut self,
         now: Duration,
         (name, version): (&str, &str),
         who: &CallerName,
-        failed: Option<ErrorKind>,
+        has_failed: bool,
     ) {
-        let Some(counts) = self.counts_of(now, name, version) else {
-            return;
-        };
-        counts.callers.count(now, who, failed.is_some());
-        if let Some(kind) = failed {
-            counts.refusals.add(now, kind);
+        if let Some(counts) = self.counts_of(now, name, version) {
+            counts.callers.count(now, who, has_failed);
         }
     }
 
@@ -135,7 +125,6 @@ impl ModelCounts {
             version: version.to_owned(),
             callers,
             others,
-            refusals: self.refusals.lately(now),
         }
     }
 }

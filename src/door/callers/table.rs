@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use divisi_model::metrics::MOMENT;
+
 use super::counts::{CallCounts, CallFigures};
-use super::moments::MOMENT;
 use super::who::CallerName;
 
 /// The listed clients, and the number and total calls of the others, or `None` if there are none.

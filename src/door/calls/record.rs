@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use divisi_runtime::lock::Leaf;
 
 use crate::callers::CountedCall;
-use divisi_inference::error::{ErrorKind, ServiceError, shortened};
+use divisi_inference::error::{ServiceError, shortened};
 use divisi_inference::service::{InferenceTimes, ModelDescription};
 
 use super::finished::{FinishedCall, HTTP};
@@ -106,12 +106,19 @@ impl CallRecord {
         }
     }
 
-    /// Returns the record of a call within this one, such as a request of a stream.
+    /// Records that the call is a request for inference.
+    pub(crate) fn is_request(&self) {
+        if let Some(counted) = &self.counted {
+            counted.is_request();
+        }
+    }
+
+    /// Returns the record of a request for inference within this call, which is a stream.
     pub(crate) fn within(&self, call: &str) -> Self {
         let counted = self.counted.as_ref();
         let open = self.open.as_ref();
         CallRecord {
-            counted: counted.map(|counted| Arc::new(counted.within())),
+            counted: counted.map(|counted| Arc::new(counted.request_within())),
             open: open.map(|open| open.within(call)),
         }
     }
@@ -163,14 +170,14 @@ impl CallRecord {
 
     /// Records the failure of the call.
     pub(crate) fn fails(&self, status: u16, error: &ServiceError) {
-        self.fails_by(error.kind());
+        self.fails_by(error);
         self.ends(status, || error.to_string());
     }
 
-    /// Records the kind of error of the call. The first one counts.
-    pub(crate) fn fails_by(&self, kind: ErrorKind) {
+    /// Records the error of the call. The first one counts.
+    pub(crate) fn fails_by(&self, error: &ServiceError) {
         if let Some(counted) = &self.counted {
-            counted.fails(kind);
+            counted.fails(error);
         }
     }
 

@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::callers::{Callers, CountedCall};
+use crate::callers::{CallerName, Callers, CountedCall};
+use crate::metrics::error_gauges;
 use divisi_inference::error::ServiceError;
 use divisi_inference::service::Gauge;
+use divisi_model::metrics::ErrorSubject;
 
 use super::access::AccessLog;
 use super::finished::FinishedCall;
@@ -14,7 +16,6 @@ use super::trace_context::{SpanContext, TraceParent};
 use super::traces::TraceExporter;
 
 /// The consumers of ended calls.
-#[derive(Default)]
 pub(crate) struct CallRecorder {
     /// The access log, if enabled.
     pub access: Option<AccessLog>,
@@ -52,7 +53,8 @@ impl CallRecorder {
         status: u16,
         error: &ServiceError,
     ) {
-        self.callers.refuse(error.kind());
+        let who = CallerName::Address(peer.ip());
+        self.callers.record(ErrorSubject::Call, &who, None, error);
         if self.access.is_some() {
             let record = CallRecord::default();
             let record = record.written(Arc::clone(self), protocol, what.into(), peer, None);
@@ -71,13 +73,13 @@ impl CallRecorder {
         }
     }
 
-    /// Returns the refused and lost calls, for `/metrics`.
+    /// Returns the errors and the lost lines, for `/metrics`.
     pub(crate) fn gauges(&self) -> Vec<Gauge> {
         let of_access = self.access.as_ref().map(AccessLog::gauges);
         let of_traces = self.traces.as_ref().map(TraceExporter::gauges);
         let all = of_access.into_iter().chain(of_traces);
-        let refused = self.callers.gauges().into_iter();
-        refused.chain(all.flatten()).collect()
+        let errors = error_gauges(self.callers.errors()).into_iter();
+        errors.chain(all.flatten()).collect()
     }
 
     /// Waits a limited time for queued log lines.

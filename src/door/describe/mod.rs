@@ -3,10 +3,11 @@
 mod config;
 mod written;
 
+use divisi_runtime::compute::kernels_in_use;
 use divisi_runtime::tensor::{DataType, TensorSpec};
 
 use divisi_inference::protocol::ModelId;
-use divisi_inference::service::ModelDescription;
+use divisi_inference::service::{Gauge, ModelDescription};
 
 pub(crate) use config::config;
 
@@ -25,6 +26,21 @@ pub(crate) const EXTENSIONS: [&str; 9] = [
 
 /// The version of the server.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Returns the build as a metric, whose value is 1.
+pub(crate) fn build_info() -> Gauge {
+    Gauge {
+        name: "divisi_build_info",
+        help: "1 for the version and the kernels of the program",
+        counts: false,
+        labels: vec![
+            ("version", VERSION.to_owned()),
+            ("kernels", kernels_in_use()),
+            ("architecture", std::env::consts::ARCH.to_owned()),
+        ],
+        value: 1.0,
+    }
+}
 
 /// The platform and backend of all models without a configured one, except composed models.
 const PLATFORM: &str = "divisi";

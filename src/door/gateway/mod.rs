@@ -15,7 +15,7 @@ use crate::clock::ConnectionClock;
 use crate::describe;
 use crate::keys::{KeyRole, Keys};
 use crate::limits::{Allowance, ServerLimits};
-use crate::metrics::{CacheUse, ModelStatistics, Tallies, exposition, host_gauges};
+use crate::metrics::{CacheUse, Family, ModelStatistics, Tallies, families, host_gauges};
 use crate::options::ServerOptions;
 use crate::proto::inference::{ModelConfig, ModelResponseCache};
 use crate::regions::{RegionStatus, Regions, ReservedPart};
@@ -127,7 +127,7 @@ impl Gateway {
         record: &CallRecord,
     ) -> Result<InferenceReply, ServiceError> {
         let model = self.service.describe(&call.model);
-        let model = model.inspect_err(|error| record.fails_by(error.kind()))?;
+        let model = model.inspect_err(|error| record.fails_by(error))?;
         record.set_model(&model, &call.id);
         let mut tally = self.tallies.tally_of(&model).begin();
         match self.answer(&call, &model, within).await {
@@ -143,7 +143,7 @@ impl Gateway {
                 Ok(reply)
             }
             Err(error) => {
-                record.fails_by(error.kind());
+                record.fails_by(&error);
                 tally.end(Err(&error));
                 Err(error)
             }
@@ -152,12 +152,11 @@ impl Gateway {
 
     /// Counts a request that was refused while it was read, if its model exists.
     pub(crate) fn count_refusal(&self, model: &ModelId, error: &ServiceError, record: &CallRecord) {
-        record.fails_by(error.kind());
         if let Ok(described) = self.service.describe(model) {
             record.set_model(&described, "");
             self.tallies.tally_of(&described).refuse(error.kind());
-            self.service.count_refusal(model);
         }
+        record.fails_by(error);
     }
 
     async fn answer(
@@ -166,14 +165,11 @@ impl Gateway {
         model: &ModelDescription,
         within: Option<Duration>,
     ) -> Result<(InferenceAnswer, CacheUse, InferenceReply), ServiceError> {
-        // The service counts its own refusals.
-        let ready = self.ready(call, model, within);
-        let ready = ready.inspect_err(|_| self.service.count_refusal(&call.model))?;
         let ReadyRequest {
             request,
             regions,
             _place,
-        } = ready;
+        } = self.ready(call, model, within)?;
         let (mut answer, cache) = self.answer_within(request, model).await?;
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
         let outputs = outputs.map(|(at, output)| {
@@ -184,7 +180,9 @@ impl Gateway {
             model: answer.model.name.clone(),
             version: answer.model.version.clone(),
             id: call.id.clone(),
-            outputs: outputs.collect::<Result<_, _>>()?,
+            outputs: outputs
+                .collect::<Result<_, _>>()
+                .map_err(ServiceError::after_acceptance)?,
             parameters: std::mem::take(&mut answer.parameters),
         };
         Ok((answer, cache, reply))
@@ -203,7 +201,8 @@ impl Gateway {
             true => Err(ServiceError::new(
                 ErrorKind::TimedOut,
                 "the answer came after the request's deadline",
-            )),
+            )
+            .after_acceptance()),
         }
     }
 
@@ -286,14 +285,15 @@ impl Gateway {
         }
     }
 
-    /// Returns all metrics in Prometheus' text format.
-    pub(crate) fn metrics(&self) -> String {
+    /// Returns all metrics.
+    pub(crate) fn metrics(&self) -> Vec<Family> {
         let models = self.statistics(None).unwrap_or_default();
         let mut gauges = self.service.gauges();
         gauges.extend(self.calls.gauges());
         gauges.extend(self.cache.iter().flat_map(ResponseCache::gauges));
         gauges.extend(host_gauges(recent_load().as_ref()));
-        exposition(&models, &gauges)
+        gauges.push(describe::build_info());
+        families(&models, &gauges)
     }
 
     /// Loads a model in its own thread.

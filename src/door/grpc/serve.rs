@@ -26,7 +26,7 @@ use crate::net::{
     WaitedBody, secured, too_many_connections,
 };
 use crate::tls::TlsProtocol;
-use divisi_inference::error::ErrorKind;
+use divisi_inference::error::{ErrorKind, ServiceError};
 
 use super::answer::AnswerBody;
 use super::calls::GrpcCalls;
@@ -40,6 +40,9 @@ const CONNECTION_WINDOW: u32 = 16 << 20;
 const FRAME: u32 = 256 << 10;
 /// The time between two pings to the client.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+/// The name of the call for inference.
+const INFER: &str = "ModelInfer";
 
 /// The header with the trace of a call.
 const TRACE_PARENT: &str = "traceparent";
@@ -92,6 +95,9 @@ async fn serve_on(
         let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
         let parent = header(TRACE_PARENT);
         let record = gateway.calls.begin(GRPC, peer, parent, || call.to_owned());
+        if call == INFER {
+            record.is_request();
+        }
         let needed = role(call);
         let allowed = gateway.authorize(header(AUTHORIZATION.as_str()), needed, &record);
         request.extensions_mut().insert(record.clone());
@@ -150,12 +156,16 @@ fn kind_of(code: Code) -> ErrorKind {
 fn record_end(record: &CallRecord, answer: &Response<Body>) {
     let status = Status::from_header_map(answer.headers());
     let code = status.as_ref().map_or(Code::Ok, Status::code);
+    let message = || {
+        status
+            .as_ref()
+            .map_or(String::new(), |s| s.message().to_owned())
+    };
     match code {
         Code::Ok => record.is_answered(0),
-        _ => record.fails_by(kind_of(code)),
+        _ => record.fails_by(&ServiceError::new(kind_of(code), message())),
     }
-    let reason = || status.map_or(String::new(), |status| status.message().to_owned());
-    record.ends(u16::try_from(i32::from(code)).unwrap_or(u16::MAX), reason);
+    record.ends(u16::try_from(i32::from(code)).unwrap_or(u16::MAX), message);
 }
 
 /// Returns the role that a call requires, or `None` if it needs no key.
@@ -170,7 +180,7 @@ fn role(call: &str) -> Option<KeyRole> {
         | "RepositoryIndex"
         | "SystemSharedMemoryStatus"
         | "CudaSharedMemoryStatus" => Some(KeyRole::Read),
-        "ModelInfer"
+        INFER
         | "ModelStreamInfer"
         | "SystemSharedMemoryRegister"
         | "SystemSharedMemoryUnregister"

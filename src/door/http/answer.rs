@@ -4,12 +4,13 @@ use std::fmt;
 
 use bytes::Bytes;
 use divisi_engine::deployment::ModelOverride;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::CallRecord;
 use crate::gateway::Gateway;
+use crate::metrics::{MetricsFormat, PROTOBUF, TEXT, protobuf, text};
 use crate::net::WaitedBody;
 use crate::regions::RegionStatus;
 use divisi_inference::error::{ErrorKind, ServiceError};
@@ -50,6 +51,13 @@ pub(super) async fn answer(
             let (by, held) = load(gateway, request).await?;
             gateway.load(name, by, held).await.map(|()| empty())
         }
+        Route::Metrics => {
+            let accept = request.headers().get(ACCEPT);
+            Ok(metrics(
+                gateway,
+                accept.and_then(|accept| accept.to_str().ok()),
+            ))
+        }
         Route::Unload(name) => {
             let wanted: UnloadRequest = control(gateway, request).await?;
             let dependents = wanted.parameters.0.unload_dependents;
@@ -86,8 +94,8 @@ fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, Ser
         Route::GpuRegionUnregister(_) => empty(),
         Route::GpuRegionRegister => return Err(unsupported("GPU shared memory")),
         Route::Unsupported(what) => return Err(unsupported(what)),
-        Route::Metrics => text(gateway.metrics()),
         Route::Infer(_)
+        | Route::Metrics
         | Route::RegionRegister(_)
         | Route::Index
         | Route::Load(_)
@@ -213,9 +221,13 @@ fn empty() -> Response<ChunkedBody> {
     Response::new(ChunkedBody::default())
 }
 
-fn text(text: String) -> Response<ChunkedBody> {
-    let kind = "text/plain; version=0.0.4; charset=utf-8";
-    response(StatusCode::OK, kind, text.into())
+fn metrics(gateway: &Gateway, accept: Option<&str>) -> Response<ChunkedBody> {
+    let families = gateway.metrics();
+    let (kind, bytes) = match MetricsFormat::preferred(accept) {
+        MetricsFormat::Text => (TEXT, text(&families).into()),
+        MetricsFormat::Protobuf => (PROTOBUF, protobuf(&families).into()),
+    };
+    response(StatusCode::OK, kind, bytes)
 }
 
 fn json(value: &impl Serialize) -> Response<ChunkedBody> {

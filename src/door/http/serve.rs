@@ -24,7 +24,7 @@ use divisi_inference::error::{ErrorKind, ServiceError};
 
 use super::answer::{answer, error_response};
 use super::body::ChunkedBody;
-use super::route::{allowed, route};
+use super::route::{Route, allowed, route};
 use super::worded::{WordedIo, last_answer};
 
 /// The header with the trace of a call.
@@ -179,6 +179,9 @@ async fn respond(
     };
     let answered = match found {
         Ok(route) => {
+            if matches!(route, Route::Infer(_)) {
+                record.is_request();
+            }
             let header = request.headers().get(AUTHORIZATION);
             let header = header.map(HeaderValue::as_bytes);
             match gateway.authorize(header, route.role(), &record) {

@@ -13,11 +13,12 @@ use divisi_inference::protocol::ModelId;
 use divisi_inference::service::{InferenceAnswer, ModelDescription, RunCounter};
 
 use super::batches::{BatchStatistics, BatchTally};
+use super::histogram::{Histogram, HistogramReading};
 use super::inner::InnerTimes;
 use super::timed::{Counter, TimedCount};
 
 /// The statistics of a version of a model since the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ModelStatistics {
     /// The model's name.
     pub name: String,
@@ -52,6 +53,12 @@ pub(crate) struct ModelStatistics {
     pub batches: Vec<BatchStatistics>,
     /// Requests waiting for their first batch, or in progress if the start of batches is unknown.
     pub pending: u64,
+    /// The times of clients' answered requests.
+    pub durations: HistogramReading,
+    /// The times that these requests waited, except cached ones.
+    pub queues: HistogramReading,
+    /// The times that these requests were computed, except cached ones.
+    pub computes: HistogramReading,
 }
 
 /// The use of the cache for a request, and the lookup time.
@@ -85,6 +92,9 @@ pub(crate) struct ModelTally {
     misses: Counter,
     batches: BatchTally,
     pending: AtomicI64,
+    durations: Histogram,
+    queues: Histogram,
+    computes: Histogram,
 }
 
 impl ModelTally {
@@ -100,6 +110,7 @@ impl ModelTally {
 
     fn answered(&self, took: Duration, answer: &InferenceAnswer, cache: CacheUse, batches: u64) {
         self.success.add(took);
+        self.durations.add(took);
         self.last.fetch_max(now(), Ordering::Relaxed);
         match cache {
             // As in Triton, a cached answer has no queue time.
@@ -110,6 +121,8 @@ impl ModelTally {
             CacheUse::Miss(took) => self.misses.add(took),
             CacheUse::None => {}
         }
+        self.queues.add(answer.times.queue);
+        self.computes.add(answer.times.compute);
         self.queue.add(answer.times.queue);
         self.input.add(answer.times.input);
         self.compute.add(answer.times.compute);
@@ -197,6 +210,9 @@ impl ModelTally {
             misses: self.misses.read(),
             batches: self.batches.read(),
             pending: self.pending.load(Ordering::Relaxed).max(0) as u64,
+            durations: self.durations.read(),
+            queues: self.queues.read(),
+            computes: self.computes.read(),
         }
     }
 }

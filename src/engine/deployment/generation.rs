@@ -78,6 +78,7 @@ pub(super) fn start_after(
     let number = before.number + 1;
     let columns = (matrix, precisions);
     let next = Generation::start(number, catalogue, devices, columns, factory, options)?;
+    next.engine.go_on_with(before.engine.telemetry().ledger());
     next.take_over(settings);
     Ok(Generation { why, ..next })
 }

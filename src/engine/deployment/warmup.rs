@@ -52,7 +52,11 @@ fn ask_once(
     while left > 0 {
         let rows = left.min(most.max(1));
         let values = warmup.values.repeat(rows);
-        let request = Request::new(&values).to(pipeline).within(LONGEST);
+        let request = Request {
+            // No client sees the error.
+            sender_records: true,
+            ..Request::new(&values).to(pipeline).within(LONGEST)
+        };
         match engine.predict(request) {
             Ok(Ok(_)) => left -= rows,
             Ok(Err(failure)) => return Err(failure.to_string()),

@@ -14,7 +14,6 @@ use divisi_runtime::tensor::SampleFault;
 pub struct Door {
     state: DoorState,
     refused: u64,
-    last: Option<Refused>,
 }
 
 /// The state of the door.
@@ -160,21 +159,15 @@ impl Door {
             }),
             DoorState::Open => Ok(()),
         };
-        if let Err(refused) = &verdict {
-            self.count_refusal(refused);
+        if verdict.is_err() {
+            self.count_refusal();
         }
         verdict
     }
 
     /// Counts a refusal decided by the caller.
-    pub fn count_refusal(&mut self, refused: &Refused) {
+    pub fn count_refusal(&mut self) {
         self.refused += 1;
-        self.last = Some(refused.clone());
-    }
-
-    /// Returns the reason of the last refusal.
-    pub fn last_refusal(&self) -> Option<&Refused> {
-        self.last.as_ref()
     }
 
     /// Returns the number of refused requests.

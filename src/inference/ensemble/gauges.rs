@@ -47,28 +47,11 @@ fn table<S>(figures: &[PartFigure<S>], parts: &[(Labels, S)]) -> Vec<Gauge> {
 }
 
 fn whole(seen: &Observed) -> Vec<Gauge> {
-    vec![
-        gauge(
-            "divisi_requests_refused_total",
-            "Requests that the engine refused",
-            seen.refused as f64,
-        ),
-        gauge(
-            "divisi_requests_failed_total",
-            "Requests that failed in the engine",
-            seen.failed as f64,
-        ),
-        gauge(
-            "divisi_requests_cancelled_total",
-            "Requests that clients cancelled",
-            seen.cancelled as f64,
-        ),
-        gauge(
-            "divisi_worker_restarts_total",
-            "Worker restarts",
-            seen.restarts as f64,
-        ),
-    ]
+    vec![gauge(
+        "divisi_worker_restarts_total",
+        "Worker restarts",
+        seen.restarts as f64,
+    )]
 }
 
 fn of_members(engine: &Engine, seen: &Observed) -> Vec<Gauge> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use divisi_engine::deployment::{self, Deployment, DeploymentError, ModelOverride, ModelStatus};
-use divisi_engine::serving::{DoorState, Engine};
+use divisi_engine::serving::{DoorState, Engine, RequestLedger};
 use divisi_model::catalogue::InstanceGroup;
 use divisi_runtime::lock::SharedLeaf;
 use tokio::sync::oneshot;
@@ -79,7 +79,11 @@ impl ServedModels {
             Some(version) => named.find(|model| model.description.version == *version),
             None => named.max_by_key(|m| m.description.version.parse::<u64>().unwrap_or(0)),
         };
-        found.ok_or_else(|| asked.unknown())
+        found.ok_or_else(|| {
+            let mut others = self.models.iter().map(|model| &model.description);
+            let other = others.find(|model| model.name == asked.name);
+            asked.unknown_version(other.map_or(&[], |model| &model.versions))
+        })
     }
 
     /// Returns whether all models answer. Without models, the engine waits for the first one.
@@ -356,11 +360,9 @@ impl ModelService for EnsembleService {
         )
     }
 
-    fn count_refusal(&self, model: &ModelId) {
+    fn ledger(&self) -> Option<Arc<RequestLedger>> {
         let served = self.0.served();
-        if let Ok(model) = served.find(model) {
-            model.count_refusal(&served.engine);
-        }
+        Some(Arc::clone(served.engine.telemetry().ledger()))
     }
 
     fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {

@@ -96,11 +96,6 @@ impl ServedModel {
         }
     }
 
-    /// Counts a request that was refused before it reached the engine.
-    pub(super) fn count_refusal(&self, engine: &Engine) {
-        engine.telemetry().count_refusal(self.pipeline);
-    }
-
     /// Refuses another number of samples if a model has a fixed number.
     fn check_batch(&self, tensors: &[NamedTensor]) -> Result<(), ServiceError> {
         let Some(size) = self.description.exactly else {
@@ -146,9 +141,7 @@ impl ServedModel {
         engine: &Arc<Engine>,
         asked: &InferenceRequest,
     ) -> Result<InferenceFuture, NotTaken> {
-        // The engine counts its own refusals.
-        let read = self.read(asked);
-        let (wanted, rows) = read.inspect_err(|_| self.count_refusal(engine))?;
+        let (wanted, rows) = self.read(asked)?;
         let computed = self.form.computed(&wanted);
         let untold = self.untold(asked);
         let request = Request {
@@ -158,6 +151,8 @@ impl ServedModel {
             due: asked.due,
             runs: Some(&untold),
             outputs: &computed,
+            // The server records its errors.
+            sender_records: true,
             ..rows
                 .request()
                 .detailed(self.form.detail())
@@ -185,8 +180,10 @@ impl ServedModel {
             drop(engine);
             let dropped = "the engine dropped the request";
             let outcome = outcome.map_err(|_| ServiceError::new(ErrorKind::Internal, dropped))?;
-            let answer = outcome.map_err(|failure| ServiceError::coded(&failure))?;
-            let mut outputs = form.outputs(&answer, length, &computed, &wanted)?;
+            let answer =
+                outcome.map_err(|failure| ServiceError::coded(&failure).after_acceptance())?;
+            let outputs = form.outputs(&answer, length, &computed, &wanted);
+            let mut outputs = outputs.map_err(ServiceError::after_acceptance)?;
             if single {
                 outputs.iter_mut().for_each(without_batch);
             }

@@ -29,4 +29,17 @@ impl ModelId {
         };
         ServiceError::new(ErrorKind::NotFound, message)
     }
+
+    /// Returns the error of a missing version of a model that is served in other versions.
+    pub fn unknown_version(&self, served: &[String]) -> ServiceError {
+        let (Some(version), [_, ..]) = (&self.version, served) else {
+            return self.unknown();
+        };
+        let (name, served) = (&self.name, served.join(", "));
+        let message = format!(
+            "no model `{name}` of version `{version}` is served; expected version {served}, or \
+             none for the newest"
+        );
+        ServiceError::new(ErrorKind::NotFound, message)
+    }
 }

@@ -7,7 +7,9 @@
 //! [`Reading`] holds all counters since the start and never decreases. The difference of two
 //! readings describes the time between them; history and probation measure this way.
 
+mod errors;
 mod latency;
+mod moments;
 mod rate;
 pub mod stats;
 
@@ -17,7 +19,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use divisi_runtime::device::host::{CoreLoad, Disturbance, HostLoad};
+pub use errors::{
+    ErrorCount, ErrorKey, ErrorLedger, ErrorOutcome, ErrorSubject, ModelVersion, RequestError,
+};
 pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole, LogHistogram, ScaledHistogram};
+pub use moments::{MOMENT, MOMENTS, MomentCounts};
 pub use rate::{Growth, RateRing, Reading};
 
 /// The time that *now* means for latencies. A later reload or clearing shortens it.

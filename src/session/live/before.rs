@@ -7,7 +7,7 @@ use divisi_engine::deployment::{Generation, HandoverObserver};
 use divisi_engine::serving::{Engine, Observed};
 use divisi_runtime::lock::Leaf;
 
-/// Adds up the counters of successive engines.
+/// Adds up the answers and restarts of successive engines. The ledger of errors counts the rest.
 #[derive(Default)]
 pub(super) struct EnginesBefore(Leaf<PastEngines>);
 
@@ -18,30 +18,12 @@ struct PastEngines {
     /// The number and counters of the last ended engine.
     last: Option<(u64, Counters)>,
     /// The engines that still finish their last requests.
-    retiring: Vec<RetiringEngine>,
-}
-
-#[derive(Clone)]
-struct RetiringEngine {
-    generation: Arc<Generation>,
-    /// The requests that it had refused before its replacement; later ones are retried on the next
-    /// engine.
-    refused: u64,
-}
-
-impl RetiringEngine {
-    fn counters(&self) -> Counters {
-        Counters {
-            refused: self.refused,
-            ..engine_counters(&self.generation.engine)
-        }
-    }
+    retiring: Vec<Arc<Generation>>,
 }
 
 impl EnginesBefore {
-    /// Returns the counters of all engines but the current one. If the current engine is about to
-    /// be replaced, also returns the number of requests it has refused.
-    pub(super) fn counters(&self, running: u64) -> (Counters, Option<u64>) {
+    /// Returns the counters of all engines but the current one.
+    pub(super) fn counters(&self, running: u64) -> Counters {
         loop {
             let before = self.0.lock().clone();
             let counted = before.counted(running);
@@ -55,41 +37,26 @@ impl EnginesBefore {
 }
 
 impl PastEngines {
-    fn counted(&self, running: u64) -> (Counters, Option<u64>) {
-        let (mut sum, mut refused) = (self.counters, None);
-        let retiring = self
-            .retiring
-            .iter()
-            .map(|one| (one.generation.number, one.counters()));
-        for (number, counters) in self.last.into_iter().chain(retiring) {
-            match number == running {
-                true => refused = Some(counters.refused),
-                false => sum = sum + counters,
-            }
-        }
-        (sum, refused)
+    fn counted(&self, running: u64) -> Counters {
+        let retiring = self.retiring.iter();
+        let retiring = retiring.map(|one| (one.number, engine_counters(&one.engine)));
+        let others = self.last.into_iter().chain(retiring);
+        let others = others.filter(|(number, _)| *number != running);
+        others.fold(self.counters, |sum, (_, counters)| sum + counters)
     }
 }
 
 impl HandoverObserver for EnginesBefore {
     fn retires(&self, generation: &Arc<Generation>) {
-        let retiring = RetiringEngine {
-            refused: engine_counters(&generation.engine).refused,
-            generation: Arc::clone(generation),
-        };
-        self.0.lock().retiring.push(retiring);
+        self.0.lock().retiring.push(Arc::clone(generation));
     }
 
     fn ended(&self, generation: &Generation) {
-        let mut counters = engine_counters(&generation.engine);
+        let counters = engine_counters(&generation.engine);
         let mut before = self.0.lock();
-        let retiring = &mut before.retiring;
-        let at = retiring
-            .iter()
-            .position(|one| one.generation.number == generation.number);
-        if let Some(at) = at {
-            counters.refused = retiring.swap_remove(at).refused;
-        }
+        before
+            .retiring
+            .retain(|one| one.number != generation.number);
         if let Some((_, last)) = before.last.replace((generation.number, counters)) {
             before.counters = before.counters + last;
         }
@@ -100,13 +67,11 @@ fn engine_counters(engine: &Engine) -> Counters {
     counters(&engine.telemetry().observe())
 }
 
-/// Returns the counters of an engine.
+/// Returns the answers and restarts of an engine.
 pub(super) fn counters(seen: &Observed) -> Counters {
     Counters {
         answered: seen.answered,
-        refused: seen.refused,
-        failed: seen.failed,
-        cancelled: seen.cancelled,
         worker_restarts: seen.restarts,
+        ..Counters::default()
     }
 }

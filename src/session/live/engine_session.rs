@@ -15,12 +15,11 @@ use divisi_model::trace::Span;
 use divisi_runtime::device::MemberIndex;
 
 use crate::{
-    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, SearchOrder,
-    Session, SessionRefusal, Setup, Snapshot, Target,
+    Command, Counters, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal,
+    SearchOrder, Session, SessionRefusal, Setup, Snapshot, Target,
 };
 
 use super::devices::Readings;
-use super::elsewhere::{CountedElsewhere, LastRefusal};
 use super::forecast::{Conditions, Forecast};
 use super::load::{self, Load, SharedLoad};
 use super::log::Log;
@@ -53,8 +52,8 @@ pub(super) struct EngineSession {
     pub(super) mix: Option<NamedMix>,
     pub(super) growth: Growth,
     pub(super) lately: FailureWatch,
-    pub(super) elsewhere: CountedElsewhere,
-    pub(super) refusals: LastRefusal,
+    /// The counters of the engines before this one.
+    pub(super) counted_before: Counters,
     pub(super) readings: Readings,
     /// The throughput in samples a second of the intervals before this engine, and when they end.
     pub(super) throughput_before: Option<(Vec<f64>, Duration)>,
@@ -94,8 +93,7 @@ impl EngineSession {
             mix: None,
             growth: Growth::default(),
             lately: FailureWatch::new(engine.telemetry().now()),
-            elsewhere: CountedElsewhere::default(),
-            refusals: LastRefusal::default(),
+            counted_before: Counters::default(),
             readings: Readings::default(),
             load: Arc::new(SharedLoad::new(Load::new(
                 Arc::clone(&engine),
@@ -167,7 +165,6 @@ impl EngineSession {
         let series = before.with_before(seen.series.clone(), seen.moment, seen.now);
         self.throughput_before = Some((series, seen.now));
         self.lately = before.lately.clone();
-        self.refusals = before.refusals.of_next();
         let handed = before.load.lock().hand_over();
         if let Some(handed) = handed {
             self.load.lock().take_over(handed);
@@ -271,6 +268,8 @@ impl EngineSession {
         let checked = target.map_or(Ok(()), |t| t.check());
         checked.map_err(SessionRefusal::Target)?;
         self.target = target;
+        let ledger = self.engine.telemetry().ledger();
+        ledger.set_objective(target.map(Target::objective));
         Ok(())
     }
 

@@ -4,7 +4,6 @@ mod basis;
 mod before;
 mod deployed;
 mod devices;
-mod elsewhere;
 mod engine_session;
 mod forecast;
 mod load;
@@ -29,11 +28,9 @@ use divisi_runtime::device::host::recent_load;
 
 use super::{
     CatalogueView, ClientDoor, Command, DisturbanceWatch, DoorAddress, DoorView, EditPreview,
-    HostView, LogLevel, Refusal, ScalingView, Session, SessionRefusal, Setup, Snapshot,
-    TaskScaling, Total,
+    HostView, LogLevel, Refusal, Session, SessionRefusal, Setup, Snapshot, TaskScaling,
 };
 use before::EnginesBefore;
-use elsewhere::CountedElsewhere;
 use engine_session::EngineSession;
 use log::Log;
 use model_changes::ModelChanges;
@@ -207,19 +204,6 @@ impl LiveSession {
             .for_each(|line| self.session.say(LogLevel::Warn, line));
     }
 
-    fn counted_elsewhere(&self, scaling: Option<&ScalingView>) -> CountedElsewhere {
-        let running = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
-        let (before, refused_here) = self.before.counters(running);
-        CountedElsewhere {
-            before,
-            refused_here,
-            refused: Total {
-                requests: scaling.map_or(0, |scaling| scaling.refused),
-                why: scaling.and_then(|scaling| scaling.refusal.clone()),
-            },
-        }
-    }
-
     fn outcome_log(&self) -> model_changes::TellOutcome {
         outcome_logger(&self.log, &self.session.engine)
     }
@@ -229,7 +213,9 @@ impl LiveSession {
         let figures = self.session.engine.telemetry().entries();
         let deployment = self.deployment.as_ref();
         let statuses = deployment.map(|(deployment, _)| deployment.models());
-        let mut views = models::views(catalogue, &figures, statuses.unwrap_or_default());
+        let ledger = self.session.engine.telemetry().ledger();
+        let statuses = statuses.unwrap_or_default();
+        let mut views = models::views(catalogue, (&figures, ledger), statuses);
         if let Some(door) = &self.door {
             models::add_callers(&mut views, door.callers_of_models());
             models::add_variants(&mut views, door.variants_of_models());
@@ -248,7 +234,7 @@ impl Session for LiveSession {
         let generation = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
         let (models, can_load) = (self.models(), self.can_load());
         let scaling = self.scaling.as_ref().map(|scaling| scaling.view());
-        self.session.elsewhere = self.counted_elsewhere(scaling.as_ref());
+        self.session.counted_before = self.before.counters(generation);
         let host = self.host();
         let mut shown = self.session.snapshot();
         self.spans.renumber(&mut shown.under_way);

@@ -8,13 +8,14 @@ use crate::{
     ModelsChanged, VariantView,
 };
 use divisi_engine::deployment::{CatalogueChange, LoadState, ModelStatus};
-use divisi_engine::serving::{Engine, EntryStats};
+use divisi_engine::serving::{Engine, EntryStats, RequestLedger};
 use divisi_model::catalogue::{Catalogue, CatalogueEntry};
+use divisi_model::metrics::{ErrorKey, ErrorOutcome, ModelVersion};
 
 /// Returns the served models, then the others.
 pub(super) fn views(
     catalogue: &Catalogue,
-    figures: &[EntryStats],
+    (figures, ledger): (&[EntryStats], &RequestLedger),
     statuses: Vec<ModelStatus>,
 ) -> Vec<CatalogueView> {
     let failure_of = |entry: &CatalogueEntry| {
@@ -29,8 +30,9 @@ pub(super) fn views(
         members: entry.columns().to_vec(),
         unserved: None,
         failure: failure_of(entry),
-        figures: figures_of(stats),
+        figures: figures_of(stats, ledger, &model_of(entry)),
         asked: None,
+        errors: lately(ledger, &model_of(entry)),
         variant: None,
     });
     // The statuses may not include a change in progress.
@@ -49,6 +51,7 @@ pub(super) fn views(
             failure: status.failure.clone(),
             figures: ModelFigures::default(),
             asked: None,
+            errors: Vec::new(),
             variant: None,
         }),
     });
@@ -87,13 +90,28 @@ fn kind_of(entry: &CatalogueEntry) -> ModelKind {
     }
 }
 
-fn figures_of(stats: &EntryStats) -> ModelFigures {
+/// Returns the model of an entry as the ledger of errors names it.
+fn model_of(entry: &CatalogueEntry) -> ModelVersion {
+    ModelVersion {
+        name: entry.name().into(),
+        version: entry.version().to_string().into(),
+    }
+}
+
+/// Returns the errors of a model within the last minute, the most frequent first.
+fn lately(ledger: &RequestLedger, model: &ModelVersion) -> Vec<(ErrorKey, u64)> {
+    let counts = ledger.counts_of(model).into_iter();
+    let counts = counts.map(|count| (count.key, count.lately()));
+    counts.filter(|(_, lately)| *lately > 0).collect()
+}
+
+fn figures_of(stats: &EntryStats, ledger: &RequestLedger, model: &ModelVersion) -> ModelFigures {
     let lately = &stats.latency.now.summary;
     ModelFigures {
         answered: stats.answered,
         samples: stats.samples,
-        failed: stats.failed,
-        refused: stats.refused,
+        failed: ledger.requests_to(model, ErrorOutcome::Failed),
+        refused: ledger.requests_to(model, ErrorOutcome::Refused),
         requests_per_s: stats.requests_per_s,
         samples_per_s: stats.samples_per_s,
         latency: *lately,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    AnswerQuality, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
-    MemberView, ReloadState, ReloadView, Setup, Snapshot, ThroughputView, Total,
+    AnswerQuality, Audience, Counters, DeviceView, EntryView, ErrorOutcome, ErrorsView,
+    LostRequests, MemberContribution, MemberView, ReloadState, ReloadView, Setup, Snapshot,
+    ThroughputView, Total,
 };
 use divisi_engine::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, WorkerStats};
 use divisi_model::allocation::{Cell, Matrix};
@@ -100,6 +101,7 @@ impl EngineSession {
             quality: self.quality(),
             counters: self.counters(&seen),
             lately,
+            errors: self.errors(),
             load,
             search: self.searches.view(),
             reload: told.reload,
@@ -238,20 +240,12 @@ impl EngineSession {
 
     /// Returns the recently lost requests. Writes to the log when losses begin, continue or end.
     fn lately(&mut self, seen: &Observed) -> LostRequests {
-        let counters = self.counters(seen);
-        let by_engine = Total {
-            requests: self.elsewhere.refused_here.unwrap_or(seen.refused),
-            why: seen.refusal.as_ref().map(ToString::to_string),
+        let ledger = self.engine.telemetry().ledger();
+        let total = |outcome| Total {
+            requests: ledger.requests(outcome),
+            why: ledger.last_message(outcome),
         };
-        let by_tasks = self.elsewhere.refused.clone();
-        let refused = Total {
-            requests: counters.refused,
-            why: self.refusals.note(by_engine, by_tasks),
-        };
-        let failed = Total {
-            requests: counters.failed,
-            why: seen.failure.as_ref().map(ToString::to_string),
-        };
+        let (refused, failed) = (total(ErrorOutcome::Refused), total(ErrorOutcome::Failed));
         let (lately, lines) = self.lately.note(seen.now, [refused, failed]);
         for (level, text) in lines {
             self.log
@@ -262,15 +256,23 @@ impl EngineSession {
     }
 
     fn counters(&self, seen: &Observed) -> Counters {
-        let of_tasks = Counters {
-            refused: self.elsewhere.refused.requests,
+        let ledger = self.engine.telemetry().ledger();
+        let lost = Counters {
+            refused: ledger.requests(ErrorOutcome::Refused),
+            failed: ledger.requests(ErrorOutcome::Failed),
+            cancelled: ledger.requests(ErrorOutcome::Cancelled),
             ..Counters::default()
         };
-        let own = Counters {
-            refused: self.elsewhere.refused_here.unwrap_or(seen.refused),
-            ..before::counters(seen)
-        };
-        own + of_tasks + self.elsewhere.before
+        before::counters(seen) + lost + self.counted_before
+    }
+
+    /// Returns the errors that clients saw.
+    fn errors(&self) -> ErrorsView {
+        let ledger = self.engine.telemetry().ledger();
+        ErrorsView {
+            counts: ledger.counts(),
+            last: ledger.last(),
+        }
     }
 }
 

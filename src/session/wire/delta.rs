@@ -143,6 +143,7 @@ sections! {
         14: scaling;
         15: host;
         19: under_way;
+        16: errors;
     }
     lists {
         20: devices;
@@ -266,11 +267,16 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     if let Some(door) = &shown.door {
         bounded("addresses", door.addresses.len())?;
         bounded("callers", door.callers.len())?;
-        bounded("refusal reasons", door.refusals.len())?;
     }
-    for asked in shown.models.iter().filter_map(|m| m.asked.as_ref()) {
-        bounded("callers", asked.callers.len())?;
-        bounded("refusal reasons", asked.refusals.len())?;
+    bounded("kinds of errors", shown.errors.counts.len())?;
+    bounded("last errors", shown.errors.last.len())?;
+    for count in &shown.errors.counts {
+        bounded("seconds of errors", count.series.len())?;
+    }
+    for model in &shown.models {
+        let callers = model.asked.as_ref().map_or(0, |asked| asked.callers.len());
+        bounded("callers", callers)?;
+        bounded("kinds of errors", model.errors.len())?;
     }
     bounded("running batches", shown.under_way.len())?;
     bounded("models", shown.graphs.len())?;

@@ -126,10 +126,10 @@ impl Format {
     /// Returns the version of the data after the header.
     pub fn version(self) -> u16 {
         match self {
-            // Version 16 added the load of the host.
-            Format::Recording => 16,
-            // Version 17 added the load of the host.
-            Format::Connection => 17,
+            // Version 17 added the ledger of errors.
+            Format::Recording => 17,
+            // Version 18 added the ledger of errors.
+            Format::Connection => 18,
         }
     }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divisi_engine::load::{ChosenEntry, EntryChooser};
-use divisi_engine::serving::Engine;
+use divisi_engine::serving::{Engine, THIS_PROCESS};
+use divisi_model::metrics::{ErrorKey, ErrorOutcome, ErrorSubject, ModelVersion};
 use divisi_modelless::goals::QueryGoals;
 
 use super::error::RoutingError;
 use super::live::LiveRouter;
 use super::query::RoutedQuery;
+use crate::served::VERSION;
 
 /// A chooser that rotates through tasks and goals.
 pub struct GoalChooser {
@@ -37,6 +39,24 @@ impl GoalChooser {
     }
 }
 
+impl GoalChooser {
+    /// Records a refused query in the ledger of errors.
+    fn record(&self, task: &str, refused: &RoutingError) {
+        let model = ModelVersion {
+            name: task.into(),
+            version: VERSION.into(),
+        };
+        let key = ErrorKey {
+            subject: ErrorSubject::Request,
+            outcome: ErrorOutcome::Refused,
+            reason: refused.kind(),
+        };
+        let running = self.router.deployment().running();
+        let ledger = running.engine.telemetry().ledger();
+        ledger.record(key, THIS_PROCESS, Some(model), refused.to_string());
+    }
+}
+
 impl fmt::Debug for GoalChooser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let goals = &self.goals;
@@ -54,7 +74,10 @@ impl EntryChooser for GoalChooser {
         };
         let samples = u32::try_from(samples).unwrap_or(u32::MAX);
         let routed = self.routed(task, goals, samples);
-        let (routed, engine) = routed.map_err(|refused| refused.to_string())?;
+        let (routed, engine) = routed.map_err(|refused| {
+            self.record(task, &refused);
+            refused.to_string()
+        })?;
         Ok(ChosenEntry {
             engine,
             name: routed.entry().to_owned(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divisi_model::error_kind::ErrorKind;
 use divisi_modelless::choice::ChoiceRefusal;
 use divisi_modelless::goals::MissedGoals;
 use divisi_modelless::variants::TaskIndex;
@@ -54,6 +55,15 @@ pub enum RoutingError {
 }
 
 impl RoutingError {
+    /// Returns the kind of error that clients see.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            RoutingError::Unreachable { .. } | RoutingError::Model { .. } => ErrorKind::BadInput,
+            RoutingError::TooLate { .. } => ErrorKind::TimedOut,
+            RoutingError::NotLoaded { .. } => ErrorKind::Unavailable,
+        }
+    }
+
     /// Returns the stable code of the refusal.
     pub const fn code(&self) -> &'static str {
         match self {

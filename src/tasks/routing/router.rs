@@ -137,12 +137,6 @@ impl TaskRouter {
         self.state.lock().tasks.clone()
     }
 
-    /// Returns the number of refused queries and the reason for the last refusal.
-    pub fn refused(&self) -> (u64, Option<RoutingError>) {
-        let state = self.state.lock();
-        (state.refused, state.refusal.clone())
-    }
-
     /// Returns the queries of each task whose goals no variant meets.
     pub(crate) fn unreachable(&self) -> Vec<UnreachableTally> {
         self.state.lock().unreachable.clone()

@@ -55,9 +55,6 @@ pub(super) struct RouterState {
     pub(super) tasks: Vec<TaskTally>,
     pub(super) variants: Vec<VariantTally>,
     pub(super) streams: QueryStreams,
-    /// The number of refused queries, and the reason for the last refusal.
-    pub(super) refused: u64,
-    pub(super) refusal: Option<RoutingError>,
     /// The unreachable queries of each task.
     pub(super) unreachable: Vec<UnreachableTally>,
 }
@@ -80,8 +77,6 @@ impl RouterState {
             tasks: vec![TaskTally::default(); catalog.tasks().count()],
             variants: vec![VariantTally::default(); catalog.variants().len()],
             streams: QueryStreams::default(),
-            refused: 0,
-            refusal: None,
             unreachable: vec![UnreachableTally::default(); catalog.tasks().count()],
         }
     }
@@ -99,7 +94,6 @@ impl RouterState {
             Some(refusal) => tally.refuse(refusal),
             None => tally.not_loaded += 1,
         }
-        self.refused += 1;
         // Goals that variants can meet are counted as demand.
         if matches!(&refusal, None | Some(ChoiceRefusal::TooLate { .. })) {
             let of = (task, goals);
@@ -112,7 +106,6 @@ impl RouterState {
                 task: tasks.catalog().name(task).to_owned(),
             },
         };
-        self.refusal = Some(refusal.clone());
         if let RoutingError::Unreachable {
             nearest, missed, ..
         } = &refusal

@@ -174,7 +174,6 @@ impl SharedState {
 
 impl TaskScaling for LiveScaling {
     fn view(&self) -> ScalingView {
-        let (refused, refusal) = self.router.router().refused();
         let state = self.state.lock();
         let record = &state.record;
         ScalingView {
@@ -187,8 +186,6 @@ impl TaskScaling for LiveScaling {
             loaded: record.loaded.clone(),
             comparison: state.comparison.clone(),
             jobs: Vec::new(),
-            refused,
-            refusal: refusal.map(|refusal| refusal.to_string()),
         }
     }
 

@@ -26,6 +26,9 @@ pub use urgency::{QueryUrgency, TaskQuery};
 
 use opened::OpenedTask;
 
+/// The version of every task and of its ensembles.
+pub(crate) const VERSION: &str = "1";
+
 /// The variants of registered tasks and their entries in the catalogue of models.
 pub struct ServedTasks {
     /// The names of the tasks to serve.

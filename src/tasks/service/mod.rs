@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use divisi_engine::deployment::ModelOverride;
+use divisi_engine::serving::RequestLedger;
 use divisi_inference::ensemble::EnsembleService;
 use divisi_inference::error::{ErrorKind, ServiceError};
 use divisi_inference::protocol::{ModelId, ParameterValue, RequestGoals};
@@ -201,12 +202,7 @@ fn answer_parameters(variant: String, expected: &Expected) -> [(&'static str, Pa
 }
 
 fn refusal(refused: &RoutingError) -> ServiceError {
-    let kind = match refused {
-        RoutingError::Unreachable { .. } | RoutingError::Model { .. } => ErrorKind::BadInput,
-        RoutingError::TooLate { .. } => ErrorKind::TimedOut,
-        RoutingError::NotLoaded { .. } => ErrorKind::Unavailable,
-    };
-    ServiceError::new(kind, refused)
+    ServiceError::new(refused.kind(), refused)
 }
 
 impl ModelService for TaskService {
@@ -263,8 +259,8 @@ impl ModelService for TaskService {
         self.models.instances(model)
     }
 
-    fn count_refusal(&self, model: &ModelId) {
-        self.models.count_refusal(model);
+    fn ledger(&self) -> Option<Arc<RequestLedger>> {
+        self.models.ledger()
     }
 
     fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {

@@ -4,10 +4,8 @@ use divisi_inference::error::ServiceError;
 use divisi_inference::protocol::{ModelId, RequestGoals};
 use divisi_modelless::variants::{ModelIndex, TaskIndex};
 
+pub(super) use crate::served::VERSION;
 use crate::served::{ServedTasks, VariantGroup};
-
-/// The version of every task and of its ensembles.
-pub(super) const VERSION: &str = "1";
 
 /// The requested task and, if the request names one, its ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +40,7 @@ pub(super) fn requested_task(
         .as_deref()
         .is_some_and(|version| version != VERSION);
     match (found, is_other) {
-        (Some(_), true) => Err(model.unknown()),
+        (Some(_), true) => Err(model.unknown_version(&[VERSION.to_owned()])),
         (found, _) => Ok(found),
     }
 }

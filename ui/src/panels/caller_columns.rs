@@ -39,7 +39,7 @@ static COLUMNS: [CallerColumn; 3] = [
         value: |f| (f.calls as f64, format::grouped(f.calls), Role::Text),
     },
     CallerColumn {
-        name: "failed",
+        name: "errors",
         is_rate: false,
         widths: (13, 7),
         rank: 1,

@@ -1,10 +1,13 @@
 //! Network clients in words: addresses, callers, and calls by model.
 
-use divisi_session::{CallerFigures, ModelCallers, Snapshot};
+use divisi_session::{
+    CallerFigures, CatalogueView, ErrorKey, ErrorKind, ErrorOutcome, ErrorSubject, ModelCallers,
+    RequestError, Snapshot,
+};
 
 use super::format;
 
-/// Returns a line each for the addresses, the callers and the refusals.
+/// Returns a line each for the addresses, the callers and the errors.
 pub(super) fn door(shown: &Snapshot) -> Vec<String> {
     let Some(door) = &shown.door else {
         return Vec::new();
@@ -30,16 +33,50 @@ pub(super) fn door(shown: &Snapshot) -> Vec<String> {
     lines.extend(door.callers.iter().map(|caller| {
         let figures = &caller.figures;
         format!(
-            "caller {}: {:.1} calls/s in {rate}; {} calls and {} failed in {window}",
+            "caller {}: {:.1} calls/s in {rate}; {} calls and {} errors in {window}",
             caller.name, figures.per_second, figures.calls, figures.failed
         )
     }));
-    lines.extend(door.refusals.iter().map(|refused| {
-        let (reason, lately) = (&refused.reason, refused.lately());
-        let total = refused.total;
-        format!("refused, {reason}: {lately} in {window}, {total} since listening began")
+    lines.extend(shown.errors.counts.iter().map(|error| {
+        let (words, lately) = (error_words(error.key), error.lately());
+        let total = error.total;
+        format!("errors, {words}: {lately} in {window}, {total} since the start")
     }));
+    let last = shown.errors.last.iter().take(LAST);
+    lines.extend(last.map(last_error));
     lines
+}
+
+/// The number of last errors in words.
+const LAST: usize = 8;
+
+/// Returns an error with its time and client.
+pub(crate) fn last_error(error: &RequestError) -> String {
+    let model = error.model.as_ref();
+    let model = model.map_or(String::new(), |m| {
+        format!(" to {} version {}", m.name, m.version)
+    });
+    format!(
+        "error at {} of {}{model}: {}: {}",
+        format::utc(error.at_ms),
+        error.sender,
+        error_words(error.key),
+        error.message
+    )
+}
+
+/// Returns a kind of error in words, such as `refused: bad input`.
+pub(crate) fn error_words(key: ErrorKey) -> String {
+    let reason = match (key.subject, key.reason) {
+        (ErrorSubject::Request, ErrorKind::NotFound) => "no such model",
+        (_, reason) => reason.words(),
+    };
+    match (key.subject, key.outcome) {
+        (ErrorSubject::Call, _) => format!("other calls: {reason}"),
+        (_, ErrorOutcome::Refused) => format!("refused: {reason}"),
+        (_, ErrorOutcome::Failed) => format!("failed: {reason}"),
+        (_, ErrorOutcome::Cancelled) => reason.to_owned(),
+    }
 }
 
 /// Returns a line for each model with its callers.
@@ -53,22 +90,22 @@ pub(super) fn of_models(shown: &Snapshot) -> Vec<String> {
         let asked = model.asked.as_ref()?;
         let version = model.version.map(|version| format!(" version {version}"));
         let (name, version) = (&model.name, version.unwrap_or_default());
-        let words = callers(asked).join("; ");
+        let words = callers(model, asked).join("; ");
         Some(format!("calls of {name}{version} in {window}: {words}"))
     });
     lines.collect()
 }
 
-/// Returns the callers of a model, then its refused or failed calls.
-fn callers(asked: &ModelCallers) -> Vec<String> {
+/// Returns the callers of a model, then its errors.
+fn callers(model: &CatalogueView, asked: &ModelCallers) -> Vec<String> {
     let words = |name: &str, figures: &CallerFigures| {
-        format!("{name} {} calls, {} failed", figures.calls, figures.failed)
+        format!("{name} {} calls, {} errors", figures.calls, figures.failed)
     };
     let listed = asked.callers.iter();
     let mut all: Vec<String> = listed.map(|c| words(&c.name, &c.figures)).collect();
     let others = asked.others.as_ref();
     all.extend(others.map(|(count, figures)| words(&format!("{count} others"), figures)));
-    let refusals = asked.refusals.iter();
-    all.extend(refusals.map(|(reason, count)| format!("{count} {reason}")));
+    let errors = model.errors.iter();
+    all.extend(errors.map(|(key, count)| format!("{count} {}", error_words(*key))));
     all
 }

@@ -78,6 +78,13 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
+/// Formats a time of day in UTC: `14:03:12Z`. The time is in milliseconds of Unix time.
+pub fn utc(unix_ms: u64) -> String {
+    let second = unix_ms / 1000 % (24 * 3600);
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{hour:02}:{minute:02}:{:02}Z", second % 60)
+}
+
 /// Formats the time over which something is counted, in seconds: `60 s`.
 pub fn counted_over(time: Duration) -> String {
     format!("{} s", time.as_secs())

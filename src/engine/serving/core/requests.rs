@@ -35,12 +35,12 @@ impl<T: Clone> Core<T> {
             .admit(samples, (capacity, free), || served.ahead(turn))?;
         if let Some(reason) = &served.closed {
             let refused = Refused::Closed(reason.clone());
-            self.door.count_refusal(&refused);
+            self.door.count_refusal();
             return Err(refused);
         }
         let queue = served.queue.as_mut();
         if let Some(Err(refused)) = queue.map(|queue| queue.admit(arrival.priority)) {
-            self.door.count_refusal(&refused);
+            self.door.count_refusal();
             return Err(refused);
         }
         let full = Refused::Full { samples, free };

@@ -68,6 +68,7 @@ impl EngineState {
                     .answered(now, done.latency, done.samples);
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
+                self.ledger().answered(done.latency);
                 lately.record(done.latency.as_micros() as u64, 1);
                 lately.record_split(done.split, 1);
                 answered.0.add(now, 1.0);
@@ -80,7 +81,7 @@ impl EngineState {
     /// Counts and reports a request that failed although its members had run.
     fn note_failed(&self, data: &RequestData, why: &Failure) {
         self.counters.failed.fetch_add(1, Ordering::Relaxed);
-        data.served.failed();
+        self.record_failure(data, why);
         let reason = why.to_string();
         self.emit(EngineEvent::RequestFailed { reason });
     }
@@ -119,18 +120,11 @@ impl EngineState {
             Failure::Cancelled => &self.counters.cancelled,
             _ => &self.counters.failed,
         };
-        let mut any = false;
         failed.pay(|done| {
             counter.fetch_add(1, Ordering::Relaxed);
-            if *failure != Failure::Cancelled {
-                done.payload.served.failed();
-            }
+            self.record_failure(&done.payload, failure);
             done.payload.answer(Err(failure.clone()));
-            any = true;
         });
-        if any && *failure != Failure::Cancelled {
-            *self.counters.failure.lock() = Some(failure.clone());
-        }
     }
 
     /// Fails the requests of a batch whose answers cannot be folded.
@@ -206,7 +200,7 @@ impl EngineState {
         spoilt.pay(|done| {
             if let Some(failure) = failure(&done) {
                 self.counters.failed.fetch_add(1, Ordering::Relaxed);
-                done.payload.served.failed();
+                self.record_failure(&done.payload, &failure);
                 done.payload.answer(Err(failure));
             }
         });

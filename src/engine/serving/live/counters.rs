@@ -12,7 +12,6 @@ use divisi_model::metrics::{Latency, LatencyTally, LatencyView, RateRing, Readin
 use divisi_runtime::lock::Ranked;
 
 use super::locks::{AnsweredRank, CheckpointsRank, LatencyRank, LatencyTallyRank, Leaf};
-use super::promise::Failure;
 
 /// All counters outside the core.
 pub(crate) struct EngineCounters {
@@ -22,8 +21,6 @@ pub(crate) struct EngineCounters {
     pub tally: Ranked<LatencyTallyRank, LatencyTally>,
     pub answered: Ranked<AnsweredRank, (RateRing, RateRing)>,
     pub failed: AtomicU64,
-    /// The last failure.
-    pub failure: Leaf<Option<Failure>>,
     pub cancelled: AtomicU64,
     pub restarts: AtomicU64,
     /// The number of plans of other setups.
@@ -38,13 +35,9 @@ pub(crate) struct EngineCounters {
     pub flaws: FlawTally,
 }
 
-/// The outcomes of the requests of one entry of the catalogue.
+/// The answered requests of one entry of the catalogue.
 #[derive(Debug)]
 pub(crate) struct EntryTally {
-    /// Requests that failed.
-    pub failed: u64,
-    /// Requests that were refused.
-    pub refused: u64,
     requests: RateRing,
     samples: RateRing,
     latency: LatencyTally,
@@ -53,8 +46,6 @@ pub(crate) struct EntryTally {
 impl Default for EntryTally {
     fn default() -> Self {
         EntryTally {
-            failed: 0,
-            refused: 0,
             requests: RateRing::new(MOMENT, MOMENTS),
             samples: RateRing::new(MOMENT, MOMENTS),
             latency: LatencyTally::default(),
@@ -69,10 +60,6 @@ pub struct EntryStats {
     pub answered: u64,
     /// Samples answered since the start.
     pub samples: u64,
-    /// Admitted requests that failed.
-    pub failed: u64,
-    /// Requests refused by the engine or by its front end.
-    pub refused: u64,
     /// Requests answered per second, over the last second.
     pub requests_per_s: f64,
     /// Samples answered per second, over the last second.
@@ -96,8 +83,6 @@ impl EntryTally {
         EntryStats {
             answered: self.requests.total() as u64,
             samples: self.samples.total() as u64,
-            failed: self.failed,
-            refused: self.refused,
             requests_per_s: self.requests.rate(now, lately),
             samples_per_s: self.samples.rate(now, lately),
             latency: self.latency.view(now, None),
@@ -134,7 +119,6 @@ impl EngineCounters {
             tally: Ranked::default(),
             answered: Ranked::new((ring(), ring())),
             failed: AtomicU64::new(0),
-            failure: Leaf::default(),
             cancelled: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
             recomputed: AtomicU64::new(0),

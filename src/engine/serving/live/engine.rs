@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::drain::{DrainLimits, DrainWait, WorkLeft};
+use crate::serving::ledger::RequestLedger;
 use crate::serving::scheduler::WorkerSpec;
 use divisi_model::allocation::{Cell, DoesNotFit, Footprints, Matrix, PoolSize, SegmentTooLarge};
 use divisi_model::catalogue::Catalogue;
@@ -193,6 +194,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Goes on with the ledger of the engine before. Without effect if errors were recorded already.
+    pub fn go_on_with(&self, ledger: &Arc<RequestLedger>) {
+        self.state.go_on_with(Arc::clone(ledger));
+    }
+
     /// Sends a request.
     ///
     /// # Errors
@@ -281,6 +287,7 @@ impl Engine {
     /// ([`EngineOptions::retire_limits`]). After `hurried` becomes true, behaves like
     /// [`Engine::shutdown`].
     pub fn retire(&self, hurried: &AtomicBool) {
+        self.state.is_followed.store(true, Ordering::Release);
         self.end_requests(self.options.retire_limits, hurried);
         self.stop("its model was replaced, and the time to answer it ran out");
     }

@@ -21,6 +21,7 @@ mod member_sampler;
 mod options;
 mod pending;
 mod promise;
+mod recorded;
 mod request;
 mod reserve;
 mod run_log;

@@ -181,8 +181,9 @@ impl EngineState {
         let served = self.served(request.pipeline);
         let served =
             served.ok_or_else(|| Refused::Closed("no model with this number is served".into()))?;
+        let sender_records = request.sender_records;
         let staged = self.stage_for(served, request, reply);
-        staged.inspect_err(|_| served.refused())
+        staged.inspect_err(|refused| self.record_refusal(served, refused, sender_records))
     }
 
     fn stage_for(
@@ -198,7 +199,7 @@ impl EngineState {
             .and_then(|()| check_values(request.values, width, served))
             .and_then(|()| check_outputs(request.outputs, pipeline.map(|p| p.outputs().len())));
         if let Err(refused) = checked {
-            self.core().door().count_refusal(&refused);
+            self.core().door().count_refusal();
             return Err(refused);
         }
         let now = self.now();
@@ -243,6 +244,7 @@ impl EngineState {
             let runs = request.runs.map(|listener| RunLog::new(arrived, listener));
             let held = HeldSamples::hold(request.memory, &served.storage, slices);
             stays = held.is_some();
+            let data = data.recorded_by_sender(request.sender_records);
             Arc::new(data.logging(runs).holding(held))
         })?;
         if !stays {

@@ -49,6 +49,9 @@ pub struct Request<'a> {
     pub due: Option<Duration>,
     /// If set, the answer lists the runs of its steps, and the listener receives the other runs.
     pub runs: Option<&'a RunListener>,
+    /// Whether the sender records the request in the ledger of errors if it gets no answer. Else
+    /// the engine does.
+    pub sender_records: bool,
 }
 
 impl<'a> Request<'a> {
@@ -80,6 +83,7 @@ impl<'a> Request<'a> {
             patience: None,
             due: None,
             runs: None,
+            sender_records: false,
         }
     }
 
@@ -128,6 +132,8 @@ pub(crate) struct RequestData {
     pub(super) held: Option<HeldSamples>,
     /// The requested detail of the answer.
     pub detail: Detail,
+    /// Whether the sender records errors.
+    pub(super) sender_records: bool,
     /// Whether any folded row was flawed.
     flawed: AtomicBool,
     /// The first failure that an answer could do without.
@@ -152,11 +158,20 @@ impl RequestData {
             graph,
             member_sample,
             detail,
+            sender_records: false,
             runs: None,
             held: None,
             flawed: AtomicBool::new(false),
             fault: OnceLock::new(),
             promise,
+        }
+    }
+
+    /// Sets whether the sender records errors.
+    pub(super) fn recorded_by_sender(self, sender_records: bool) -> Self {
+        RequestData {
+            sender_records,
+            ..self
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::serving::pool::Storage;
 use divisi_model::catalogue::CatalogueEntry;
 use divisi_model::ensemble::{Combination, CombinationRule, Ensemble};
+use divisi_model::metrics::ModelVersion;
 use divisi_runtime::device::MemberIndex;
 
 use super::counters::EntryTally;
@@ -14,6 +15,7 @@ use super::member_sampler::MemberSampler;
 
 /// A served entry of the catalogue.
 pub(crate) struct ServedEnsemble {
+    model: ModelVersion,
     pub ensemble: Arc<Ensemble>,
     columns: Arc<[MemberIndex]>,
     /// Whether samples and answers may contain NaN and infinities.
@@ -22,7 +24,7 @@ pub(crate) struct ServedEnsemble {
     pub storage: Storage,
     in_force: SharedLeaf<RuleInForce>,
     pub sampler: MemberSampler,
-    /// The outcomes of its requests.
+    /// Its answered requests.
     pub tally: Leaf<EntryTally>,
 }
 
@@ -55,6 +57,10 @@ impl ServedEnsemble {
         let in_force = RuleInForce::new(ensemble.combination(), &ensemble);
         let (by, rule) = (&in_force.combination, &in_force.rule);
         ServedEnsemble {
+            model: ModelVersion {
+                name: entry.name().into(),
+                version: entry.version().to_string().into(),
+            },
             sampler: MemberSampler::new(weighed, by, rule, &ensemble),
             in_force: SharedLeaf::new(in_force),
             columns: Arc::clone(entry.columns()),
@@ -133,13 +139,8 @@ impl ServedEnsemble {
         self.tally.lock().answered(now, latency, samples);
     }
 
-    /// Counts a request that failed.
-    pub(super) fn failed(&self) {
-        self.tally.lock().failed += 1;
-    }
-
-    /// Counts a refused request.
-    pub(super) fn refused(&self) {
-        self.tally.lock().refused += 1;
+    /// Returns its name and version, for the ledger of errors.
+    pub(super) fn model(&self) -> ModelVersion {
+        self.model.clone()
     }
 }

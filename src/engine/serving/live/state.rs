@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::serving::batch::{PipelineIndex, WorkerId};
 use crate::serving::core::{Core, CoreConfig, PipelineConfig};
 use crate::serving::events::EngineEvent;
+use crate::serving::ledger::RequestLedger;
 use crate::serving::pool::Storage;
 use divisi_model::allocation::PoolSize;
 use divisi_model::catalogue::{Catalogue, CatalogueEntry};
@@ -62,6 +63,10 @@ pub(crate) struct EngineState {
     pub counters: EngineCounters,
     pub losses: Losses,
     pub promises: Arc<PromiseLedger>,
+    /// The ledger of errors: that of the engine before, if it was set, or a new one.
+    ledger: OnceLock<Arc<RequestLedger>>,
+    /// Whether another engine replaces this one. Requests that it refuses are sent to the other one.
+    pub is_followed: AtomicBool,
     core: Ranked<CoreRank, Core<Arc<RequestData>>>,
 }
 
@@ -113,12 +118,25 @@ impl EngineState {
             stopping: AtomicBool::new(false),
             losses: Losses::default(),
             promises: Arc::default(),
+            ledger: OnceLock::new(),
+            is_followed: AtomicBool::new(false),
         })
     }
 
     /// Removes a worker. Its memory is freed after its last batch.
     pub(super) fn remove_worker(&self, device: DeviceIndex, id: WorkerId) {
         self.drivers[device].remove(id);
+    }
+
+    /// Returns the ledger of errors.
+    pub(super) fn ledger(&self) -> &Arc<RequestLedger> {
+        self.ledger.get_or_init(Arc::default)
+    }
+
+    /// Goes on with the ledger of the engine before. Without effect once there is a ledger.
+    pub(super) fn go_on_with(&self, ledger: Arc<RequestLedger>) {
+        // A ledger in use stays.
+        let _ = self.ledger.set(ledger);
     }
 
     /// Returns the entry of the catalogue with this number.

@@ -9,9 +9,10 @@ use crate::serving::batch::PipelineIndex;
 use crate::serving::core::{
     DeviceStats, Latencies, LevelStats, MOMENT, MemberStats, StepStats, WorkerStats,
 };
-use crate::serving::door::{DoorState, Refused};
+use crate::serving::door::DoorState;
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::Flaws;
+use crate::serving::ledger::RequestLedger;
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::catalogue::{Mix, StepShare};
 use divisi_model::ensemble::{MemberFigures, PolicyKind};
@@ -21,7 +22,7 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::counters::{EngineCounters, EntryStats, Graded};
 use super::drivers::DeviceVitals;
-use super::promise::{Failure, Settlements};
+use super::promise::Settlements;
 use super::state::EngineState;
 use super::step_graph::StepGraph;
 
@@ -34,12 +35,8 @@ pub struct Observed {
     pub door: DoorState,
     /// Requests refused since the start.
     pub refused: u64,
-    /// The reason of the last refusal.
-    pub refusal: Option<Refused>,
     /// Requests that failed since the start.
     pub failed: u64,
-    /// The last failure.
-    pub failure: Option<Failure>,
     /// Requests that their callers cancelled.
     pub cancelled: u64,
     /// Workers that were rebuilt.
@@ -139,13 +136,6 @@ impl<'a> Telemetry<'a> {
         served.map(|entry| entry.tally.lock().stats(now)).collect()
     }
 
-    /// Counts a request to an entry of the catalogue that was refused before it reached the engine.
-    pub fn count_refusal(&self, pipeline: PipelineIndex) {
-        if let Some(served) = self.state.served(pipeline) {
-            served.refused();
-        }
-    }
-
     /// Returns the shares of samples answered by the entries of the catalogue since the start, or
     /// `None` if there are none.
     pub fn seen_mix(&self) -> Option<Mix> {
@@ -173,6 +163,11 @@ impl<'a> Telemetry<'a> {
             StepGraph::from_entry(entry, &stats)
         };
         numbered.map(graph).collect()
+    }
+
+    /// Returns the ledger of errors, which the next engine of a deployment goes on with.
+    pub fn ledger(&self) -> &'a Arc<RequestLedger> {
+        self.state.ledger()
     }
 
     /// Returns whether requests are admitted.
@@ -271,8 +266,6 @@ impl<'a> Telemetry<'a> {
             now,
             door: core.door().state().clone(),
             refused: core.door().refused(),
-            refusal: core.door().last_refusal().cloned(),
-            failure: counters.failure.lock().clone(),
             failed: counters.failed.load(Ordering::Relaxed),
             cancelled: counters.cancelled.load(Ordering::Relaxed),
             restarts: counters.restarts.load(Ordering::Relaxed),

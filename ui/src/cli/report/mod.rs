@@ -1,6 +1,7 @@
 //! `divisi report`: prints the console's contents once, for a recording, a server or an ensemble.
 //! This module has the JSON and CSV forms.
 
+mod errors;
 mod tasks;
 mod text;
 

@@ -6,7 +6,7 @@ use divisi_model::ensemble::{AnswerKind, Measure, Quality};
 use divisi_model::metrics::LatencySummary;
 use divisi_session::{DeviceView, LatencyView, Snapshot};
 
-use super::tasks;
+use super::{errors, tasks};
 use crate::cli::output::matrix_table;
 use crate::panels::lint_texts;
 use crate::text::{Condition, load_words, measured_window, status as words};
@@ -23,6 +23,7 @@ pub(crate) fn text(shown: &Snapshot) -> String {
         section(&latency_title(shown), &latency(shown)),
         section("counters", &counters(shown)),
     ];
+    parts.extend(errors::parts(shown));
     parts.extend(shown.scaling.iter().flat_map(tasks::parts));
     parts.push(section("notes", &notes(shown)));
     let parts: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();

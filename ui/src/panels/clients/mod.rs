@@ -1,8 +1,9 @@
-//! Network clients: the addresses, the connections, the callers with their rates, and the refusals
-//! of the last minute by reason.
+//! Network clients: the addresses, the connections, the callers with their rates, the errors of the
+//! last minute by reason, and the last errors.
 
 mod addresses;
-mod refusals;
+mod errors;
+mod last;
 
 use divisi_session::DoorView;
 
@@ -15,13 +16,13 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// The width from which callers and refusals are side by side.
+/// The width from which callers and errors are side by side.
 const WIDE: u16 = 110;
 
 /// The rows above the tables besides the addresses: connections, and a gap.
 const ABOVE: u16 = 2;
 
-/// The rows below the addresses from which there is a gap, and refusals get up to half of the rest.
+/// The rows below the addresses from which there is a gap, and errors get up to half of the rest.
 const ROOMY: u16 = 10;
 
 /// Draws the panel.
@@ -40,18 +41,27 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     connections(&mut inside, listens, door);
     let is_roomy = inside.height().saturating_sub(listens) >= ROOMY;
     let above = listens + if is_roomy { ABOVE } else { 1 };
-    let (width, height) = (inside.width(), inside.height().saturating_sub(above));
+    let (width, room) = (inside.width(), inside.height().saturating_sub(above));
+    let errors = &model.snapshot.errors;
+    let last = if is_roomy {
+        last::rows(errors, room / 2)
+    } else {
+        0
+    };
+    let height = room - last;
+    last::draw(&mut inside.part(0, above + height, width, last), errors);
     if width >= WIDE {
         let half = width / 2;
         callers(&mut inside.part(0, above, half - 2, height), door, model);
-        refusals::draw(&mut inside.part(half, above, width - half, height), door);
+        let mut right = inside.part(half, above, width - half, height);
+        errors::draw(&mut right, door, errors);
         return;
     }
     let spare = match is_roomy {
         true => height / 2,
         false => height.saturating_sub(caller_rows(door)),
     };
-    let below = match refusals::rows_needed(door).min(spare) {
+    let below = match errors::rows_needed(errors).min(spare) {
         0 | 1 => 0,
         rows => rows,
     };
@@ -60,10 +70,8 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
         door,
         model,
     );
-    refusals::draw(
-        &mut inside.part(0, above + height - below, width, below),
-        door,
-    );
+    let mut lower = inside.part(0, above + height - below, width, below);
+    errors::draw(&mut lower, door, errors);
 }
 
 fn callers(inside: &mut Painter<'_>, door: &DoorView, model: &Model) {
@@ -93,9 +101,9 @@ pub(crate) fn rows(model: &Model) -> usize {
 
 /// Returns the number of rows that show everything.
 pub(super) fn rows_needed(model: &Model) -> usize {
-    let door = model.snapshot.door.as_ref();
-    let refused = door.map_or(0, |door| usize::from(refusals::rows_needed(door)));
-    rows(model) + refused + usize::from(ABOVE) + 4
+    let errors = &model.snapshot.errors;
+    let kinds = usize::from(errors::rows_needed(errors));
+    rows(model) + kinds + errors.last.len() + usize::from(ABOVE) + 4
 }
 
 fn note(door: &DoorView) -> String {

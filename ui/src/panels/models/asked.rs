@@ -8,7 +8,7 @@ use divisi_session::{CatalogueView, DoorView, ModelCallers};
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::panels::callers::{CallerRows, others_name, per_second};
-use crate::text::format;
+use crate::text::{error_words, format};
 
 /// The calls of a model, and the listener that counts them.
 pub(super) struct AskedModel<'a> {
@@ -50,7 +50,7 @@ impl<'a> AskedModel<'a> {
 
     /// Returns the number of rows of refused or failed calls.
     fn below(&self) -> u16 {
-        u16::from(!self.asked.refusals.is_empty())
+        u16::from(!self.model.errors.is_empty())
     }
 
     /// Draws the callers, then the refused or failed calls.
@@ -68,7 +68,7 @@ impl<'a> AskedModel<'a> {
             .draw(&mut part.part(0, 1, width, rows), &head, 0);
         if below > 0 {
             let y = height.saturating_sub(1);
-            let text = refusals(self.asked, self.door.window);
+            let text = errors(self.model, self.door.window);
             part.text(
                 1,
                 y,
@@ -99,11 +99,14 @@ impl<'a> AskedModel<'a> {
     }
 }
 
-/// Returns the refused or failed calls within the window, in words.
-fn refusals(asked: &ModelCallers, window: Duration) -> String {
-    let counts = asked.refusals.iter();
-    let counts = counts.map(|(reason, count)| format!("{} {reason}", format::grouped(*count)));
+/// Returns the errors of a model within the window, in words.
+fn errors(model: &CatalogueView, window: Duration) -> String {
+    let counts = model.errors.iter();
+    let counts = counts.map(|(key, count)| {
+        let (count, words) = (format::grouped(*count), error_words(*key));
+        format!("{count} {words}")
+    });
     let counts: Vec<String> = counts.collect();
     let window = format::counted_over(window);
-    format!("refused or failed in {window}: {}", counts.join(" · "))
+    format!("errors in {window}: {}", counts.join(" · "))
 }

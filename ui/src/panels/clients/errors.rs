@@ -1,9 +1,9 @@
-//! Refusals and failures: a row per reason, with their number over time in the last minute.
+//! Errors that clients saw: a row for each kind, with its number over time in the last minute.
 
-use divisi_session::{DoorView, RefusalCount};
+use divisi_session::{DoorView, ErrorCount, ErrorsView};
 
 use crate::look::{Painter, Role, bar};
-use crate::text::format;
+use crate::text::{error_words, format};
 
 /// The width of the count, and the gap around the bars.
 const COUNT: u16 = 9;
@@ -15,27 +15,27 @@ const LEAST_BARS: u16 = 8;
 /// The minimum width of reasons.
 const REASON: u16 = 24;
 
-/// The width of the count since listening began.
+/// The width of the count since the start.
 const TOTAL: u16 = 11;
 
 /// The widths of bars, reasons and totals. Reasons take precedence.
-struct RefusalWidths {
+struct ErrorWidths {
     bars: u16,
     /// The first column of reasons.
     reason: u16,
-    /// The width of the count since listening began, or 0 if there is no room.
+    /// The width of the count since the start, or 0 if there is no room.
     total: u16,
 }
 
-impl RefusalWidths {
-    fn for_width(width: u16, door: &DoorView) -> Self {
+impl ErrorWidths {
+    fn for_width(width: u16, errors: &ErrorsView) -> Self {
         let room = width.saturating_sub(COUNT + GAP + REASON);
         let total = if room >= TOTAL { TOTAL } else { 0 };
         let (bars, gap) = match room.saturating_sub(total + GAP) {
             0..LEAST_BARS => (0, 0),
-            room => (bar_columns(room, door), GAP),
+            room => (bar_columns(room, errors), GAP),
         };
-        RefusalWidths {
+        ErrorWidths {
             bars,
             reason: COUNT + GAP + bars + gap,
             total,
@@ -43,36 +43,36 @@ impl RefusalWidths {
     }
 }
 
-/// Returns the number of rows that show all reasons.
-pub(super) fn rows_needed(door: &DoorView) -> u16 {
-    let reasons = door.refusals.len().max(1);
+/// Returns the number of rows that show all kinds of errors.
+pub(super) fn rows_needed(errors: &ErrorsView) -> u16 {
+    let reasons = errors.counts.len().max(1);
     u16::try_from(reasons).unwrap_or(u16::MAX).saturating_add(1)
 }
 
-/// Draws the refusals under a heading with the time of the counts.
-pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
+/// Draws the errors under a heading with the time of the counts.
+pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView, errors: &ErrorsView) {
     if inside.height() < 2 {
         return;
     }
     let window = format::counted_over(door.window);
-    let widths = RefusalWidths::for_width(inside.width(), door);
+    let widths = ErrorWidths::for_width(inside.width(), errors);
     heads(inside, &widths, &window);
-    if door.refusals.is_empty() {
-        inside.text(COUNT + GAP, 1, "none since listening began", Role::Dim);
+    if errors.counts.is_empty() {
+        inside.text(COUNT + GAP, 1, "none since the start", Role::Dim);
     }
     let most = usize::from(inside.height() - 1);
-    for (refused, y) in door.refusals.iter().take(most).zip(1..) {
-        row(inside, y, refused, &widths);
+    for (error, y) in errors.counts.iter().take(most).zip(1..) {
+        row(inside, y, error, &widths);
     }
 }
 
-fn heads(inside: &mut Painter<'_>, widths: &RefusalWidths, window: &str) {
+fn heads(inside: &mut Painter<'_>, widths: &ErrorWidths, window: &str) {
     let over = format!("in {window}");
     inside.text_right(COUNT, 0, &over, Role::Dim);
-    let bars = format::fit(&format!("refused, last {window}"), widths.bars);
+    let bars = format::fit(&format!("errors, last {window}"), widths.bars);
     inside.text(COUNT + GAP, 0, &bars, Role::Dim);
     let reason = match widths.bars {
-        0 => "refused, by reason",
+        0 => "errors, by reason",
         _ => "reason",
     };
     inside.text(widths.reason, 0, reason, Role::Dim);
@@ -82,27 +82,27 @@ fn heads(inside: &mut Painter<'_>, widths: &RefusalWidths, window: &str) {
 }
 
 /// Returns the number of columns of bars, each for one or more moments, as far as there is room.
-fn bar_columns(room: u16, door: &DoorView) -> u16 {
-    let moments = door.refusals.iter().map(|refused| refused.series.len());
+fn bar_columns(room: u16, errors: &ErrorsView) -> u16 {
+    let moments = errors.counts.iter().map(|error| error.series.len());
     let moments = u16::try_from(moments.max().unwrap_or(0)).unwrap_or(u16::MAX);
     let each = moments.div_ceil(room.max(1)).max(1);
     moments.div_ceil(each).max(24.min(room))
 }
 
-fn row(inside: &mut Painter<'_>, y: u16, refused: &RefusalCount, widths: &RefusalWidths) {
-    let lately = refused.lately();
+fn row(inside: &mut Painter<'_>, y: u16, error: &ErrorCount, widths: &ErrorWidths) {
+    let lately = error.lately();
     let role = if lately > 0 { Role::Warn } else { Role::Dim };
     inside.text_right(COUNT, y, &format::grouped(lately), role);
-    let bars = shares(&refused.series, widths.bars).take(usize::from(widths.bars));
+    let bars = shares(&error.series, widths.bars).take(usize::from(widths.bars));
     for (share, x) in bars.zip(COUNT + GAP..) {
         inside.sign(x, y, bar(share), role);
     }
     let end = inside.width();
     let room = end.saturating_sub(widths.reason + widths.total);
-    let reason = format::fit(&refused.reason, room);
+    let reason = format::fit(&error_words(error.key), room);
     inside.text(widths.reason, y, &reason, Role::Text);
     if widths.total > 0 {
-        let total = format::grouped(refused.total);
+        let total = format::grouped(error.total);
         inside.text_right(end, y, &total, Role::Dim);
     }
 }

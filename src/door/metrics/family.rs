@@ -1,0 +1,255 @@
+//! Metrics with their values, before they are written in a format.
+
+use divisi_inference::service::Gauge;
+
+use super::histogram::HistogramReading;
+use super::tally::ModelStatistics;
+use super::timed::TimedCount;
+
+/// The kind of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FamilyKind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// A metric with all its series.
+#[derive(Clone, Debug)]
+pub(crate) struct Family {
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) kind: FamilyKind,
+    pub(super) series: Vec<Series>,
+}
+
+/// The labels of a series.
+pub(super) type Labels = Vec<(&'static str, String)>;
+
+/// A series of a metric at this moment.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub(super) labels: Labels,
+    pub(super) value: SeriesValue,
+}
+
+/// The value of a series.
+#[derive(Clone, Debug)]
+pub(super) enum SeriesValue {
+    Number(f64),
+    Histogram(Box<HistogramReading>),
+}
+
+/// A metric of models: its name, its help, its kind, and its value.
+type ModelMetric = (
+    &'static str,
+    &'static str,
+    FamilyKind,
+    fn(&ModelStatistics) -> u64,
+);
+
+fn micros(counted: TimedCount) -> u64 {
+    counted.ns / 1000
+}
+
+/// The metrics of models, with Triton's names.
+const METRICS: [ModelMetric; 13] = [
+    (
+        "nv_inference_request_success",
+        "Number of successful inference requests, all batch sizes",
+        FamilyKind::Counter,
+        |model| model.success.count,
+    ),
+    (
+        "nv_inference_count",
+        "Number of inferences performed (does not include cached requests)",
+        FamilyKind::Counter,
+        |model| model.samples,
+    ),
+    (
+        "nv_inference_exec_count",
+        "Number of model executions performed (does not include cached requests)",
+        FamilyKind::Counter,
+        |model| model.executions,
+    ),
+    (
+        "nv_inference_request_duration_us",
+        "Cumulative inference request duration in microseconds (includes cached requests)",
+        FamilyKind::Counter,
+        |model| micros(model.success),
+    ),
+    (
+        "nv_inference_queue_duration_us",
+        "Cumulative inference queuing duration in microseconds (includes cached requests)",
+        FamilyKind::Counter,
+        |model| micros(model.queue),
+    ),
+    (
+        "nv_inference_compute_input_duration_us",
+        "Cumulative compute input duration in microseconds (does not include cached requests)",
+        FamilyKind::Counter,
+        |model| micros(model.input),
+    ),
+    (
+        "nv_inference_compute_infer_duration_us",
+        "Cumulative compute inference duration in microseconds (does not include cached requests)",
+        FamilyKind::Counter,
+        |model| micros(model.compute),
+    ),
+    (
+        "nv_inference_compute_output_duration_us",
+        "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+        FamilyKind::Counter,
+        |model| micros(model.output),
+    ),
+    (
+        "nv_inference_pending_request_count",
+        "Instantaneous number of pending requests awaiting execution per-model.",
+        FamilyKind::Gauge,
+        |model| model.pending,
+    ),
+    (
+        "nv_cache_num_hits_per_model",
+        "Number of cache hits per model",
+        FamilyKind::Counter,
+        |model| model.hits.count,
+    ),
+    (
+        "nv_cache_num_misses_per_model",
+        "Number of cache misses per model",
+        FamilyKind::Counter,
+        |model| model.misses.count,
+    ),
+    (
+        "nv_cache_hit_duration_per_model",
+        "Total cache hit duration per model, in microseconds",
+        FamilyKind::Counter,
+        |model| micros(model.hits),
+    ),
+    (
+        "nv_cache_miss_duration_per_model",
+        "Total cache miss duration per model, in microseconds",
+        FamilyKind::Counter,
+        |model| micros(model.misses),
+    ),
+];
+
+/// A histogram of models: its name, its help, and its times.
+type ModelHistogram = (
+    &'static str,
+    &'static str,
+    fn(&ModelStatistics) -> &HistogramReading,
+);
+
+/// The histograms of models.
+const HISTOGRAMS: [ModelHistogram; 3] = [
+    (
+        "divisi_request_duration_seconds",
+        "Time from the reading of an answered request to its answer (includes cached requests)",
+        |model| &model.durations,
+    ),
+    (
+        "divisi_request_queue_seconds",
+        "Time that an answered request waited for a worker and a batch (does not include cached requests)",
+        |model| &model.queues,
+    ),
+    (
+        "divisi_request_compute_seconds",
+        "Time that an answered request was computed (does not include cached requests)",
+        |model| &model.computes,
+    ),
+];
+
+/// Returns all metrics.
+pub(crate) fn families(models: &[ModelStatistics], gauges: &[Gauge]) -> Vec<Family> {
+    let mut all: Vec<Family> = METRICS
+        .iter()
+        .map(|metric| of_models(models, metric))
+        .collect();
+    all.push(failures(models));
+    all.extend(
+        HISTOGRAMS
+            .iter()
+            .map(|histogram| histograms(models, histogram)),
+    );
+    others(&mut all, gauges);
+    all
+}
+
+fn labels_of(model: &ModelStatistics) -> Labels {
+    vec![
+        ("model", model.name.clone()),
+        ("version", model.version.clone()),
+    ]
+}
+
+fn number(labels: Labels, value: f64) -> Series {
+    Series {
+        labels,
+        value: SeriesValue::Number(value),
+    }
+}
+
+fn of_models(models: &[ModelStatistics], &(name, help, kind, value): &ModelMetric) -> Family {
+    let series = models.iter();
+    Family {
+        name,
+        help,
+        kind,
+        series: series
+            .map(|model| number(labels_of(model), value(model) as f64))
+            .collect(),
+    }
+}
+
+fn failures(models: &[ModelStatistics]) -> Family {
+    let series = models.iter().flat_map(|model| {
+        let reasons = model.reasons.iter();
+        reasons.map(|(reason, count)| {
+            let mut labels = labels_of(model);
+            labels.push(("reason", (*reason).to_owned()));
+            number(labels, *count as f64)
+        })
+    });
+    Family {
+        name: "nv_inference_request_failure",
+        help: "Number of failed inference requests, all batch sizes",
+        kind: FamilyKind::Counter,
+        series: series.collect(),
+    }
+}
+
+fn histograms(models: &[ModelStatistics], &(name, help, times): &ModelHistogram) -> Family {
+    let series = models.iter().map(|model| Series {
+        labels: labels_of(model),
+        value: SeriesValue::Histogram(Box::new(times(model).clone())),
+    });
+    Family {
+        name,
+        help,
+        kind: FamilyKind::Histogram,
+        series: series.collect(),
+    }
+}
+
+/// Appends other metrics; those with the same name are adjacent.
+fn others(all: &mut Vec<Family>, gauges: &[Gauge]) {
+    for same in gauges.chunk_by(|one, next| one.name == next.name) {
+        let Some(first) = same.first() else {
+            continue;
+        };
+        let series = same
+            .iter()
+            .map(|gauge| number(gauge.labels.clone(), gauge.value));
+        all.push(Family {
+            name: first.name,
+            help: first.help,
+            kind: if first.counts {
+                FamilyKind::Counter
+            } else {
+                FamilyKind::Gauge
+            },
+            series: series.collect(),
+        });
+    }
+}
