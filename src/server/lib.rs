@@ -52,7 +52,6 @@ pub use door::{OperatedDoor, usual_addresses};
 pub use error::ServeError;
 pub use files::{ensemble_files, repository_model, repository_models};
 pub use matrix_file::{MatrixAndPrecisions, devices_in, matrix_in};
-pub use matrix_file::{MatrixAndPrecisions, matrix_in};
 pub use models::{ModelSelection, SelectedModels, TaskSelection, demand, is_empty_folder};
 pub use samples::{built_in_files, built_in_names};
 pub use server::{ServeOptions, Server, StartLoad, TaskOptions};

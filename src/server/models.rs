@@ -237,10 +237,6 @@ impl SelectedModels {
     pub fn of_tasks(selection: &TaskSelection) -> Result<Self, ServeError> {
         let found = selection.devices.find_for_variants(&[])?;
         let (devices, mut notices) = (found.devices, found.notices);
-        let FoundDevices {
-            devices,
-            mut notices,
-        } = selection.devices.find(&[])?;
         let tasks = selection.open(&devices)?;
         let matrix = tasks.first_matrix(&devices, EngineOptions::default())?;
         notices.extend(tasks.remarks());

@@ -61,7 +61,9 @@ pub use snapshot::{
     SearchState, SearchView, Snapshot, ThroughputView,
 };
 pub use task_scaling::{
-    ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView, TaskScaling, TaskView, UnreachableView,
+    ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant,
+    PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView,
+    TaskScaling, TaskView, UnreachableView,
 };
 
 use std::time::Duration;

@@ -14,9 +14,8 @@ use divisi_engine::serving::{LogLevel, Setup, StepGraph};
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
-use divisi_model::metrics::{Distribution, LatencyView};
-use divisi_model::trace::Span;
 use divisi_model::metrics::{Distribution, ErrorCount, LatencyView, RequestError};
+use divisi_model::trace::Span;
 use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use divisi_session::{
-    Command, ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView, TaskView, UnreachableView,
+    Command, ConsideredView, CountedOutcome, GoalCount, GoalSecond, JobView, LoadedVariant,
+    PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView,
+    TaskView, UnreachableView,
 };
 
 use divisi_console::linear::Watcher;

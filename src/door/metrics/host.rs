@@ -63,7 +63,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::metrics::exposition;
+    use crate::metrics::{families, text};
 
     fn core(core: usize, others: f64, steal: f64) -> CoreLoad {
         CoreLoad {
@@ -82,7 +82,7 @@ mod tests {
             wait: Some(0.5),
             throttled: None,
         };
-        let text = exposition(&[], &host_gauges(Some(&load)));
+        let text = text(&families(&[], &host_gauges(Some(&load))));
         for line in [
             "# TYPE divisi_host_others_ratio gauge",
             "divisi_host_others_ratio{core=\"0\"} 0",

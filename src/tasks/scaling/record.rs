@@ -6,7 +6,8 @@ use std::time::Duration;
 use divisi_modelless::demands::MEAN_INTERVALS;
 use divisi_modelless::placement::HostedInstances;
 use divisi_session::{
-    ConsideredView, GoalCount, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskCostView, TaskView, UnreachableView,
+    ConsideredView, GoalCount, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskCostView,
+    TaskView, UnreachableView,
 };
 
 use super::words;

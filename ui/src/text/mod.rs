@@ -6,8 +6,8 @@ pub mod format;
 mod objective;
 pub(crate) mod status;
 
-pub(crate) use objective::{MissedObjective, objective};
 pub(crate) use clients::{error_words, last_error};
+pub(crate) use objective::{MissedObjective, objective};
 pub(crate) use status::{load_words, measured_window};
 
 use divisi_session::{Health, LogLevel, Lost, Snapshot};

@@ -141,7 +141,6 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
     // Errors of the store and of names are reported before the measurements.
     let contents = args.store.place().read()?;
     let opened = open_for_variants(&args.target)?;
-    let opened = open(&args.target)?;
     let name = name_of(args, &opened.ensemble);
     check_name(args, &name, &contents, &opened.ensemble)?;
     let samples = samples(args, &opened)?;
