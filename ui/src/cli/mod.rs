@@ -281,11 +281,8 @@ pub fn main() -> ExitCode {
         args.theme.as_deref(),
         general.color,
     );
-    let done = match Family::from_environment() {
-        Ok(_) => run(&args),
-        Err(unusable) => Err(unusable.into()),
-    };
-    match done {
+    let kernels = Family::from_environment().map_err(anyhow::Error::from);
+    match kernels.and_then(|_| run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !is_closed_pipe(&error) {
