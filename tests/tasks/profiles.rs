@@ -94,11 +94,20 @@ fn a_profile_that_batches_contradict_is_doubtful() {
 }
 
 #[test]
-fn a_new_profile_is_trusted_although_the_server_still_compares_with_the_old_one() {
+fn a_new_profile_is_trusted_although_batches_still_differ() {
     let mut watch = watch(Doubtful);
     play(&mut watch, 0..6, IDLE);
     watch.measured(seconds(6), 0, Some(Quiet));
     assert_eq!(play(&mut watch, 7..600, (false, true, Some(0.1))), []);
+}
+
+#[test]
+fn trust_outlives_a_change_of_registrations() {
+    let mut first = watch(Doubtful);
+    first.measured(seconds(6), 0, Some(Quiet));
+    let mut next = watch(Quiet);
+    next.trust_until(0, first.trusted_until(0));
+    assert_eq!(play(&mut next, 7..600, (false, true, Some(0.1))), []);
 }
 
 #[test]

@@ -137,8 +137,8 @@ impl ProfileThread {
         self.host = HostWatch::start();
         let router = profiles.router.router();
         if !Arc::ptr_eq(&self.tasks, router.tasks()) {
-            *self = ProfileThread::new(profiles);
-            return;
+            let before = std::mem::replace(self, ProfileThread::new(profiles));
+            return self.keep_trust(&before);
         }
         let seen = seen_groups(
             &mut self.busy,
@@ -158,6 +158,19 @@ impl ProfileThread {
             Some(ProfileStep::Doubt(number)) => self.doubt(profiles, number),
             Some(ProfileStep::Measure(number)) => self.measure(profiles, number),
             None => {}
+        }
+    }
+
+    /// Takes over the trust in measured profiles after the registrations changed: a measurement
+    /// changes them too.
+    fn keep_trust(&mut self, before: &ProfileThread) {
+        for (number, model) in self.models.iter().enumerate() {
+            let is_same =
+                |known: &KeptModel| known.task == model.task && known.ensemble == model.ensemble;
+            if let Some(known) = before.models.iter().position(is_same) {
+                let until = before.watch.trusted_until(known);
+                self.watch.trust_until(number, until);
+            }
         }
     }
 

@@ -16,8 +16,8 @@ const ENOUGH: u32 = 10;
 const IDLE: Duration = Duration::from_secs(5);
 /// The time until a measurement is tried again that was cancelled, failed or disturbed.
 const RETRY: Duration = Duration::from_secs(10);
-/// The time after a measurement in which batches cannot make the profile doubtful: the running
-/// server still compares them with the profile that it started with.
+/// The time after a measurement in which batches cannot make the profile doubtful. Batches may also
+/// differ because of the load, and a new measurement would not change that.
 const TRUST: Duration = Duration::from_secs(3600);
 
 /// Decides which profiles are doubtful and when profiles are measured again.
@@ -92,6 +92,19 @@ impl ProfileWatch {
         match doubted.first() {
             Some(number) => Some(ProfileStep::Doubt(*number)),
             None => self.due(second.now).map(ProfileStep::Measure),
+        }
+    }
+
+    /// Returns the time until which batches cannot make the profiles of an ensemble doubtful.
+    pub fn trusted_until(&self, number: usize) -> Duration {
+        let model = self.models.get(number);
+        model.map_or(Duration::ZERO, |model| model.trusted_until)
+    }
+
+    /// Sets the time until which batches cannot make the profiles of an ensemble doubtful.
+    pub fn trust_until(&mut self, number: usize, until: Duration) {
+        if let Some(model) = self.models.get_mut(number) {
+            model.trusted_until = until;
         }
     }
 
