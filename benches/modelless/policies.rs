@@ -55,6 +55,8 @@ pub fn print() {
                 hosted: &hosted,
                 demands: &demands,
                 watched: &watched,
+                instances: &[],
+                slowdowns: &[],
             });
             times.push(start.elapsed().as_secs_f64() * 1e3);
             hosted

@@ -55,6 +55,7 @@ fn scaling() -> ScalingView {
         "static",
         "individual",
         "infaas",
+        "infaas-ilp",
         "infaas-code",
         "accuracy",
         "divisi",

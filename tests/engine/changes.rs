@@ -215,12 +215,18 @@ impl Drive {
 
     /// Looks when it is due, and says whether it was.
     fn look(&mut self) -> bool {
+        self.look_on(false)
+    }
+
+    /// Looks when it is due, on a host that other programs disturbed meanwhile or not.
+    fn look_on(&mut self, is_disturbed: bool) -> bool {
         let due = self.look_at.is_some_and(|at| at <= self.reading.at);
         if due {
             self.look_at = None;
             let looked = self.step(ChangeEvent::Looked {
                 reading: Box::new(self.reading.clone()),
                 in_flight: 0,
+                is_disturbed,
             });
             looked.expect("never refused");
         }
@@ -575,6 +581,42 @@ fn what_does_as_well_passes_its_probation() {
 }
 
 #[test]
+fn what_is_late_while_other_programs_disturb_the_host_does_not_count() {
+    let mut drive = Drive::new();
+    drive.serve(60, 0);
+    drive.apply(&resized(&drive.running, 64), terms(60));
+    for second in 0..200 {
+        // Other programs take the cores from second 10 to 30.
+        let is_disturbed = (10..30).contains(&second);
+        drive.serve(1, if is_disturbed { 50 } else { 0 });
+        drive.look_on(is_disturbed);
+    }
+    assert_eq!(drive.probation(), Some(ProbationState::Passed));
+    assert!(
+        drive.log[1].starts_with("probation passed"),
+        "{:?}",
+        drive.log
+    );
+}
+
+#[test]
+fn a_change_stays_if_the_host_is_disturbed_for_longer_than_its_probation() {
+    let mut drive = Drive::new();
+    drive.serve(60, 0);
+    drive.apply(&resized(&drive.running, 64), terms(60));
+    for _ in 0..70 {
+        drive.serve(1, 50);
+        drive.look_on(true);
+    }
+    assert_eq!(drive.probation(), Some(ProbationState::Passed));
+    assert!(
+        drive.log[1].ends_with("other programs disturbed the host"),
+        "{:?}",
+        drive.log
+    );
+}
+
+#[test]
 fn what_does_worse_goes_by_itself_and_can_be_had_again() {
     let mut drive = Drive::new();
     let old = drive.running.clone();
@@ -733,6 +775,7 @@ fn looks_at_nothing_change_nothing() {
     let looked = drive.step(ChangeEvent::Looked {
         reading,
         in_flight: 3,
+        is_disturbed: false,
     });
     looked.expect("never refused");
     drive.begin();

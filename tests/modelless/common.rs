@@ -111,6 +111,13 @@ pub fn demand(task: u16, rate: f64, latency_ms: f64, worth: f64) -> TaskDemand {
     }
 }
 
+/// A demand of `rate` queries a second with a least accuracy.
+pub fn accurate(rate: f64, accuracy: f64) -> TaskDemand {
+    let mut demand = demand(0, rate, 1e4, 10.0);
+    demand.goals.accuracy = Some(Accuracy::new(accuracy).expect("a fraction"));
+    demand
+}
+
 /// The three variants of Table 2 of INFaaS, each on a kind of device of its own: 200 ms, 5 a
 /// second, 1 a second; 20, 100, 3; 15, 800, 16.
 pub fn table_two() -> [Sketch; 3] {

@@ -51,6 +51,7 @@ fn scenario(sketches: &[Sketch], rate: f64, latency_ms: f64) -> FleetScenario {
         streams: vec![stream(latency_ms)],
         arrivals: poisson(&shape, &[1.0], 1),
         jobs: vec![],
+        disturbances: vec![],
         policy: PolicyChoice::Static,
         objective: PlanObjective::default(),
         rules: ChangeRules::default(),
@@ -140,7 +141,7 @@ fn one_instance_waits_as_a_queue_of_fixed_service() {
 #[test]
 fn policies_that_scale_miss_fewer_goals_than_the_static_one() {
     let missed = PolicyChoice::ALL.map(|policy| simulate(&swinging(policy, true)).missed());
-    let [fixed, individual, infaas, _, _, divisi] = missed;
+    let [fixed, individual, infaas, _, _, _, divisi] = missed;
     assert!(fixed > 0.9, "5 a second of 900: {missed:?}");
     assert!(
         individual < fixed && infaas < individual && divisi <= infaas,

@@ -10,6 +10,7 @@
 mod accuracy;
 mod choice;
 mod common;
+mod disturbances;
 mod fleet;
 mod jobs;
 mod loads;
@@ -17,5 +18,7 @@ mod papers;
 mod placement;
 mod plans;
 mod policies;
+mod programs;
+mod several_goals;
 mod states;
 mod variants;

@@ -1,26 +1,39 @@
-//! Tables 2 and 3 of INFaaS: the cheapest instances by its integer programme.
+//! Tables 2 and 3 of INFaaS: the cheapest instances by its integer program.
 
-use divisi_modelless::policies::{CoverItem, SLACK, cheapest_cover};
-use proptest::prelude::*;
+use std::time::Duration;
 
-use crate::common::{demand, millis, table_two};
+use divisi_modelless::placement::HostedInstances;
+use divisi_modelless::policies::{
+    ChangeRules, ProgramTerms, SLACK, Situation, WatchedVariant, cheapest_plan,
+};
+use divisi_modelless::variants::{DeviceKindIndex, VariantIndex};
+
+use crate::common::{catalog, demand, millis, table_two, task};
 
 /// The instances of A, B and C that serve a rate within a goal, and their cost.
 fn cheapest(rate: f64, latency_ms: f64, slack: f64) -> ([u32; 3], f64) {
-    let asked = demand(0, rate, latency_ms, 1.0);
-    let variants = table_two().map(|sketch| sketch.variant());
-    let items = variants.clone().map(|variant| CoverItem {
-        rate: variant.saturation().get(),
-        cost: variant.profile.cost.get(),
-        most: if asked.suits(&variant) { u32::MAX } else { 0 },
-    });
-    let counts = cheapest_cover(&items, rate * slack).expect("devices without end");
-    let cost = items
-        .iter()
-        .zip(&counts)
-        .map(|(item, n)| item.cost * f64::from(*n))
-        .sum();
-    (counts.try_into().expect("three"), cost)
+    let catalog = catalog(3, vec![task("resnet50", &table_two())]);
+    let hosted = HostedInstances::new(&catalog, &[0, 1, 2].map(DeviceKindIndex));
+    let situation = Situation {
+        now: Duration::ZERO,
+        rules: ChangeRules::default(),
+        catalog: &catalog,
+        hosted: &hosted,
+        demands: &[demand(0, rate, latency_ms, 1.0)],
+        watched: &[WatchedVariant::UNSEEN; 3],
+        instances: &[],
+        slowdowns: &[],
+    };
+    let terms = ProgramTerms {
+        slack,
+        lambda: 0.0,
+        steps: 10_000,
+    };
+    let plan = cheapest_plan(&situation, &terms);
+    assert!(plan.is_optimal);
+    // The catalogue has the cheapest query first: C, B, A.
+    let counts = [2, 1, 0].map(|at| plan.hosted.total(VariantIndex(at)));
+    (counts, plan.hosted.cost(&catalog))
 }
 
 #[test]
@@ -45,33 +58,4 @@ fn with_the_papers_slack_of_a_twentieth_it_costs_3_3_and_25() {
     assert_eq!(cheapest(10.0, 300.0, SLACK).1, 3.0);
     assert_eq!(cheapest(10.0, 50.0, SLACK), ([0, 1, 0], 3.0));
     assert_eq!(cheapest(1000.0, 300.0, SLACK), ([0, 3, 1], 25.0));
-}
-
-proptest! {
-    #[test]
-    fn a_cover_is_the_cheapest_of_all(
-        items in prop::collection::vec((1..9_u32, 0..9_u32, 0..5_u32), 1..5),
-        rate in 0..40_u32,
-    ) {
-        let items: Vec<CoverItem> = items
-            .into_iter()
-            .map(|(rate, cost, most)| CoverItem { rate: rate.into(), cost: cost.into(), most })
-            .collect();
-        let cost = |counts: &[u32], of: fn(&CoverItem) -> f64| -> f64 {
-            items.iter().zip(counts).map(|(item, n)| of(item) * f64::from(*n)).sum()
-        };
-        let mut best: Option<f64> = None;
-        let mut counts = vec![0; items.len()];
-        loop {
-            if cost(&counts, |i| i.rate) >= f64::from(rate) {
-                let dear = cost(&counts, |i| i.cost);
-                best = Some(best.map_or(dear, |b| b.min(dear)));
-            }
-            let Some(at) = (0..items.len()).find(|at| counts[*at] < items[*at].most) else { break };
-            counts[..at].fill(0);
-            counts[at] += 1;
-        }
-        let found = cheapest_cover(&items, rate.into());
-        prop_assert_eq!(found.map(|counts| cost(&counts, |i| i.cost)), best);
-    }
 }

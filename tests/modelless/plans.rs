@@ -24,6 +24,8 @@ fn situation<'a>(
         hosted,
         demands,
         watched,
+        instances: &[],
+        slowdowns: &[],
     }
 }
 

@@ -48,6 +48,8 @@ impl PolicyBed {
             hosted: &self.hosted,
             demands,
             watched: &watched,
+            instances: &[],
+            slowdowns: &[],
         });
         self.hosted
             .apply(&self.catalog, &decision.changes)
@@ -82,6 +84,19 @@ fn individual_replicates_the_chosen_variant_alone_and_lets_go_after_its_loading_
     // One a second and a half at the most: its loading takes a second.
     assert_eq!(bed.after(1, 10.0, 300.0), [11, 0, 0]);
     assert_eq!(bed.after(40, 10.0, 300.0), [3, 0, 0]);
+}
+
+#[test]
+fn infaas_ilp_runs_the_instances_of_table_three_with_the_slack() {
+    for (rate, latency_ms, expected) in [
+        // Three A cost as much, and take longer to load.
+        (10.0, 300.0, [0, 1, 0]),
+        (10.0, 50.0, [0, 1, 0]),
+        (1000.0, 300.0, [0, 3, 1]),
+    ] {
+        let mut bed = PolicyBed::new(PolicyChoice::InfaasIlp, &[]);
+        assert_eq!(bed.after(1, rate, latency_ms), expected, "{rate} a second");
+    }
 }
 
 #[test]
@@ -145,6 +160,8 @@ fn accuracy_gives_up_accuracy_before_requests() {
             hosted: &hosted,
             demands: &demands,
             watched: &watched,
+            instances: &[],
+            slowdowns: &[],
         });
         let mut after = hosted.clone();
         after
@@ -173,6 +190,7 @@ fn policies_are_known_by_their_names() {
             "static",
             "individual",
             "infaas",
+            "infaas-ilp",
             "infaas-code",
             "accuracy",
             "divisi"

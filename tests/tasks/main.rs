@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod common;
+mod disturbed_devices;
 mod job_kills;
 mod jobs;
 mod load;

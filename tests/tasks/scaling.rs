@@ -15,7 +15,7 @@ use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 use divisi_session::{Command, LiveSession, Session, TaskScaling};
 use divisi_tasks::routing::GoalChooser;
 use divisi_tasks::scaling::{
-    BusyGroups, GroupSeen, HostedModels, LiveScaling, VariantScaler, WorkerCounts,
+    BusyGroups, GroupSeen, HostedModels, LiveScaling, ObservedWork, VariantScaler, WorkerCounts,
 };
 use divisi_tasks::served::{RunningVariant, ServedTasks};
 
@@ -58,7 +58,9 @@ impl Played {
         let demands: Vec<TaskDemand> = asked.iter().map(|(p, rate)| demand(*p, *rate)).collect();
         for _ in 0..seconds {
             self.now += SECOND;
-            let step = self.scaler.decide(self.now, SECOND, &demands, (&[], &[]));
+            let step = self
+                .scaler
+                .decide(self.now, SECOND, &demands, ObservedWork::default());
             if let Some(wanted) = step.wanted {
                 self.scaler.applied(self.now, wanted);
                 self.changes += 1;
@@ -134,7 +136,7 @@ fn a_task_keeps_a_variant_beside_another_that_has_more_than_there_is_room_for() 
     assert_eq!((hosted_of(&scaler, 0), hosted_of(&scaler, 1)), (10, 10));
     for second in 1..40 {
         let now = second * SECOND;
-        let step = scaler.decide(now, SECOND, &[], (&[], &[]));
+        let step = scaler.decide(now, SECOND, &[], ObservedWork::default());
         if let Some(wanted) = step.wanted {
             scaler.applied(now, wanted);
         }
@@ -153,7 +155,7 @@ fn jobs_load_nothing_under_a_policy_that_changes_nothing() {
         let devices = partitions(&["cpu:0"]);
         let mut scaler = VariantScaler::new(tasks, policy, &devices, &[small]);
         scaler.host_for_jobs(vec![VariantIndex(1)]);
-        let step = scaler.decide(SECOND, SECOND, &[], (&[], &[]));
+        let step = scaler.decide(SECOND, SECOND, &[], ObservedWork::default());
         if let Some(wanted) = step.wanted {
             scaler.applied(SECOND, wanted);
         }
@@ -195,7 +197,7 @@ fn what_cannot_be_served_is_not_tried_again_before_the_hold_off() {
         played.now += SECOND;
         let step = played
             .scaler
-            .decide(played.now, SECOND, &demands, (&[], &[]));
+            .decide(played.now, SECOND, &demands, ObservedWork::default());
         if step.wanted.is_some() {
             refusals.push(played.now);
             played.scaler.refused(played.now);
@@ -250,7 +252,13 @@ fn groups_share_the_time_of_members_by_their_samples() {
         })
         .collect();
     let mut busy = BusyGroups::default();
-    let seen = busy.update(&tasks, (0, &catalogue), &workers, vec![100, 25]);
+    let devices = partitions(&["cpu:0"]);
+    let seen = busy.update(
+        &tasks,
+        (0, &catalogue),
+        (&devices, &*workers),
+        vec![100, 25],
+    );
     let near = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
     // 4 ms of a sample where the profile has 1 ms, and six times 4 ms where it has 20 ms.
     assert!(
@@ -261,8 +269,13 @@ fn groups_share_the_time_of_members_by_their_samples() {
         near(seen[1].busy, 0.6) && near(seen[1].slowdown, 1.2),
         "{seen:?}"
     );
-    let seen = busy.update(&tasks, (0, &catalogue), &workers, vec![100, 25]);
-    assert_eq!(seen, [GroupSeen::IDLE; 2]);
+    let seen = busy.update(
+        &tasks,
+        (0, &catalogue),
+        (&devices, &*workers),
+        vec![100, 25],
+    );
+    assert_eq!(seen, [GroupSeen::IDLE, GroupSeen::IDLE]);
 }
 
 #[test]

@@ -131,6 +131,7 @@ pub fn empty(catalog: VariantCatalog, policy: PolicyChoice, end: Duration) -> Fl
         streams: vec![],
         arrivals: vec![],
         jobs: vec![],
+        disturbances: vec![],
         policy,
         objective: PlanObjective::default(),
         rules: ChangeRules::default(),
@@ -139,12 +140,4 @@ pub fn empty(catalog: VariantCatalog, policy: PolicyChoice, end: Duration) -> Fl
         job_rules: JobRules::default(),
         end,
     }
-}
-
-/// Milliseconds, for a table.
-pub fn millis(latency: Option<Duration>) -> String {
-    latency.map_or_else(
-        || "-".to_owned(),
-        |l| format!("{:.1}", l.as_secs_f64() * 1e3),
-    )
 }

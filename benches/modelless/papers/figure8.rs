@@ -1,12 +1,13 @@
-//! Figure 8: an offline job beside queries on one CPU.
+//! Figure 8: an offline job and queries on one CPU.
 
-use divisi_modelless::fleet::{FleetJob, FleetScenario, RateShape, poisson, simulate};
+use divisi_modelless::fleet::{FleetJob, FleetRecord, FleetScenario, RateShape, poisson, simulate};
 use divisi_modelless::placement::DeviceSlot;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::variants::VariantIndex;
 
-use super::beds::{CPU, PaperVariant, catalog, empty, millis, seconds, stream, task, worker};
+use super::beds::{CPU, PaperVariant, catalog, empty, seconds, stream, task, worker};
 use super::resnet50;
+use super::seeds::{Spread, each, millis};
 
 /// ResNet50 on 4 cores as Table 2 has it: 200 ms, 5 a second.
 const TABLE_TWO_A: PaperVariant = PaperVariant {
@@ -18,51 +19,69 @@ const TABLE_TWO_A: PaperVariant = PaperVariant {
 /// Prints the queries' latency with and without the job, and how many rows it gets.
 pub fn print() {
     println!(
-        "Two instances of ResNet50 (200 ms), 3 to 8 queries a second, goal 500 ms, one job of 500 rows, 100 s."
+        "Two instances of ResNet50 (200 ms), 3 to 8 queries a second, goal 500 ms, one job of 500 rows, 100 s.\n"
     );
-    println!("Paper: paused at 20 to 40 and 60 to 80 s, 52 rows, queries as before.\n");
-    let alone = simulate(&scenario(false));
-    let beside = simulate(&scenario(true));
-    println!("| | queries' p50 ms | p99 ms | missed | rows |");
-    println!("|---|---|---|---|---|");
-    for (name, report) in [("alone", &alone), ("beside the job", &beside)] {
+    let alone = each(|seed| simulate(&scenario(false, seed)));
+    let together = each(|seed| simulate(&scenario(true, seed)));
+    println!("| | queries' p50 ms | p99 ms | missed % | rows | rows in the paper |");
+    println!("|---|---|---|---|---|---|");
+    for (name, reports, paper) in [("alone", &alone, "0"), ("with the job", &together, "52")] {
+        let quantile = |part| {
+            let of = move |report: &FleetRecord| millis(report.latency(part, |_| true));
+            Spread::over(reports, of)
+        };
         println!(
-            "| {name} | {} | {} | {:.2} % | {} |",
-            millis(report.latency(0.5, |_| true)),
-            millis(report.latency(0.99, |_| true)),
-            100.0 * report.missed(),
-            report.offline_rows,
+            "| {name} | {:.1} | {:.1} | {:.2} | {:.0} | {paper} |",
+            quantile(0.5),
+            quantile(0.99),
+            Spread::over(reports, |report| 100.0 * report.missed()),
+            Spread::over(reports, |report| report.offline_rows as f64),
         );
     }
-    println!("\n| seconds | rows written | part of the time that queries took |");
-    println!("|---|---|---|");
-    for from in [0_usize, 20, 40, 60, 80] {
-        let ticks = &beside.ticks[from..(from + 20).min(beside.ticks.len())];
-        let before = from
-            .checked_sub(1)
-            .map_or(0, |at| beside.ticks[at].offline_rows);
-        let rows = ticks.last().map_or(0, |t| t.offline_rows) - before;
-        let busy = ticks.iter().map(|t| t.utilisation).sum::<f64>() / ticks.len() as f64;
-        println!(
-            "| {from} to {} | {rows} | {:.0} % |",
-            from + 20,
-            100.0 * busy
-        );
-    }
-    let free: f64 = beside
-        .ticks
-        .iter()
-        .filter(|t| t.utilisation < 0.4)
-        .map(|t| 1.0 - t.utilisation)
-        .sum();
-    // Two instances, each 5 rows a second.
-    println!(
-        "\nOf the time that queries left where they took less than 40 %: {:.2} used.",
-        beside.offline_rows as f64 / (10.0 * free)
-    );
+    by_time(&together);
+    let used = Spread::over(&together, used_of_free);
+    println!("\nOf the time that queries left when they took less than 40 %: {used:.2} used.");
 }
 
-fn scenario(with_job: bool) -> FleetScenario {
+/// Prints when the job ran, next to the paper's pauses.
+fn by_time(reports: &[FleetRecord]) {
+    println!("\n| seconds | rows written | part of the time that queries took % | paper |");
+    println!("|---|---|---|---|");
+    for (from, paper) in [
+        (0_usize, "running"),
+        (20, "paused"),
+        (40, "running"),
+        (60, "paused"),
+        (80, "running"),
+    ] {
+        let rows = |report: &FleetRecord| {
+            let written = |at: usize| report.ticks.get(at).map_or(0, |t| t.offline_rows);
+            let last = (from + 20).min(report.ticks.len()) - 1;
+            let before = from.checked_sub(1).map_or(0, written);
+            (written(last) - before) as f64
+        };
+        let busy = |report: &FleetRecord| {
+            let ticks = &report.ticks[from..(from + 20).min(report.ticks.len())];
+            100.0 * ticks.iter().map(|t| t.utilisation).sum::<f64>() / ticks.len() as f64
+        };
+        println!(
+            "| {from} to {} | {:.0} | {:.0} | {paper} |",
+            from + 20,
+            Spread::over(reports, rows),
+            Spread::over(reports, busy),
+        );
+    }
+}
+
+/// The part of the time that the job used of that which queries left, when they took less than 40 %.
+fn used_of_free(report: &FleetRecord) -> f64 {
+    let ticks = report.ticks.iter().filter(|t| t.utilisation < 0.4);
+    let free: f64 = ticks.map(|t| 1.0 - t.utilisation).sum();
+    // Two instances, each 5 rows a second.
+    report.offline_rows as f64 / (10.0 * free)
+}
+
+fn scenario(with_job: bool, seed: u64) -> FleetScenario {
     let points = [
         (0.0, 3.0),
         (19.0, 3.0),
@@ -82,7 +101,7 @@ fn scenario(with_job: bool) -> FleetScenario {
     scenario.workers = vec![worker(&[CPU], 0.384, 1, 1)];
     scenario.initial = vec![(VariantIndex(0), DeviceSlot(0)); 2];
     scenario.streams = vec![stream(0, 500.0, 1.0)];
-    scenario.arrivals = poisson(&shape, &[1.0], 1);
+    scenario.arrivals = poisson(&shape, &[1.0], seed);
     if with_job {
         let variant = VariantIndex(0);
         let at = seconds(0.0);

@@ -13,10 +13,11 @@ use crate::serving::{
 use divisi_model::allocation::Matrix;
 use divisi_model::metrics::Reading;
 use divisi_runtime::device::DeviceIndex;
-use divisi_runtime::lock::Ranked;
+use divisi_runtime::lock::{Leaf, Ranked};
 
 use super::change_log::MarkKind;
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
+use super::host_looks::HostLooks;
 use super::inbox::{ChangeJob, Inbox};
 use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
@@ -43,6 +44,7 @@ pub(super) struct Driver {
     bring_back: Option<BringBack>,
     pub(super) machine: Ranked<MachineRank, ChangeMachine>,
     inbox: Arc<Inbox>,
+    pub(super) host: Leaf<HostLooks>,
 }
 
 impl Changes {
@@ -51,16 +53,17 @@ impl Changes {
     pub fn new(engine: Arc<Engine>, journal: ChangeJournal) -> Self {
         let graded = engine.telemetry().answers_are_real();
         let machine = ChangeMachine::new(engine.setup(), engine.telemetry().reading(), graded);
-        Changes::driving(machine, engine, journal, None)
+        Changes::driving(machine, engine, journal, (None, None))
     }
 
     pub(super) fn driving(
         machine: ChangeMachine,
         engine: Arc<Engine>,
         journal: ChangeJournal,
-        bring_back: Option<BringBack>,
+        (bring_back, others): (Option<BringBack>, Option<f64>),
     ) -> Self {
         let driver = Driver {
+            host: Leaf::new(HostLooks::new(others)),
             machine: Ranked::new(machine),
             inbox: Arc::default(),
             engine,
@@ -258,6 +261,7 @@ impl Driver {
                 ChangeJob::Look => ChangeEvent::Looked {
                     reading: Box::new(self.engine.telemetry().reading()),
                     in_flight: self.engine.telemetry().in_flight(),
+                    is_disturbed: self.host.lock().is_disturbed(),
                 },
             };
             self.tell(event);
@@ -296,6 +300,7 @@ impl Driver {
     }
 
     fn work(&self, work: ChangeWork) {
+        self.host.lock().change();
         self.tell(ChangeEvent::Began {
             baseline: self.baseline().map(Box::new),
             latency: Box::new(self.engine.telemetry().observe().latency.since),

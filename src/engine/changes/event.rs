@@ -105,6 +105,8 @@ pub enum ChangeEvent {
         reading: Box<Reading>,
         /// Requests that are not answered yet.
         in_flight: usize,
+        /// Whether other programs took more of the host since the last check than before the change.
+        is_disturbed: bool,
     },
     /// Nothing changes any more after the change under way.
     Closed,

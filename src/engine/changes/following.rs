@@ -30,6 +30,8 @@ pub struct PastChanges {
     pub(super) terms: Option<(Terms, Baseline)>,
     /// The last probation, if it has ended.
     pub(super) probation: Option<Probation>,
+    /// The share of the busiest core that other programs took under the previous models.
+    pub(super) others: Option<f64>,
 }
 
 impl ChangeMachine {
@@ -105,9 +107,10 @@ impl Changes {
     ) -> Self {
         let (graded, setup) = (engine.telemetry().answers_are_real(), engine.setup());
         let now = engine.telemetry().now();
+        let others = past.others;
         let machine = ChangeMachine::following(past, setup, engine.telemetry().reading(), graded);
         let first_look = machine.first_look(now);
-        let mut changes = Changes::driving(machine, engine, journal, Some(bring_back));
+        let mut changes = Changes::driving(machine, engine, journal, (Some(bring_back), others));
         if let Some(at) = first_look {
             changes.look_at(at);
         }
@@ -123,9 +126,11 @@ impl Changes {
             let since = self.driver.machine.lock().log.since().clone();
             (terms, self.driver.baseline_since(terms, since))
         });
+        let others = self.driver.host.lock().share();
         PastChanges {
             why,
             terms,
+            others,
             latency: Some(latency).filter(|latency| latency.summary.count > 0),
             ..self.driver.machine.lock().past(&telemetry.reading())
         }

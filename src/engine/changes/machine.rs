@@ -81,7 +81,11 @@ impl ChangeMachine {
             ChangeEvent::Began { baseline, latency } => Ok(self.began(now, baseline, latency)),
             ChangeEvent::Stepped(step) => Ok(self.stepped(now, &step)),
             ChangeEvent::Ended { result, reading } => Ok(self.ended(now, result, *reading)),
-            ChangeEvent::Looked { reading, in_flight } => Ok(self.looked(now, &reading, in_flight)),
+            ChangeEvent::Looked {
+                reading,
+                in_flight,
+                is_disturbed,
+            } => Ok(self.looked(now, &reading, (in_flight, is_disturbed))),
             ChangeEvent::Closed => {
                 self.is_closing = true;
                 Ok(Actions::new())
@@ -360,7 +364,7 @@ impl ChangeMachine {
         Some(ChangeAction::LookAt(now.saturating_add(watched.pause())))
     }
 
-    fn looked(&mut self, now: Duration, reading: &Reading, in_flight: usize) -> Actions {
+    fn looked(&mut self, now: Duration, reading: &Reading, load: (usize, bool)) -> Actions {
         if self.under_way.is_some() || self.is_closing {
             return Actions::new();
         }
@@ -368,7 +372,7 @@ impl ChangeMachine {
         let Some(watched) = watched else {
             return Actions::new();
         };
-        match watched.check(reading, in_flight, &self.log) {
+        match watched.check(reading, load, &self.log) {
             JudgeVerdict::Watching => self.next_look(now).into_iter().collect(),
             JudgeVerdict::Passed(remark) => {
                 watched.view.state = ProbationState::Passed;

@@ -7,6 +7,7 @@ mod change_log;
 mod driver;
 mod event;
 mod following;
+mod host_looks;
 mod inbox;
 mod judge;
 mod limit;

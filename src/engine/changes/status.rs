@@ -156,9 +156,18 @@ pub(super) struct RunningProbation {
     /// The visible part.
     pub view: Probation,
     judge: Judge,
-    /// The reading when measuring began, or `None` before that.
+    /// The reading when measuring began, or `None` before that. The counts of disturbed periods are
+    /// added, so that they do not count.
     start: Option<Reading>,
+    /// The last reading.
+    last: Option<Reading>,
+    /// The time of disturbed periods.
+    skipped: Duration,
+    was_disturbed: bool,
 }
+
+/// The remark of a change that stays because the host does not allow a verdict.
+const DISTURBED: &str = "other programs disturbed the host";
 
 /// The longest wait before measuring begins, or a tenth of the probation's time if that is less.
 /// Excludes requests that were queued during the change.
@@ -181,6 +190,9 @@ impl RunningProbation {
         let judge = Judge::new(terms, before, now);
         RunningProbation {
             start: None,
+            last: None,
+            skipped: Duration::ZERO,
+            was_disturbed: false,
             view: Probation {
                 terms,
                 since: now,
@@ -199,6 +211,9 @@ impl RunningProbation {
         let judge = Judge::new(view.terms, &Baseline::default(), view.since);
         RunningProbation {
             start: None,
+            last: None,
+            skipped: Duration::ZERO,
+            was_disturbed: false,
             judge,
             view,
         }
@@ -214,21 +229,32 @@ impl RunningProbation {
         (self.view.terms.lasts / LOOKS).clamp(OFTEN, SELDOM)
     }
 
-    /// Checks the figures up to now.
+    /// Checks the figures up to now. The time since the last check does not count if other programs
+    /// disturbed the host, nor does the next one, in which requests that waited meanwhile end. A
+    /// change that is disturbed for longer than the probation stays.
     pub(super) fn check(
         &mut self,
         now: &Reading,
-        in_flight: usize,
+        (in_flight, is_disturbed): (usize, bool),
         change_log: &ChangeLog,
     ) -> JudgeVerdict {
         let settle = (self.view.terms.lasts / 10).min(SETTLE);
         if self.start.is_none() && now.at < self.view.since + settle {
             return JudgeVerdict::Watching;
         }
+        let skips = std::mem::replace(&mut self.was_disturbed, is_disturbed) || is_disturbed;
         let start = self.start.get_or_insert_with(|| now.clone());
+        if let Some(last) = self.last.replace(now.clone()).filter(|_| skips) {
+            *start = now.since(&last.since(start));
+            self.skipped += now.at.saturating_sub(last.at);
+        }
         let after = change_log.graded(now.since(start));
         self.view.after = change_log.measured(&after);
         self.view.checks = self.judge.checks(&after);
-        self.judge.step(now.at, &after, in_flight)
+        if self.skipped > self.view.terms.lasts {
+            return JudgeVerdict::Passed(Some(DISTURBED.to_owned()));
+        }
+        let counted = now.at.saturating_sub(self.skipped);
+        self.judge.step(counted, &after, in_flight)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::clock::FleetEvent;
-use super::group::{HostedGroup, WaitingQuery};
+use super::group::{BatchTimes, HostedGroup, WaitingQuery};
 use super::run::FleetRun;
 use crate::goals::MissedGoals;
 use crate::jobs::{DeviceOutlook, JobStep, latest_start};
@@ -17,7 +17,7 @@ use crate::variants::{DeviceSharing, VariantIndex};
 pub(super) struct SimulatedBatch {
     device: DeviceSlot,
     variant: VariantIndex,
-    latency: Duration,
+    times: BatchTimes,
     work: BatchWork,
 }
 
@@ -76,9 +76,10 @@ impl FleetRun<'_> {
         &mut self,
         device: DeviceSlot,
         variant: VariantIndex,
-        latency: Duration,
+        profiled: Duration,
         work: BatchWork,
     ) {
+        let latency = self.disturbed(device, profiled);
         let sharing = self.scenario.catalog.variant(variant).profile.sharing;
         if sharing.takes_turns() {
             self.taken[usize::from(device.0)] = Some(self.clock.now() + latency);
@@ -88,11 +89,20 @@ impl FleetRun<'_> {
         self.batches.push(Some(SimulatedBatch {
             device,
             variant,
-            latency,
+            times: BatchTimes { latency, profiled },
             work,
         }));
         self.clock
             .plan(end, FleetEvent::BatchEnds(self.batches.len() - 1));
+    }
+
+    /// Returns the time of a batch that starts now on a device.
+    fn disturbed(&self, device: DeviceSlot, profiled: Duration) -> Duration {
+        let now = self.clock.now();
+        let disturbances = self.scenario.disturbances.iter();
+        let current =
+            disturbances.filter(|d| d.device == device && (d.from..d.until).contains(&now));
+        current.fold(profiled, |latency, d| latency.mul_f64(d.slowdown))
     }
 
     /// Starts rows of a job if its variant is free on a device that has time for it.
@@ -121,7 +131,7 @@ impl FleetRun<'_> {
         let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
         let groups: Vec<_> = self.groups.range(row).map(|(_, group)| group).collect();
         let interfered =
-            |v: VariantIndex| self.watches[v.get()].state() == VariantState::Interfered;
+            |v: VariantIndex| self.instances.state(v, device) == VariantState::Interfered;
         let queued = groups.iter().flat_map(|g| {
             let one = catalog.variant(g.variant).profile.latency.mean(1);
             g.queue.iter().map(move |q| (q.deadline, one))
@@ -169,7 +179,7 @@ impl FleetRun<'_> {
         match batch.work {
             BatchWork::Online(queries) => {
                 if let Some(first) = queries.first() {
-                    group.ended(now, first.arrived, batch.latency, sharing.takes_turns());
+                    group.ended(now, first.arrived, batch.times, sharing.takes_turns());
                 }
                 queries.iter().for_each(|query| self.answer(query, variant));
             }

@@ -72,12 +72,7 @@ impl FleetRun<'_> {
             } else {
                 Duration::ZERO
             },
-            // If batches take turns, the load already shows their slowdown.
-            slowdown: if turns {
-                1.0
-            } else {
-                self.slowdowns[group.variant.get()]
-            },
+            slowdown: group.pace,
         }
     }
 

@@ -27,8 +27,21 @@ pub(super) struct HostedGroup {
     last_end: Duration,
     /// The time of online batches in this second, and their slowdown.
     pub(super) busy: Duration,
+    /// The time that the same batches take on an undisturbed device.
+    pub(super) profiled: Duration,
     slowdowns: f64,
     batches: u32,
+    /// The mean slowdown of the last seconds.
+    pub(super) pace: f64,
+}
+
+/// The times of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchTimes {
+    /// The time that it took.
+    pub(super) latency: Duration,
+    /// The time that it takes on an undisturbed device.
+    pub(super) profiled: Duration,
 }
 
 impl HostedGroup {
@@ -41,8 +54,10 @@ impl HostedGroup {
             queue: VecDeque::new(),
             last_end: Duration::ZERO,
             busy: Duration::ZERO,
+            profiled: Duration::ZERO,
             slowdowns: 0.0,
             batches: 0,
+            pace: 1.0,
         }
     }
 
@@ -68,24 +83,27 @@ impl HostedGroup {
         self.queue.drain(..count).collect()
     }
 
-    /// Records the end of an online batch of `latency`, whose first query arrived at `arrived`.
+    /// Records the end of an online batch, whose first query arrived at `arrived`.
     ///
     /// If batches take turns, the time since the batch could have run alone, after the group's last
-    /// batch, is compared with its own time. The difference is interference by other variants.
+    /// batch, is compared with its profiled time. The difference is interference by other variants
+    /// and programs.
     pub(super) fn ended(
         &mut self,
         now: Duration,
         arrived: Duration,
-        latency: Duration,
+        times: BatchTimes,
         turns: bool,
     ) {
+        let began = now - times.latency;
         let could = match turns {
-            true => arrived.max(self.last_end).min(now - latency),
-            false => now - latency,
+            true => arrived.max(self.last_end).min(began),
+            false => began,
         };
-        self.slowdowns += (now - could).as_secs_f64() / latency.as_secs_f64();
+        self.slowdowns += (now - could).as_secs_f64() / times.profiled.as_secs_f64();
         self.batches += 1;
-        self.busy += latency;
+        self.busy += times.latency;
+        self.profiled += times.profiled;
         self.last_end = now;
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Batches take the mean latency of their profile. Instances that share a device's time run their
 //! batches one after another in the order of query arrival, so that a short batch waits behind a
-//! long one. The simulation has no other interference.
+//! long one. Other programs slow down devices as the scenario states.
 
 mod batches;
 mod clock;
@@ -19,5 +19,5 @@ mod workers;
 pub use loads::{QueryArrival, RateShape, RateShapeError, poisson, zipf_shares};
 pub use report::{FleetRecord, QueryRecord, TickRecord};
 pub use run::simulate;
-pub use scenario::{FleetJob, FleetScenario, WorkerKind};
+pub use scenario::{DeviceDisturbance, FleetJob, FleetScenario, WorkerKind};
 pub use workers::{WorkerScaling, WorkerStep};

@@ -14,7 +14,7 @@ use crate::demands::StreamCounts;
 use crate::jobs::{JobProgress, OfflineJob};
 use crate::placement::{DeviceSlot, HostedInstances};
 use crate::policies::Policy;
-use crate::states::VariantWatch;
+use crate::states::{DeviceWatch, InstanceWatches, VariantWatch};
 use crate::variants::VariantIndex;
 
 /// The time between two decisions of the slow loop.
@@ -36,7 +36,9 @@ pub(super) struct FleetRun<'s> {
     /// For each device, the share of its time used by queries in the last second.
     pub(super) utilisation: Vec<f64>,
     pub(super) watches: Vec<VariantWatch>,
-    pub(super) slowdowns: Vec<f64>,
+    pub(super) instances: InstanceWatches,
+    /// The watch of each device.
+    pub(super) device_watches: Vec<DeviceWatch>,
     pub(super) served: Vec<u32>,
     pub(super) counts: Vec<StreamCounts>,
     pub(super) batches: Vec<Option<SimulatedBatch>>,
@@ -71,7 +73,8 @@ impl<'s> FleetRun<'s> {
             taken: Vec::new(),
             utilisation: Vec::new(),
             watches: vec![VariantWatch::new(scenario.thresholds); variants],
-            slowdowns: vec![1.0; variants],
+            instances: InstanceWatches::new(scenario.thresholds),
+            device_watches: Vec::new(),
             served: vec![0; variants],
             counts: vec![StreamCounts::default(); scenario.streams.len()],
             batches: Vec::new(),
@@ -116,6 +119,8 @@ impl<'s> FleetRun<'s> {
             slots.push(self.hosted.push_device(&self.scenario.catalog, *device));
             self.taken.push(None);
             self.utilisation.push(0.0);
+            let watch = DeviceWatch::new(self.scenario.thresholds);
+            self.device_watches.push(watch);
         }
         self.devices
             .resize(self.devices.len().max(machine + 1), Vec::new());

@@ -37,6 +37,19 @@ pub struct FleetJob {
     pub at: Duration,
 }
 
+/// Another program that slows down a device for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeviceDisturbance {
+    /// The device.
+    pub device: DeviceSlot,
+    /// The time from which batches are slower.
+    pub from: Duration,
+    /// The time until which batches are slower.
+    pub until: Duration,
+    /// The ratio of their time to the profiled time.
+    pub slowdown: f64,
+}
+
 /// A fleet, its queries, and its policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetScenario {
@@ -52,6 +65,8 @@ pub struct FleetScenario {
     pub arrivals: Vec<QueryArrival>,
     /// The offline jobs.
     pub jobs: Vec<FleetJob>,
+    /// The disturbances by other programs. Policies see only the times of batches.
+    pub disturbances: Vec<DeviceDisturbance>,
     /// The policy.
     pub policy: PolicyChoice,
     /// The objective of the policy `divisi`.

@@ -1,17 +1,25 @@
 //! The slow loop: once a second, observations become states, and the policy decides.
 
 use super::clock::FleetEvent;
+use super::group::HostedGroup;
 use super::report::TickRecord;
 use super::run::{FleetRun, TICK};
 use super::workers::{KindSeen, WorkerStep};
 use crate::placement::{DeviceSlot, InstanceChange};
 use crate::policies::{PolicyDecision, Situation, TaskDemand, WatchedVariant};
 use crate::quantities::QueryRate;
-use crate::states::{VariantObservation, VariantState};
-use crate::variants::{DeviceKindIndex, DeviceSharing, VariantIndex};
+use crate::states::{DeviceObservation, DeviceWatch, VariantObservation, VariantState};
+use crate::variants::{DeviceKindIndex, DeviceSharing, Variant, VariantIndex};
 
 /// The weight of the last second in the mean slowdown.
 const LAST_SECOND: f64 = 0.25;
+/// The observation of a variant without instances.
+const UNSEEN: VariantObservation = VariantObservation {
+    instances: 0,
+    utilisation: 0.0,
+    queued: 0,
+    slowdown: 1.0,
+};
 
 impl FleetRun<'_> {
     pub(super) fn tick(&mut self) {
@@ -26,6 +34,8 @@ impl FleetRun<'_> {
             hosted: &self.hosted,
             demands: &demands,
             watched: &watched,
+            instances: &self.instances.states(),
+            slowdowns: &self.slowdowns(),
         });
         self.apply(&decision.changes);
         self.scale_workers(&decision);
@@ -47,45 +57,61 @@ impl FleetRun<'_> {
         self.report.instance_cost += second * self.hosted.cost(&self.scenario.catalog);
     }
 
-    /// Observes each variant, over all its devices, and each device.
+    /// Observes each variant, over all its devices, each instance and each device.
     fn watch(&mut self) -> Vec<WatchedVariant> {
         let variants = self.watches.len();
-        let mut seen = vec![
-            VariantObservation {
-                instances: 0,
-                utilisation: 0.0,
-                queued: 0,
-                slowdown: 1.0
-            };
-            variants
-        ];
+        let mut seen = vec![UNSEEN; variants];
         let mut places = vec![0.0; variants];
+        let mut times = vec![(0.0, 0.0); self.utilisation.len()];
+        let mut instances = Vec::new();
         self.utilisation.fill(0.0);
         for group in self.groups.values_mut() {
             let spec = self.scenario.catalog.variant(group.variant);
             let (at, device) = (group.variant.get(), usize::from(group.device.0));
-            let busy = std::mem::take(&mut group.busy).as_secs_f64() / TICK.as_secs_f64();
-            let share = spec.profile.share.fraction();
-            let (own, of_device) = match spec.profile.sharing {
-                DeviceSharing::Space => (
-                    f64::from(group.lanes(spec)),
-                    share / f64::from(spec.profile.lanes.get()),
-                ),
-                DeviceSharing::Time => (f64::from(group.loaded) * share, 1.0),
-                DeviceSharing::Unreserved => (f64::from(group.loaded), 1.0),
-            };
+            let (own, of_device) = shares(group, spec);
+            let (busy, of_group) = observed(group, spec);
             places[at] += own;
             self.utilisation[device] += busy * of_device;
-            let seen = &mut seen[at];
-            seen.instances += group.loaded;
+            times[device].0 += busy;
+            times[device].1 += of_group.1;
+            let (seen, of_group) = (&mut seen[at], of_group.0);
+            seen.instances += of_group.instances;
             seen.utilisation += busy;
-            seen.queued += group.queue.len() as u32;
-            seen.slowdown = seen.slowdown.max(group.slowdown());
+            seen.queued += of_group.queued;
+            seen.slowdown = seen.slowdown.max(of_group.slowdown);
+            let utilisation = busy / f64::max(own, 1e-9);
+            let of_group = VariantObservation {
+                utilisation,
+                ..of_group
+            };
+            if group.loaded > 0 {
+                instances.push((group.device, group.variant, of_group));
+            }
         }
         for (seen, places) in seen.iter_mut().zip(places) {
             seen.utilisation /= f64::max(places, 1e-9);
         }
+        self.instances.observe(self.clock.now(), instances);
+        self.watch_devices(&times);
         self.observe(&seen)
+    }
+
+    /// Observes the times of batches on each device, and their times on undisturbed devices.
+    fn watch_devices(&mut self, times: &[(f64, f64)]) {
+        let now = self.clock.now();
+        for (watch, (took, profiled)) in self.device_watches.iter_mut().zip(times) {
+            let slowdown = (*profiled > 0.0).then(|| took / profiled);
+            let others = None;
+            watch.observe(now, &DeviceObservation { slowdown, others });
+        }
+    }
+
+    /// Returns the slowdown of each device.
+    fn slowdowns(&self) -> Vec<f64> {
+        self.device_watches
+            .iter()
+            .map(DeviceWatch::slowdown)
+            .collect()
     }
 
     fn observe(&mut self, seen: &[VariantObservation]) -> Vec<WatchedVariant> {
@@ -97,7 +123,6 @@ impl FleetRun<'_> {
                 self.report.changes.push((index, change));
             }
             if seen.instances > 0 {
-                self.slowdowns[at] += LAST_SECOND * (seen.slowdown - self.slowdowns[at]);
                 self.update_load(index);
             }
             let served = f64::from(std::mem::take(&mut self.served[at])) / TICK.as_secs_f64();
@@ -206,7 +231,7 @@ impl FleetRun<'_> {
         for device in devices.filter(|d| self.hosted.kind(*d) == kind && self.hosted.is_open(*d)) {
             let has = |state| {
                 let mut hosted = self.hosted.hosted_on(device);
-                u32::from(hosted.any(|(v, _)| self.watches[v.get()].state() == state))
+                u32::from(hosted.any(|(v, _)| self.instances.state(v, device) == state))
             };
             seen.devices += 1;
             seen.overloaded += has(VariantState::Overloaded);
@@ -228,4 +253,41 @@ impl FleetRun<'_> {
             decision,
         });
     }
+}
+
+/// Returns the device time of a group's instances, and the share of the device that one of their
+/// batches takes.
+fn shares(group: &HostedGroup, spec: &Variant) -> (f64, f64) {
+    let share = spec.profile.share.fraction();
+    match spec.profile.sharing {
+        DeviceSharing::Space => (
+            f64::from(group.lanes(spec)),
+            share / f64::from(spec.profile.lanes.get()),
+        ),
+        DeviceSharing::Time => (f64::from(group.loaded) * share, 1.0),
+        DeviceSharing::Unreserved => (f64::from(group.loaded), 1.0),
+    }
+}
+
+/// Returns the time of a group's batches in this second, its observation without the utilisation,
+/// and the time that the same batches take on an undisturbed device. Starts the next second.
+fn observed(group: &mut HostedGroup, spec: &Variant) -> (f64, (VariantObservation, f64)) {
+    let second = TICK.as_secs_f64();
+    let busy = std::mem::take(&mut group.busy).as_secs_f64() / second;
+    let profiled = std::mem::take(&mut group.profiled).as_secs_f64() / second;
+    let slowdown = group.slowdown();
+    let pace = match spec.profile.sharing.takes_turns() {
+        // The queue of the device shows the waits for other variants.
+        true if profiled > 0.0 => busy / profiled,
+        true => 1.0,
+        false => slowdown,
+    };
+    group.pace += LAST_SECOND * (pace - group.pace);
+    let seen = VariantObservation {
+        instances: group.loaded,
+        queued: group.queue.len() as u32,
+        slowdown,
+        ..UNSEEN
+    };
+    (busy, (seen, profiled))
 }

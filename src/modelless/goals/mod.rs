@@ -46,6 +46,11 @@ impl QueryGoals {
             && self.max_cost.is_none_or(|c| variant.query_cost() <= c)
             && self.model.is_none_or(|m| variant.model == m)
     }
+
+    /// Returns whether a variant meets all goals when it is not overloaded.
+    pub fn suits(&self, variant: &Variant) -> bool {
+        self.allows(variant) && self.latency.is_none_or(|d| variant.p99() <= d.get())
+    }
 }
 
 /// The maximum time from a query to its answer, more than zero.

@@ -3,10 +3,11 @@
 
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::hold_off::HoldOffs;
+use super::load::{TaskLoad, short};
 use super::policy::Policy;
 use super::scaling::{Draft, instances_for};
 use super::situation::{SLACK, Situation, TaskDemand};
-use crate::variants::{Variant, VariantIndex};
+use crate::variants::{TaskIndex, Variant, VariantIndex};
 
 /// Scales each task by the cheapest of replicating and switching variants.
 #[derive(Clone, Debug)]
@@ -40,12 +41,14 @@ impl Policy for InfaasGreedy {
 
     fn decide(&mut self, situation: &Situation<'_>) -> PolicyDecision {
         let mut draft = Draft::new(situation);
-        for demand in situation.demands {
-            let load = demand.rate.get() * SLACK;
-            draft.mitigate(demand);
-            match load > situation.capacity(demand) {
-                true => self.scale_up(&mut draft, demand, load),
-                false => self.scale_down(&mut draft, demand, load),
+        for task in situation.catalog.tasks() {
+            let load = TaskLoad::new(situation, task, SLACK);
+            if load.demands().next().is_none() {
+                continue;
+            }
+            draft.mitigate(task, &load);
+            if !self.scale_up(&mut draft, &load) {
+                self.scale_down(&mut draft, task, &load);
             }
         }
         draft.finish()
@@ -53,11 +56,24 @@ impl Policy for InfaasGreedy {
 }
 
 impl InfaasGreedy {
+    /// Adds capacity for each demand that the instances leave unserved, those of this decision
+    /// included. Returns whether there was one.
+    fn scale_up(&mut self, draft: &mut Draft<'_>, load: &TaskLoad<'_>) -> bool {
+        let mut is_short = false;
+        for (at, demand) in load.demands().enumerate() {
+            let missing = load.unserved(&draft.hosted)[at];
+            if !short(&[missing]).is_empty() {
+                is_short = true;
+                self.add_for(draft, demand, missing);
+            }
+        }
+        is_short
+    }
+
     /// Considers each variant for the missing capacity and takes the cheapest one with room. If no
     /// variant has room, it takes the possible part of the cheapest.
-    fn scale_up(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, load: f64) {
+    fn add_for(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, missing: f64) {
         let situation = draft.situation;
-        let missing = load - situation.capacity(demand);
         let mut options: Vec<(VariantIndex, u32, f64)> = Vec::new();
         for (index, variant) in situation.suiting(demand) {
             self.hold_offs.needed(index);
@@ -85,82 +101,108 @@ impl InfaasGreedy {
     }
 
     /// Removes one instance, or replaces all instances of a variant by a cheaper one, once the rest
-    /// has had the headroom for the variant's loading time.
-    fn scale_down(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, load: f64) {
+    /// has served all demands with the headroom for the variant's loading time.
+    fn scale_down(&mut self, draft: &mut Draft<'_>, task: TaskIndex, load: &TaskLoad<'_>) {
         let situation = draft.situation;
-        if situation.is_loading(demand.task) {
+        if situation.is_loading(task) {
             let (keep, none) = (ScalingAction::Keep, ActionOutcome::Taken);
-            return draft.decision.consider(demand.task, keep, 0.0, none);
+            return draft.decision.consider(task, keep, 0.0, none);
         }
-        let capacity = situation.capacity(demand);
-        let running = situation.suiting(demand);
-        let running = running.filter(|(index, _)| situation.hosted.total(*index) > 0);
-        // The most expensive first.
-        let mut running: Vec<_> = running.collect();
-        running.sort_by(|(_, a), (_, b)| b.profile.cost.get().total_cmp(&a.profile.cost.get()));
-        for (index, variant) in running {
-            let left = capacity - variant.saturation().get();
-            let action = ScalingAction::Remove(index, 1);
-            let spared = -variant.profile.cost.get();
-            let cheaper = self.downgrade(draft, demand, index, load);
-            if left < load && cheaper.is_none() {
-                self.hold_offs.needed(index);
-                let outcome = ActionOutcome::TooLittleLeft;
-                draft
-                    .decision
-                    .consider(demand.task, action, spared, outcome);
-                continue;
-            }
-            if let Some(from) = self.hold_offs.superfluous(situation, index) {
-                let outcome = ActionOutcome::HoldOff(from);
-                draft
-                    .decision
-                    .consider(demand.task, action, spared, outcome);
-                continue;
-            }
-            match cheaper.filter(|_| left < load) {
-                Some((cheaper, count)) => {
-                    draft.place(cheaper, count);
-                    let switch = ScalingAction::Switch(cheaper, count);
-                    draft
-                        .decision
-                        .consider(demand.task, switch, 0.0, ActionOutcome::Taken);
+        for index in running(situation, load) {
+            let left = load.unserved_without(&draft.hosted, index);
+            let cheaper = match short(&left) {
+                none if none.is_empty() => None,
+                short => {
+                    let found = self.downgrade(draft, load, index, (&short, left.iter().sum()));
+                    if found.is_none() {
+                        self.keep(draft, task, index);
+                        continue;
+                    }
+                    found
                 }
-                None => draft.take_away(index),
+            };
+            if self.remove(draft, task, index, cheaper) {
+                return;
             }
-            draft
-                .decision
-                .consider(demand.task, action, spared, ActionOutcome::Taken);
-            return;
         }
     }
 
-    /// Returns the cheapest other variant that serves the load in place of one instance, if it
-    /// costs less. The instance itself is removed once the other one is loaded and leaves the
+    /// Records that an instance cannot be removed.
+    fn keep(&mut self, draft: &mut Draft<'_>, task: TaskIndex, index: VariantIndex) {
+        self.hold_offs.needed(index);
+        let (action, spared) = removal(draft.situation, index);
+        let outcome = ActionOutcome::TooLittleLeft;
+        draft.decision.consider(task, action, spared, outcome);
+    }
+
+    /// Removes an instance, or loads the `cheaper` variant that replaces it, if the hold-off is
+    /// over. Returns whether it is.
+    fn remove(
+        &mut self,
+        draft: &mut Draft<'_>,
+        task: TaskIndex,
+        index: VariantIndex,
+        cheaper: Option<(VariantIndex, u32)>,
+    ) -> bool {
+        let (action, spared) = removal(draft.situation, index);
+        if let Some(from) = self.hold_offs.superfluous(draft.situation, index) {
+            let outcome = ActionOutcome::HoldOff(from);
+            draft.decision.consider(task, action, spared, outcome);
+            return false;
+        }
+        let taken = ActionOutcome::Taken;
+        match cheaper {
+            Some((cheaper, count)) => {
+                draft.place(cheaper, count);
+                let switch = ScalingAction::Switch(cheaper, count);
+                draft.decision.consider(task, switch, 0.0, taken);
+            }
+            None => draft.take_away(index),
+        }
+        draft.decision.consider(task, action, spared, taken);
+        true
+    }
+
+    /// Returns the cheapest other variant that serves the `short` demands in place of one instance,
+    /// if it costs less. The instance itself is removed once the other one is loaded and leaves the
     /// headroom.
     fn downgrade(
         &self,
         draft: &Draft<'_>,
-        demand: &TaskDemand,
+        load: &TaskLoad<'_>,
         index: VariantIndex,
-        load: f64,
+        (short, missing): (&[usize], f64),
     ) -> Option<(VariantIndex, u32)> {
-        let situation = draft.situation;
-        let replaced = situation.catalog.variant(index);
-        let missing = load - (situation.capacity(demand) - replaced.saturation().get());
-        let others = situation
-            .suiting(demand)
-            .filter(|(other, _)| *other != index);
-        let others = others.map(|(other, variant)| {
+        let catalog = draft.situation.catalog;
+        let replaced = catalog.variant(index).profile.cost.get();
+        let others = load.suiting_all(short).into_iter();
+        let others = others.filter(|other| *other != index).map(|other| {
+            let variant = catalog.variant(other);
             let count = instances_for(missing, variant.saturation().get()).max(1);
             (other, count, f64::from(count) * variant.profile.cost.get())
         });
-        let cheaper = others.filter(|(other, count, cost)| {
-            *cost < replaced.profile.cost.get() && draft.has_room(*other, *count)
-        });
+        let cheaper = others
+            .filter(|(other, count, cost)| *cost < replaced && draft.has_room(*other, *count));
         let cheapest = cheaper.min_by(|a, b| a.2.total_cmp(&b.2));
         cheapest.map(|(other, count, _)| (other, count))
     }
+}
+
+/// Returns the running variants that suit a demand, the most expensive first.
+fn running(situation: &Situation<'_>, load: &TaskLoad<'_>) -> Vec<VariantIndex> {
+    let suiting = load.suiting_any();
+    let mut running: Vec<VariantIndex> = suiting
+        .filter(|index| situation.hosted.total(*index) > 0)
+        .collect();
+    let cost = |index: &VariantIndex| situation.catalog.variant(*index).profile.cost.get();
+    running.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+    running
+}
+
+/// Returns the removal of an instance and its cost.
+fn removal(situation: &Situation<'_>, index: VariantIndex) -> (ScalingAction, f64) {
+    let spared = -situation.catalog.variant(index).profile.cost.get();
+    (ScalingAction::Remove(index, 1), spared)
 }
 
 fn action(situation: &Situation<'_>, index: VariantIndex, count: u32) -> ScalingAction {

@@ -9,7 +9,7 @@ use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::policy::Policy;
 use super::scaling::Draft;
 use super::situation::{Situation, TaskDemand};
-use crate::variants::{DeviceSharing, Variant, VariantIndex};
+use crate::variants::{DeviceSharing, TaskIndex, Variant, VariantIndex};
 
 /// The share of its saturation that a CPU instance counts with.
 const CPU_HEADROOM: f64 = 0.95;
@@ -34,34 +34,83 @@ impl Policy for InfaasCode {
 
     fn decide(&mut self, situation: &Situation<'_>) -> PolicyDecision {
         let mut draft = Draft::new(situation);
-        for demand in situation.demands {
-            let range = situation.catalog.range(demand.task);
+        for task in situation.catalog.tasks() {
+            let asked = situation.demands.iter().filter(|d| d.task == task);
+            let asked: Vec<&TaskDemand> = asked.collect();
+            if asked.is_empty() {
+                continue;
+            }
+            let range = situation.catalog.range(task);
             let running = range.map(|at| VariantIndex(at as u32));
             let running = running.filter(|v| situation.hosted.total(*v) > 0);
-            let running: Vec<VariantIndex> = running.collect();
-            match running.is_empty() {
-                true => self.begin(&mut draft, demand),
-                false => running
-                    .into_iter()
-                    .for_each(|v| self.scale(&mut draft, demand, v)),
+            for variant in running.collect::<Vec<_>>() {
+                self.scale(&mut draft, task, &asked, variant);
             }
+            asked
+                .into_iter()
+                .for_each(|demand| begin(&mut draft, demand));
         }
         draft.finish()
     }
 }
 
+/// Loads the variant with the shortest loading time if no instance suits a demand.
+fn begin(draft: &mut Draft<'_>, demand: &TaskDemand) {
+    let situation = draft.situation;
+    let mut suiting = situation.suiting(demand);
+    if suiting.any(|(index, _)| draft.hosted.total(index) > 0) {
+        return;
+    }
+    let suiting = situation.suiting(demand);
+    let suiting = suiting.filter(|(index, _)| draft.has_room(*index, 1));
+    let soonest = suiting.min_by_key(|(_, variant)| variant.profile.loading);
+    if let Some((index, variant)) = soonest {
+        draft.place(index, 1);
+        let (action, cost) = (ScalingAction::Switch(index, 1), loading_millis(variant, 1));
+        let taken = ActionOutcome::Taken;
+        draft.decision.consider(demand.task, action, cost, taken);
+    }
+}
+
+/// Returns whether the code's numbers for CPUs apply to a variant: on cores of the host, and on
+/// devices whose instances have a part to themselves. Instances on its GPUs take turns.
+fn is_on_cpu(situation: &Situation<'_>, variant: &Variant) -> bool {
+    let space = variant.profile.sharing == DeviceSharing::Space;
+    space || situation.catalog.is_of_host(variant.device)
+}
+
 /// Returns the number of missing instances, by the code's two formulas.
-fn missing(variant: &Variant, count: u32, rate: f64) -> u32 {
+fn missing(variant: &Variant, count: u32, rate: f64, on_cpu: bool) -> u32 {
     let (one, all) = (
         variant.saturation().get(),
         f64::from(count) * variant.saturation().get(),
     );
     let loading = variant.profile.loading.as_secs_f64() * 1e3;
-    let need = match variant.profile.sharing {
-        DeviceSharing::Space => rate - all * CPU_HEADROOM,
-        DeviceSharing::Time | DeviceSharing::Unreserved => rate - all + GPU_LOADING * loading * all,
+    let need = match on_cpu {
+        true => rate - all * CPU_HEADROOM,
+        false => rate - all + GPU_LOADING * loading * all,
     };
     (need / one - 1e-9).ceil().max(0.0) as u32
+}
+
+/// Returns the rate of a variant in queries per second: its share by capacity of each demand that
+/// it suits. A variant that suits none has the rate of its answers.
+fn rate(situation: &Situation<'_>, served: &[&TaskDemand], index: VariantIndex) -> f64 {
+    let capacity = |(at, variant): (VariantIndex, &Variant)| {
+        f64::from(situation.hosted.total(at)) * variant.saturation().get()
+    };
+    let own = capacity((index, situation.catalog.variant(index)));
+    let share = |demand: &&TaskDemand| {
+        let all: f64 = situation.suiting(demand).map(capacity).sum();
+        demand.rate.get() * own / all
+    };
+    match served.is_empty() {
+        true => situation
+            .watched
+            .get(index.get())
+            .map_or(0.0, |w| w.served.get()),
+        false => served.iter().map(share).sum(),
+    }
 }
 
 fn loading_millis(variant: &Variant, count: u32) -> f64 {
@@ -69,121 +118,44 @@ fn loading_millis(variant: &Variant, count: u32) -> f64 {
 }
 
 impl InfaasCode {
-    /// Loads the variant with the shortest loading time.
-    fn begin(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand) {
-        let situation = draft.situation;
-        let suiting = situation.suiting(demand);
-        let suiting = suiting.filter(|(index, _)| draft.has_room(*index, 1));
-        let soonest = suiting.min_by_key(|(_, variant)| variant.profile.loading);
-        if let Some((index, variant)) = soonest {
-            draft.place(index, 1);
-            let action = ScalingAction::Switch(index, 1);
-            let cost = loading_millis(variant, 1);
-            draft
-                .decision
-                .consider(demand.task, action, cost, ActionOutcome::Taken);
-        }
-    }
-
-    fn scale(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, index: VariantIndex) {
+    fn scale(
+        &mut self,
+        draft: &mut Draft<'_>,
+        task: TaskIndex,
+        asked: &[&TaskDemand],
+        index: VariantIndex,
+    ) {
         let situation = draft.situation;
         let variant = situation.catalog.variant(index);
+        let served = asked.iter().copied().filter(|demand| demand.suits(variant));
+        let served: Vec<&TaskDemand> = served.collect();
         let count = situation.hosted.total(index);
-        let rate = self.rate(situation, demand, index);
-        let up = missing(variant, count, rate);
+        let rate = rate(situation, &served, index);
+        let up = missing(variant, count, rate, is_on_cpu(situation, variant));
         if up > 0 {
             self.votes.remove(&index);
-            return self.scale_up(draft, demand, index, up);
+            return scale_up(draft, (task, &served), index, up);
         }
         if rate <= f64::from(count - 1) * variant.saturation().get() {
-            return self.vote_down(draft, demand, index);
+            return self.vote_down(draft, (task, &served), index);
         }
         self.votes.remove(&index);
     }
 
-    /// Returns the rate of a variant in queries per second: its share of the demand by capacity.
-    fn rate(&self, situation: &Situation<'_>, demand: &TaskDemand, index: VariantIndex) -> f64 {
-        let variant = situation.catalog.variant(index);
-        let own = f64::from(situation.hosted.total(index)) * variant.saturation().get();
-        match demand.suits(variant) {
-            true => demand.rate.get() * own / situation.capacity(demand),
-            false => situation
-                .watched
-                .get(index.get())
-                .map_or(0.0, |w| w.served.get()),
-        }
-    }
-
-    /// Replicates, or loads the next variant of higher rate with room if replicating takes 1.5 × as
-    /// long to load or has no room.
-    fn scale_up(
+    fn vote_down(
         &mut self,
         draft: &mut Draft<'_>,
-        demand: &TaskDemand,
+        (task, served): (TaskIndex, &[&TaskDemand]),
         index: VariantIndex,
-        up: u32,
     ) {
-        let situation = draft.situation;
-        let variant = situation.catalog.variant(index);
-        let needed = f64::from(up) * variant.saturation().get();
-        let faster = situation.suiting(demand);
-        let faster = faster.filter(|(_, other)| other.saturation() > variant.saturation());
-        let mut faster: Vec<_> = faster.collect();
-        faster.sort_by(|a, b| a.1.saturation().get().total_cmp(&b.1.saturation().get()));
-        let replicated = loading_millis(variant, up);
-        let upgrades = faster.into_iter().map(|(other, next)| {
-            let count = (needed / next.saturation().get()).ceil().max(1.0) as u32;
-            (other, count, loading_millis(next, count))
-        });
-        let mut fitting = upgrades.filter(|(other, count, _)| draft.has_room(*other, *count));
-        let upgrade = fitting.next();
-        let upgrades = upgrade.filter(|(.., loading)| {
-            replicated > UPGRADE_FACTOR * loading || !draft.has_room(index, up)
-        });
-        let (replicates, beaten) = (ScalingAction::Replicate(index, up), ActionOutcome::Beaten);
-        match upgrades {
-            Some((other, count, loading)) => {
-                draft
-                    .decision
-                    .consider(demand.task, replicates, replicated, beaten);
-                draft.place(other, count);
-                let action = ScalingAction::Switch(other, count);
-                draft
-                    .decision
-                    .consider(demand.task, action, loading, ActionOutcome::Taken);
-            }
-            None => {
-                let outcome = match draft.place(index, up) == up {
-                    true => ActionOutcome::Taken,
-                    false => ActionOutcome::NoRoom,
-                };
-                draft
-                    .decision
-                    .consider(demand.task, replicates, replicated, outcome);
-                if let Some((other, count, loading)) = upgrade {
-                    let action = ScalingAction::Switch(other, count);
-                    draft
-                        .decision
-                        .consider(demand.task, action, loading, beaten);
-                }
-            }
-        }
-    }
-
-    fn vote_down(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, index: VariantIndex) {
         let votes = self.votes.entry(index).or_insert(0);
         *votes += 1;
         let variant = draft.situation.catalog.variant(index);
-        let needed = match variant.profile.sharing {
-            DeviceSharing::Space => CPU_VOTES,
-            DeviceSharing::Time | DeviceSharing::Unreserved => GPU_VOTES,
+        let needed = match is_on_cpu(draft.situation, variant) {
+            true => CPU_VOTES,
+            false => GPU_VOTES,
         };
-        // A task keeps its last instance.
-        let last = draft
-            .situation
-            .suiting(demand)
-            .map(|(v, _)| draft.hosted.total(v));
-        let outcome = match *votes >= needed && last.sum::<u32>() > 1 {
+        let outcome = match *votes >= needed && !is_last(draft, (task, served)) {
             true => {
                 self.votes.remove(&index);
                 draft.take_away(index);
@@ -192,6 +164,79 @@ impl InfaasCode {
             false => ActionOutcome::TooLittleLeft,
         };
         let action = ScalingAction::Remove(index, 1);
-        draft.decision.consider(demand.task, action, 0.0, outcome);
+        draft.decision.consider(task, action, 0.0, outcome);
     }
+}
+
+/// Returns whether a demand, or a task without one, has only one instance: it keeps the last one.
+fn is_last(draft: &Draft<'_>, (task, served): (TaskIndex, &[&TaskDemand])) -> bool {
+    let total = |at: VariantIndex| draft.hosted.total(at);
+    if served.is_empty() {
+        let all = draft.situation.catalog.range(task);
+        return all.map(|at| total(VariantIndex(at as u32))).sum::<u32>() <= 1;
+    }
+    served.iter().any(|demand| {
+        let suiting = draft.situation.suiting(demand);
+        suiting.map(|(at, _)| total(at)).sum::<u32>() <= 1
+    })
+}
+
+/// Replicates, or loads the next variant of higher rate with room if replicating takes 1.5 × as
+/// long to load or has no room.
+fn scale_up(
+    draft: &mut Draft<'_>,
+    (task, served): (TaskIndex, &[&TaskDemand]),
+    index: VariantIndex,
+    up: u32,
+) {
+    let replicated = loading_millis(draft.situation.catalog.variant(index), up);
+    let upgrade = upgrade(draft, (task, served), index, up);
+    let chosen = upgrade.filter(|(.., loading)| {
+        replicated > UPGRADE_FACTOR * loading || !draft.has_room(index, up)
+    });
+    let (replicates, beaten) = (ScalingAction::Replicate(index, up), ActionOutcome::Beaten);
+    if let Some((other, count, loading)) = chosen {
+        draft
+            .decision
+            .consider(task, replicates, replicated, beaten);
+        draft.place(other, count);
+        let (action, taken) = (ScalingAction::Switch(other, count), ActionOutcome::Taken);
+        return draft.decision.consider(task, action, loading, taken);
+    }
+    let outcome = match draft.place(index, up) == up {
+        true => ActionOutcome::Taken,
+        false => ActionOutcome::NoRoom,
+    };
+    draft
+        .decision
+        .consider(task, replicates, replicated, outcome);
+    if let Some((other, count, loading)) = upgrade {
+        let action = ScalingAction::Switch(other, count);
+        draft.decision.consider(task, action, loading, beaten);
+    }
+}
+
+/// Returns the next variant of higher rate that has room and suits the same demands, with the
+/// number of its instances in place of `up` and their loading time.
+fn upgrade(
+    draft: &Draft<'_>,
+    (task, served): (TaskIndex, &[&TaskDemand]),
+    index: VariantIndex,
+    up: u32,
+) -> Option<(VariantIndex, u32, f64)> {
+    let catalog = draft.situation.catalog;
+    let variant = catalog.variant(index);
+    let needed = f64::from(up) * variant.saturation().get();
+    let all = catalog.range(task).map(|at| VariantIndex(at as u32));
+    let all = all.map(|at| (at, catalog.variant(at)));
+    let mut faster: Vec<(VariantIndex, &Variant)> = all
+        .filter(|(_, other)| other.saturation() > variant.saturation())
+        .filter(|(_, other)| served.iter().all(|demand| demand.suits(other)))
+        .collect();
+    faster.sort_by(|a, b| a.1.saturation().get().total_cmp(&b.1.saturation().get()));
+    let mut upgrades = faster.into_iter().map(|(other, next)| {
+        let count = (needed / next.saturation().get()).ceil().max(1.0) as u32;
+        (other, count, loading_millis(next, count))
+    });
+    upgrades.find(|(other, count, _)| draft.has_room(*other, *count))
 }

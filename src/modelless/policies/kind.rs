@@ -3,8 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccuracyScaling, FixedReplicas, IndividualScaling, InfaasCode, InfaasGreedy, PlanObjective,
-    Policy, PricedPlanning,
+    AccuracyScaling, FixedReplicas, IndividualScaling, InfaasCode, InfaasGreedy, InfaasProgram,
+    PlanObjective, Policy, PricedPlanning, ProgramTerms, SLACK,
+};
+
+/// λ of INFaaS's objective: the cost per second for each second of loading.
+const LAMBDA: f64 = 0.01;
+/// The terms of INFaaS's program. The most expensive programs take a tenth of the second between two
+/// decisions.
+const PROGRAM: ProgramTerms = ProgramTerms {
+    slack: SLACK,
+    lambda: LAMBDA,
+    steps: 10_000,
 };
 
 /// A policy, by its name.
@@ -15,8 +25,10 @@ pub enum PolicyChoice {
     Static,
     /// Scales each running variant.
     Individual,
-    /// INFaaS according to the paper.
+    /// INFaaS according to the paper: its greedy heuristic.
     Infaas,
+    /// INFaaS's integer linear program, solved exactly.
+    InfaasIlp,
     /// INFaaS according to its code.
     InfaasCode,
     /// Reduces accuracy before refusing requests.
@@ -28,10 +40,11 @@ pub enum PolicyChoice {
 
 impl PolicyChoice {
     /// All policies.
-    pub const ALL: [PolicyChoice; 6] = [
+    pub const ALL: [PolicyChoice; 7] = [
         PolicyChoice::Static,
         PolicyChoice::Individual,
         PolicyChoice::Infaas,
+        PolicyChoice::InfaasIlp,
         PolicyChoice::InfaasCode,
         PolicyChoice::Accuracy,
         PolicyChoice::Divisi,
@@ -55,13 +68,14 @@ impl PolicyChoice {
         }
     }
 
-    /// Creates the policy. `infaas` has a λ of 0.01 per second for a second of loading, which the
-    /// paper does not give.
+    /// Creates the policy. `infaas` and `infaas-ilp` have a λ of 0.01 per second for a second of
+    /// loading, which the paper does not give.
     pub fn policy(self) -> Box<dyn Policy> {
         match self {
             PolicyChoice::Static => Box::new(FixedReplicas),
             PolicyChoice::Individual => Box::new(IndividualScaling::default()),
-            PolicyChoice::Infaas => Box::new(InfaasGreedy::new(0.01)),
+            PolicyChoice::Infaas => Box::new(InfaasGreedy::new(LAMBDA)),
+            PolicyChoice::InfaasIlp => Box::new(InfaasProgram::new(PROGRAM)),
             PolicyChoice::InfaasCode => Box::new(InfaasCode::default()),
             PolicyChoice::Accuracy => Box::new(AccuracyScaling),
             PolicyChoice::Divisi => Box::new(PricedPlanning::new(PlanObjective::default())),

@@ -5,7 +5,6 @@
 //! the changes.
 
 mod accuracy_scaling;
-mod cover;
 mod decision;
 mod fixed;
 mod hold_off;
@@ -13,13 +12,16 @@ mod individual;
 mod infaas;
 mod infaas_code;
 mod kind;
+mod load;
 mod policy;
 mod priced;
+mod program;
 mod scaling;
+mod served;
 mod situation;
+mod transition;
 
 pub use accuracy_scaling::AccuracyScaling;
-pub use cover::{CoverItem, cheapest_cover};
 pub use decision::{ActionOutcome, ConsideredAction, PolicyDecision, ScalingAction};
 pub use fixed::FixedReplicas;
 pub use individual::IndividualScaling;
@@ -28,4 +30,5 @@ pub use infaas_code::InfaasCode;
 pub use kind::PolicyChoice;
 pub use policy::Policy;
 pub use priced::{PlanObjective, PricedPlanning, plan, plan_value};
+pub use program::{InfaasProgram, ProgramPlan, ProgramTerms, cheapest_plan};
 pub use situation::{ChangeRules, SLACK, Situation, TaskDemand, WatchedVariant};

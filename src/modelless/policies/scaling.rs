@@ -1,10 +1,12 @@
 //! Steps shared by policies: placing and removing instances.
 
+use std::cmp::Reverse;
+
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
-use super::situation::{Situation, TaskDemand};
-use crate::placement::{HostedInstances, InstanceChange};
-use crate::states::VariantState;
-use crate::variants::VariantIndex;
+use super::load::TaskLoad;
+use super::situation::Situation;
+use crate::placement::{DeviceSlot, HostedInstances, InstanceChange};
+use crate::variants::{TaskIndex, VariantIndex};
 
 /// A decision in progress, with the instances after it.
 pub(super) struct Draft<'a> {
@@ -56,28 +58,34 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Removes an instance from the device with the fewest instances of the variant.
+    /// Removes an interfered instance if there is one, else one from the device with the fewest
+    /// instances of the variant.
     pub(super) fn take_away(&mut self, variant: VariantIndex) {
         let devices = self
             .hosted
             .devices()
             .filter(|d| self.hosted.count_on(variant, *d) > 0);
-        let fewest = devices.min_by_key(|d| (self.hosted.count_on(variant, *d), *d));
-        if let Some(device) = fewest {
+        let calm = |d: &DeviceSlot| !self.situation.is_interfered(variant, *d);
+        let first = devices.min_by_key(|d| (calm(d), self.hosted.count_on(variant, *d), *d));
+        if let Some(device) = first {
             // The line above ensures that it exists.
             let removed = self.hosted.remove(self.situation.catalog, variant, device);
             debug_assert!(removed.is_ok());
         }
     }
 
-    /// Moves one instance of each variant with interference to a device without the variant, if one
-    /// has room (INFaaS §4.1).
-    pub(super) fn mitigate(&mut self, demand: &TaskDemand) {
+    /// Moves one instance of each variant with interference to another device (INFaaS §4.1).
+    pub(super) fn mitigate(&mut self, task: TaskIndex, load: &TaskLoad<'_>) {
         let situation = self.situation;
-        let interfered = situation.suiting(demand).map(|(index, _)| index);
-        let interfered = interfered.filter(|v| situation.state(*v) == VariantState::Interfered);
-        for variant in interfered {
-            let outcome = match self.moved(variant) {
+        for variant in load.suiting_any() {
+            let devices = self.hosted.devices();
+            let mut interfered = devices.filter(|d| {
+                self.hosted.count_on(variant, *d) > 0 && situation.is_interfered(variant, *d)
+            });
+            let Some(from) = interfered.next() else {
+                continue;
+            };
+            let outcome = match self.moved(variant, from) {
                 true => ActionOutcome::Taken,
                 false => {
                     let kind = situation.catalog.variant(variant).device;
@@ -86,21 +94,32 @@ impl<'a> Draft<'a> {
                 }
             };
             self.decision
-                .consider(demand.task, ScalingAction::Move(variant), 0.0, outcome);
+                .consider(task, ScalingAction::Move(variant), 0.0, outcome);
         }
     }
 
-    fn moved(&mut self, variant: VariantIndex) -> bool {
+    fn moved(&mut self, variant: VariantIndex, from: DeviceSlot) -> bool {
         let catalog = self.situation.catalog;
-        let spare = |device| {
-            self.hosted.fits(catalog, variant, device)
-                && self.hosted.hosted_on(device).next().is_none()
+        let Some(to) = self.refuge(variant, from) else {
+            return false;
         };
-        let to = self.hosted.devices().find(|device| spare(*device));
-        let Some(to) = to else { return false };
-        self.take_away(variant);
-        let added: Result<(), _> = self.hosted.add(catalog, variant, to);
-        added.is_ok()
+        let removed = self.hosted.remove(catalog, variant, from);
+        removed.is_ok() && self.hosted.add(catalog, variant, to).is_ok()
+    }
+
+    /// Returns the device to which an interfered instance moves: one without instances, which could
+    /// interfere with it there too. If other programs disturb its device, it is the undisturbed
+    /// device with the most room.
+    fn refuge(&self, variant: VariantIndex, from: DeviceSlot) -> Option<DeviceSlot> {
+        let (situation, hosted) = (self.situation, &self.hosted);
+        let is_empty = |device: DeviceSlot| hosted.hosted_on(device).next().is_none();
+        let devices = hosted.devices().filter(|device| {
+            *device != from
+                && !situation.is_disturbed(*device)
+                && hosted.fits(situation.catalog, variant, *device)
+        });
+        let suiting = devices.filter(|d| is_empty(*d) || situation.is_disturbed(from));
+        suiting.min_by_key(|d| (!is_empty(*d), Reverse(hosted.free_share(*d))))
     }
 }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::goals::QueryGoals;
-use crate::placement::HostedInstances;
+use crate::placement::{DeviceSlot, HostedInstances};
 use crate::quantities::{QueryCost, QueryRate};
-use crate::states::VariantState;
+use crate::states::{InstanceState, VariantState};
 use crate::variants::{TaskIndex, Variant, VariantCatalog, VariantIndex};
 
 /// The headroom of policies: capacity is at least the load times this factor (INFaaS §5, which
@@ -32,8 +32,7 @@ pub struct TaskDemand {
 impl TaskDemand {
     /// Returns whether a variant meets the goals when it is not overloaded.
     pub fn suits(&self, variant: &Variant) -> bool {
-        let goals = &self.goals;
-        goals.allows(variant) && goals.latency.is_none_or(|d| variant.p99() <= d.get())
+        self.goals.suits(variant)
     }
 }
 
@@ -83,6 +82,10 @@ pub struct Situation<'a> {
     pub demands: &'a [TaskDemand],
     /// The observed state of each variant.
     pub watched: &'a [WatchedVariant],
+    /// The observed states of instances.
+    pub instances: &'a [InstanceState],
+    /// The slowdown of each device by other programs; 1 if it is undisturbed or unknown.
+    pub slowdowns: &'a [f64],
 }
 
 impl<'a> Situation<'a> {
@@ -99,11 +102,22 @@ impl<'a> Situation<'a> {
         each.filter(|(_, variant)| demand.suits(variant))
     }
 
-    /// Returns the state of a variant.
-    pub fn state(&self, variant: VariantIndex) -> VariantState {
-        self.watched
-            .get(variant.get())
-            .map_or_else(Default::default, |w| w.state)
+    /// Returns the slowdown of a device by other programs; 1 if it is undisturbed or unknown.
+    pub fn slowdown(&self, device: DeviceSlot) -> f64 {
+        let known = self.slowdowns.get(usize::from(device.0)).copied();
+        known.unwrap_or(1.0).max(1.0)
+    }
+
+    /// Returns whether other programs slow down a device.
+    pub fn is_disturbed(&self, device: DeviceSlot) -> bool {
+        self.slowdown(device) > 1.0
+    }
+
+    /// Returns whether the batches of a variant suffer interference on a device.
+    pub fn is_interfered(&self, variant: VariantIndex, device: DeviceSlot) -> bool {
+        let is_it = |seen: &InstanceState| (seen.variant, seen.device) == (variant, device);
+        let seen = self.instances.iter().find(|seen| is_it(seen));
+        seen.is_some_and(|seen| seen.state == VariantState::Interfered)
     }
 
     /// Returns whether an instance of a task is loading. Instances that it replaces stay until it
@@ -112,15 +126,5 @@ impl<'a> Situation<'a> {
         let range = self.catalog.range(task);
         let watched = self.watched.get(range).unwrap_or_default();
         watched.iter().any(|w| w.loading > 0)
-    }
-
-    /// Returns the capacity of the running variants that meet a demand's goals, in queries per
-    /// second.
-    pub fn capacity(&self, demand: &'a TaskDemand) -> f64 {
-        let each = self.suiting(demand);
-        let each = each.map(|(index, variant)| {
-            f64::from(self.hosted.total(index)) * variant.saturation().get()
-        });
-        each.sum()
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::device_kind::PricedDevice;
+use super::device_kind::{DeviceKindIndex, PricedDevice};
 use super::indices::{TaskIndex, VariantIndex};
 use super::profile::DeviceSharing;
 use super::variant::Variant;
@@ -34,6 +34,8 @@ pub struct VariantCatalog {
     /// The end of the variants of each task.
     ends: Vec<u32>,
     variants: Vec<Variant>,
+    /// The kinds of devices that are cores of the host.
+    of_host: Vec<DeviceKindIndex>,
 }
 
 /// The reasons why tasks do not form a catalogue.
@@ -105,6 +107,7 @@ impl VariantCatalog {
             models: Vec::new(),
             ends: Vec::new(),
             variants: Vec::new(),
+            of_host: Vec::new(),
         };
         for task in tasks {
             catalog.check(&task)?;
@@ -149,6 +152,22 @@ impl VariantCatalog {
         self.models.push(task.models);
         self.variants.append(&mut task.variants);
         self.ends.push(self.variants.len() as u32);
+    }
+
+    /// Returns the same variants with the kinds of devices marked that are cores of the host.
+    #[must_use]
+    pub fn with_host(&self, is_of_host: impl Fn(&PricedDevice) -> bool) -> Self {
+        let kinds = (0..).map(DeviceKindIndex).zip(&self.devices);
+        let of_host = kinds.filter(|(_, device)| is_of_host(device));
+        VariantCatalog {
+            of_host: of_host.map(|(kind, _)| kind).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns whether the devices of a kind are known to be cores of the host.
+    pub fn is_of_host(&self, kind: DeviceKindIndex) -> bool {
+        self.of_host.contains(&kind)
     }
 
     /// Returns the same variants in the same order with a minimum loading time.

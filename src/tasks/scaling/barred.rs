@@ -6,11 +6,10 @@ use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::policies::{ActionOutcome, ConsideredAction, ScalingAction};
 use divisi_modelless::variants::{TaskIndex, VariantCatalog, VariantIndex};
 
+use super::affected::{HostedPlace, only_in};
+
 /// The time for which a rolled back change is not repeated.
 const BARRED: Duration = Duration::from_secs(300);
-
-/// A variant on a device, with any number of instances.
-type HostedPlace = (DeviceSlot, VariantIndex);
 
 /// Changes that did worse than the previous instances.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +31,18 @@ impl BarredChanges {
             came: only_in(after, before),
             left: only_in(before, after),
         });
+    }
+
+    /// Allows variants again that are needed, so that no bar makes queries miss their goals.
+    pub(super) fn lift_needed(&mut self, is_needed: impl Fn(VariantIndex) -> bool) {
+        for barred in &mut self.0 {
+            barred.came.retain(|(_, variant)| !is_needed(*variant));
+        }
+    }
+
+    /// Allows the last barred change again.
+    pub(super) fn lift_last(&mut self) {
+        self.0.pop();
     }
 
     fn at(&self, now: Duration) -> impl Iterator<Item = &BarredChange> {
@@ -133,15 +144,4 @@ fn keep_one(
             let _ = wanted.add(catalog, variant, device);
         }
     }
-}
-
-/// Returns the variants of each device that are only in the first plan.
-fn only_in(plan: &HostedInstances, other: &HostedInstances) -> Vec<HostedPlace> {
-    let devices = plan.devices();
-    let each = devices.flat_map(|device| {
-        let on = plan.hosted_on(device);
-        let on = on.filter(move |(variant, _)| other.count_on(*variant, device) == 0);
-        on.map(move |(variant, _)| (device, variant))
-    });
-    each.collect()
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use divisi_engine::deployment::Generation;
 use divisi_model::catalogue::Catalogue;
 use divisi_modelless::variants::VariantIndex;
-use divisi_runtime::device::{DeviceIndex, MemberIndex};
+use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 
 use crate::routing::TaskRouter;
-use crate::served::ServedTasks;
+use crate::served::{ServedTasks, VariantGroup};
 
 /// The difference to the profile below which a batch counts as undisturbed: dispatching takes as
 /// long.
@@ -28,7 +28,7 @@ pub struct WorkerCounts {
 }
 
 /// A group of variants in the last interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GroupSeen {
     /// The answered samples.
     pub samples: u64,
@@ -36,6 +36,8 @@ pub struct GroupSeen {
     pub busy: f64,
     /// The ratio of batch time to profiled time; 1 without batches or if they hardly differ.
     pub slowdown: f64,
+    /// The same ratio for each device with batches of all members.
+    pub devices: Vec<(DeviceIndex, f64)>,
 }
 
 impl GroupSeen {
@@ -44,7 +46,17 @@ impl GroupSeen {
         samples: 0,
         busy: 0.0,
         slowdown: 1.0,
+        devices: Vec::new(),
     };
+
+    /// Returns the ratio of batch time to profiled time on a device, or `None` without batches of
+    /// all members.
+    pub fn slowdown_on(&self, device: DeviceIndex) -> Option<f64> {
+        let mut known = self.devices.iter();
+        known
+            .find(|(at, _)| *at == device)
+            .map(|(_, slowdown)| *slowdown)
+    }
 }
 
 /// A worker, by its engine's number and its cell.
@@ -67,38 +79,45 @@ impl BusyGroups {
         &mut self,
         tasks: &ServedTasks,
         (number, catalogue): (u64, &Catalogue),
-        workers: &[(DeviceIndex, MemberIndex, WorkerCounts)],
+        (devices, workers): (&Devices, &[(DeviceIndex, MemberIndex, WorkerCounts)]),
         answered: Vec<u64>,
     ) -> Vec<GroupSeen> {
-        let mut columns: BTreeMap<MemberIndex, WorkerCounts> = BTreeMap::new();
-        let mut now = BTreeMap::new();
-        for (device, member, counts) in workers {
-            let place = (number, *device, *member);
-            let before = self.workers.get(&place).copied().unwrap_or_default();
-            let column = columns.entry(*member).or_default();
-            column.seconds += (counts.seconds - before.seconds).max(0.0);
-            column.samples += counts.samples.saturating_sub(before.samples);
-            column.batches += counts.batches.saturating_sub(before.batches);
-            now.insert(place, *counts);
-        }
+        let ran = self.since_last(number, workers);
         let before = std::mem::replace(&mut self.answered, answered);
-        self.workers = now;
         let groups = tasks.groups().iter().zip(&self.answered).enumerate();
         let each = groups.map(|(at, (group, total))| {
             let samples = total.saturating_sub(before.get(at).copied().unwrap_or(0));
             let entry = catalogue.find(&group.name, None);
             let entry = entry.filter(|_| samples > 0);
             let seen = entry.map(|entry| {
-                let of_group = catalogue.entries()[entry].columns().iter();
-                let counts: Vec<WorkerCounts> = of_group
-                    .map(|column| columns.get(column).copied().unwrap_or_default())
-                    .collect();
-                of_columns(tasks, &group.variants, samples, &counts)
+                let columns = &**catalogue.entries()[entry].columns();
+                group_seen((tasks, group), samples, (devices, columns), &ran)
             });
             seen.unwrap_or(GroupSeen {
                 samples,
                 ..GroupSeen::IDLE
             })
+        });
+        each.collect()
+    }
+
+    /// Returns the counts of each worker since the last call.
+    fn since_last(
+        &mut self,
+        number: u64,
+        workers: &[(DeviceIndex, MemberIndex, WorkerCounts)],
+    ) -> Vec<(DeviceIndex, MemberIndex, WorkerCounts)> {
+        let before = std::mem::take(&mut self.workers);
+        let each = workers.iter().map(|(device, member, counts)| {
+            let place = (number, *device, *member);
+            let known = before.get(&place).copied().unwrap_or_default();
+            self.workers.insert(place, *counts);
+            let more = WorkerCounts {
+                seconds: (counts.seconds - known.seconds).max(0.0),
+                samples: counts.samples.saturating_sub(known.samples),
+                batches: counts.batches.saturating_sub(known.batches),
+            };
+            (*device, *member, more)
         });
         each.collect()
     }
@@ -126,33 +145,74 @@ pub(crate) fn seen_groups(
         of_group.sum()
     });
     let engine = (running.number, &*running.catalogue);
-    busy.update(tasks, engine, &workers, answered.collect())
+    let workers = (running.engine.devices(), &*workers);
+    busy.update(tasks, engine, workers, answered.collect())
 }
 
-fn of_columns(
-    tasks: &ServedTasks,
-    variants: &[VariantIndex],
+/// The mean time and size of the batches of a group's members.
+struct MeanBatch {
+    /// The device seconds of a sample, over all members.
+    each: f64,
+    /// The number of samples, or `None` without batches of every member: the sum is then not the
+    /// time of a whole batch.
+    size: Option<u32>,
+}
+
+impl MeanBatch {
+    fn new(
+        columns: &[MemberIndex],
+        ran: &[(DeviceIndex, MemberIndex, WorkerCounts)],
+        is_on: impl Fn(DeviceIndex) -> bool,
+    ) -> Self {
+        let (mut each, mut size, mut members) = (0.0_f64, 0.0_f64, 0_u32);
+        for column in columns {
+            let own = ran
+                .iter()
+                .filter(|(at, member, _)| member == column && is_on(*at));
+            let sum = own.fold(WorkerCounts::default(), |sum, (.., counts)| WorkerCounts {
+                seconds: sum.seconds + counts.seconds,
+                samples: sum.samples + counts.samples,
+                batches: sum.batches + counts.batches,
+            });
+            if sum.samples > 0 {
+                each += sum.seconds / sum.samples as f64;
+                size += sum.samples as f64 / sum.batches.max(1) as f64;
+                members += 1;
+            }
+        }
+        let mean = (size / f64::from(members.max(1))).round().max(1.0);
+        let is_whole = members as usize == columns.len() && members > 0;
+        MeanBatch {
+            each,
+            size: is_whole.then_some(mean as u32),
+        }
+    }
+
+    /// Returns the ratio of the time of a sample to that in the profiles of these variants.
+    fn slowdown(&self, tasks: &ServedTasks, variants: &[VariantIndex]) -> Option<f64> {
+        self.size
+            .map(|size| slowdown(tasks, variants, size, self.each))
+    }
+}
+
+fn group_seen(
+    (tasks, group): (&ServedTasks, &VariantGroup),
     samples: u64,
-    columns: &[WorkerCounts],
+    (devices, columns): (&Devices, &[MemberIndex]),
+    ran: &[(DeviceIndex, MemberIndex, WorkerCounts)],
 ) -> GroupSeen {
-    let ran = columns.iter().filter(|column| column.samples > 0);
-    let (mut each, mut batch, mut count) = (0.0, 0.0, 0);
-    for column in ran {
-        each += column.seconds / column.samples as f64;
-        batch += column.samples as f64 / column.batches.max(1) as f64;
-        count += 1;
-    }
-    let mut seen = GroupSeen {
+    let all = MeanBatch::new(columns, ran, |_| true);
+    let on_device = DeviceIndex::enumerate(devices.iter()).filter_map(|(at, device)| {
+        let variants: Vec<VariantIndex> = tasks.on_device(group, device).collect();
+        let batch = MeanBatch::new(columns, ran, |other| other == at);
+        Some((at, batch.slowdown(tasks, &variants)?))
+    });
+    GroupSeen {
         samples,
-        busy: samples as f64 * each,
-        slowdown: 1.0,
-    };
-    // Without batches of every member, the sum is not the time of a whole batch.
-    if count == columns.len() && count > 0 {
-        let batch = (batch / f64::from(count as u32)).round().max(1.0) as u32;
-        seen.slowdown = slowdown(tasks, variants, batch, each);
+        busy: samples as f64 * all.each,
+        slowdown: all.slowdown(tasks, &group.variants).unwrap_or(1.0),
+        devices: on_device.collect(),
     }
-    seen
 }
 
 /// Returns the ratio of the time of a sample to that in the profile of the variant with the next

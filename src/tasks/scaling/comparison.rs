@@ -101,6 +101,7 @@ impl PolicyTrial {
             streams: self.streams.clone(),
             arrivals: self.arrivals.clone(),
             jobs: Vec::new(),
+            disturbances: Vec::new(),
             policy,
             objective: OBJECTIVE,
             rules: RULES,

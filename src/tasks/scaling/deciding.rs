@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use divisi_engine::deployment::{Generation, HandoverObserver};
 use divisi_model::allocation::Matrix;
+use divisi_modelless::demands::QueryStream;
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::states::VariantState;
@@ -17,12 +18,15 @@ use super::busy::{BusyGroups, GroupSeen, seen_groups};
 use super::comparison::WINDOW;
 use super::gaps::DeviceGaps;
 use super::handover::VariantHandover;
+use super::host::{HostSeconds, OthersSeen};
 use super::hosted_models::HostedModels;
 use super::live::LiveScaling;
-use super::probation::{ChangeProbation, FailedChange, QuerySecond};
+use super::probation::{ChangeProbation, FailedChange};
 use super::record;
 use super::registrations::{RegistrationFollower, TaskRegistrations};
 use super::scaler::{ScalerStep, VariantScaler};
+use super::seconds::QuerySecond;
+use super::watching::ObservedWork;
 use super::words;
 use crate::routing::{LiveRouter, StreamInterval, TaskRouter};
 use crate::served::{RunningVariant, ServedTasks};
@@ -46,6 +50,9 @@ pub(super) struct ScalingThread {
     probation: ChangeProbation,
     /// A change to roll back.
     failed: Option<FailedChange>,
+    host: HostSeconds,
+    /// The load of the host in the last second.
+    others: OthersSeen,
     /// The instances before the recent changes that changed only shares.
     shares_since: Option<HostedInstances>,
 }
@@ -74,6 +81,8 @@ impl ScalingThread {
             follower: RegistrationFollower::new(registrations),
             probation: ChangeProbation::default(),
             failed: None,
+            host: HostSeconds::default(),
+            others: OthersSeen::default(),
             shares_since: None,
         }
     }
@@ -99,6 +108,7 @@ impl ScalingThread {
         scaling.router.follow();
         let running = scaling.router.deployment().running();
         self.take_policy(scaling, &running);
+        self.others = self.host.second(running.engine.devices());
         let streams = router.interval(interval);
         let step = match self.decide(scaling, &running, (now, interval), &streams) {
             Ok(step) => step,
@@ -121,9 +131,7 @@ impl ScalingThread {
             state.record.loaded = words::loaded(router.tasks(), &self.scaler);
             state.gaps = gaps;
         }
-        let failed = self
-            .probation
-            .second(now, QuerySecond::from_intervals(&streams));
+        let failed = self.judge(now, &streams);
         self.failed = failed.or(self.failed.take());
         match step.wanted.map(|wanted| self.allowed(now, wanted)) {
             _ if self.failed.is_some() => self.take_back(now, scaling, &running),
@@ -153,7 +161,15 @@ impl ScalingThread {
         self.known = known(&running);
         self.probation = ChangeProbation::default();
         (self.failed, self.shares_since) = (None, None);
-        scaling.state.lock().take_over(router);
+        scaling.state.lock().take_over(router, devices);
+    }
+
+    /// Judges the last change by the outcomes of a second. Returns it if it did worse.
+    fn judge(&mut self, now: Duration, streams: &[StreamInterval]) -> Option<FailedChange> {
+        let planned = |stream: &QueryStream| self.scaler.stream(stream);
+        let second = QuerySecond::new(streams, planned, self.others.most);
+        let served = (self.scaler.catalog(), self.scaler.hosted());
+        self.probation.second(now, served, second)
     }
 
     /// Returns the wanted instances without rolled back changes.
@@ -227,8 +243,13 @@ impl ScalingThread {
         self.scaler.host_for_jobs(of_jobs);
         let demands: Vec<_> = streams.iter().map(|stream| stream.demand.clone()).collect();
         let queued = router.queued();
-        let (scaler, seen) = (&mut self.scaler, &self.seen);
-        behind_queries(move || scaler.decide(now, interval, &demands, (seen, &queued)))
+        let seen = ObservedWork {
+            groups: &self.seen,
+            queued: &queued,
+            others: &self.others.devices,
+        };
+        let scaler = &mut self.scaler;
+        behind_queries(move || scaler.decide(now, interval, &demands, seen))
     }
 
     /// Applies the wanted instances, on probation.
@@ -237,7 +258,8 @@ impl ScalingThread {
         let what = words::difference(scaling.router.router().tasks(), &before, &wanted);
         if self.change(scaling, running, wanted, what) {
             let now = scaling.router.router().now();
-            self.probation.begin(now, before, self.scaler.hosted());
+            let (catalog, after) = (self.scaler.catalog(), self.scaler.hosted());
+            self.probation.begin(now, catalog, (before, after));
         }
     }
 
@@ -252,8 +274,9 @@ impl ScalingThread {
         let what = words::difference(router.tasks(), self.scaler.hosted(), before);
         let what = format!("rolled back ({why}): {what}");
         self.change(scaling, running, before.clone(), what);
-        if self.scaler.is_refused(scaling.router.router().now()) {
-            self.failed = Some(failed);
+        match self.scaler.is_refused(scaling.router.router().now()) {
+            true => self.failed = Some(failed),
+            false => self.probation.rolled_back(),
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::variants::VariantIndex;
+use divisi_runtime::device::Devices;
 use divisi_runtime::lock::Leaf;
 use divisi_session::{
     CountedOutcome, PolicyComparison, Refusal, ScalingView, SessionRefusal, TaskScaling,
@@ -82,7 +83,7 @@ impl LiveScaling {
         registrations: Option<Arc<dyn TaskRegistrations>>,
     ) -> io::Result<Arc<Self>> {
         let running = router.deployment().running();
-        let devices = running.engine.devices().iter().len();
+        let devices = running.engine.devices();
         let scaling = LiveScaling {
             state: Arc::new(Leaf::new(SharedState {
                 policy,
@@ -90,9 +91,9 @@ impl LiveScaling {
                 asked: None,
                 record: ScalingRecord::default(),
                 router: router.router(),
-                planned: PlannedVariants::new(router.router().tasks().catalog()),
+                planned: PlannedVariants::new(router.router().tasks().catalog(), devices),
                 of_jobs: Vec::new(),
-                gaps: DeviceGaps::idle(devices),
+                gaps: DeviceGaps::idle(devices.iter().len()),
                 comparison: None,
             })),
             router,
@@ -164,8 +165,8 @@ impl LiveScaling {
 
 impl SharedState {
     /// Takes over the router of other registrations, whose variants have other indices.
-    pub(super) fn take_over(&mut self, router: Arc<TaskRouter>) {
-        self.planned = PlannedVariants::new(router.tasks().catalog());
+    pub(super) fn take_over(&mut self, router: Arc<TaskRouter>, devices: &Devices) {
+        self.planned = PlannedVariants::new(router.tasks().catalog(), devices);
         self.of_jobs.clear();
         self.record.forget_variants();
         self.router = router;

@@ -3,12 +3,15 @@
 //! [`VariantScaler`] decides, without clock, lock or thread; [`LiveScaling`] measures, asks it for
 //! decisions, and applies them to a deployment.
 
+mod affected;
+mod aftermath;
 mod barred;
 mod busy;
 mod comparison;
 mod deciding;
 mod gaps;
 mod handover;
+mod host;
 mod hosted_models;
 mod live;
 mod planned;
@@ -16,6 +19,8 @@ mod probation;
 mod record;
 mod registrations;
 mod scaler;
+mod seconds;
+mod watching;
 pub(crate) mod words;
 
 pub use barred::BarredChanges;
@@ -24,6 +29,8 @@ pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
 pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;
-pub use probation::{ChangeProbation, FailedChange, QuerySecond};
+pub use probation::{ChangeProbation, FailedChange};
 pub use registrations::TaskRegistrations;
 pub use scaler::{ScalerStep, VariantScaler};
+pub use seconds::{QuerySecond, StreamSecond};
+pub use watching::ObservedWork;

@@ -7,6 +7,8 @@ use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::policies::{ChangeRules, PlanObjective, SLACK, TaskDemand};
 use divisi_modelless::quantities::{DeviceShare, QueryCost};
 use divisi_modelless::variants::{TaskIndex, VariantCatalog};
+use divisi_registry::registration::kind_name;
+use divisi_runtime::device::Devices;
 
 /// The share of a device's time that an instance has, in thousandths. It bounds the number of
 /// variants on a device and the resolution of plans.
@@ -57,7 +59,10 @@ pub(super) struct PlannedVariants {
 }
 
 impl PlannedVariants {
-    pub(super) fn new(catalog: &VariantCatalog) -> Self {
+    pub(super) fn new(catalog: &VariantCatalog, devices: &Devices) -> Self {
+        let of_host = devices.iter().filter(|device| device.kind.is_of_host());
+        let of_host: Vec<String> = of_host.map(kind_name).collect();
+        let catalog = catalog.with_host(|kind| of_host.contains(&kind.name));
         let share = DeviceShare::thousandths(SHARE).unwrap_or(DeviceShare::WHOLE);
         let prices = catalog.devices().iter().map(|device| device.price.get());
         let dearest = prices.fold(0.0, f64::max);

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi_modelless::demands::QueryStream;
 use divisi_modelless::placement::{DeviceSlot, HostedInstances, InstanceChange};
-use divisi_modelless::policies::{
-    Policy, PolicyChoice, PolicyDecision, Situation, TaskDemand, WatchedVariant,
-};
-use divisi_modelless::quantities::QueryRate;
-use divisi_modelless::states::{StateThresholds, VariantObservation, VariantState, VariantWatch};
+use divisi_modelless::policies::{Policy, PolicyChoice, PolicyDecision, Situation, TaskDemand};
+use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 use divisi_registry::registration::kind_name;
 use divisi_runtime::device::Devices;
 
-use super::busy::GroupSeen;
 use super::planned::{HOLD_OFF, OBJECTIVE, PlannedVariants, RULES};
+use super::watching::{ObservedWork, ScalingWatches};
 use crate::served::{RunningVariant, ServedTasks};
 
 /// A decision and the instances to serve after it.
@@ -36,7 +34,7 @@ pub struct VariantScaler {
     choice: PolicyChoice,
     policy: Box<dyn Policy>,
     hosted: HostedInstances,
-    watches: Vec<VariantWatch>,
+    watches: ScalingWatches,
     /// The variants that run offline jobs.
     of_jobs: Vec<VariantIndex>,
     /// The time of the last removal: instances are removed at most once per hold-off, whatever the
@@ -54,13 +52,11 @@ impl VariantScaler {
         devices: &Devices,
         running: &[RunningVariant],
     ) -> Self {
-        let planned = PlannedVariants::new(tasks.catalog());
+        let planned = PlannedVariants::new(tasks.catalog(), devices);
         let hosted = hosted(planned.catalog(), devices, running);
+        let variants = planned.catalog().variants().len();
         VariantScaler {
-            watches: vec![
-                VariantWatch::new(StateThresholds::default());
-                planned.catalog().variants().len()
-            ],
+            watches: ScalingWatches::new(variants, devices.iter().len()),
             policy: choice.with_objective(OBJECTIVE),
             of_jobs: Vec::new(),
             left: None,
@@ -92,6 +88,11 @@ impl VariantScaler {
         self.planned.catalog()
     }
 
+    /// Returns a stream in the units of policies.
+    pub(super) fn stream(&self, stream: &QueryStream) -> QueryStream {
+        self.planned.stream(stream)
+    }
+
     /// Returns whether the last change was refused a moment ago.
     pub(super) fn is_refused(&self, now: Duration) -> bool {
         now < self.refused_until
@@ -99,7 +100,7 @@ impl VariantScaler {
 
     /// Returns the state of each variant.
     pub fn states(&self) -> impl Iterator<Item = VariantState> {
-        self.watches.iter().map(VariantWatch::state)
+        self.watches.states()
     }
 
     /// Takes over the running variants after another change.
@@ -128,15 +129,17 @@ impl VariantScaler {
         self.refused_until = now + HOLD_OFF;
     }
 
-    /// Decides after an interval with the observed work of groups and their queued samples.
+    /// Decides after an interval with its observations.
     pub fn decide(
         &mut self,
         now: Duration,
         interval: Duration,
         demands: &[TaskDemand],
-        (seen, queued): (&[GroupSeen], &[u32]),
+        seen: ObservedWork<'_>,
     ) -> ScalerStep {
-        let watched = self.watch(now, interval, seen, queued);
+        let variants = (&*self.tasks, self.planned.catalog());
+        let times = (now, interval);
+        let watched = self.watches.observe(times, variants, &self.hosted, seen);
         let demands: Vec<TaskDemand> = demands.iter().map(|d| self.planned.demand(d)).collect();
         let decision = self.policy.decide(&Situation {
             now,
@@ -145,6 +148,8 @@ impl VariantScaler {
             hosted: &self.hosted,
             demands: &demands,
             watched: &watched,
+            instances: &self.watches.instances.states(),
+            slowdowns: &self.watches.slowdowns(),
         });
         let wanted = match self.is_refused(now) {
             true => None,
@@ -154,57 +159,6 @@ impl VariantScaler {
             }
         };
         ScalerStep { decision, wanted }
-    }
-
-    fn watch(
-        &mut self,
-        now: Duration,
-        interval: Duration,
-        seen: &[GroupSeen],
-        queued: &[u32],
-    ) -> Vec<WatchedVariant> {
-        let seconds = interval.as_secs_f64().max(1e-3);
-        let mut watched = Vec::with_capacity(self.watches.len());
-        for at in 0..self.watches.len() {
-            let index = VariantIndex(at as u32);
-            let group = self.tasks.group_of(index);
-            let of_group = seen.get(group).copied().unwrap_or(GroupSeen::IDLE);
-            let instances = self.hosted.total(index);
-            let planned = self.time_of(group);
-            let observation = VariantObservation {
-                instances,
-                utilisation: of_group.busy / seconds / planned.max(1e-9),
-                queued: queued.get(group).copied().unwrap_or(0),
-                slowdown: of_group.slowdown,
-            };
-            self.watches[at].observe(now, &observation);
-            let own = match instances {
-                0 => 0.0,
-                _ => of_group.samples as f64 / seconds,
-            };
-            watched.push(WatchedVariant {
-                loading: 0,
-                state: self.watches[at].state(),
-                served: QueryRate::new(own).unwrap_or(QueryRate::ZERO),
-            });
-        }
-        watched
-    }
-
-    /// Returns the device time of the instances of a group.
-    fn time_of(&self, group: usize) -> f64 {
-        let variants = self.tasks.groups()[group].variants.iter();
-        let shares = variants.map(|variant| {
-            let share = self
-                .planned
-                .catalog()
-                .variant(*variant)
-                .profile
-                .share
-                .fraction();
-            f64::from(self.hosted.total(*variant)) * share
-        });
-        shares.sum()
     }
 
     /// Returns the instances after all possible changes, or `None` if there are none.

@@ -69,7 +69,7 @@ impl ServedTasks {
     }
 
     /// Returns the variants of a group for a device.
-    pub(super) fn on_device(
+    pub(crate) fn on_device(
         &self,
         group: &VariantGroup,
         device: &Device,

@@ -6,21 +6,21 @@
 //! of the load cause small changes of the plan; `tests/modelless` compares it with all possible
 //! plans.
 
-mod handover;
 mod model;
 mod moves;
 mod search;
-mod served;
 mod state;
 
 pub use model::PlanObjective;
 pub use search::{plan, plan_value};
 
-use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
+use super::decision::PolicyDecision;
 use super::hold_off::HoldOffs;
+use super::load::TaskLoad;
 use super::policy::Policy;
 use super::scaling::decision_of;
 use super::situation::{Situation, TaskDemand};
+use super::transition::settled;
 use crate::placement::HostedInstances;
 use crate::quantities::QueryRate;
 use crate::variants::DeviceKindIndex;
@@ -63,8 +63,7 @@ impl Policy for PricedPlanning {
         };
         let planned = plan(situation, &self.objective);
         let mut decision = decision_of(Vec::new());
-        let kept = self.held_off(situation, planned, &mut decision);
-        consider(situation, &kept, &mut decision);
+        let kept = settled(situation, planned, &mut self.hold_offs, &mut decision);
         lack(situation, &kept, &mut decision);
         decision.changes = kept.changes_from(situation.hosted);
         decision
@@ -88,88 +87,22 @@ fn pressed(demand: &TaskDemand) -> TaskDemand {
     }
 }
 
-impl PricedPlanning {
-    /// Returns the plan with replaced instances kept until their replacement is loaded, and with
-    /// recently used instances kept if they have room.
-    fn held_off(
-        &mut self,
-        situation: &Situation<'_>,
-        planned: HostedInstances,
-        decision: &mut PolicyDecision,
-    ) -> HostedInstances {
-        let mut kept = planned;
-        if !situation.rules.at_once {
-            handover::keep_until_replaced(situation, &mut kept);
-        }
-        let running: Vec<_> = situation.hosted.running().collect();
-        for (index, _) in running {
-            let catalog = situation.catalog;
-            let leaving = situation
-                .hosted
-                .total(index)
-                .saturating_sub(kept.total(index));
-            if leaving == 0 {
-                self.hold_offs.needed(index);
-                continue;
-            }
-            let task = catalog.task_of(index);
-            let Some(from) = self.hold_offs.superfluous(situation, index) else {
-                continue;
-            };
-            let devices: Vec<_> = kept.devices().collect();
-            for device in devices {
-                while kept.count_on(index, device) < situation.hosted.count_on(index, device)
-                    && kept.add(catalog, index, device).is_ok()
-                {}
-            }
-            let action = ScalingAction::Remove(index, leaving);
-            let cost = -f64::from(leaving) * catalog.variant(index).profile.cost.get();
-            decision.consider(task, action, cost, ActionOutcome::HoldOff(from));
-        }
-        kept
-    }
-}
-
-/// Records the changes by variant, and the other variants that could have answered each task.
-fn consider(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
-    for (demand, (index, variant)) in situation
-        .demands
-        .iter()
-        .flat_map(|d| situation.suiting(d).map(move |v| (d, v)))
-    {
-        let (before, after) = (situation.hosted.total(index), plan.total(index));
-        let (more, fewer) = (after.saturating_sub(before), before.saturating_sub(after));
-        let (action, outcome) = match (before, more, fewer) {
-            (0, 0, _) => (ScalingAction::Switch(index, 1), ActionOutcome::Beaten),
-            (0, more, _) => (ScalingAction::Switch(index, more), ActionOutcome::Taken),
-            (_, 0, 0) => continue,
-            (_, 0, fewer) => (ScalingAction::Remove(index, fewer), ActionOutcome::Taken),
-            (_, more, _) => (ScalingAction::Replicate(index, more), ActionOutcome::Taken),
-        };
-        let count = f64::from(after) - f64::from(before);
-        let cost = count.abs().max(1.0).copysign(count) * variant.profile.cost.get();
-        decision.consider(demand.task, action, cost, outcome);
-    }
-}
-
 /// Records the kinds of devices needed by queries beyond the plan's capacity, if these are together
 /// worth a device of the kind and none has room.
 fn lack(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
-    let after = Situation {
-        hosted: plan,
-        ..*situation
-    };
     let kinds = situation.catalog.devices();
     let mut worths = vec![0.0; kinds.len()];
-    for demand in situation.demands {
-        let missing = demand.rate.get() - after.capacity(demand);
-        let Some((index, variant)) = situation.suiting(demand).next() else {
-            continue;
-        };
-        if plan.best_fit(situation.catalog, index).is_none() {
-            let share = variant.profile.share.fraction().max(1e-3);
-            let served = missing.clamp(0.0, variant.saturation().get() / share);
-            worths[usize::from(variant.device.0)] += served * demand.worth.get();
+    for task in situation.catalog.tasks() {
+        let load = TaskLoad::new(situation, task, 1.0);
+        for (demand, missing) in load.demands().zip(load.unserved(plan)) {
+            let Some((index, variant)) = situation.suiting(demand).next() else {
+                continue;
+            };
+            if plan.best_fit(situation.catalog, index).is_none() {
+                let share = variant.profile.share.fraction().max(1e-3);
+                let served = missing.clamp(0.0, variant.saturation().get() / share);
+                worths[usize::from(variant.device.0)] += served * demand.worth.get();
+            }
         }
     }
     let each = (0..).map(DeviceKindIndex).zip(kinds).zip(worths);

@@ -3,11 +3,17 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::served::DemandFlow;
 use crate::goals::LatencyGoal;
+use crate::placement::DeviceSlot;
+use crate::policies::served::DemandFlow;
 use crate::policies::situation::{SLACK, Situation, TaskDemand};
-use crate::states::VariantState;
 use crate::variants::{Variant, VariantIndex};
+
+/// The share of its planned rate that an instance counts with if other instances of its device
+/// interfere with it.
+const INTERFERED: f64 = 0.7;
+/// The least share of its saturation that an instance counts with, whatever its queries may wait.
+const LEAST_PART: f64 = 0.3;
 
 /// The objective of plans.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,27 +50,41 @@ impl Default for PlanObjective {
 pub(super) struct TaskModel {
     pub(super) range: Range<usize>,
     pub(super) demands: Vec<DemandFlow>,
-    /// The planned rate of an instance of each variant in queries per second.
+    /// The planned rate of an undisturbed instance of each variant in queries per second.
     pub(super) usable: Vec<f64>,
-    /// For each variant, the time of its batch, and how long its queries may wait for others'
-    /// batches.
+    /// For each variant, the times of its batch, and the latency that its queries allow.
     pub(super) turns: Vec<Turn>,
     /// The worth of an answer of each variant in addition to that of an answer within its goals.
     pub(super) bonus: Vec<f64>,
 }
 
-/// The time of a batch, and how long the queries of a variant may wait for another one's batch on a
-/// shared device.
+/// The times of a batch on an undisturbed device, and the shortest latency goal of its queries.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     takes: Duration,
-    spare: Duration,
+    p99: Duration,
+    goal: Option<LatencyGoal>,
 }
 
 impl Turn {
-    /// Returns whether each variant can wait for a batch of the other.
-    pub(super) fn goes_with(&self, other: &Turn) -> bool {
-        self.takes <= other.spare && other.takes <= self.spare
+    /// Returns whether each variant can wait for a batch of the other on a device with this
+    /// slowdown.
+    pub(super) fn goes_with(&self, other: &Turn, slowdown: f64) -> bool {
+        let waits =
+            |one: &Turn, behind: &Turn| behind.takes.mul_f64(slowdown) <= one.spare(slowdown);
+        waits(self, other) && waits(other, self)
+    }
+
+    /// Returns how long the queries may wait for another variant's batch.
+    fn spare(&self, slowdown: f64) -> Duration {
+        let left = |goal: LatencyGoal| goal.get().saturating_sub(self.p99.mul_f64(slowdown));
+        self.goal.map_or(Duration::MAX, left)
+    }
+
+    /// Returns whether even queries that do not wait are late.
+    fn is_late(&self, slowdown: f64) -> bool {
+        self.goal
+            .is_some_and(|goal| self.p99.mul_f64(slowdown) > goal.get())
     }
 }
 
@@ -73,6 +93,11 @@ pub(super) struct PlanModel<'a> {
     pub(super) situation: &'a Situation<'a>,
     pub(super) objective: PlanObjective,
     pub(super) tasks: Vec<TaskModel>,
+    /// `[devices, variants]`: the planned rate of an instance relative to an undisturbed one, or
+    /// empty if all are undisturbed.
+    parts: Vec<f64>,
+    /// The slowdown of each device relative to the calmest one of its kind.
+    slowdowns: Vec<f64>,
 }
 
 impl<'a> PlanModel<'a> {
@@ -84,23 +109,89 @@ impl<'a> PlanModel<'a> {
     }
 
     pub(super) fn new(situation: &'a Situation<'a>, objective: &PlanObjective) -> Self {
-        let tasks = situation.catalog.tasks();
-        PlanModel {
+        let tasks = situation.catalog.tasks().map(|task| {
+            let asked = situation.demands.iter().filter(|d| d.task == task);
+            let range = situation.catalog.range(task);
+            TaskModel::new(situation, objective, range, asked.collect())
+        });
+        let mut model = PlanModel {
             situation,
             objective: *objective,
-            tasks: tasks
-                .map(|task| {
-                    let asked = situation.demands.iter().filter(|d| d.task == task);
-                    TaskModel::new(
-                        situation,
-                        objective,
-                        situation.catalog.range(task),
-                        asked.collect(),
-                    )
-                })
-                .collect(),
+            tasks: tasks.collect(),
+            parts: Vec::new(),
+            slowdowns: relative_slowdowns(situation),
+        };
+        model.parts = model.disturbed_parts();
+        model
+    }
+
+    /// Returns the planned rate of an instance on a device relative to an undisturbed one.
+    pub(super) fn part(&self, variant: VariantIndex, device: DeviceSlot) -> f64 {
+        let width = self.situation.catalog.variants().len();
+        let at = usize::from(device.0) * width + variant.get();
+        self.parts.get(at).copied().unwrap_or(1.0)
+    }
+
+    /// Returns the slowdown of a device relative to the calmest one of its kind.
+    pub(super) fn relative_slowdown(&self, device: DeviceSlot) -> f64 {
+        let known = self.slowdowns.get(usize::from(device.0)).copied();
+        known.unwrap_or(1.0)
+    }
+
+    /// Returns whether all devices are undisturbed and no instance is interfered.
+    pub(super) fn is_calm(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    fn disturbed_parts(&self) -> Vec<f64> {
+        let devices = || self.situation.hosted.devices();
+        let is_seen = |device| {
+            let hosted = self.situation.hosted.hosted_on(device);
+            let mut variants = hosted.map(|(variant, _)| variant);
+            self.situation.is_disturbed(device)
+                || variants.any(|variant| self.situation.is_interfered(variant, device))
+        };
+        if !devices().any(is_seen) {
+            return Vec::new();
+        }
+        let count = self.situation.catalog.variants().len() as u32;
+        let pairs =
+            devices().flat_map(|device| (0..count).map(move |at| (device, VariantIndex(at))));
+        pairs
+            .map(|(device, variant)| self.disturbed_part(variant, device))
+            .collect()
+    }
+
+    /// Returns the part that a disturbed instance counts with. A disturbed device counts with none
+    /// of its time for queries that it would answer late and a calmer device in time.
+    fn disturbed_part(&self, variant: VariantIndex, device: DeviceSlot) -> f64 {
+        let slowdown = self.situation.slowdown(device);
+        let turn = self.turn(variant);
+        let least = slowdown / self.relative_slowdown(device);
+        if turn.is_late(slowdown) && !turn.is_late(least) {
+            return 0.0;
+        }
+        match slowdown > 1.0 {
+            true => 1.0 / slowdown,
+            false if self.situation.is_interfered(variant, device) => INTERFERED,
+            false => 1.0,
         }
     }
+}
+
+/// Returns the slowdown of each device relative to the calmest one of its kind.
+fn relative_slowdowns(situation: &Situation<'_>) -> Vec<f64> {
+    let hosted = situation.hosted;
+    let least = |kind| {
+        let same = hosted
+            .devices()
+            .filter(|device| hosted.kind(*device) == kind);
+        let slowdowns = same.map(|device| situation.slowdown(device));
+        slowdowns.fold(f64::INFINITY, f64::min)
+    };
+    let each = hosted.devices();
+    each.map(|device| situation.slowdown(device) / least(hosted.kind(device)))
+        .collect()
 }
 
 impl TaskModel {
@@ -119,16 +210,14 @@ impl TaskModel {
                 right - objective.time * v.query_cost().get()
             })
             .collect();
-        let usable = variants.iter().zip(range.clone()).map(|(variant, at)| {
-            let state = situation.state(VariantIndex(at as u32));
-            usable(objective, variant, state, &asked)
-        });
+        let usable = variants
+            .iter()
+            .map(|variant| usable(objective, variant, &asked));
         let usable = usable.collect();
         let turns = variants.iter().map(|variant| Turn {
             takes: variant.mean(),
-            spare: tightest(variant, &asked).map_or(Duration::MAX, |goal| {
-                goal.get().saturating_sub(variant.p99())
-            }),
+            p99: variant.p99(),
+            goal: tightest(variant, &asked),
         });
         let turns = turns.collect();
         let flow = |demand: &&TaskDemand| {
@@ -161,24 +250,15 @@ fn tightest(variant: &Variant, asked: &[&TaskDemand]) -> Option<LatencyGoal> {
 /// % of queries wait no longer than the shortest goal allows.
 ///
 /// The wait follows the heavy-traffic approximation of a queue with one server and batches of fixed
-/// length s, where P(wait > t) = exp(-2 (1 - load) t / s) (Kingman 1962). An instance with
-/// interference has a lower planned rate, so that more instances are planned.
-fn usable(
-    objective: &PlanObjective,
-    variant: &Variant,
-    state: VariantState,
-    asked: &[&TaskDemand],
-) -> f64 {
+/// length s, where P(wait > t) = exp(-2 (1 - load) t / s) (Kingman 1962).
+fn usable(objective: &PlanObjective, variant: &Variant, asked: &[&TaskDemand]) -> f64 {
     let tightest = tightest(variant, asked);
     let mut part = 1.0 / objective.slack.max(1.0);
     if let Some(goal) = tightest.filter(|_| objective.waits) {
         let left = goal.get().saturating_sub(variant.p99()).as_secs_f64();
         let one = variant.mean().as_secs_f64() / f64::from(variant.profile.lanes.get());
         let load = 1.0 - 100_f64.ln() * one / (2.0 * left.max(1e-9));
-        part = part.min(load.max(0.3));
-    }
-    if state == VariantState::Interfered {
-        part *= 0.7;
+        part = part.min(load.max(LEAST_PART));
     }
     part * variant.saturation().get()
 }

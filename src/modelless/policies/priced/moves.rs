@@ -44,14 +44,13 @@ impl PlanState<'_> {
         let mut best: Option<(f64, VariantIndex, DeviceSlot)> = None;
         for (at, variant) in variants.iter().enumerate() {
             let index = VariantIndex(at as u32);
-            let gain = self.gain(index);
-            if gain <= SOME {
+            if self.gain(index) <= SOME {
                 continue;
             }
             let Some((price, device)) = self.cheapest_place(index) else {
                 continue;
             };
-            let value = gain - price;
+            let value = self.gain_on(index, device) - price;
             let score = criterion.score(value, price, variant.profile.share.fraction());
             if value > SOME && best.is_none_or(|(best, ..)| score > best) {
                 best = Some((score, index, device));
@@ -60,14 +59,19 @@ impl PlanState<'_> {
         best.map(|(_, variant, device)| (variant, device))
     }
 
-    /// Returns the device where one more instance costs least, the fullest of equals.
+    /// Returns the device for one more instance: the calmest, of equals the cheapest, then the
+    /// fullest.
     fn cheapest_place(&self, index: VariantIndex) -> Option<(f64, DeviceSlot)> {
         let devices = self.hosted.devices();
         let fitting = devices.filter(|device| self.fits(index, *device));
         let priced = fitting.map(|device| (self.price(index, device), device));
         priced.min_by(|a, b| {
             let free = |device| self.hosted.free_share(device);
-            a.0.total_cmp(&b.0).then(free(a.1).cmp(&free(b.1)))
+            let slowdown = |device| self.model.relative_slowdown(device);
+            let by_slowdown = slowdown(a.1).total_cmp(&slowdown(b.1));
+            by_slowdown
+                .then(a.0.total_cmp(&b.0))
+                .then(free(a.1).cmp(&free(b.1)))
         })
     }
 

@@ -1,8 +1,8 @@
 //! A plan during the search, with its value.
 
 use super::model::{PlanModel, TaskModel};
-use super::served::served_value;
 use crate::placement::{DeviceSlot, HostedInstances};
+use crate::policies::served::served_value;
 use crate::variants::{DeviceSharing, VariantIndex};
 
 /// A plan, its value, and the gain of one more instance of each variant.
@@ -45,9 +45,26 @@ impl<'m> PlanState<'m> {
         self.values.iter().sum::<f64>() - self.cost
     }
 
-    /// Returns the gain in worth of one more instance.
+    /// Returns the gain in worth of one more undisturbed instance.
     pub(super) fn gain(&self, variant: VariantIndex) -> f64 {
         self.gains[variant.get()]
+    }
+
+    /// Returns the gain in worth of one more instance on a device.
+    pub(super) fn gain_on(&self, variant: VariantIndex, device: DeviceSlot) -> f64 {
+        let part = self.model.part(variant, device);
+        if part == 1.0 {
+            return self.gain(variant);
+        }
+        let at = usize::from(self.model.situation.catalog.task_of(variant).0);
+        let task = &self.model.tasks[at];
+        if task.demands.is_empty() {
+            return 0.0;
+        }
+        let mut capacity = self.capacities(task);
+        let place = variant.get() - task.range.start;
+        capacity[place] += part * task.usable[place];
+        served_value(&task.demands, &capacity, &task.bonus) - self.values[at]
     }
 
     /// Returns the cost of one more instance on a device.
@@ -93,10 +110,11 @@ impl<'m> PlanState<'m> {
             .iter()
             .filter(|v| **v != variant);
         let turn = self.model.turn(variant);
+        let slowdown = self.model.situation.slowdown(device);
         self.hosted.fits(catalog, variant, device)
             && others
                 .into_iter()
-                .all(|other| turn.goes_with(self.model.turn(*other)))
+                .all(|other| turn.goes_with(self.model.turn(*other), slowdown))
     }
 
     fn update_turns(&mut self, device: DeviceSlot) {
@@ -117,7 +135,7 @@ impl<'m> PlanState<'m> {
         if task.demands.is_empty() {
             return;
         }
-        let mut capacity = capacities(task, &self.hosted);
+        let mut capacity = self.capacities(task);
         let value = served_value(&task.demands, &capacity, &task.bonus);
         self.values[at] = value;
         for variant in 0..capacity.len() {
@@ -128,22 +146,34 @@ impl<'m> PlanState<'m> {
             capacity[variant] = before;
         }
     }
-}
 
-fn capacities(task: &TaskModel, hosted: &HostedInstances) -> Vec<f64> {
-    let counts = task
-        .range
-        .clone()
-        .map(|at| hosted.total(VariantIndex(at as u32)));
-    counts
-        .zip(&task.usable)
-        .map(|(n, usable)| f64::from(n) * usable)
-        .collect()
+    /// Returns the planned rate of each variant of a task.
+    fn capacities(&self, task: &TaskModel) -> Vec<f64> {
+        let variants = task.range.clone().map(|at| VariantIndex(at as u32));
+        let counts = variants.map(|variant| self.effective(variant));
+        counts
+            .zip(&task.usable)
+            .map(|(n, usable)| n * usable)
+            .collect()
+    }
+
+    /// Returns the number of undisturbed instances with the same planned rate.
+    fn effective(&self, variant: VariantIndex) -> f64 {
+        if self.model.is_calm() {
+            return f64::from(self.hosted.total(variant));
+        }
+        let devices = self.hosted.devices();
+        let each = devices.map(|device| {
+            let count = f64::from(self.hosted.count_on(variant, device));
+            count * self.model.part(variant, device)
+        });
+        each.sum()
+    }
 }
 
 /// Returns the cost of one more instance on a device that is planned to have `count`: its cost per
 /// second, and its loading if it does not run there. Instances that share a device's time share
-/// their weights, so that one loading is enough.
+/// their weights, so that one loading is enough. The time of a disturbed device is worth less.
 fn price(model: &PlanModel<'_>, variant: VariantIndex, device: DeviceSlot, count: u16) -> f64 {
     let profile = &model.situation.catalog.variant(variant).profile;
     let runs = model.situation.hosted.count_on(variant, device);
@@ -155,7 +185,8 @@ fn price(model: &PlanModel<'_>, variant: VariantIndex, device: DeviceSlot, count
         true => 0.0,
         false => model.objective.lambda * profile.loading.as_secs_f64(),
     };
-    profile.cost.get() * (model.objective.cost + loading)
+    let slowdown = model.relative_slowdown(device);
+    profile.cost.get() * (model.objective.cost * slowdown + loading)
 }
 
 fn cost(model: &PlanModel<'_>, hosted: &HostedInstances) -> f64 {

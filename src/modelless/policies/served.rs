@@ -1,6 +1,8 @@
-//! The highest worth of a task's queries for the capacity of its variants.
+//! The queries of a task that the capacity of its variants can serve. Each instance counts once,
+//! whatever the number of demands that it suits.
 
 /// Queries with the same goals, and the variants that meet them.
+#[derive(Clone)]
 pub(super) struct DemandFlow {
     pub(super) rate: f64,
     pub(super) worth: f64,
@@ -9,7 +11,7 @@ pub(super) struct DemandFlow {
 }
 
 /// Rates below this are rounding errors, in queries per second.
-const NOTHING: f64 = 1e-9;
+pub(super) const NOTHING: f64 = 1e-9;
 
 /// The flows of queries to variants.
 struct Flows<'a> {
@@ -20,39 +22,51 @@ struct Flows<'a> {
     seen: Vec<bool>,
 }
 
+/// The rates of a task's demands that some capacities leave unserved.
+pub(super) struct Unserved {
+    /// The unserved rate of each demand.
+    pub(super) left: Vec<f64>,
+    /// The unused capacity of each variant.
+    free: Vec<f64>,
+}
+
 /// Returns the worth of the queries that these capacities can serve, in money per second.
-///
-/// Demands are served in the order of their worth. Each takes the free capacity, and makes room by
-/// moving earlier demands to other variants: the sets of queries that can be served together are a
-/// polymatroid, so that this order is optimal. `demands` are sorted by their worth.
+/// `demands` are sorted by their worth.
 pub(super) fn served_value(demands: &[DemandFlow], capacity: &[f64], bonus: &[f64]) -> f64 {
     if let [only] = demands {
         return served_alone(only, capacity, bonus);
     }
+    let Unserved { left, free } = unserved(demands, capacity);
+    let served = demands.iter().zip(left);
+    let value: f64 = served
+        .map(|(demand, left)| (demand.rate - left) * demand.worth)
+        .sum();
+    let used = capacity.iter().zip(&free).zip(bonus);
+    let extra = used.map(|((all, free), bonus)| (all - free) * bonus);
+    value + extra.sum::<f64>()
+}
+
+/// Serves demands in their order.
+///
+/// Each takes the free capacity, and makes room by moving earlier demands to other variants. The
+/// sets of queries that can be served together are a polymatroid, so that the order of worth is
+/// optimal, and every order serves the most queries. A later demand takes nothing from an earlier
+/// one.
+pub(super) fn unserved(demands: &[DemandFlow], capacity: &[f64]) -> Unserved {
     let mut flows = Flows {
         demands,
         free: capacity.to_vec(),
         flows: vec![0.0; demands.len() * capacity.len()],
         seen: vec![false; capacity.len()],
     };
-    let mut value = 0.0;
-    for (at, demand) in demands.iter().enumerate() {
-        let mut left = demand.rate;
-        while left > NOTHING {
-            flows.seen.fill(false);
-            let moved = flows.push(at, left);
-            if moved <= NOTHING {
-                break;
-            }
-            left -= moved;
-        }
-        value += (demand.rate - left) * demand.worth;
+    let each = demands.iter().enumerate();
+    let left = each
+        .map(|(at, demand)| flows.serve(at, demand.rate))
+        .collect();
+    Unserved {
+        left,
+        free: flows.free,
     }
-    let used = capacity.iter().zip(&flows.free).zip(bonus);
-    value
-        + used
-            .map(|((all, free), bonus)| (all - free) * bonus)
-            .sum::<f64>()
 }
 
 /// Returns the worth for a single demand, the case of most tasks.
@@ -67,6 +81,19 @@ fn served_alone(demand: &DemandFlow, capacity: &[f64], bonus: &[f64]) -> f64 {
 }
 
 impl Flows<'_> {
+    /// Serves as much of a demand as possible. Returns the rate left over.
+    fn serve(&mut self, demand: usize, mut left: f64) -> f64 {
+        while left > NOTHING {
+            self.seen.fill(false);
+            let moved = self.push(demand, left);
+            if moved <= NOTHING {
+                break;
+            }
+            left -= moved;
+        }
+        left
+    }
+
     /// Finds a path for some queries of a demand, redirecting other demands' flows to make room.
     /// Returns the rate of the queries with a path.
     fn push(&mut self, demand: usize, most: f64) -> f64 {

@@ -1,0 +1,73 @@
+//! Whether other programs take more of the host than before a change.
+
+use std::time::Duration;
+
+use divisi_runtime::device::host::{HostCounters, HostLoad, QUIET_OTHERS};
+
+/// The least time between two readings: the system counts in ticks of 10 ms.
+const APART: Duration = Duration::from_millis(200);
+
+/// The least time before a change that tells how busy the host usually is.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// The load of the host by other programs, before a change and after it.
+#[derive(Debug, Default)]
+pub(super) struct HostLooks {
+    /// The counters at the last change, or at the start.
+    start: Option<HostCounters>,
+    /// The share of the busiest core before the last change, or `None` if unknown.
+    before: Option<f64>,
+    /// The last counters.
+    last: Option<HostCounters>,
+    is_disturbed: bool,
+}
+
+impl HostLooks {
+    /// Starts to measure. Continues after a change of models with the share `before` it.
+    pub(super) fn new(before: Option<f64>) -> Self {
+        let start = HostCounters::read();
+        HostLooks {
+            last: start.clone(),
+            is_disturbed: false,
+            before,
+            start,
+        }
+    }
+
+    /// Returns the share of the busiest core since the last change, or before it if that was a
+    /// moment ago.
+    pub(super) fn share(&self) -> Option<f64> {
+        let now = HostCounters::read()?;
+        let load = now.load_since(self.start.as_ref()?);
+        match load.window >= LEAST {
+            true => Some(busiest(&load)),
+            false => self.before,
+        }
+    }
+
+    /// Records that a change begins.
+    pub(super) fn change(&mut self) {
+        *self = HostLooks::new(self.share());
+    }
+
+    /// Returns whether other programs take more of a core than before the change, since about the
+    /// last call.
+    pub(super) fn is_disturbed(&mut self) -> bool {
+        let (Some(before), Some(last)) = (self.before, &self.last) else {
+            return false;
+        };
+        if let Some(now) = HostCounters::read() {
+            let load = now.load_since(last);
+            if load.window >= APART {
+                self.is_disturbed = busiest(&load) > before + QUIET_OTHERS;
+                self.last = Some(now);
+            }
+        }
+        self.is_disturbed
+    }
+}
+
+fn busiest(load: &HostLoad) -> f64 {
+    let shares = load.cores.iter().map(|core| core.others + core.steal);
+    shares.fold(load.throttled.unwrap_or(0.0), f64::max)
+}
