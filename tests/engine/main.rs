@@ -71,6 +71,7 @@ mod place;
 mod pool;
 mod pool_memory;
 mod precision;
+mod predictions;
 mod promises;
 mod queueing;
 mod quorums;

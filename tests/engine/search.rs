@@ -4,8 +4,9 @@ use std::fs;
 use std::sync::Arc;
 
 use divisi_engine::search::{
-    Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Method, Score,
-    SearchError, SearchResult, Ties, greedy, greedy_by, worst_fit,
+    Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Method,
+    Occasion, ProfileRenewal, Score, SearchError, SearchResult, Ties, greedy, greedy_by,
+    unix_seconds, worst_fit,
 };
 use divisi_model::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi_model::catalogue::Demand;
@@ -233,6 +234,53 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
         assert!(cache.load(&key, "digits", &frame).is_none());
     }
     fs::remove_dir_all(&folder).expect("cleans up");
+}
+
+#[test]
+fn a_result_measured_under_load_or_too_long_ago_is_not_used() {
+    let (ensemble, devices) = (digits(), two_devices());
+    let frame = frame(&ensemble, &devices);
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = Cache::at(folder.path());
+    let key = CacheKey::new(&alone(&ensemble), &devices, &Method::default());
+    let is_kept = |age: u64, disturbed: bool, doubt: Doubt| {
+        let found = SearchResult {
+            occasion: Some(Occasion {
+                at: unix_seconds() - age,
+                disturbed: Some(disturbed),
+            }),
+            doubt,
+            ..found(start(&ensemble, &devices))
+        };
+        cache.store(&key, "digits", &found).expect("stores");
+        let kept = cache.load(&key, "digits", &frame);
+        assert!(
+            cache
+                .clone()
+                .renewing(ProfileRenewal::All)
+                .load(&key, "digits", &frame)
+                .is_none()
+        );
+        kept.is_some_and(|kept| kept.occasion == found.occasion)
+    };
+    let (hour, month) = (3600, 30 * 24 * 3600);
+    assert!(is_kept(hour, false, SCORE.doubt));
+    assert!(!is_kept(hour, true, SCORE.doubt), "under load");
+    assert!(!is_kept(month, false, SCORE.doubt), "too long ago");
+    assert!(is_kept(month, false, Doubt::Exact), "in virtual time");
+}
+
+#[test]
+fn measuring_again_replaces_the_same_result() {
+    let (ensemble, devices) = (digits(), two_devices());
+    let again = Method {
+        again: true,
+        ..Method::default()
+    };
+    assert_eq!(
+        CacheKey::new(&alone(&ensemble), &devices, &again),
+        CacheKey::new(&alone(&ensemble), &devices, &Method::default())
+    );
 }
 
 #[test]

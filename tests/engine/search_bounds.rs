@@ -221,7 +221,10 @@ fn what_exceeds_its_bound_is_called_that_and_not_a_gap_of_nothing() {
     };
     assert!(near(gap(runs(0.0), 558.0), 21.0 / 558.0));
     assert!(near(gap(Score::exact(537.0), 424.0), -113.0 / 424.0));
-    assert!(near(gap(Score::predicted(537.0), 424.0), -113.0 / 424.0));
+    assert!(near(
+        gap(Score::predicted(537.0, 2.0), 424.0),
+        -113.0 / 424.0
+    ));
     assert_eq!(
         gap(runs(0.01), 530.0),
         Gap::Lacks(0.0),

@@ -160,7 +160,11 @@ proptest! {
 fn every_figure_says_how_sure_it_is() {
     let cases = [
         (Doubt::Exact, "exact", Some(0.0)),
-        (Doubt::Predicted, "predicted", None),
+        (
+            Doubt::Predicted { spread: 1.25 },
+            "predicted, −20 … +25 %",
+            None,
+        ),
         (Doubt::of_runs(&[100.0]), "one run", None),
         (Doubt::of_runs(&[90.0, 110.0]), "± 10.0 %", Some(0.1)),
     ];

@@ -1,9 +1,9 @@
-//! Results kept between runs, under a key of everything that they depend on. A file holds the text
-//! with its checksum and is replaced in one step, so damaged files are detected.
+//! Results kept between runs, under a key of everything that they depend on, with the time and the
+//! load of the host at their measurement.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -12,17 +12,18 @@ use sha2::{Digest, Sha256};
 use divisi_model::allocation::{Frame, Matrix, MatrixFile};
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::Samples;
-use divisi_model::replace::replace_file;
 use divisi_model::user_folders;
 use divisi_runtime::device::Devices;
-use divisi_runtime::reading;
 
+use super::checked::{hex, processor, read_checked, write_checked};
 use super::evaluator::{Doubt, Score};
 use super::method::Method;
+use super::occasion::{Occasion, unix_seconds};
+use super::prediction::{Predicted, PredictionBook};
 use super::result::{Comparison, EntryLatency, LoadedLatency, SearchResult};
 
 /// Increased when the same search would return a different result.
-const RESULTS: u32 = 4;
+const RESULTS: u32 = 5;
 
 /// The name of a result, derived from everything that can change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,10 @@ impl CacheKey {
         add(format!("debug {}", cfg!(debug_assertions)));
         add(processor());
         add(divisi_runtime::compute::kernels_in_use());
+        let method = Method {
+            again: false,
+            ..*method
+        };
         add(format!("{devices:?} {method:?}"));
         add(format!(
             "{} {:?} {:?} {} {:?} {}",
@@ -114,10 +119,11 @@ fn add_values(hash: &mut Sha256, values: &[f32]) {
     values.iter().for_each(|v| hash.update(v.to_le_bytes()));
 }
 
-/// A folder of results.
+/// A folder of results and profiles, and the ledger of prediction errors in it.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
+    book: PredictionBook,
     renewal: ProfileRenewal,
 }
 
@@ -145,13 +151,14 @@ struct Stored {
     evaluations: usize,
     iterations: usize,
     coverage: f64,
-    predicted: Option<f64>,
+    predicted: Option<Predicted>,
     steady: Option<Score>,
     bound: Option<f64>,
     latency: Option<LoadedLatency>,
     #[serde(default)]
     by_entry: Vec<EntryLatency>,
     shortfall: Option<String>,
+    occasion: Option<Occasion>,
 }
 
 impl Cache {
@@ -165,7 +172,21 @@ impl Cache {
     pub fn at(folder: &Path) -> Self {
         Cache {
             folder: folder.to_owned(),
+            book: PredictionBook::at(folder),
             renewal: ProfileRenewal::Never,
+        }
+    }
+
+    /// Returns the ledger of prediction errors.
+    pub fn book(&self) -> &PredictionBook {
+        &self.book
+    }
+
+    /// Returns the result kept at `path`, or `None` if it is missing, damaged or to be replaced.
+    fn kept<T: DeserializeOwned>(&self, path: &Path) -> Option<T> {
+        match self.renewal {
+            ProfileRenewal::All => None,
+            ProfileRenewal::Never | ProfileRenewal::Disturbed => read_checked(path),
         }
     }
 
@@ -189,12 +210,15 @@ impl Cache {
         self.folder.join(format!("{}.json", &key.0[..32]))
     }
 
-    /// Returns a stored result, or `None` if it is missing, damaged or stale.
+    /// Returns a stored result, or `None` if it is missing, damaged or expired. Results in virtual
+    /// time do not expire.
     pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<SearchResult> {
-        let stored: Stored = read_checked(&self.path(key))?;
+        let stored: Stored = self.kept(&self.path(key))?;
         let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
         let matrix: Matrix = stored.file.matrix_for(ensemble, frame).ok()?;
-        sane.then_some(SearchResult {
+        let holds = |occasion: Occasion| occasion.holds(unix_seconds());
+        let holds = stored.doubt == Doubt::Exact || stored.occasion.is_none_or(holds);
+        (sane && holds).then_some(SearchResult {
             matrix,
             score: stored.score,
             doubt: stored.doubt,
@@ -210,6 +234,7 @@ impl Cache {
             latency: stored.latency,
             by_entry: stored.by_entry,
             shortfall: stored.shortfall,
+            occasion: stored.occasion,
         })
     }
 
@@ -235,57 +260,8 @@ impl Cache {
             latency: found.latency,
             by_entry: found.by_entry.clone(),
             shortfall: found.shortfall.clone(),
+            occasion: found.occasion,
         };
         write_checked(&self.path(key), &stored)
     }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Sealed {
-    sum: String,
-    body: String,
-}
-
-impl Sealed {
-    fn new(body: String) -> Self {
-        let sum = hex(Sha256::new().chain_update(&body));
-        Sealed { sum, body }
-    }
-
-    fn open(self) -> Option<String> {
-        (Sealed::new(self.body.clone()).sum == self.sum).then_some(self.body)
-    }
-}
-
-/// Reads the value that was written to `path`, or returns `None` if it is missing or damaged.
-pub(super) fn read_checked<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    let bytes = reading::bytes(path).ok()?;
-    let checksummed: Sealed = serde_json::from_slice(&bytes).ok()?;
-    serde_json::from_str(&checksummed.open()?).ok()
-}
-
-/// Writes `value` to a temporary file next to `path` and renames it, so that a reader never sees a
-/// partial file.
-///
-/// # Errors
-/// The disk is full or not writable.
-pub(super) fn write_checked(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let checksummed = Sealed::new(serde_json::to_string(value)?);
-    let text = serde_json::to_string_pretty(&checksummed)?;
-    replace_file(path, text.as_bytes())
-}
-
-/// Returns a hash as hexadecimal text.
-pub(super) fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
-}
-
-/// Returns the processor's name, because results of another machine do not apply here.
-pub fn processor() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find(|l| l.starts_with("model name"));
-    format!("{} {}", std::env::consts::ARCH, model.unwrap_or_default())
 }

@@ -33,11 +33,11 @@ impl Score {
         }
     }
 
-    /// Returns a score that the model predicts.
-    pub fn predicted(samples_per_s: f64) -> Self {
+    /// Returns a score that the model predicts, with the half-width of its interval as a factor.
+    pub fn predicted(samples_per_s: f64, spread: f64) -> Self {
         Score {
             samples_per_s,
-            doubt: Doubt::Predicted,
+            doubt: Doubt::Predicted { spread },
         }
     }
 
@@ -86,8 +86,11 @@ pub enum Doubt {
     /// Exactly repeatable: a run in virtual time.
     #[default]
     Exact,
-    /// Predicted by the model, and as good as the model and its profiles.
-    Predicted,
+    /// Predicted by the model.
+    Predicted {
+        /// The half-width of the interval as a factor, from past errors.
+        spread: f64,
+    },
     /// One run, with an unknown error.
     Once,
     /// The mean of several runs, or of parts of one run, with its relative standard error.
@@ -115,17 +118,17 @@ impl Doubt {
     pub fn error(self) -> Option<f64> {
         match self {
             Doubt::Exact => Some(0.0),
-            Doubt::Predicted | Doubt::Once => None,
+            Doubt::Predicted { .. } | Doubt::Once => None,
             Doubt::Runs { error, .. } => Some(error),
         }
     }
 
-    /// Returns the half-width of the 95 % interval as a share of the figure, or infinity if it is
-    /// unknown.
+    /// Returns the half-width of the 95 % interval as a share of the figure, or infinity if runs do
+    /// not determine it.
     pub fn margin(self) -> f64 {
         match self {
             Doubt::Exact => 0.0,
-            Doubt::Predicted | Doubt::Once => f64::INFINITY,
+            Doubt::Predicted { .. } | Doubt::Once => f64::INFINITY,
             Doubt::Runs { runs, error } => t95(runs) * error,
         }
     }
@@ -133,7 +136,7 @@ impl Doubt {
     /// Returns the number of runs behind the figure.
     pub fn runs(self) -> usize {
         match self {
-            Doubt::Predicted => 0,
+            Doubt::Predicted { .. } => 0,
             Doubt::Exact | Doubt::Once => 1,
             Doubt::Runs { runs, .. } => runs,
         }
@@ -141,12 +144,15 @@ impl Doubt {
 }
 
 impl fmt::Display for Doubt {
-    /// Writes the note after a figure: `exact`, `predicted`, `one run`, `± 0.8 %` (the standard
-    /// error).
+    /// Writes the note after a figure: `exact`, `predicted, −17 … +20 %` (nine in ten cases),
+    /// `one run`, `± 0.8 %` (the standard error).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Doubt::Exact => f.write_str("exact"),
-            Doubt::Predicted => f.write_str("predicted"),
+            Doubt::Predicted { spread } => {
+                let (low, high) = (100.0 * (1.0 - 1.0 / spread), 100.0 * (spread - 1.0));
+                write!(f, "predicted, −{low:.0} … +{high:.0} %")
+            }
             Doubt::Once => f.write_str("one run"),
             Doubt::Runs { error, .. } => write!(f, "± {:.1} %", 100.0 * error),
         }

@@ -13,6 +13,7 @@ use divisi_model::profile::Costs;
 use divisi_runtime::compute::Predictor;
 use divisi_runtime::compute::gpu::Program;
 use divisi_runtime::device::gpu::{Gpu, GpuInfo};
+use divisi_runtime::device::host::HostWatch;
 use divisi_runtime::device::{Devices, Ledger, MemberIndex, NoRoom};
 
 use super::bench::BenchEvaluator;
@@ -23,7 +24,9 @@ use super::evaluator::{Doubt, Evaluator, Score};
 use super::greedy::greedy;
 use super::method::{Algorithm, EvaluatorKind, Method};
 use super::model_search;
+use super::occasion::Occasion;
 use super::placement::{best_batch, worst_fit};
+use super::prediction::PredictionBasis;
 use super::progress::SearchProgress;
 use super::result::{SearchResult, confirm, measured};
 use super::virtual_bench::VirtualBench;
@@ -46,9 +49,9 @@ pub struct SearchJob {
     pub method: Method,
     /// The cache of results and profiles.
     pub cache: Option<Cache>,
-    /// Costs that a quiet search prefers to kept profiles if they are complete: from predictions,
-    /// or learnt while serving.
-    pub known: Option<Arc<Costs>>,
+    /// Costs that a quiet search prefers to kept profiles if they are complete, with their source:
+    /// from predictions, or learnt while serving.
+    pub known: Option<(Arc<Costs>, PredictionBasis)>,
 }
 
 /// The outcome of a job.
@@ -73,8 +76,9 @@ impl SearchJob {
         let name = &self.models().name;
         let key = CacheKey::new(&self.demand, &job.memory_in_key(), &self.method);
         // Costs learnt while serving differ each time.
-        let cache = self.cache.as_ref().filter(|_| !job.is_quiet());
-        if let Some(found) = cache.and_then(|c| c.load(&key, name, &self.frame)) {
+        let cache = self.profiles().filter(|_| !job.is_quiet());
+        let kept = cache.as_ref();
+        if let Some(found) = kept.and_then(|c| c.load(&key, name, &self.frame)) {
             control.update(|p| show(p, &found));
             return Ok(SearchOutcome {
                 found,
@@ -82,7 +86,13 @@ impl SearchJob {
                 cache_error: None,
             });
         }
+        let watch = HostWatch::start();
         let found = job.search(control)?;
+        let measures = !job.is_quiet();
+        let found = SearchResult {
+            occasion: measures.then(|| Occasion::since(&watch, &self.devices)),
+            ..found
+        };
         control.update(|p| show(p, &found));
         let stored = cache.map(|c| c.store(&key, name, &found));
         Ok(SearchOutcome {
@@ -103,14 +113,13 @@ impl SearchJob {
         found: SearchResult,
         control: &Arc<Control>,
     ) -> Result<SearchResult, SearchError> {
-        if matches!(found.doubt, Doubt::Exact | Doubt::Predicted) {
+        if matches!(found.doubt, Doubt::Exact | Doubt::Predicted { .. }) {
             return Ok(found);
         }
         let job = self.sparing_memory()?;
         let footprints = job.footprints(&job.devices);
         let start = worst_fit(&job.frame, &job.devices, &footprints)?;
-        let costs = Arc::new(Costs::of_laws(job.models(), &job.devices));
-        let mut judge = job.judge(control, &costs)?;
+        let mut judge = job.measuring(control)?;
         if found.matrix != start {
             return confirm(&start, found, judge.as_mut(), control);
         }
@@ -179,23 +188,28 @@ impl SearchJob {
         control.update(|p| p.measuring = !self.is_simulated());
         let footprints = self.footprints(&self.devices);
         let start = worst_fit(&self.frame, &self.devices, &footprints)?;
-        let costs = Arc::new(Costs::of_laws(self.models(), &self.devices));
-        let mut judge = self.judge(control, &costs)?;
-        match self.method.algorithm {
-            Algorithm::WorstFit => measured(&start, start.clone(), judge.as_mut(), control),
+        let before = self.correction(self.basis(), None);
+        let mut judge = self.measuring(control)?;
+        let found = match self.method.algorithm {
+            Algorithm::WorstFit => measured(&start, start.clone(), judge.as_mut(), control)?,
             Algorithm::BestBatch => {
                 let (matrix, evaluations) = self.best_batch(&footprints, control)?;
                 let mut found = measured(&start, matrix, judge.as_mut(), control)?;
                 found.evaluations += evaluations;
-                Ok(found)
+                found
             }
             // Local was refused earlier, because only the model is fast enough for it.
             Algorithm::Greedy | Algorithm::Local => {
                 let bounds = self.method.bounds;
                 let found = greedy(start.clone(), bounds, judge.as_mut(), control)?;
-                confirm(&start, found, judge.as_mut(), control)
+                confirm(&start, found, judge.as_mut(), control)?
             }
-        }
+        };
+        let modelled = self.kept_model().map(|mut model| model.run(&found.matrix));
+        Ok(SearchResult {
+            predicted: modelled.map(|rate| before.apply(rate)),
+            ..found
+        })
     }
 
     /// Returns best-batch's matrix by runs, and the number of runs.

@@ -34,7 +34,7 @@ impl ModelSearch<'_> {
             p.scores.clear();
             p.climbs.0 = p.climbs.1;
         });
-        let mut judge = self.job.judge(self.control, &self.costs)?;
+        let mut judge = self.judge()?;
         let mut won = halving(start, candidates, judge.as_mut(), self.control)?;
         if won.score.samples_per_s <= 0.0 {
             // The remaining memory next to the running models is too small for measuring.
@@ -45,7 +45,7 @@ impl ModelSearch<'_> {
             self.polished(&mut won, second, judge.as_mut())?;
         }
         Ok(SearchResult {
-            predicted: Some(self.predict(&won.matrix)),
+            predicted: Some(self.expected(&won.matrix)),
             gain: won.gain,
             evaluations: won.runs,
             ..SearchResult::new(won.matrix, won.score, won.start)
@@ -82,14 +82,15 @@ impl ModelSearch<'_> {
 
     /// Returns a matrix with its predicted figures.
     fn unmeasured(&self, matrix: Matrix, start: &Matrix) -> SearchResult {
-        let score = Score::predicted(self.predict(&matrix));
-        let start = Score::predicted(self.predict(start));
+        let predicted = self.predicted(&matrix);
+        let score = predicted.score();
+        let start = self.predicted(start).score();
         self.control.update(|p| {
             p.start(start);
             p.step_to(&matrix, score);
         });
         SearchResult {
-            predicted: Some(score.samples_per_s),
+            predicted: Some(predicted),
             ..SearchResult::new(matrix, score, start)
         }
     }
@@ -106,7 +107,7 @@ impl ModelSearch<'_> {
         }
         self.control
             .update(|p| p.measuring = !self.job.is_simulated());
-        let mut judge = self.job.judge(self.control, &self.costs)?;
+        let mut judge = self.judge()?;
         if matrix == start {
             let score = judge.score(start, 0.0)?;
             return Ok(match score.samples_per_s > 0.0 {

@@ -120,6 +120,9 @@ pub struct Method {
     /// and predictions have the lowest priority. Requires evaluator `model`.
     #[serde(default)]
     pub quiet: bool,
+    /// Whether to measure again instead of using kept results and profiles. New ones replace them.
+    #[serde(default)]
+    pub again: bool,
 }
 
 checked_when_read!(Method);
@@ -134,6 +137,7 @@ impl Default for Method {
             finalists: FINALISTS,
             goal: Goal::default(),
             quiet: false,
+            again: false,
         }
     }
 }

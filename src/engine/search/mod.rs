@@ -3,6 +3,7 @@
 
 mod bench;
 mod cache;
+mod checked;
 mod control;
 mod error;
 mod evaluator;
@@ -14,9 +15,12 @@ mod measured;
 mod method;
 pub mod model;
 mod model_search;
+mod occasion;
 mod placement;
 mod plan;
 pub mod precisions;
+mod predicting;
+mod prediction;
 pub mod profiling;
 mod progress;
 mod result;
@@ -24,7 +28,8 @@ mod under_load;
 mod virtual_bench;
 
 pub use bench::BenchEvaluator;
-pub use cache::{Cache, CacheKey, ProfileRenewal, processor};
+pub use cache::{Cache, CacheKey, ProfileRenewal};
+pub use checked::processor;
 pub use control::Control;
 pub use error::{AskedError, EvaluationError, MethodError, SearchError, Stopped};
 pub use evaluator::{Doubt, Evaluator, Score};
@@ -32,8 +37,13 @@ pub use greedy::{Bounds, Ties, greedy, greedy_by};
 pub use job::{SearchJob, SearchOutcome};
 pub use law::{FittedLaw, MeasuredBatch, fit_law, measure_law};
 pub use method::{Algorithm, EvaluatorKind, Goal, Method, Objective};
+pub use occasion::{Occasion, unix_seconds};
 pub use placement::{best_batch, complete, evacuate, propose_move, worst_fit};
 pub use plan::{FleetDevice, Offer, PlanOrder, Planned, plan};
+pub use prediction::{
+    CapacityWatch, Correction, ErrorLedger, PastError, Predicted, PredictionBasis, PredictionBook,
+    Question, setup_number, subject_number,
+};
 pub use progress::{Accepted, FleetProgress, SearchProgress, Tried};
 pub use result::{Comparison, EntryLatency, Gap, LoadedLatency, SearchResult, confirm};
 pub use virtual_bench::{LatencyRun, VirtualBench};

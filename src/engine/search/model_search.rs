@@ -16,6 +16,7 @@ use super::local::{LocalSearch, MemoryBudget, Position};
 use super::method::Algorithm;
 use super::model::{Batching, Limits, ModelEvaluator, Rates};
 use super::placement::{best_batch, worst_fit};
+use super::prediction::{Correction, Predicted, PredictionBasis};
 use super::profiling::Profiler;
 use super::result::SearchResult;
 use super::under_load;
@@ -29,8 +30,12 @@ pub(super) struct ModelSearch<'a> {
     pub control: &'a Arc<Control>,
     /// The memory of workers.
     pub footprints: Footprints,
-    /// The costs of batches.
+    /// The costs of batches, corrected by past errors.
     pub costs: Arc<Costs>,
+    /// The correction by past errors of any matrix.
+    pub correction: Correction,
+    /// The costs without correction, and their source.
+    uncorrected: (Costs, PredictionBasis),
     /// The rates of workers.
     pub rates: Rates,
     /// The memory of the devices.
@@ -97,23 +102,29 @@ impl<'a> ModelSearch<'a> {
     /// Profiles the missing costs and derives rates and bounds.
     pub(crate) fn new(job: &'a SearchJob, control: &'a Arc<Control>) -> Result<Self, SearchError> {
         let footprints = job.footprints(&job.devices);
+        let cache = job.profiles();
         let profiler = Profiler {
             catalogue: job.demand.catalogue(),
             devices: &job.measured_on,
             footprints: &footprints,
             factory: job.factory.as_ref(),
-            cache: job.cache.as_ref(),
+            cache: cache.as_ref(),
             control,
         };
+        let (known, basis) = match &job.known {
+            Some((known, basis)) if job.is_quiet() => (Some(known.as_ref()), *basis),
+            _ => (None, job.basis()),
+        };
         let profiled = match job.is_quiet() {
-            true => profiler.without_measuring(job.known.as_deref())?,
+            true => profiler.without_measuring(known)?,
             false => profiler.costs()?,
         };
         control.update(|p| {
             p.measuring = false;
             p.profiled = profiled.measured;
         });
-        let costs = profiled.costs;
+        let correction = job.correction(basis, None);
+        let costs = profiled.costs.at_pace(1.0 / correction.factor);
         let batching = Batching::from_ensemble(job.models());
         let rows = job.demand.by_member();
         let rates = Rates::new(&job.frame, &job.devices, &costs, batching).demanding(&rows);
@@ -125,6 +136,8 @@ impl<'a> ModelSearch<'a> {
             job,
             control,
             costs: Arc::new(costs),
+            correction,
+            uncorrected: (profiled.costs, basis),
             footprints,
             rates,
             budget,
@@ -135,7 +148,35 @@ impl<'a> ModelSearch<'a> {
 
     pub(super) fn model(&self) -> ModelEvaluator {
         let (rates, footprints) = (self.rates.clone(), self.footprints.clone());
-        ModelEvaluator::from_rates(rates, &self.job.devices, footprints)
+        let model = ModelEvaluator::from_rates(rates, &self.job.devices, footprints);
+        model.with_spread(self.correction.spread)
+    }
+
+    /// Returns a local search that reports progress.
+    pub(super) fn local_search(&self) -> LocalSearch<'_> {
+        LocalSearch::new(self.control, &self.job.frame).with_spread(self.correction.spread)
+    }
+
+    /// Returns the evaluator by runs, which records the errors of predictions.
+    pub(super) fn judge(&self) -> Result<Box<dyn Evaluator>, SearchError> {
+        let (costs, basis) = &self.uncorrected;
+        let judge = self.job.judge(self.control, &self.costs)?;
+        Ok(self.job.recording(judge, costs, *basis))
+    }
+
+    /// Returns the predicted samples per second of a run of `matrix` by the errors before this
+    /// search.
+    pub(super) fn expected(&self, matrix: &Matrix) -> Predicted {
+        let modelled = self.predict(matrix) / self.correction.factor;
+        self.correction.apply(modelled)
+    }
+
+    /// Returns the predicted samples per second of a run of `matrix`, corrected by the past errors
+    /// of this matrix too.
+    pub(super) fn predicted(&self, matrix: &Matrix) -> Predicted {
+        let modelled = self.predict(matrix) / self.correction.factor;
+        let correction = self.job.correction(self.uncorrected.1, Some(matrix));
+        correction.apply(modelled)
     }
 
     /// Returns the predicted samples per second of a run of `matrix`.
@@ -159,7 +200,9 @@ impl<'a> ModelSearch<'a> {
         if self.job.is_simulated() && self.job.method.finalists > 0 {
             return self.virtual_bench().pace(matrix);
         }
-        Ok(Score::predicted(self.throughput(matrix)))
+        let modelled = self.throughput(matrix) / self.correction.factor;
+        let correction = self.job.correction(self.uncorrected.1, Some(matrix));
+        Ok(correction.apply(modelled).score())
     }
 
     /// Returns whether simulations under load choose the matrix: if latencies matter, or if a rate is
@@ -189,7 +232,7 @@ impl<'a> ModelSearch<'a> {
         // Greedy reports its start itself.
         if self.job.method.algorithm != Algorithm::Greedy {
             let predicted = self.predict(start);
-            let predicted = Score::predicted(predicted);
+            let predicted = Score::predicted(predicted, self.correction.spread);
             self.control.update(|p| p.set_out(start, predicted));
         }
         match self.job.method.algorithm {
@@ -267,7 +310,7 @@ impl<'a> ModelSearch<'a> {
         self.control.update(|p| p.evaluations += second.evaluations);
         let other = second.matrices.swap_remove(0);
         let mut position = Position::new(&self.rates, self.budget.clone(), &other);
-        let mut search = LocalSearch::new(self.control, &self.job.frame);
+        let mut search = self.local_search();
         search.climb(&mut position)?;
         all.evaluations += second.evaluations + search.evaluations;
         all.steps += search.steps;
@@ -292,7 +335,7 @@ impl<'a> ModelSearch<'a> {
     pub(crate) fn local(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         let method = &self.job.method;
         let mut position = Position::new(&self.rates, self.budget.clone(), start);
-        let mut search = LocalSearch::new(self.control, &self.job.frame);
+        let mut search = self.local_search();
         let seed = method.bounds.seed;
         let optima = search.climb_all(&mut position, method.restarts, seed)?;
         let mut matrices: Vec<Matrix> = Vec::new();

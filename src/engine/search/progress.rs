@@ -6,6 +6,7 @@ use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::ensemble::BatchSize;
 
 use super::evaluator::{Doubt, Score};
+use super::prediction::predicted::Predicted;
 use super::result::{Comparison, SearchResult};
 
 /// The most neighbours kept per iteration.
@@ -99,6 +100,9 @@ pub struct SearchProgress {
     pub curve: Vec<(usize, f64)>,
     /// An upper bound of the samples per second of all matrices under the policy, by the model.
     pub bound: Option<f64>,
+    /// The prediction of the result before it was measured.
+    #[serde(default)]
+    pub predicted: Option<Predicted>,
     /// For local search: completed climbs, and all climbs.
     #[serde(default)]
     pub climbs: (usize, usize),
@@ -168,6 +172,7 @@ impl SearchProgress {
         self.start_score = Some(found.start_score);
         self.start_doubt = found.start_doubt;
         self.gain = found.gain;
+        self.predicted = found.predicted;
         if known && self.best_score == Some(found.score) {
             return;
         }

@@ -14,6 +14,8 @@ use super::control::Control;
 use super::error::SearchError;
 use super::evaluator::{Doubt, Evaluator, Score};
 use super::model::RUN;
+use super::occasion::Occasion;
+use super::prediction::predicted::Predicted;
 
 /// The result of a search: a matrix with its figures.
 #[derive(Clone, Debug)]
@@ -37,8 +39,8 @@ pub struct SearchResult {
     pub iterations: usize,
     /// The largest share of all neighbours that an iteration visited.
     pub coverage: f64,
-    /// The predicted samples per second of the matrix.
-    pub predicted: Option<f64>,
+    /// The predicted samples per second of a run of the matrix.
+    pub predicted: Option<Predicted>,
     /// The samples per second of the matrix in the long run: simulated if every device is,
     /// otherwise predicted.
     pub steady: Option<Score>,
@@ -52,6 +54,8 @@ pub struct SearchResult {
     pub by_entry: Vec<EntryLatency>,
     /// The part of the goal that no matrix reached, in words. The matrix is then the closest one.
     pub shortfall: Option<String>,
+    /// The time of the measurements and the load of the host, or `None` if nothing was measured.
+    pub occasion: Option<Occasion>,
 }
 
 /// The distance of a matrix from the bound, as a share of the bound.
@@ -82,6 +86,7 @@ impl SearchResult {
             latency: None,
             by_entry: Vec::new(),
             shortfall: None,
+            occasion: None,
         }
     }
 

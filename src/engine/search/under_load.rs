@@ -13,7 +13,7 @@ use divisi_model::allocation::Matrix;
 
 use super::error::{EvaluationError, SearchError};
 use super::evaluator::{Doubt, Score};
-use super::local::{LocalSearch, Position};
+use super::local::Position;
 use super::method::{Goal, Objective};
 use super::model_search::ModelSearch;
 use super::result::{LoadedLatency, SearchResult};
@@ -224,7 +224,7 @@ fn with_smaller_batches(
     let mut found = Vec::new();
     for largest in 0..modelled.rates.sizes().len() - 1 {
         let mut position = Position::new(&modelled.rates, modelled.budget.clone(), start);
-        let mut search = LocalSearch::new(modelled.control, &modelled.job.frame).up_to(largest);
+        let mut search = modelled.local_search().up_to(largest);
         search.climb(&mut position)?;
         found.push(position.matrix(&modelled.job.frame)?);
     }
@@ -274,7 +274,9 @@ fn loaded(
     Ok(Candidate {
         matrix,
         throughput,
-        doubt: Doubt::Predicted,
+        doubt: Doubt::Predicted {
+            spread: modelled.correction.spread,
+        },
         latency,
     })
 }

@@ -89,7 +89,7 @@ impl From<BatchTimes> for Vec<(usize, f64)> {
 /// The number of remembered batches of each member on each kind of device. Beyond it, the weight of
 /// old batches is halved.
 const MEMORY: f64 = 4096.0;
-/// The minimum number of batches for a pace.
+/// The minimum number of batches for stable times.
 const ENOUGH: f64 = 32.0;
 /// The minimum spread of rows, as a share of their mean, for estimating the growth of the time.
 const SPREAD: f64 = 0.05;
@@ -137,20 +137,6 @@ impl Learnt {
     pub fn is_settled(&self, member: MemberIndex, kind: DeviceIndex) -> bool {
         let sums = self.seen.get(&(member, kind));
         sums.is_some_and(|sums| sums.weight >= ENOUGH)
-    }
-
-    /// Returns the mean time of batches divided by `profile`'s time for the same rows, or `None` if
-    /// too few batches were seen.
-    pub fn pace(
-        &self,
-        member: MemberIndex,
-        kind: DeviceIndex,
-        profile: &BatchTimes,
-    ) -> Option<f64> {
-        let sums = self.seen.get(&(member, kind))?;
-        let rows = (sums.rows / sums.weight).round().max(1.0) as usize;
-        let seconds = sums.seconds / sums.weight;
-        (sums.weight >= ENOUGH).then(|| seconds / profile.seconds(rows))
     }
 
     /// Returns the times of batches of `sizes`: fixed seconds plus seconds per row if batches of

@@ -48,7 +48,7 @@ pub struct Alone {
 }
 
 /// Costs by member and device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
     cells: Vec<Vec<CellCost>>,
     /// Bytes of a sample of each member.
@@ -129,6 +129,21 @@ impl Costs {
                 cell.clone_from(other);
             }
         }
+    }
+
+    /// Returns the costs with measured times multiplied by `pace`, which is above 0. Times that
+    /// would be 0 or infinite stay unchanged.
+    #[must_use]
+    pub fn at_pace(&self, pace: f64) -> Costs {
+        let mut paced = self.clone();
+        for cell in paced.cells.iter_mut().flatten() {
+            if let CellCost::Measured(times) = cell
+                && let Ok(now) = times.at_pace(pace)
+            {
+                *cell = CellCost::Measured(Arc::new(now));
+            }
+        }
+        paced
     }
 
     /// Returns the law of a device, if it is simulated.

@@ -20,6 +20,7 @@ use divisi_model::allocation::Frame;
 use super::control::Control;
 use super::error::Stopped;
 use super::evaluator::Score;
+use super::prediction::predicted::PredictionBasis;
 use super::progress::{SearchProgress, Tried};
 
 use moves::{Move, pairs, promising, remove};
@@ -56,6 +57,8 @@ pub struct LocalSearch<'a> {
     /// The scored moves of one entry from the current position.
     tried: Vec<Tried>,
     published: Instant,
+    /// The half-width of the intervals of predictions as a factor.
+    spread: f64,
 }
 
 /// The result of a climb.
@@ -79,7 +82,14 @@ impl<'a> LocalSearch<'a> {
             before: (control.evaluations(), control.progress().iteration),
             tried: Vec::new(),
             published: Instant::now(),
+            spread: PredictionBasis::Profiles.prior(),
         }
+    }
+
+    /// Sets the half-width of the intervals of predictions, as a factor.
+    #[must_use]
+    pub fn with_spread(self, spread: f64) -> Self {
+        LocalSearch { spread, ..self }
     }
 
     /// Restricts the search to batch sizes up to number `largest`.
@@ -222,7 +232,7 @@ impl<'a> LocalSearch<'a> {
     }
 
     fn note(&mut self, position: &Position<'_>) {
-        let score = position.score();
+        let (score, spread) = (position.score(), self.spread);
         let due = self.published.elapsed() >= PUBLISH_EVERY;
         let (evaluations, steps) = (self.before.0 + self.evaluations, self.before.1 + self.steps);
         self.control.update(|p: &mut SearchProgress| {
@@ -232,7 +242,7 @@ impl<'a> LocalSearch<'a> {
             if p.best_score.is_none_or(|best| score > best)
                 && let Ok(matrix) = position.matrix(self.frame)
             {
-                p.step_to(&matrix, Score::predicted(score));
+                p.step_to(&matrix, Score::predicted(score, spread));
                 p.history.push(score);
             }
         });

@@ -28,6 +28,7 @@ use divisi_runtime::device::{Devices, MemberIndex};
 
 use super::error::{EvaluationError, SearchError};
 use super::evaluator::{Evaluator, Score};
+use super::prediction::predicted::PredictionBasis;
 
 pub use batching::Batching;
 pub use program::{Bottlenecks, Limits, LinearProgram, WorkerRate};
@@ -40,6 +41,8 @@ pub struct ModelEvaluator {
     footprints: Footprints,
     program: LinearProgram,
     drain: Drain,
+    /// The half-width of the intervals of predictions as a factor.
+    spread: f64,
 }
 
 impl ModelEvaluator {
@@ -69,7 +72,14 @@ impl ModelEvaluator {
             footprints,
             program: LinearProgram::default(),
             drain: Drain::default(),
+            spread: PredictionBasis::Profiles.prior(),
         }
+    }
+
+    /// Returns the evaluator with this half-width of the intervals of predictions, as a factor.
+    #[must_use]
+    pub fn with_spread(self, spread: f64) -> Self {
+        ModelEvaluator { spread, ..self }
     }
 
     /// Returns the samples per second of `matrix` in the long run with an optimal distribution of
@@ -86,6 +96,14 @@ impl ModelEvaluator {
         }
         let throughput = self.solve(&workers);
         steady(&self.rates, throughput, &workers)
+    }
+
+    /// Returns the samples per second of a run of `samples` in benchmark mode.
+    pub fn run_of(&mut self, matrix: &Matrix, samples: usize) -> f64 {
+        let usual = self.rates.set_run_length(samples);
+        let rate = self.run(matrix);
+        self.rates.set_run_length(usual);
+        rate
     }
 
     /// Returns the seconds of one batch on a device of its own.
@@ -115,7 +133,7 @@ impl Evaluator for ModelEvaluator {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(Score::NONE);
         }
-        Ok(Score::predicted(self.run(matrix)))
+        Ok(Score::predicted(self.run(matrix), self.spread))
     }
 }
 

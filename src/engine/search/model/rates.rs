@@ -92,13 +92,16 @@ impl Rates {
         self
     }
 
+    /// Sets the samples of a run. Returns the previous number.
+    pub fn set_run_length(&mut self, samples: usize) -> usize {
+        std::mem::replace(&mut self.run, samples)
+    }
+
     /// Returns the rates for runs of `samples`.
     #[must_use]
-    pub fn with_run_length(self, samples: usize) -> Self {
-        Rates {
-            run: samples,
-            ..self
-        }
+    pub fn with_run_length(mut self, samples: usize) -> Self {
+        self.set_run_length(samples);
+        self
     }
 
     /// Returns the samples of a run.

@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::condition::ProfileCondition;
-use crate::search::cache::{Cache, read_checked, write_checked};
+use crate::search::cache::Cache;
+use crate::search::checked::{read_checked, write_checked};
 
 /// The prefixes of the files of kept batch times and worker profiles. They contain the version of
 /// the form: files of other versions are measured again.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::search::cache::{hex, processor};
+use crate::search::checked::{hex, processor};
 use divisi_model::ensemble::{Ensemble, Member};
 use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::compute::kernels_in_use;
