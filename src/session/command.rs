@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use divisi_engine::changes::Terms;
 use divisi_engine::deployment::{CatalogueChange, Handover};
 use divisi_engine::load::LoadPattern;
-use divisi_engine::search::Method;
+use divisi_engine::search::{Method, Predicted};
 use divisi_engine::serving::{Objective, Setup};
 use divisi_model::allocation::Difference;
 use divisi_model::catalogue::NamedMix;
@@ -160,13 +160,13 @@ pub struct EditPreview {
     pub prediction: Prediction,
 }
 
-/// Predicted throughputs in samples per second.
+/// Predicted throughputs with their intervals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// The throughput of the running setup.
-    pub before: Option<f64>,
+    pub before: Option<Predicted>,
     /// The throughput of the setup to apply.
-    pub after: Option<f64>,
-    /// The source of the prediction, or the reason why there is none.
+    pub after: Option<Predicted>,
+    /// The source of the prediction and its interval, or the reason why there is none.
     pub source: String,
 }

@@ -257,6 +257,10 @@ pub struct SearchView {
     pub evaluator: String,
     /// The kind of evaluator that scores matrices.
     pub scored_by: EvaluatorKind,
+    /// Whether the result was kept from an earlier search.
+    pub cached: bool,
+    /// The age of a kept result, or the load of the host during a disturbed search, in words.
+    pub occasion: Option<String>,
     /// The goal, if it is more than the highest throughput.
     pub goal: Option<String>,
     /// The unmet part of the goal, if any.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi_engine::search::{EvaluatorKind, worst_fit};
+use divisi_engine::search::{Algorithm, Cache, EvaluatorKind, PredictionBasis, worst_fit};
 use divisi_engine::serving::{Engine, EngineOptions};
 use divisi_model::allocation::{Footprints, Matrix};
 use divisi_model::codes::Code;
 use divisi_model::ensemble::PolicyKind;
-use divisi_model::profile::{BatchTimes, Learnt};
+use divisi_model::profile::Learnt;
 use divisi_runtime::device::simulated::find_profile;
 use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
 use divisi_session::{
@@ -143,8 +143,13 @@ fn without_a_profile_a_prediction_says_why_there_is_none_and_serving_teaches_it(
             None => Err(prediction),
         }
     });
-    assert!(known.source.starts_with("model: observed until "));
-    assert!(known.after.is_some_and(|s| s > 0.0) && known.before == known.after);
+    assert_eq!(
+        known.source,
+        "batches seen while serving; assumed range, 0 past errors"
+    );
+    assert_eq!(known.before, known.after);
+    let after = known.after.expect("predicted");
+    assert!(0.0 < after.low && after.low < after.samples_per_s && after.samples_per_s < after.high);
 }
 
 #[test]
@@ -244,9 +249,9 @@ fn simulated_devices_are_predicted_by_their_laws() {
     let mut session = LiveSession::new(Arc::new(engine.expect("starts")), fakes(&ensemble), None);
     let setup = session.snapshot().setup().with_matrix(fewer);
     let said = session.preview(&setup).expect("fits").prediction;
-    assert_eq!(said.source, "model: device laws");
+    assert!(said.source.starts_with("device laws; "), "{}", said.source);
     assert!(
-        said.after <= said.before && said.after > Some(0.0),
+        said.after <= said.before && said.after.is_some_and(|after| after.low > 0.0),
         "five devices do no more than six: {said:?}"
     );
 }
@@ -276,26 +281,72 @@ fn batch_times_are_learnt_as_a_line_through_what_was_seen() {
     );
 }
 
+/// Edit mode used to predict three times the throughput that the search had just measured.
 #[test]
-fn a_profile_goes_at_the_pace_that_serving_shows() {
-    let profile = BatchTimes::new(vec![(8, 1e-3), (16, 2e-3)]).expect("sane");
-    let mut learnt = Learnt::default();
-    learnt.see(MemberIndex::new(0), DeviceIndex::new(1), 10, 8.0, 3e-3);
-    assert_eq!(
-        learnt.pace(MemberIndex::new(0), DeviceIndex::new(1), &profile),
-        None,
-        "too few"
+fn a_measured_matrix_is_predicted_as_it_was_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ensemble = digits();
+    let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
+    let cache = Some(Cache::at(folder.path()));
+    let mut session = LiveSession::new(engine, fakes(&ensemble), cache);
+    let order = SearchOrder {
+        algorithm: Algorithm::WorstFit,
+        ..SearchOrder::default()
+    };
+    session
+        .command(Command::StartSearch(order))
+        .expect("starts");
+    let over = |s: &Snapshot| state(s) == Some(&SearchState::Finished);
+    let seen = until(&mut session, over);
+    let search = seen.search.as_ref().expect("finished");
+    let best = search.progress.best.clone().expect("there is one");
+    let measured = search.progress.best_score.expect("measured");
+    let setup = seen.setup().with_matrix(best);
+    let said = session.preview(&setup).expect("fits").prediction;
+    let after = said.after.expect("predicted");
+    assert_eq!(after.basis, PredictionBasis::Profiles);
+    assert!(
+        after.low <= measured && measured <= after.high,
+        "{after:?} {measured}"
     );
-    learnt.see(MemberIndex::new(0), DeviceIndex::new(1), 90, 8.0, 3e-3);
-    let pace = learnt
-        .pace(MemberIndex::new(0), DeviceIndex::new(1), &profile)
-        .expect("seen");
-    assert!((pace - 3.0).abs() < 1e-9, "{pace}");
-    let now = profile.at_pace(pace).expect("sane");
-    assert!((now.seconds(16) - 6e-3).abs() < 1e-9);
-    assert_eq!(
-        learnt.pace(MemberIndex::new(1), DeviceIndex::new(1), &profile),
-        None,
-        "never seen"
+}
+
+#[test]
+fn a_kept_result_reports_its_age_and_is_measured_again_on_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ensemble = digits();
+    let devices = Devices::simulated(&find_profile("v100").expect("built in"), 6);
+    let footprints = Footprints::plan(&ensemble, &devices);
+    let all = worst_fit(&frame(&ensemble, &devices), &devices, &footprints).expect("fits");
+    let options = EngineOptions::default();
+    let engine = Engine::start(
+        Arc::clone(&ensemble),
+        devices,
+        &all,
+        fakes(&ensemble),
+        options,
     );
+    let engine = Arc::new(engine.expect("starts"));
+    let cache = Some(Cache::at(folder.path()));
+    let mut session = LiveSession::new(engine, fakes(&ensemble), cache);
+    let mut search = |again| {
+        let order = SearchOrder {
+            algorithm: Algorithm::WorstFit,
+            again,
+            ..SearchOrder::default()
+        };
+        session
+            .command(Command::StartSearch(order))
+            .expect("starts");
+        let over = |s: &Snapshot| state(s) == Some(&SearchState::Finished);
+        let seen = until(&mut session, over);
+        seen.search.expect("finished")
+    };
+    let first = search(false);
+    assert!(!first.cached && first.occasion.is_none());
+    let second = search(false);
+    assert!(second.cached);
+    assert_eq!(second.occasion.as_deref(), Some("measured just now"));
+    assert!(!search(true).cached, "measured again");
+    assert!(search(false).cached);
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use divisi_engine::changes::{BringBack, ChangeJournal, ChangeOrigin, Changes, PastChanges};
 use divisi_engine::load::{LoadPattern, LoadSamples};
-use divisi_engine::search::Cache;
+use divisi_engine::search::{Cache, CapacityWatch};
 use divisi_engine::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
-use divisi_model::catalogue::{Demand, Mix, NamedMix};
+use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::{Ensemble, PrecisionRemark};
 use divisi_model::metrics::Growth;
 use divisi_model::trace::Span;
@@ -20,7 +20,7 @@ use crate::{
 };
 
 use super::devices::Readings;
-use super::forecast::{Conditions, Forecast};
+use super::forecast::Forecast;
 use super::load::{self, Load, SharedLoad};
 use super::log::Log;
 use super::models::serves;
@@ -37,6 +37,7 @@ pub(super) struct EngineSession {
     pub(super) changes: Changes,
     pub(super) searches: Searches,
     pub(super) forecast: Forecast,
+    pub(super) capacity: CapacityWatch,
     pub(super) load: Arc<SharedLoad>,
     /// Pauses the load while a search measures.
     pub(super) rest: Option<JoinHandle<()>>,
@@ -84,6 +85,7 @@ impl EngineSession {
             },
             throughput_before: None,
             forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
+            capacity: CapacityWatch::default(),
             searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
             members: view::member_facts(&ensemble),
             slowdown: vec![1.0; engine.devices().count()],
@@ -128,20 +130,6 @@ impl EngineSession {
         let known = method.quiet.then(|| self.forecast.search_costs());
         self.searches.start(method, demand, known)?;
         self.look_after_load()
-    }
-
-    /// Returns the demand: the configured mix, else the mix observed while serving, else an even
-    /// mix; with the shares of rows that reached each step.
-    fn demand(&self) -> Result<Demand, SessionRefusal> {
-        let (catalogue, telemetry) = (self.engine.computed_catalogue(), self.engine.telemetry());
-        let mix = match &self.mix {
-            Some(mix) => mix.resolve(&catalogue)?,
-            None => telemetry
-                .seen_mix()
-                .unwrap_or_else(|| Mix::equal_shares(catalogue.entries().len())),
-        };
-        let demand = Demand::new(catalogue, mix);
-        Ok(demand.with_steps(telemetry.step_shares()))
     }
 
     fn set_mix(&mut self, mix: Option<NamedMix>) -> Result<(), Refusal> {
@@ -357,7 +345,7 @@ impl Session for EngineSession {
         let plan = self.changes.plan(setup)?;
         let names = &setup.matrix.frame().members;
         let paused = plan.paused_members().into_iter();
-        let conditions = Conditions::new(&self.slowdown, self.demand()?.by_member());
+        let conditions = self.conditions()?;
         Ok(EditPreview {
             memory: plan.memory().to_vec(),
             paused_members: paused.map(|member| names[member].clone()).collect(),

@@ -1,32 +1,46 @@
 //! The predicted throughput of a setup, from the laws of simulated devices, cached profiles, or
 //! costs observed while serving.
 //!
-//! The basis of predictions is kept, so that a matrix has the same prediction throughout a session.
-//! Only a better basis replaces it, and each basis names its source: observed batch times,
-//! profiles, or profiles scaled by the observed pace.
+//! The basis of predictions is kept, so that a matrix keeps its prediction. Only a better basis
+//! replaces it: batch times observed at any load, at capacity, or profiles. Every measurement adds
+//! the error of its prediction to the ledger of this machine, which corrects later predictions and
+//! determines their intervals.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{Prediction, Setup};
-use divisi_engine::search::Cache;
 use divisi_engine::search::model::{Batching, ModelEvaluator, Rates};
+use divisi_engine::search::{
+    Cache, PastError, Predicted, PredictionBasis, PredictionBook, Question, setup_number,
+    subject_number, unix_seconds,
+};
 use divisi_engine::serving::{Engine, Observed, PredictorFactory, WorkerId, WorkerSpec};
 use divisi_model::allocation::Matrix;
 use divisi_model::ensemble::MemberPrecision;
 use divisi_model::profile::{Costs, Learnt};
 use divisi_runtime::device::MemberIndex;
 
-use super::basis::{Basis, CostSources, Grade, NoBasis};
+use super::basis::{Basis, CostSources, NoBasis};
 
-/// The least time between two searches for a better basis: profiles are files.
+/// The least time between two searches for a better basis: profiles are files. A search may replace
+/// them at any time.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The busy share from which a device runs batches back to back.
+const AT_CAPACITY: f64 = 0.9;
+/// The share of its rows from which a batch is full.
+const FULL: f64 = 0.9;
 
 /// Predicts throughputs for one engine.
 pub(super) struct Forecast {
     engine: Arc<Engine>,
     sources: CostSources,
+    /// The past errors of predictions.
+    book: PredictionBook,
+    /// The number of the models and devices in the book.
+    subject: u64,
     /// The batches, samples and seconds of each worker at the last reading.
     counted: HashMap<WorkerId, (u64, u64, f64)>,
     /// The precisions of the members. Costs in other precisions do not apply.
@@ -84,11 +98,14 @@ impl Forecast {
     ) -> Self {
         Forecast {
             precisions: engine.precisions(),
+            book: cache.as_ref().map(Cache::book).cloned().unwrap_or_default(),
+            subject: subject_number(engine.ensemble(), engine.devices()),
             sources: CostSources {
                 engine: Arc::clone(&engine),
                 factory,
                 cache,
                 learnt: Learnt::default(),
+                at_capacity: Learnt::default(),
             },
             engine,
             counted: HashMap::new(),
@@ -117,8 +134,48 @@ impl Forecast {
                 let took = mean(now.2 - seconds);
                 let member = worker.spec.member;
                 self.sources.learnt.see(member, kind, new, rows, took);
+                let is_busy = seen.devices[worker.spec.device].busy >= AT_CAPACITY;
+                if is_busy && rows >= FULL * worker.spec.size.get() as f64 {
+                    self.sources.at_capacity.see(member, kind, new, rows, took);
+                }
             }
         }
+    }
+
+    /// Records that `running` served `samples_per_s` at capacity.
+    pub(super) fn served_at_capacity(
+        &mut self,
+        running: &Setup,
+        conditions: &Conditions,
+        samples_per_s: f64,
+    ) {
+        let predicted = self.throughput(running, conditions).ok().flatten();
+        let question = self.question(running);
+        if let Some((predicted, question)) = predicted.zip(question) {
+            self.book.record(PastError {
+                at: unix_seconds(),
+                question,
+                predicted,
+                measured: samples_per_s,
+                runs: 1,
+            });
+            self.book.save();
+        }
+    }
+
+    /// Returns the number of a setup in the ledger.
+    pub(super) fn number(&self, setup: &Setup) -> u64 {
+        let precisions = setup.precisions.iter().copied();
+        setup_number(&setup.matrix, Batching::from(setup), precisions)
+    }
+
+    fn question(&self, setup: &Setup) -> Option<Question> {
+        Some(Question {
+            subject: self.subject,
+            setup: Some(self.number(setup)),
+            basis: self.basis.as_ref()?.kind,
+            disturbed: self.book.is_disturbed(self.engine.devices()),
+        })
     }
 
     /// Returns whether a worker has the current precision of its member; a worker that is about to
@@ -136,20 +193,25 @@ impl Forecast {
         let both = MemberIndex::enumerate(self.precisions.iter().zip(&now));
         for (member, _) in both.filter(|(_, (before, now))| before != now) {
             self.sources.learnt.forget(member);
+            self.sources.at_capacity.forget(member);
             self.basis = None;
             self.models.clear();
         }
         self.precisions = now;
     }
 
-    /// Returns the costs for a search that does not measure: those used by predictions, or else all
-    /// observed costs.
-    pub(super) fn search_costs(&mut self) -> Arc<Costs> {
-        let costs = match self.refresh_basis() {
-            Ok(()) => self.basis.as_ref().map(|b| b.costs.clone()),
-            Err(_) => None,
+    /// Returns the costs for a search that does not measure, with their source: those used by
+    /// predictions, or else all observed costs.
+    pub(super) fn search_costs(&mut self) -> (Arc<Costs>, PredictionBasis) {
+        let basis = self.refresh_basis().ok().and(self.basis.as_ref());
+        let (costs, kind) = match basis {
+            Some(basis) => (basis.costs.clone(), basis.kind),
+            None => {
+                let all = self.sources.observed_costs(&self.sources.learnt, false);
+                (all, PredictionBasis::Seen)
+            }
         };
-        Arc::new(costs.unwrap_or_else(|| self.sources.observed_costs(false)))
+        (Arc::new(costs), kind)
     }
 
     /// Returns the throughputs of `running` and `staged`, in requested samples.
@@ -166,11 +228,12 @@ impl Forecast {
                 ..Prediction::default()
             };
         }
-        let source = self.basis.as_ref().map(|b| b.source.clone());
-        let source = source.unwrap_or_default();
-        let before = self.throughput(running, conditions).ok().flatten();
-        let (after, source) = match self.throughput(staged, conditions) {
-            Ok(after) => (after, source),
+        let before = self.predicted(running, conditions).ok().flatten();
+        let (after, source) = match self.predicted(staged, conditions) {
+            Ok(after) => (
+                after,
+                after.map_or_else(String::new, |after| after.grounds()),
+            ),
             Err(why) => (None, why.to_string()),
         };
         Prediction {
@@ -180,6 +243,19 @@ impl Forecast {
         }
     }
 
+    /// Returns the throughput of a setup, corrected by past errors.
+    fn predicted(
+        &mut self,
+        setup: &Setup,
+        conditions: &Conditions,
+    ) -> Result<Option<Predicted>, NoBasis> {
+        let modelled = self.throughput(setup, conditions)?;
+        let question = self.question(setup);
+        let both = modelled.zip(question);
+        Ok(both.map(|(modelled, about)| self.book.correction(&about).apply(modelled)))
+    }
+
+    /// Returns the throughput of a setup by the batch costs alone.
     fn throughput(
         &mut self,
         setup: &Setup,
@@ -231,23 +307,24 @@ impl Forecast {
 
     /// Adopts a basis if it is better than the current one. Returns an error if there is none.
     fn refresh_basis(&mut self) -> Result<(), NoBasis> {
-        let now = self.engine.telemetry().observe().now;
-        let grade = self.basis.as_ref().map(|b| b.grade);
-        let settled = grade >= Some(Grade::Paced);
+        let now = self.engine.telemetry().now();
+        let kind = self.basis.as_ref().map(|b| b.kind);
+        let settled = kind == Some(PredictionBasis::Laws);
         let recently = self.looked.is_some_and(|at| now < at + LOOK_EVERY);
-        if settled || (grade.is_some() && recently) {
+        if settled || (kind.is_some() && recently) {
             return Ok(());
         }
         self.looked = Some(now);
-        match self.sources.best_basis(now) {
+        match self.sources.best_basis() {
             Ok(new) => {
-                if grade.is_none_or(|grade| new.grade > grade) {
+                let old = self.basis.as_ref();
+                if old.is_none_or(|old| new.replaces(old)) {
                     self.basis = Some(new);
                     self.models.clear();
                 }
                 Ok(())
             }
-            Err(_) if grade.is_some() => Ok(()),
+            Err(_) if kind.is_some() => Ok(()),
             Err(why) => Err(why),
         }
     }

@@ -10,6 +10,7 @@ mod load;
 mod log;
 mod model_changes;
 mod models;
+mod saturation;
 mod searches;
 mod spans;
 mod view;

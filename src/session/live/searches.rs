@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::{LogLevel, Refusal, SearchState, SearchView, SessionRefusal};
 use divisi_engine::search::{
-    Algorithm, Cache, Control, Method, SearchError, SearchJob, SearchOutcome, SearchProgress,
-    SearchResult,
+    Algorithm, Cache, Control, Method, Occasion, PredictionBasis, SearchError, SearchJob,
+    SearchOutcome, SearchProgress, SearchResult, unix_seconds,
 };
 use divisi_engine::serving::{Engine, LogTarget, PredictorFactory, Reservation};
 use divisi_model::catalogue::Demand;
@@ -41,7 +41,17 @@ struct End {
     state: SearchState,
     elapsed: Duration,
     cached: bool,
+    occasion: Option<Occasion>,
     shortfall: Option<String>,
+}
+
+impl End {
+    /// Returns the occasion of a cached result, or of one that other programs disturbed.
+    fn occasion_in_words(&self) -> Option<String> {
+        let is_notable = |occasion: &Occasion| self.cached || occasion.disturbed == Some(true);
+        let occasion = self.occasion.filter(is_notable)?;
+        Some(occasion.in_words(unix_seconds()))
+    }
 }
 
 impl Searches {
@@ -66,7 +76,7 @@ impl Searches {
         &mut self,
         method: Method,
         demand: Demand,
-        known: Option<Arc<Costs>>,
+        known: Option<(Arc<Costs>, PredictionBasis)>,
     ) -> Result<(), Refusal> {
         let checked = method.check();
         checked.map_err(SessionRefusal::Search)?;
@@ -194,10 +204,9 @@ impl Searches {
         let left = end.is_none().then(|| running.control.left()).flatten();
         Some(SearchView {
             algorithm: running.method.algorithm.name().to_owned(),
-            evaluator: match &end {
-                Some(end) if end.cached => format!("{}, from the cache", running.evaluator),
-                _ => running.evaluator.to_owned(),
-            },
+            evaluator: running.evaluator.to_owned(),
+            cached: end.as_ref().is_some_and(|end| end.cached),
+            occasion: end.as_ref().and_then(End::occasion_in_words),
             scored_by: running.method.evaluator,
             goal: (!running.method.goal.is_plain()).then(|| running.method.goal.to_string()),
             shortfall: end.as_ref().and_then(|e| e.shortfall.clone()),
@@ -232,11 +241,13 @@ fn tell(
     let (state, level, text) = describe(result);
     let cached = result.as_ref().is_ok_and(|o| o.cached);
     let shortfall = result.as_ref().ok().and_then(|o| o.found.shortfall.clone());
+    let occasion = result.as_ref().ok().and_then(|o| o.found.occasion);
     let line = log.add(engine.telemetry().now(), LogTarget::Search, level, text);
     *end.lock() = Some(End {
         state,
         elapsed,
         cached,
+        occasion,
         shortfall,
     });
     line.trace();
@@ -246,10 +257,11 @@ fn describe(result: &Result<SearchOutcome, SearchError>) -> (SearchState, LogLev
     match result {
         Ok(outcome) => {
             let found = &outcome.found;
-            let source = if outcome.cached {
-                " (from the cache)"
-            } else {
-                ""
+            let occasion = found.occasion.filter(|_| outcome.cached);
+            let occasion = occasion.map(|occasion| occasion.in_words(unix_seconds()));
+            let source = match outcome.cached {
+                true => format!(" (from the cache, {})", occasion.unwrap_or_default()),
+                false => String::new(),
             };
             let text = format!("search finished{source}: {}", in_words(found));
             if let Some(lack) = &found.shortfall {

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use crate::{
     AnswerQuality, Audience, Counters, DeviceView, EntryView, ErrorOutcome, ErrorsView,
-    LostRequests, MemberContribution, MemberView, ReloadState, ReloadView, Setup, Snapshot,
-    ThroughputView, Total,
+    LostRequests, MemberContribution, MemberView, ReloadState, ReloadView, SessionRefusal, Setup,
+    Snapshot, ThroughputView, Total,
 };
 use divisi_engine::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, WorkerStats};
 use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::catalogue::{Demand, Mix};
 use divisi_model::ensemble::{Ensemble, MemberFigures, MemberPrecision};
 use divisi_model::metrics::LatencyView;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
@@ -18,6 +19,8 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use super::before;
 use super::devices::INTERFERED;
 use super::engine_session::EngineSession;
+use super::forecast::Conditions;
+use super::saturation::{is_at_capacity, mean_rate};
 
 /// The maximum number of running batches in a snapshot. More would be of no use on a screen.
 const MOST_RUNNING: usize = 1024;
@@ -54,9 +57,13 @@ impl EngineSession {
         self.refresh_proposal(&seen);
         let disturbed = self.searches.is_measuring();
         self.forecast.learn(&seen, disturbed);
+        let setup = self.engine.setup();
+        let is_running = |reload: &ReloadView| reload.state == ReloadState::Running;
+        let reloads = told.reload.as_ref().is_some_and(is_running);
+        self.learn_capacity(&seen, &setup, disturbed || reloads);
         let Setup {
             matrix, precisions, ..
-        } = self.engine.setup();
+        } = setup;
         self.readings.refresh(&self.engine, seen.now);
         let lately = self.lately(&seen);
         Snapshot {
@@ -111,6 +118,38 @@ impl EngineSession {
             can_redo: told.can_redo,
             matrix,
         }
+    }
+
+    /// Adds the error of the prediction if the running `setup` was at capacity.
+    fn learn_capacity(&mut self, seen: &Observed, setup: &Setup, disturbed: bool) {
+        let measures = !disturbed && is_at_capacity(seen);
+        let running = measures.then(|| self.forecast.number(setup));
+        let is_complete = self.capacity.note(seen.now, running);
+        let Some(rate) = is_complete.then(|| mean_rate(seen)).flatten() else {
+            return;
+        };
+        if let Ok(conditions) = self.conditions() {
+            self.forecast.served_at_capacity(setup, &conditions, rate);
+        }
+    }
+
+    /// Returns the demand: the configured mix, else the mix observed while serving, else an even
+    /// mix; with the shares of rows that reached each step.
+    pub(super) fn demand(&self) -> Result<Demand, SessionRefusal> {
+        let (catalogue, telemetry) = (self.engine.computed_catalogue(), self.engine.telemetry());
+        let mix = match &self.mix {
+            Some(mix) => mix.resolve(&catalogue)?,
+            None => telemetry
+                .seen_mix()
+                .unwrap_or_else(|| Mix::equal_shares(catalogue.entries().len())),
+        };
+        let demand = Demand::new(catalogue, mix);
+        Ok(demand.with_steps(telemetry.step_shares()))
+    }
+
+    /// Returns the conditions of predictions in addition to the setup.
+    pub(super) fn conditions(&self) -> Result<Conditions, SessionRefusal> {
+        Ok(Conditions::new(&self.slowdown, self.demand()?.by_member()))
     }
 
     /// Returns a series up to `now` that includes the previous engine's intervals. In an interval
