@@ -133,7 +133,7 @@ fn what_is_staged_is_predicted_while_typing() {
     let mut bench = Bench::new(120, 40);
     bench.keys("e+");
     let text = bench.text();
-    assert!(text.contains("predicted  4 812 → 5 210 samples/s  +8 %   by profiles"));
+    assert!(text.contains("predicted  4 812 → 5 210 (4 168 … 6 513) samples/s  +8 %"));
     assert!(text.contains("cpu:0 812 MiB → 930 MiB"));
     assert!(text.contains("~ 1 resized"));
     for (name, width, height, look) in [

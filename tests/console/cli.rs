@@ -424,7 +424,13 @@ fn allocate_writes_a_matrix_that_bench_takes() {
         "--format",
         "json",
     ]);
-    assert_eq!(again["cached"], true);
+    // Results of a busy machine are not kept.
+    let occasion = report["occasion"].as_str().expect("measured");
+    assert_eq!(
+        again["cached"],
+        !occasion.ends_with("busy host"),
+        "{occasion}"
+    );
     let bench = json(&[
         "bench", "digits", "--matrix", &file, "--fake", "--runs", "1", "--format", "json",
     ]);

@@ -9,7 +9,7 @@ use divisi_console::console::Wanted;
 use divisi_console::console::{
     Colours, Console, ConsoleEvent, Effect, Options, PanelLayout, TerminalLook,
 };
-use divisi_engine::search::{Doubt, EvaluatorKind, SearchProgress};
+use divisi_engine::search::{Doubt, EvaluatorKind, Predicted, PredictionBasis, SearchProgress};
 use divisi_engine::serving::{Flaws, GraphStep, GraphWork, StepGraph, StepStats};
 use divisi_model::allocation::{Difference, Frame, Matrix};
 use divisi_model::codes::Code;
@@ -87,19 +87,29 @@ impl Session for FakeSession {
     }
 }
 
+fn predicted(samples_per_s: f64) -> Predicted {
+    Predicted {
+        samples_per_s,
+        low: samples_per_s * 0.8,
+        high: samples_per_s * 1.25,
+        basis: PredictionBasis::Profiles,
+        errors: 23,
+    }
+}
+
 /// By profiles, of which there are none in other numbers than those that run.
 fn prediction(now: &Setup, then: &Setup) -> Prediction {
     let both = now.precisions.iter().zip(&then.precisions);
     let changed = both.enumerate().find(|(_, (now, then))| now != then);
     let (after, source) = match changed {
-        None => (Some(5210.0), "by profiles".into()),
+        None => (Some(predicted(5210.0)), predicted(5210.0).grounds()),
         Some((member, (_, then))) => {
             let name = &now.matrix.frame().members[member];
             (None, format!("no profile of {name} in {then} on cpu:0 yet"))
         }
     };
     Prediction {
-        before: Some(4812.0),
+        before: Some(predicted(4812.0)),
         after,
         source,
     }
@@ -560,6 +570,8 @@ pub fn search() -> SearchView {
         algorithm: "greedy".into(),
         evaluator: "model".into(),
         scored_by: EvaluatorKind::Model,
+        cached: false,
+        occasion: None,
         goal: None,
         shortfall: None,
         state: SearchState::Running,

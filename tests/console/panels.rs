@@ -191,7 +191,11 @@ fn the_search_says_how_far_its_best_is_to_be_believed() {
     };
     let cases = [
         (looks, None, "± 0.8 %"),
-        (Doubt::Predicted, None, "predicted"),
+        (
+            Doubt::Predicted { spread: 1.25 },
+            None,
+            "predicted, −20 … +25 %",
+        ),
         (Doubt::Exact, None, "exact"),
         (
             looks,

@@ -189,12 +189,21 @@ impl Argument for RecordTo {
     }
 }
 
-/// Parses a search: the quick one, or the given algorithm and evaluator.
+/// Parses a search: the quick one, or the given algorithm and evaluator. `again` at the end ignores
+/// kept results.
 ///
 /// # Errors
 /// A name is unknown, or the algorithm does not support the evaluator.
 pub(super) fn search(words: &[&str]) -> Result<SearchOrder, String> {
-    let mut order = SearchOrder::quick();
+    let (words, again) = match words {
+        [words @ .., "again"] => (words, true),
+        [_, _, wrong] => return Err(format!("expected `again`, found `{wrong}`")),
+        words => (words, false),
+    };
+    let mut order = SearchOrder {
+        again,
+        ..SearchOrder::quick()
+    };
     if let Some(algorithm) = words.first() {
         order.algorithm = algorithm.parse()?;
     }

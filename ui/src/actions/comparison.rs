@@ -29,9 +29,12 @@ fn predicted(said: &Prediction) -> Option<String> {
     let Some(after) = said.after else {
         return Some(format!("no prediction: {}", said.source));
     };
-    let gain = format::gain(before, after).unwrap_or_default();
-    let (before, after) = (before.round(), after.round());
-    Some(format!("predicted: {before} to {after} samples/s, {gain}"))
+    let gain = format::gain(before.samples_per_s, after.samples_per_s).unwrap_or_default();
+    let [before, low, high] = [before.samples_per_s, after.low, after.high].map(f64::round);
+    let (after, source) = (after.samples_per_s.round(), &said.source);
+    Some(format!(
+        "predicted: {before} to {after} samples/s ({low} … {high}), {gain}; {source}"
+    ))
 }
 
 fn changes<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {

@@ -247,7 +247,7 @@ pub(super) fn apply_proposal(front: &mut LineFront<'_>, words: LineWords<'_>) ->
 }
 
 pub(super) fn search(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let order = arguments::search(words.between(0, 2)?).map_err(LineError::Argument)?;
+    let order = arguments::search(words.between(0, 3)?).map_err(LineError::Argument)?;
     front.send(Command::StartSearch(order))
 }
 

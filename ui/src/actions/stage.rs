@@ -148,8 +148,9 @@ pub(super) fn roll_back() -> FollowUp {
 }
 
 /// Asks for the kind of search.
-pub(super) fn search() -> FollowUp {
-    Dialog::Form(Form::search()).into()
+pub(super) fn search(model: &Model) -> FollowUp {
+    let kept = model.snapshot.search.as_ref().is_some_and(|s| s.cached);
+    Dialog::Form(Form::search(kept)).into()
 }
 
 /// Pauses or resumes the search.

@@ -125,7 +125,7 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::HISTORY, |_| stage::history()),
     screen_only(&c::OPEN, |m| stage::open_file(m)),
     screen_only(&c::WRITE, |m| stage::write_file(m)),
-    both(&c::SEARCH, |_| stage::search(), lines::search),
+    both(&c::SEARCH, |m| stage::search(m), lines::search),
     both(&c::PAUSE, |m| stage::pause(m), |f, w| lines::plain(f, w, Command::PauseSearch)),
     both(&c::CANCEL, |_| Command::CancelSearch.into(), |f, w| lines::plain(f, w, Command::CancelSearch)),
     both(&c::APPLY_BEST, stage::apply_best, lines::apply_best),

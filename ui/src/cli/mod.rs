@@ -40,6 +40,7 @@ mod pick;
 mod picture;
 mod plan;
 mod predict;
+mod predicted;
 mod profiles;
 mod quantize;
 mod register;

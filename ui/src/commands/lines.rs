@@ -31,7 +31,7 @@ pub static LINES: &[LineForm] = &[
     line(&ROLL_BACK, "", &[], "end the probation and roll the change back"),
     line(&UNDO, "", &[], "undo the last change"),
     line(&REDO, "", &[], "redo the undone change"),
-    line(&SEARCH, "[ALGORITHM [EVALUATOR]]", &[], "search for a better allocation: worst-fit, best-batch, greedy or local; bench or model"),
+    line(&SEARCH, "[ALGORITHM [EVALUATOR]] [again]", &[], "search for a better allocation: worst-fit, best-batch, greedy or local; bench or model; again ignores kept results"),
     line(&PAUSE, "", &[], "pause the search"),
     line(&RESUME, "", &[], "resume the search"),
     line(&CANCEL, "", &[], "end the search and keep its best matrix"),

@@ -63,7 +63,7 @@ impl Compare {
 
     fn preview_lines(&self, preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
         let mut lines = vec![what_if::counts(preview, width)];
-        lines.push(what_if::prediction(preview, width));
+        lines.extend(what_if::prediction(preview, width));
         lines.push(Vec::new());
         let mut changes = what_if::changes(preview, &self.setup.matrix, width);
         changes.extend(what_if::settings(&preview.settings, width));

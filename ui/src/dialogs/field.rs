@@ -54,6 +54,14 @@ impl FormField {
         }
     }
 
+    /// Sets the value.
+    pub(crate) fn with_text(self, text: &str) -> Self {
+        FormField {
+            text: text.to_owned(),
+            ..self
+        }
+    }
+
     pub(crate) fn on_key(&mut self, key: &KeyEvent) {
         match (key.code, self.words.is_empty()) {
             (KeyCode::Char(' '), false) => self.turn(),

@@ -213,7 +213,9 @@ fn ended(search: &SearchView) -> Option<String> {
         SearchState::Finished => {
             let gain = search.progress.gain.as_ref();
             let gain = gain.map_or(String::new(), |g| format!(", {g} over the start"));
-            format!("search: finished in {took}{gain}; apply-best applies it")
+            let occasion = search.occasion.as_ref();
+            let occasion = occasion.map_or(String::new(), |occasion| format!(", {occasion}"));
+            format!("search: finished in {took}{occasion}{gain}; apply-best applies it")
         }
         SearchState::Cancelled => format!("search: cancelled after {took}"),
         SearchState::Failed(why) => format!("search: failed: {why}"),

@@ -43,39 +43,41 @@ pub(crate) fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     vec![(text, Role::Strong)]
 }
 
-/// Returns the samples per second before and after, with their source, or why they are unknown.
-pub(crate) fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
+/// Returns the samples per second before and after with their interval, and the source of both, or
+/// why they are unknown.
+pub(crate) fn prediction(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
     let said = &preview.prediction;
     let (word, unit) = match width < NARROW {
         true => ("", ""),
         false => ("predicted  ", " samples/s"),
-    };
-    let source = |text: &str| match text {
-        "" => String::new(),
-        text => format!("   {text}"),
     };
     let Some(after) = said.after else {
         let text = match said.source.as_str() {
             "" => "no prediction".to_owned(),
             why => format!("no prediction: {why}"),
         };
-        return vec![(format::fit(&text, width), Role::Dim)];
+        return vec![vec![(format::fit(&text, width), Role::Dim)]];
     };
     let number = |n: f64| format::grouped(n.max(0.0).round() as u64);
-    let before = said.before.map_or("?".to_owned(), number);
-    let gain = said.before.and_then(|b| format::gain(b, after));
-    let role = match said.before {
+    let range = format!(" ({} … {})", number(after.low), number(after.high));
+    let (before, after) = (said.before.map(|b| b.samples_per_s), after.samples_per_s);
+    let gain = before.and_then(|b| format::gain(b, after));
+    let role = match before {
         Some(before) if after < before * 0.995 => Role::Bad,
         Some(before) if after > before * 1.005 => Role::Good,
         _ => Role::Text,
     };
-    vec![
+    let before = before.map_or("?".to_owned(), number);
+    let throughput = vec![
         (format!("{word}{before} → "), Role::Text),
         (number(after), Role::Strong),
+        (range, Role::Text),
         (unit.to_owned(), Role::Dim),
         (gain.map_or(String::new(), |g| format!("  {g}")), role),
-        (source(&said.source), Role::Dim),
-    ]
+    ];
+    let indent = " ".repeat(word.len());
+    let source = format::fit(&format!("{indent}{}", said.source), width);
+    vec![throughput, vec![(source, Role::Dim)]]
 }
 
 /// Returns lines on the changed settings other than the matrix, from their `words`.
@@ -186,7 +188,7 @@ pub(crate) fn pauses(preview: &EditPreview) -> (String, Role) {
 
 /// Returns a short form for the few lines under the matrix.
 pub(crate) fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
-    let mut lines = vec![prediction(preview, width)];
+    let mut lines = prediction(preview, width);
     let remarks = preview.remarks.iter();
     lines.extend(remarks.map(|text| vec![(format::fit(&format!("! {text}"), width), Role::Warn)]));
     lines.push(brief_memory(preview, model, width));

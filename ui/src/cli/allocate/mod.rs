@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use divisi_engine::load::LoadSamples;
 use divisi_engine::search::{
     Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method,
-    Objective, Score, SearchError, SearchJob, SearchResult,
+    Objective, Score, SearchError, SearchJob, SearchResult, unix_seconds,
 };
 use divisi_model::allocation::{Matrix, MatrixFile};
 use divisi_model::ensemble::PolicyKind;
@@ -22,6 +22,7 @@ use super::args::{MoreModels, ServingTarget, at_least_one, parse_rate, parse_spa
 use super::open::{OpenedEnsemble, open_all};
 use super::outcome::GoalNotMet;
 use super::output::{OutputFile, ProgressLine, device_rows, note};
+use super::predicted::PredictedRow;
 use super::reporting::ProductOptions;
 use super::signals;
 use super::times::parse_millis;
@@ -283,7 +284,7 @@ impl SearchRun {
                 Some(Gap::Exceeds(share)) => Some(share),
                 _ => None,
             },
-            predicted: found.predicted,
+            predicted: found.predicted.map(PredictedRow::new),
             steady: found.steady.map(|s| s.samples_per_s),
             steady_error: found.steady.and_then(|s| s.doubt.error()),
             bound: found.bound,
@@ -306,6 +307,8 @@ impl SearchRun {
             simulated: opened.devices.is_simulated(),
             synthetic: opened.ensemble.is_synthetic(),
             cached: self.cached,
+            disturbed: found.occasion.is_some_and(|at| at.disturbed == Some(true)),
+            occasion: found.occasion.map(|at| at.in_words(unix_seconds())),
             cancelled: control.is_cancelled(),
             precisions: None,
             repeat: None,
@@ -335,6 +338,7 @@ fn method(args: &AllocateArgs, opened: &OpenedEnsemble, seed: u64) -> Method {
         restarts: args.restarts,
         finalists: args.finalists,
         quiet: false,
+        again: false,
         goal: Goal {
             objective: args.objective,
             p99: args.p99,

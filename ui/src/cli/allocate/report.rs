@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::partitions::{self, PartitioningTried};
 use super::precisions::PrecisionsChosen;
 use crate::cli::output::{DeviceRow, matrix_table};
+use crate::cli::predicted::PredictedRow;
 
 #[derive(Serialize)]
 pub(crate) struct SearchReport {
@@ -41,9 +42,9 @@ pub(crate) struct SearchReport {
     /// The comparison of the best matrix with the start; both ran alternately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<Comparison>,
-    /// The model's throughput for a short run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub predicted: Option<f64>,
+    /// The predicted throughput of a short run, with its interval.
+    #[serde(flatten)]
+    pub predicted: Option<PredictedRow>,
     /// The long-run throughput: simulated if all devices are simulated, else by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<f64>,
@@ -76,7 +77,12 @@ pub(crate) struct SearchReport {
     pub simulated: bool,
     pub synthetic: bool,
     pub cached: bool,
+    /// The age of the measurements and the load of the host, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub occasion: Option<String>,
     pub cancelled: bool,
+    #[serde(skip)]
+    pub disturbed: bool,
     /// The precisions chosen before the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precisions: Option<PrecisionsChosen>,
@@ -203,8 +209,14 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
         text += &format!("\n\n{}", precisions.text());
     }
     text += &partitions::lines(&report.partitionings);
-    if report.cached {
-        text += "\ncached result (--no-cache measures again)";
+    if let Some(predicted) = &report.predicted {
+        text += &format!("\n{}", predicted.line());
+    }
+    let occasion = report.occasion.as_deref().unwrap_or_default();
+    match report.cached {
+        true => text += &format!("\ncached result, {occasion} (--no-cache measures again)"),
+        false if report.disturbed => text += &format!("\n{occasion}: the result is not reused"),
+        false => {}
     }
     text
 }

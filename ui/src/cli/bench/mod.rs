@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use divisi_engine::load::{Generator, LoadPattern, LoadSamples, Until, saturate, saturate_mix};
+use divisi_engine::search::Occasion;
 use divisi_engine::serving::{Answer, Engine, FakeFactory, PipelineIndex, PredictorFactory};
 use divisi_engine::simulation::{Scenario, Simulation, Workload};
 use divisi_model::allocation::Matrix;
@@ -28,6 +29,7 @@ use super::args::{MoreModels, ServingTarget, at_least_one};
 use super::measured_host::MeasuredHost;
 use super::open::{OpenedEnsemble, open_all};
 use super::output::{FlawedMember, ProgressLine, refuse_flawed, time_left};
+use super::predicted::{self, PredictedRow};
 use super::reporting::ReportOptions;
 use super::signals;
 use report::{BenchFigures, BenchReport, text};
@@ -167,6 +169,7 @@ fn measure_simulated(
         flawed: Vec::new(),
         in_virtual_time: true,
         host: None,
+        predicted: None,
     };
     Ok(BenchReport::new(args, opened, matrix, figures))
 }
@@ -190,12 +193,24 @@ fn measure_live(
             .settings()
             .set_max_inf(opened.device(&limit.device)?, Some(limit.samples));
     }
+    // Only runs of all samples at once measure the capacity.
+    let job = (args.load.is_none() && !args.fake).then(|| predicted::job(opened));
+    let predicted = job
+        .as_ref()
+        .and_then(|job| job.predict_run(matrix, args.samples));
+    let watch = HostWatch::start();
     let (runs, host) = runs(args, opened, &engine, stopped)?;
+    let occasion = Occasion::since(&watch, &opened.devices);
     if runs.is_empty() {
         bail!("stopped before the first run was complete");
     }
     let seen = engine.telemetry().observe();
     engine.shutdown();
+    if let Some(job) = &job {
+        let rate = |(samples, seconds): &(usize, f64)| *samples as f64 / seconds.max(1e-9);
+        let rates: Vec<f64> = runs.iter().map(rate).collect();
+        job.record_runs(matrix, args.samples, &rates, occasion);
+    }
     let figures = BenchFigures {
         runs,
         latency: seen.latency.since.summary,
@@ -205,6 +220,7 @@ fn measure_live(
         flawed: FlawedMember::from_flaws(&opened.frame.members, &seen.flaws),
         in_virtual_time: false,
         host,
+        predicted: predicted.map(PredictedRow::new),
     };
     Ok(BenchReport::new(args, opened, matrix, figures))
 }

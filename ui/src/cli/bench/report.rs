@@ -12,6 +12,7 @@ use super::BenchArgs;
 use crate::cli::measured_host::MeasuredHost;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{DeviceRow, FlawedMember, device_rows, flawed_lines, matrix_table};
+use crate::cli::predicted::PredictedRow;
 
 /// The result of a benchmark, in the form of the JSON report.
 #[derive(Serialize)]
@@ -29,6 +30,9 @@ pub(crate) struct BenchReport {
     rsd: f64,
     /// Relative standard error of the median of the runs: 0 in virtual time, null for one run.
     error: Option<f64>,
+    /// The prediction before the runs, if all samples were sent at once and profiles are kept.
+    #[serde(flatten)]
+    predicted: Option<PredictedRow>,
     latency_us: LatencySummary,
     /// The event from which latencies are measured.
     latency_counts: &'static str,
@@ -72,6 +76,7 @@ pub(crate) struct BenchFigures {
     pub flawed: Vec<FlawedMember>,
     pub in_virtual_time: bool,
     pub host: Option<MeasuredHost>,
+    pub predicted: Option<PredictedRow>,
 }
 
 impl BenchReport {
@@ -100,6 +105,7 @@ impl BenchReport {
                 true => Some(0.0),
                 false => Doubt::of_runs(&rates).error(),
             },
+            predicted: figures.predicted,
             latency_us: figures.latency,
             latency_counts: args
                 .load
@@ -154,6 +160,9 @@ pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
         report.load,
         counted(report.workers, "worker")
     );
+    if let Some(predicted) = &report.predicted {
+        text += &format!("\n{}", predicted.line());
+    }
     if let Some(mix) = &report.mix {
         text += &format!("\ntraffic: {mix}");
     }

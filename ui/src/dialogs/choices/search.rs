@@ -12,11 +12,13 @@ use super::{Form, FormChoice, FormError, FormField, FormKind, optional, whole};
 const EVALUATORS: &[&str] = &["bench", "model"];
 const OBJECTIVES: &[&str] = &["throughput", "latency"];
 const SERVING: &[&str] = &["may rest", "undisturbed"];
+const KEPT: &[&str] = &["may be used", "measure again"];
 const MIB: f64 = 1024.0 * 1024.0;
 
 impl Form {
-    /// Asks for the algorithm and the goal, starting from the defaults.
-    pub fn search() -> Self {
+    /// Asks for the algorithm and the goal, starting from the defaults. After a search that only
+    /// returned a `kept` result, the default is to measure again.
+    pub fn search(kept: bool) -> Self {
         let (method, bounds) = (SearchOrder::default(), Bounds::default());
         let seed = || FormField::number("seed", bounds.seed, "");
         let finalists = || {
@@ -62,7 +64,7 @@ impl Form {
             ),
         ];
         Form::new(FormKind::Search, "search for a better allocation", choices)
-            .sharing("goal", goal_fields())
+            .sharing("goal", goal_fields(kept))
     }
 
     pub(super) fn search_command(&self, name: &str) -> Result<Command, FormError> {
@@ -94,6 +96,7 @@ impl Form {
         }
         method.goal = self.goal()?;
         method.quiet = self.text("serving") == "undisturbed";
+        method.again = self.text("kept results") == "measure again";
         method.check()?;
         Ok(Command::StartSearch(method))
     }
@@ -116,12 +119,18 @@ fn word<T: FromStr<Err: Display>>(text: &str) -> Result<T, FormError> {
         .map_err(|why: T::Err| FormError::Word(why.to_string()))
 }
 
-fn goal_fields() -> Vec<FormField> {
+fn goal_fields(kept: bool) -> Vec<FormField> {
+    let again = FormField::one_of("kept results", KEPT);
     vec![
         FormField::one_of("objective", OBJECTIVES),
         FormField::number("p99", "", "ms at most; needs the model"),
         FormField::number("rate", "", "samples/s to serve; needs the model"),
         FormField::number("spare memory", "", "MiB free on every device"),
         FormField::one_of("serving", SERVING),
+        if kept {
+            again.with_text(KEPT[1])
+        } else {
+            again
+        },
     ]
 }

@@ -1,7 +1,7 @@
 //! The search in numbers and words: its progress and best score, its goal and shortfall, the best
 //! change, and its history.
 
-use divisi_engine::search::EvaluatorKind;
+use divisi_engine::search::{Doubt, EvaluatorKind};
 use divisi_model::allocation::{Difference, Matrix};
 use divisi_model::ensemble::BatchSize;
 use divisi_session::{SearchState, SearchView};
@@ -49,9 +49,17 @@ fn state(search: &SearchView) -> (String, Role) {
         }
         SearchState::Running => (format!("● running · {evaluator}"), Role::Good),
         SearchState::Paused => (format!("‖ paused · {evaluator}"), Role::Warn),
-        SearchState::Finished => (format!("✓ finished · {evaluator}"), Role::Good),
+        SearchState::Finished => (format!("✓ finished · {}", origin(search)), Role::Good),
         SearchState::Cancelled => ("✗ cancelled".to_owned(), Role::Warn),
         SearchState::Failed(why) => (format!("✗ failed: {why}"), Role::Bad),
+    }
+}
+
+/// Returns the evaluator, and the age of a kept result or the load of the host.
+fn origin(search: &SearchView) -> String {
+    match &search.occasion {
+        Some(occasion) => format!("{}, {occasion}", search.evaluator),
+        None => search.evaluator.clone(),
     }
 }
 
@@ -162,7 +170,10 @@ fn goal_facts(search: &SearchView, next: Option<String>, model: &Model, wide: bo
         change(search, model).map(|c| (if wide { "now → best " } else { "best " }, c, Role::Text));
     let history = history(search).map(|h| ("by iteration ", h, Role::Text));
     let next = next.map(|n| (if wide { "next " } else { "" }, n, Role::Good));
-    let facts = [shortfall, compared, next, change, goal, bound, history];
+    let predicted = predicted(search);
+    let facts = [
+        shortfall, compared, next, change, goal, predicted, bound, history,
+    ];
     facts.into_iter().flatten().collect()
 }
 
@@ -173,6 +184,24 @@ fn compared(search: &SearchView) -> Option<Fact> {
         true => ("over the start ", gain.to_string(), Role::Good),
         false => ("start kept: ", gain.to_string(), Role::Warn),
     })
+}
+
+/// Returns the prediction of the result before it was measured, and its error.
+fn predicted(search: &SearchView) -> Option<Fact> {
+    let predicted = search.progress.predicted?;
+    let measured = search.progress.best_score?;
+    let number = |rate: f64| format::grouped(rate.max(0.0).round() as u64);
+    let (rate, low, high) = (predicted.samples_per_s, predicted.low, predicted.high);
+    let error = match search.progress.best_doubt {
+        Doubt::Predicted { .. } => String::new(),
+        _ => format!(
+            ", error {:+.0} %",
+            100.0 * (rate / measured.max(1e-9) - 1.0)
+        ),
+    };
+    let range = format!("{} … {}", number(low), number(high));
+    let text = format!("{} ({range}){error}", number(rate));
+    Some(("predicted ", text, Role::Text))
 }
 
 /// Returns the distance of the best matrix from the model's bound, if the bound holds.

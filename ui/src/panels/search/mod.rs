@@ -95,7 +95,15 @@ fn hint(inside: &mut Painter<'_>, y: u16, search: &SearchView, model: &Model) {
         hints.push((&APPLY_BEST, if narrow { "apply" } else { "take the best" }));
     }
     if !model.searching() {
-        hints.push((&SEARCH, "search again"));
+        let kept = search.cached;
+        hints.push((
+            &SEARCH,
+            if kept {
+                "measure again"
+            } else {
+                "search again"
+            },
+        ));
     }
     keys::draw(inside, 0, y, model, &hints);
 }
