@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use divisi_engine::search::{
-    Cache, CapacityWatch, ErrorLedger, Occasion, PastError, PredictionBasis, PredictionBook,
+    Cache, CapacityWatch, Occasion, PastError, PredictionBasis, PredictionBook, PredictionLedger,
     Question,
 };
 use proptest::prelude::*;
@@ -36,9 +36,9 @@ fn error(at: u64, ratio: f64) -> PastError {
     }
 }
 
-fn ledger(ratios: impl IntoIterator<Item = f64>) -> ErrorLedger {
+fn ledger(ratios: impl IntoIterator<Item = f64>) -> PredictionLedger {
     let errors = (0..).zip(ratios);
-    ErrorLedger::from_errors(errors.map(|(at, ratio)| error(at, ratio)))
+    PredictionLedger::from_errors(errors.map(|(at, ratio)| error(at, ratio)))
 }
 
 fn near(a: f64, b: f64) -> bool {
@@ -52,7 +52,7 @@ fn without_errors_the_interval_is_the_assumed_one_of_the_basis() {
         PredictionBasis::Profiles,
         PredictionBasis::Laws,
     ] {
-        let said = ErrorLedger::default().correction(&Question { basis, ..QUIET });
+        let said = PredictionLedger::default().correction(&Question { basis, ..QUIET });
         assert_eq!(
             (said.factor, said.spread, said.errors),
             (1.0, basis.prior(), 0)
@@ -74,7 +74,7 @@ fn a_constant_error_corrects_the_next_prediction_and_narrows_its_interval() {
         near(enough.factor, 0.5) && enough.spread < 1.02,
         "{enough:?}"
     );
-    assert_eq!(enough.errors, ErrorLedger::ENOUGH);
+    assert_eq!(enough.errors, PredictionLedger::ENOUGH);
     let words = enough.apply(100.0).grounds();
     assert_eq!(words, "profiles; range of 9 in 10 by 9 past errors");
 }
@@ -89,11 +89,11 @@ fn one_wild_error_does_not_move_the_correction() {
 /// Returns the share of errors that lay in the interval before them, and the last spread.
 fn coverage(ratios: &[f64]) -> (f64, f64) {
     let mut covered = 0;
-    let mut ledger = ErrorLedger::default();
+    let mut ledger = PredictionLedger::default();
     let (mut asked, mut spread) = (0, 0.0);
     for (at, ratio) in (0..).zip(ratios) {
         let said = ledger.correction(&of_setup(at));
-        if said.errors >= ErrorLedger::ENOUGH {
+        if said.errors >= PredictionLedger::ENOUGH {
             let predicted = said.apply(1000.0);
             let measured = 1000.0 * ratio;
             covered += usize::from((predicted.low..=predicted.high).contains(&measured));
@@ -168,7 +168,7 @@ fn errors_of_other_models_stand_in_until_there_are_enough() {
         ..QUIET
     };
     let said = ledger([0.8; 12]).correction(&other);
-    assert!(near(said.factor, 0.8) && said.errors >= ErrorLedger::ENOUGH);
+    assert!(near(said.factor, 0.8) && said.errors >= PredictionLedger::ENOUGH);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn laws_are_not_corrected() {
         basis: PredictionBasis::Laws,
         ..QUIET
     };
-    let mut ledger = ErrorLedger::default();
+    let mut ledger = PredictionLedger::default();
     for at in 0..12 {
         let mut error = error(at, 0.95);
         error.question.basis = PredictionBasis::Laws;
@@ -192,7 +192,7 @@ fn laws_are_not_corrected() {
 
 #[test]
 fn repeated_runs_of_a_setup_count_once() {
-    let mut ledger = ErrorLedger::default();
+    let mut ledger = PredictionLedger::default();
     for (second, ratio) in [(0, 0.5), (10, 2.0), (60, 1.0)] {
         ledger.record(PastError {
             at: second,
@@ -215,10 +215,10 @@ fn repeated_runs_of_a_setup_count_once() {
 
 #[test]
 fn the_ledger_is_bounded() {
-    let many = ledger(std::iter::repeat_n(1.0, 3 * ErrorLedger::MOST));
-    assert_eq!(many.errors().count(), ErrorLedger::MOST);
+    let many = ledger(std::iter::repeat_n(1.0, 3 * PredictionLedger::MOST));
+    assert_eq!(many.errors().count(), PredictionLedger::MOST);
     let oldest = many.errors().next().map(|error| error.at);
-    assert_eq!(oldest, Some(3600 * 2 * ErrorLedger::MOST as u64));
+    assert_eq!(oldest, Some(3600 * 2 * PredictionLedger::MOST as u64));
 }
 
 proptest! {
@@ -230,7 +230,7 @@ proptest! {
         let errors = pairs.into_iter().map(|(predicted, measured, at, runs)| PastError {
             at, question: of_setup(at % 5), predicted, measured, runs,
         });
-        let said = ErrorLedger::from_errors(errors).correction(&of_setup(1));
+        let said = PredictionLedger::from_errors(errors).correction(&of_setup(1));
         prop_assert!(said.factor.is_finite() && said.factor > 0.0);
         prop_assert!(said.spread.is_finite() && said.spread >= 1.0);
         let predicted = said.apply(1000.0);

@@ -41,8 +41,8 @@ pub use occasion::{Occasion, unix_seconds};
 pub use placement::{best_batch, complete, evacuate, propose_move, worst_fit};
 pub use plan::{FleetDevice, Offer, PlanOrder, Planned, plan};
 pub use prediction::{
-    CapacityWatch, Correction, ErrorLedger, PastError, Predicted, PredictionBasis, PredictionBook,
-    Question, setup_number, subject_number,
+    CapacityWatch, Correction, PastError, Predicted, PredictionBasis, PredictionBook,
+    PredictionLedger, Question, setup_number, subject_number,
 };
 pub use progress::{Accepted, FleetProgress, SearchProgress, Tried};
 pub use result::{Comparison, EntryLatency, Gap, LoadedLatency, SearchResult, confirm};

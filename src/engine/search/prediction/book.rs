@@ -15,7 +15,7 @@ use divisi_runtime::lock::Leaf;
 use crate::search::checked::{hex, processor, read_checked, write_checked};
 use crate::search::occasion::host_cores;
 
-use super::ledger::{Correction, ErrorLedger, PastError, Question};
+use super::ledger::{Correction, PastError, PredictionLedger, Question};
 
 /// The most bytes of a file of errors; a larger one is not read.
 const MOST_BYTES: u64 = 1 << 20;
@@ -34,7 +34,7 @@ pub struct PredictionBook {
 
 #[derive(Debug, Default)]
 struct Pages {
-    ledger: ErrorLedger,
+    ledger: PredictionLedger,
     /// Errors that the file does not have yet.
     unsaved: Vec<PastError>,
     read: Option<Instant>,
@@ -68,7 +68,7 @@ impl PredictionBook {
     pub fn record(&self, error: PastError) {
         let mut pages = self.pages.lock();
         pages.ledger.record(error.clone());
-        if self.path.is_some() && pages.unsaved.len() < ErrorLedger::MOST {
+        if self.path.is_some() && pages.unsaved.len() < PredictionLedger::MOST {
             pages.unsaved.push(error);
         }
     }
@@ -83,7 +83,7 @@ impl PredictionBook {
         if unsaved.is_empty() {
             return;
         }
-        let ledger = ErrorLedger::from_errors(read(path).into_iter().chain(unsaved));
+        let ledger = PredictionLedger::from_errors(read(path).into_iter().chain(unsaved));
         let all: Vec<&PastError> = ledger.errors().collect();
         // See above.
         let _ = write_checked(path, &all);
@@ -104,7 +104,7 @@ impl PredictionBook {
         let kept = read(path);
         let mut pages = self.pages.lock();
         let unsaved = pages.unsaved.clone();
-        pages.ledger = ErrorLedger::from_errors(kept.into_iter().chain(unsaved));
+        pages.ledger = PredictionLedger::from_errors(kept.into_iter().chain(unsaved));
         pages.read = Some(Instant::now());
     }
 

@@ -44,7 +44,7 @@ pub struct Question {
 
 /// Past errors, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ErrorLedger {
+pub struct PredictionLedger {
     errors: Vec<PastError>,
 }
 
@@ -105,7 +105,7 @@ impl PastError {
     }
 }
 
-impl ErrorLedger {
+impl PredictionLedger {
     /// The most errors kept of each basis. The oldest are dropped first.
     pub const MOST: usize = 256;
     /// The fewest errors for an interval.
@@ -115,7 +115,7 @@ impl ErrorLedger {
     pub fn from_errors(errors: impl IntoIterator<Item = PastError>) -> Self {
         let mut errors: Vec<PastError> = errors.into_iter().filter(|e| e.is_credible()).collect();
         errors.sort_by_key(|error| error.at);
-        let mut ledger = ErrorLedger::default();
+        let mut ledger = PredictionLedger::default();
         errors.into_iter().for_each(|error| ledger.record(error));
         ledger
     }

@@ -14,7 +14,7 @@ mod subject;
 
 pub use book::PredictionBook;
 pub use capacity::CapacityWatch;
-pub use ledger::{Correction, ErrorLedger, PastError, Question};
+pub use ledger::{Correction, PastError, PredictionLedger, Question};
 pub use predicted::{Predicted, PredictionBasis};
 pub(super) use recorder::ErrorRecorder;
 pub(super) use subject::setup_of;

@@ -67,7 +67,7 @@ pub struct Predicted {
     /// The source of the batch costs.
     pub basis: PredictionBasis,
     /// The number of past errors behind the interval. Below
-    /// [`ErrorLedger::ENOUGH`](super::ErrorLedger::ENOUGH), the interval is the assumed one of the
+    /// [`PredictionLedger::ENOUGH`](super::PredictionLedger::ENOUGH), the interval is the assumed one of the
     /// basis.
     pub errors: usize,
 }
