@@ -182,15 +182,12 @@ fn measurements_record_the_load_of_their_time() {
     let host = &json(&[&bench[..], &options].concat())["host"];
     assert!(host["window_s"].as_f64().is_some_and(|s| s > 0.0), "{host}");
     assert!(host["others"].is_number() && host["disturbed"].is_boolean());
-    let network = [
-        "network",
-        "bench",
-        "mlp",
-        "--duration",
-        "100ms",
-        "--format",
-        "json",
-    ];
+    let onnx = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../sample_ensembles/digits-onnx/mlp.onnx"
+    );
+    let network = ["network", "bench", onnx, "--duration", "0.1"];
+    let network = [&network[..], &["--format", "json"]].concat();
     let host = &json(&network)["host"];
     assert!(host["others"].is_number(), "{host}");
 }

@@ -50,7 +50,7 @@ pub struct CoreLoad {
 pub enum Disturbance {
     /// Other programs take this mean share of these cores, which are ascending.
     Others(Vec<usize>, f64),
-    /// The hypervisor gives this mean share of these cores to other machines.
+    /// Other virtual machines take this mean share of these cores, which are ascending.
     Steal(Vec<usize>, f64),
     /// The control group was out of processor time in this share of its periods.
     Throttled(f64),

@@ -32,7 +32,7 @@ impl HostMonitor {
         }
     }
 
-    /// Returns whether the last reading is a second old, or there is none.
+    /// Returns whether the last reading is a second old, or no reading exists.
     pub fn is_due(&self, now: Instant) -> bool {
         let last = self.readings.back();
         last.is_none_or(|last| now.saturating_duration_since(last.at()) >= APART)

@@ -29,7 +29,7 @@ impl ThreadTime {
     /// precise to a tick only. Returns `None` if `stat` is not understood.
     pub fn parse(stat: &str, schedstat: Option<&str>) -> Option<Self> {
         let id = stat.split_ascii_whitespace().next()?.parse().ok()?;
-        let fields = Fields::parse(stat)?;
+        let fields = StatFields::parse(stat)?;
         let precise = schedstat.and_then(ran_and_waited);
         let is_low = fields.number(41) == Some(IDLE_POLICY) || fields.nice()? > 0;
         Some(ThreadTime {
@@ -44,17 +44,17 @@ impl ThreadTime {
 
 /// Reads the time that a process ran from its `stat`, with the time of threads that ended.
 pub fn parse_process(stat: &str) -> Option<Duration> {
-    Fields::parse(stat)?.ran()
+    StatFields::parse(stat)?.ran()
 }
 
 /// The fields of `stat` from the third on, numbered as in proc_pid_stat(5).
-struct Fields<'a>(Vec<&'a str>);
+struct StatFields<'a>(Vec<&'a str>);
 
-impl<'a> Fields<'a> {
+impl<'a> StatFields<'a> {
     /// The name of the thread, in brackets, may contain spaces and brackets.
     fn parse(stat: &'a str) -> Option<Self> {
         let (_, rest) = stat.rsplit_once(')')?;
-        Some(Fields(rest.split_ascii_whitespace().take(50).collect()))
+        Some(StatFields(rest.split_ascii_whitespace().take(50).collect()))
     }
 
     fn number(&self, field: usize) -> Option<u64> {
