@@ -73,7 +73,7 @@ fn digits_are_registered_listed_asked_for_and_forgotten() {
         .iter()
         .all(|v| v["accuracy"].as_f64() >= Some(0.97));
     assert!(right && !list(&some).is_empty(), "{some}");
-    assert_eq!(some["chosen"]["fate"], "started");
+    assert_eq!(some["chosen"]["fate"], "chosen");
     assert_eq!(
         some["chosen"]["variant"],
         list(&some)[0],

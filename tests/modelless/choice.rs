@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use divisi_modelless::accuracy::MemberSet;
 use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices, VariantLoad};
 use divisi_modelless::goals::{ChoicePreference, LatencyGoal, MissedGoals, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, QueryCost};
-use divisi_modelless::variants::{TaskIndex, VariantIndex};
+use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex, VariantPrecision};
 use proptest::prelude::*;
 
 use crate::common::{Sketch, catalog, millis, task};
@@ -49,12 +50,12 @@ fn goals() -> impl Strategy<Value = QueryGoals> {
             accuracy: accuracy.map(|a| Accuracy::new(a).expect("a fraction")),
             latency: latency.map(|d| LatencyGoal::new(millis(d)).expect("a goal")),
             max_cost: cost.map(|c| QueryCost::new(c).expect("a cost")),
-            model: None,
             prefer: if most {
                 ChoicePreference::MostAccurate
             } else {
                 ChoicePreference::Cheapest
             },
+            ..QueryGoals::default()
         }
     })
 }
@@ -158,8 +159,13 @@ fn check(
         }
         Ok(found) => {
             prop_assert!(some_in_time || in_time.is_some());
-            let distance = |c: &Candidate| c.missed.distance(goals);
-            let least = running.iter().map(distance).fold(f64::INFINITY, f64::min);
+            let is_late = found.missed.latency.is_some();
+            prop_assert!(!(is_late && some_in_time), "a variant in time is nearer");
+            let as_late = running
+                .iter()
+                .filter(|c| c.missed.latency.is_some() == is_late);
+            let least = as_late.map(|c| c.missed.distance(goals));
+            let least = least.fold(f64::INFINITY, f64::min);
             let away = found.missed.distance(goals);
             prop_assert!(away <= least + 1e-6, "{} {}", away, least);
             let chosen = running.iter().find(|c| c.at == found.variant.get());
@@ -249,4 +255,69 @@ fn a_query_that_waits_too_long_is_refused_before_it_waits() {
     assert_eq!(refused.code(), "too_late");
     let chosen = choices.choose(TASK, &goals(1020.0)).expect("in time");
     assert_eq!(chosen.finish, millis(1020.0));
+}
+
+#[test]
+fn a_variant_in_time_is_nearer_than_a_more_accurate_one_that_is_late() {
+    let sketch = |accuracy, latency_ms| Sketch {
+        accuracy,
+        latency_ms,
+        ..Sketch::default()
+    };
+    let running = VariantLoad {
+        instances: 1,
+        ..VariantLoad::INACTIVE
+    };
+    let late = VariantLoad {
+        free_in: millis(1.0),
+        ..running
+    };
+    let choices = choices(&vec![
+        (sketch(0.944, 10.0), running),
+        (sketch(0.994, 20.0), late),
+    ]);
+    let goals = QueryGoals {
+        accuracy: Some(Accuracy::new(0.994).expect("a fraction")),
+        latency: Some(LatencyGoal::new(millis(20.0)).expect("a goal")),
+        ..QueryGoals::default()
+    };
+    // A millisecond of 20 is as much as five points of accuracy.
+    let chosen = choices.choose(TASK, &goals).expect("chosen");
+    assert_eq!(chosen.finish, millis(10.0));
+    let missed = chosen.missed;
+    assert!(missed.latency.is_none() && missed.accuracy.is_some());
+}
+
+#[test]
+fn a_query_without_goals_is_answered_by_all_members_in_the_highest_precision() {
+    let variant = |members, precision, accuracy| Variant {
+        members: MemberSet::first(members),
+        precision,
+        ..Sketch {
+            accuracy,
+            cost: accuracy,
+            ..Sketch::default()
+        }
+        .variant()
+    };
+    let mut registered = task("digits", &[]);
+    registered.variants = vec![
+        variant(1, VariantPrecision::Float32, 0.95),
+        variant(3, VariantPrecision::Int8, 0.97),
+        variant(3, VariantPrecision::Float32, 0.96),
+    ];
+    let mut choices = TaskChoices::new(catalog(1, vec![registered]));
+    for at in 0..3 {
+        choices.set_finish(VariantIndex(at), Some(millis(1.0)));
+    }
+    let goals = QueryGoals::unstated(choices.catalog(), TASK, None);
+    let chosen = choices.choose(TASK, &goals).expect("chosen");
+    let variant = choices.catalog().variant(chosen.variant).clone();
+    assert_eq!(variant.members.len(), 3);
+    assert_eq!(variant.precision, VariantPrecision::Float32);
+    choices.set_finish(chosen.variant, None);
+    let instead = choices.choose(TASK, &goals).expect("chosen");
+    assert_eq!(instead.start, Some(chosen.variant));
+    let most = choices.catalog().variant(instead.variant).accuracy;
+    assert_eq!(most.value().get(), 0.97, "the most accurate that runs");
 }

@@ -9,10 +9,12 @@ use divisi_door::{InferenceServer, ServerOptions};
 use divisi_inference::protocol::{NamedTensor, WireTensor};
 use divisi_inference::service::ModelService;
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
+use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::quantities::Accuracy;
 use divisi_modelless::variants::TaskIndex;
 use divisi_runtime::tensor::DataType;
 use divisi_tasks::routing::{LiveRouter, TaskRouter};
+use divisi_tasks::scaling::LiveScaling;
 use divisi_tasks::service::TaskService;
 use serde_json::{Map, Value, json};
 
@@ -76,7 +78,8 @@ impl Served {
 fn an_answer_says_which_variant_it_is_of_and_what_that_costs() {
     let mut served = served();
     for (parameters, variant, accuracy) in [
-        (json!({}), "numbers.sample.bf16.mlp", 90.0),
+        (json!({}), "numbers.sample.f32.all", 99.0),
+        (json!({"prefer": "cost"}), "numbers.sample.bf16.mlp", 90.0),
         (
             json!({"accuracy": 95, "latency_ms": 10_000}),
             "numbers.sample.int8.cnn-s+cnn-m",
@@ -102,6 +105,22 @@ fn an_answer_says_which_variant_it_is_of_and_what_that_costs() {
         assert!((found - accuracy).abs() < 1e-9, "{parameters}: {found}");
         assert!(told["divisi_cost"].as_f64().expect("a number") > 0.0);
         assert!(!told.contains_key("divisi_missed"), "{parameters}");
+    }
+}
+
+#[test]
+fn a_query_that_may_wait_is_answered_by_a_variant_that_is_loaded_on_its_arrival() {
+    let live = serving(&[SMALL, MIDDLING, WHOLE]);
+    let scaling = LiveScaling::start(Arc::clone(&live), PolicyChoice::Divisi).expect("starts");
+    let mut served = served_by(live);
+    for parameters in [json!({"accuracy": 97.5}), json!({})] {
+        wait_until("variants without queries are unloaded", || {
+            served.router.running().len() < 3
+        });
+        let told = served.ask("numbers", parameters).expect("an answer");
+        assert_eq!(told["divisi_variant"], "numbers.sample.f32.all");
+        assert!(!told.contains_key("divisi_missed"), "{told:?}");
+        assert!(scaling.router().loads().waiting() == 0);
     }
 }
 
@@ -167,6 +186,9 @@ fn ensembles_of_a_task_are_asked_by_their_names_too() {
         ("sample", json!({"accuracy": 95})),
         ("sample", json!({"task": "numbers"})),
         ("numbers.sample.f32.all", json!({})),
+        // A model ignores the parameters that it does not know.
+        ("numbers.sample.f32.all", json!({"min_accuracy": 95})),
+        ("numbers", json!({"mask": 1})),
     ] {
         let told = served.ask(model, parameters.clone());
         assert!(told.is_ok(), "{model} {parameters}: {told:?}");
@@ -215,6 +237,20 @@ fn what_nothing_meets_is_refused_with_the_nearest() {
             json!({"prefer": "speed"}),
             400,
             "the request: parameter `prefer`: expected `cost` or `accuracy`, found `speed`",
+        ),
+        (
+            "numbers",
+            json!({"latency": 20}),
+            400,
+            "the request: parameter `latency`: unknown goal; did you mean `latency_ms`, in \
+             milliseconds?",
+        ),
+        (
+            "sample",
+            json!({"min_accuracy": 95}),
+            400,
+            "the request: parameter `min_accuracy`: unknown goal; did you mean `accuracy`, in \
+             percent?",
         ),
         (
             "numbers",

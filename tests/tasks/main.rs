@@ -7,6 +7,7 @@ mod disturbed_devices;
 mod job_kills;
 mod jobs;
 mod load;
+mod overload;
 mod probation;
 mod profiles;
 mod registrations;

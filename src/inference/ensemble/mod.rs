@@ -34,6 +34,7 @@ pub use model::signature;
 
 /// The models of an engine. The output of an ensemble is its combined answer, that of a pipeline
 /// its output tensors, and that of a network its own tensors.
+#[derive(Clone)]
 pub struct EnsembleService(Arc<FollowedModels>);
 
 /// The models of the running engine and its successors.

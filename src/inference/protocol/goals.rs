@@ -5,6 +5,7 @@ use std::time::Duration;
 use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, COST_QUERIES, QueryCost};
 
+use super::near;
 use super::parameters::CallParameters;
 use crate::error::ServiceError;
 
@@ -26,6 +27,10 @@ pub struct RequestGoals {
     pub task: Option<String>,
     /// The goals.
     pub goals: QueryGoals,
+    /// Whether the request states any goal or preference.
+    pub is_stated: bool,
+    /// A parameter that is probably a misspelt goal, and the goal.
+    pub misspelt: Option<(String, &'static str)>,
 }
 
 impl RequestGoals {
@@ -36,22 +41,51 @@ impl RequestGoals {
     pub fn from_parameters(parameters: &CallParameters) -> Result<Self, ServiceError> {
         let number = |name| parameters.number(name, "the request");
         let text = |name| parameters.text(name, "the request");
+        let stated = [ACCURACY, LATENCY, COST, PREFER];
         Ok(RequestGoals {
             task: text(TASK)?.map(str::to_owned),
+            is_stated: stated.iter().any(|name| parameters.get(name).is_some()),
+            misspelt: misspelt(parameters),
             goals: QueryGoals {
                 accuracy: number(ACCURACY)?.map(accuracy).transpose()?,
                 latency: number(LATENCY)?.map(latency).transpose()?,
                 max_cost: number(COST)?.map(cost).transpose()?,
-                model: None,
                 prefer: text(PREFER)?.map_or(Ok(ChoicePreference::Cheapest), prefer)?,
+                ..QueryGoals::default()
             },
         })
     }
 
     /// Returns whether the request has no goals.
     pub fn is_none(&self) -> bool {
-        *self == RequestGoals::default()
+        self.task.is_none() && !self.is_stated
     }
+
+    /// Refuses a misspelt goal of a request to a task. Models ignore unknown parameters, which may
+    /// be meant for others.
+    ///
+    /// # Errors
+    /// Returns an error if the name of a parameter is near that of a goal.
+    pub fn check_names(&self) -> Result<(), ServiceError> {
+        let Some((found, goal)) = &self.misspelt else {
+            return Ok(());
+        };
+        let (expected, unit) = match *goal {
+            LATENCY => (LATENCY, ", in milliseconds"),
+            ACCURACY => (ACCURACY, ", in percent"),
+            COST => (COST, ", the cost of a million queries"),
+            other => (other, ""),
+        };
+        Err(ServiceError::bad(format!(
+            "the request: parameter `{found}`: unknown goal; did you mean `{expected}`{unit}?"
+        )))
+    }
+}
+
+/// Returns the first parameter whose name is near that of a goal, and the goal.
+fn misspelt(parameters: &CallParameters) -> Option<(String, &'static str)> {
+    let mut names = parameters.values.iter().map(|(name, _)| name);
+    names.find_map(|name| Some((name.clone(), near::meant(name)?)))
 }
 
 /// Refuses numbers up to 1: 0.985 probably means 98.5 %.

@@ -9,6 +9,7 @@ mod growing;
 pub mod json;
 mod load;
 mod model_id;
+mod near;
 mod parameters;
 mod rope;
 mod tensor;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::wanted::WantedNumbers;
+use super::wanted::{ANY_MODEL, WantedNumbers};
+use crate::variants::AnsweringMembers;
 
 /// The number of variants in a block.
 const BLOCK: usize = 64;
@@ -10,13 +11,22 @@ const BLOCK: usize = 64;
 /// The time of a variant that does not run.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// The accuracies, costs and models of variants.
+/// The accuracies, costs, models and members of variants.
 #[derive(Clone, Debug)]
 pub(super) struct ChoiceColumns {
     pub(super) accuracy: Vec<f64>,
     /// In ascending order.
     pub(super) cost: Vec<f64>,
     pub(super) model: Vec<u16>,
+    pub(super) members: Vec<AnsweringMembers>,
+}
+
+impl ChoiceColumns {
+    /// Returns whether a variant is one of the requested model and members.
+    pub(super) fn allows(&self, at: usize, wanted: &WantedNumbers) -> bool {
+        let is_of_model = wanted.model == ANY_MODEL || wanted.model == u32::from(self.model[at]);
+        is_of_model && wanted.whole.is_none_or(|whole| whole == self.members[at])
+    }
 }
 
 /// A column of times, with bounds for each block.
@@ -76,9 +86,9 @@ impl TimeColumn {
 
     /// Returns the earliest time of the variants that may answer.
     pub(super) fn soonest(&self, columns: &ChoiceColumns, wanted: &WantedNumbers) -> u64 {
-        let all = self.nanos.iter().zip(&columns.model);
-        let allowed = all.filter(|(_, model)| wanted.allows(**model));
-        allowed.map(|(nanos, _)| *nanos).min().unwrap_or(NEVER)
+        let all = self.nanos.iter().enumerate();
+        let allowed = all.filter(|(at, _)| columns.allows(*at, wanted));
+        allowed.map(|(_, nanos)| *nanos).min().unwrap_or(NEVER)
     }
 
     /// Returns the blocks with variants, with their bounds.
@@ -121,6 +131,6 @@ impl TimeColumn {
     fn meets(&self, at: usize, columns: &ChoiceColumns, wanted: &WantedNumbers) -> bool {
         self.nanos[at] <= wanted.nanos
             && columns.cost[at] <= wanted.cost
-            && wanted.allows(columns.model[at])
+            && columns.allows(at, wanted)
     }
 }

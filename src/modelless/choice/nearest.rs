@@ -1,4 +1,8 @@
 //! The nearest variant to goals that no variant meets.
+//!
+//! A variant that answers in time is nearer than every variant that does not: a late answer is
+//! useless to most clients, whatever its accuracy. Among variants that are equally in time, the
+//! nearest has the smallest [`Distances`].
 
 use super::blocks::{ChoiceColumns, NEVER, TimeColumn};
 use super::wanted::WantedNumbers;
@@ -38,21 +42,23 @@ impl TimeColumn {
     /// Returns the variant nearest to the goals, the cheapest of equally near ones.
     pub(super) fn nearest(&self, columns: &ChoiceColumns, wanted: &WantedNumbers) -> Option<usize> {
         let distances = Distances::from_wanted(wanted);
-        let (mut nearest, mut least) = (None, f64::INFINITY);
+        let away = |accuracy, nanos, cost| {
+            let distance = distances.from(wanted, accuracy, nanos, cost);
+            (nanos > wanted.nanos, distance)
+        };
+        let (mut nearest, mut least) = (None, (true, f64::INFINITY));
         for (range, best) in self.blocks() {
-            let cost = columns.cost[range.start];
-            if distances.from(wanted, best.accuracy, best.nanos, cost) >= least {
+            if away(best.accuracy, best.nanos, columns.cost[range.start]) >= least {
                 continue;
             }
             for at in range {
                 let nanos = self.get(at);
-                if nanos == NEVER || !wanted.allows(columns.model[at]) {
+                if nanos == NEVER || !columns.allows(at, wanted) {
                     continue;
                 }
-                let (accuracy, cost) = (columns.accuracy[at], columns.cost[at]);
-                let distance = distances.from(wanted, accuracy, nanos, cost);
-                if distance < least {
-                    (nearest, least) = (Some(at), distance);
+                let found = away(columns.accuracy[at], nanos, columns.cost[at]);
+                if found < least {
+                    (nearest, least) = (Some(at), found);
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::load::VariantLoad;
 use super::wanted::{WantedNumbers, nanos};
 use crate::goals::{MissedGoals, QueryGoals};
 use crate::quantities::{Accuracy, QueryCost};
-use crate::variants::{TaskIndex, VariantCatalog, VariantIndex};
+use crate::variants::{AnsweringMembers, TaskIndex, VariantCatalog, VariantIndex};
 
 /// The variants of a task, from the cheapest query to the most expensive, with their load.
 #[derive(Clone, Debug)]
@@ -37,6 +37,10 @@ impl ChoiceTable {
             accuracy: variants.iter().map(|v| v.accuracy.value().get()).collect(),
             cost: variants.iter().map(|v| v.query_cost().get()).collect(),
             model: variants.iter().map(|v| v.model.0).collect(),
+            members: variants
+                .iter()
+                .map(AnsweringMembers::from_variant)
+                .collect(),
         };
         let alone = variants.iter().map(|v| v.profile.latency.p99(1));
         let alone: Vec<Duration> = alone.collect();
@@ -99,7 +103,8 @@ impl ChoiceTable {
         let in_time = self.loaded.preferred(&self.columns, &wanted);
         let start = in_time.or_else(|| self.inactive.preferred(&self.columns, &wanted));
         let start = start.map(|at| self.index(at));
-        match (self.finish.nearest(&self.columns, &wanted), in_time) {
+        let nearest = self.finish.nearest(&self.columns, &wanted);
+        match (nearest.or_else(|| self.instead_of_whole(&wanted)), in_time) {
             (Some(at), _) if in_time.is_some() || self.answers_in_time(&wanted) => {
                 Ok(self.chosen(at, self.finish.get(at), goals, start))
             }
@@ -112,12 +117,19 @@ impl ChoiceTable {
         }
     }
 
-    /// Returns the running variant nearest to the goals, however late it answers, or `None` if none
+    /// Returns the running variant nearest to the goals, late only if all are, or `None` if none
     /// runs: for clients that prefer waiting to a refusal.
     pub fn nearest(&self, goals: &QueryGoals) -> Option<ChosenVariant> {
         let wanted = WantedNumbers::from_goals(goals);
         let at = self.finish.nearest(&self.columns, &wanted)?;
         Some(self.chosen(at, self.finish.get(at), goals, None))
+    }
+
+    /// Returns the most accurate running variant for a query that asks for a whole ensemble.
+    fn instead_of_whole(&self, wanted: &WantedNumbers) -> Option<usize> {
+        wanted.whole?;
+        self.finish
+            .preferred(&self.columns, &wanted.of_any_members())
     }
 
     /// Returns the earliest time in which an allowed variant would answer, running or loaded.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::goals::{ChoicePreference, QueryGoals};
+use crate::variants::AnsweringMembers;
 
 /// Goals as numbers. A missing goal is a number that every variant meets.
 #[derive(Clone, Copy)]
@@ -11,12 +12,13 @@ pub(super) struct WantedNumbers {
     pub(super) nanos: u64,
     pub(super) cost: f64,
     /// `u32::MAX` allows any model.
-    model: u32,
+    pub(super) model: u32,
+    pub(super) whole: Option<AnsweringMembers>,
     pub(super) most_accurate: bool,
 }
 
 /// The value that allows every model.
-const ANY_MODEL: u32 = u32::MAX;
+pub(super) const ANY_MODEL: u32 = u32::MAX;
 
 impl WantedNumbers {
     pub(super) fn from_goals(goals: &QueryGoals) -> Self {
@@ -25,7 +27,17 @@ impl WantedNumbers {
             nanos: goals.latency.map_or(u64::MAX - 1, |d| nanos(d.get())),
             cost: goals.max_cost.map_or(f64::INFINITY, |c| c.get()),
             model: goals.model.map_or(ANY_MODEL, |m| u32::from(m.0)),
+            whole: goals.whole,
             most_accurate: goals.prefer == ChoicePreference::MostAccurate,
+        }
+    }
+
+    /// Returns the goals of the most accurate variant, whichever members answer.
+    pub(super) fn of_any_members(&self) -> Self {
+        WantedNumbers {
+            whole: None,
+            most_accurate: true,
+            ..*self
         }
     }
 
@@ -37,11 +49,6 @@ impl WantedNumbers {
             most_accurate: false,
             ..*self
         }
-    }
-
-    /// Returns whether a variant of this model may answer.
-    pub(super) fn allows(&self, model: u16) -> bool {
-        self.model == ANY_MODEL || self.model == u32::from(model)
     }
 }
 

@@ -10,7 +10,7 @@ use thiserror::Error;
 pub use missed::MissedGoals;
 
 use crate::quantities::{Accuracy, QueryCost};
-use crate::variants::{ModelIndex, Variant};
+use crate::variants::{AnsweringMembers, ModelIndex, TaskIndex, Variant, VariantCatalog};
 
 /// The preference among the variants that meet all goals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,14 +37,31 @@ pub struct QueryGoals {
     pub model: Option<ModelIndex>,
     /// The preference among the variants that meet all goals.
     pub prefer: ChoicePreference,
+    /// The ensemble whose members must all answer: the default of queries without goals. It follows
+    /// from the variants of a task and is not stored.
+    #[serde(skip)]
+    pub whole: Option<AnsweringMembers>,
 }
 
 impl QueryGoals {
+    /// Returns the goals of queries that state none, for a task or one of its ensembles: all
+    /// members of the most accurate ensemble, in its highest precision.
+    pub fn unstated(catalog: &VariantCatalog, task: TaskIndex, model: Option<ModelIndex>) -> Self {
+        QueryGoals {
+            model,
+            whole: catalog.whole(task, model),
+            ..QueryGoals::default()
+        }
+    }
+
     /// Returns whether a variant meets all goals except latency, which depends on its queue.
     pub fn allows(&self, variant: &Variant) -> bool {
         self.accuracy.is_none_or(|a| variant.accuracy.value() >= a)
             && self.max_cost.is_none_or(|c| variant.query_cost() <= c)
             && self.model.is_none_or(|m| variant.model == m)
+            && self
+                .whole
+                .is_none_or(|whole| whole == AnsweringMembers::from_variant(variant))
     }
 
     /// Returns whether a variant meets all goals when it is not overloaded.

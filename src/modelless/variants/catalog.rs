@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::answering::AnsweringMembers;
 use super::device_kind::{DeviceKindIndex, PricedDevice};
-use super::indices::{TaskIndex, VariantIndex};
+use super::indices::{ModelIndex, TaskIndex, VariantIndex};
 use super::profile::DeviceSharing;
 use super::variant::Variant;
 use crate::quantities::{CostRate, DeviceShare};
@@ -247,6 +248,25 @@ impl VariantCatalog {
         let at = usize::from(task.0);
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         start as usize..self.ends[at] as usize
+    }
+
+    /// Returns the most accurate of the whole ensembles of a task, or the whole ensemble of this
+    /// number, in the highest precision. Returns `None` if the task has no such ensemble.
+    pub fn whole(&self, task: TaskIndex, model: Option<ModelIndex>) -> Option<AnsweringMembers> {
+        let of_task = &self.variants[self.range(task)];
+        let asked = of_task
+            .iter()
+            .filter(|variant| model.is_none_or(|model| model == variant.model));
+        let whole = asked.filter(|variant| {
+            let mut others = of_task.iter().filter(|v| v.model == variant.model);
+            others.all(|other| other.members.len() <= variant.members.len())
+        });
+        let whole = whole.min_by(|a, b| {
+            let accuracy = |variant: &Variant| variant.accuracy.value().get();
+            let precise = a.precision.cmp(&b.precision);
+            precise.then(accuracy(b).total_cmp(&accuracy(a)))
+        });
+        whole.map(AnsweringMembers::from_variant)
     }
 
     /// Returns the task of a variant of this catalogue.

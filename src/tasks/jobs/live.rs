@@ -19,7 +19,7 @@ use super::idle::IdleTime;
 use super::keeper::{JobKeeper, KeptJobs, NotKept};
 use super::lane::JobLane;
 use super::running::JobUnderWay;
-use crate::scaling::{LiveScaling, words};
+use crate::scaling::LiveScaling;
 
 /// The time between two checks for new jobs.
 const IDLE: Duration = Duration::from_secs(1);
@@ -363,7 +363,7 @@ fn view(posted: &PostedJob, state: &str) -> JobView {
     JobView {
         number: posted.number,
         task: record.task.clone(),
-        goals: words::goals(&record.goals),
+        goals: chosen::words(&record.goals),
         rows: record.progress.rows,
         written: record.progress.written,
         is_over: record.end.is_some(),

@@ -17,7 +17,8 @@ use crate::served::VERSION;
 /// A chooser that rotates through tasks and goals.
 pub struct GoalChooser {
     router: Arc<LiveRouter>,
-    goals: Vec<(String, QueryGoals)>,
+    /// Tasks with the goals of queries, `None` for queries without goals.
+    goals: Vec<(String, Option<QueryGoals>)>,
     next: AtomicUsize,
 }
 
@@ -25,8 +26,10 @@ impl GoalChooser {
     /// Creates a chooser that sends queries with each of `goals` to every task, or queries without
     /// goals if `goals` is empty.
     pub fn new(router: Arc<LiveRouter>, goals: &[QueryGoals]) -> Self {
-        let none = [QueryGoals::default()];
-        let goals = if goals.is_empty() { &none } else { goals };
+        let goals: Vec<Option<QueryGoals>> = match goals.is_empty() {
+            true => vec![None],
+            false => goals.iter().copied().map(Some).collect(),
+        };
         let current = router.router();
         let tasks = current.tasks().names();
         let each =
@@ -73,7 +76,7 @@ impl EntryChooser for GoalChooser {
             return Err("no task is served".to_owned());
         };
         let samples = u32::try_from(samples).unwrap_or(u32::MAX);
-        let routed = self.routed(task, goals, samples);
+        let routed = self.routed(task, *goals, samples);
         let (routed, engine) = routed.map_err(|refused| {
             self.record(task, &refused);
             refused.to_string()
@@ -95,7 +98,7 @@ impl GoalChooser {
     fn routed(
         &self,
         task: &str,
-        goals: &QueryGoals,
+        goals: Option<QueryGoals>,
         samples: u32,
     ) -> Result<(RoutedQuery, Arc<Engine>), RoutingError> {
         let unknown = || RoutingError::NotLoaded {
@@ -104,7 +107,12 @@ impl GoalChooser {
         loop {
             let router = self.router.follow();
             let found = router.tasks().catalog().task(task).ok_or_else(unknown)?;
-            let routed = router.route(found, goals, samples)?;
+            let unstated = || QueryGoals::unstated(router.tasks().catalog(), found, None);
+            let routed = router.route(found, &goals.unwrap_or_else(unstated), samples)?;
+            // The threads of the load do not wait, but later queries get the variant.
+            if let Some(wanted) = routed.wanted() {
+                self.router.loads().want(wanted);
+            }
             let running = self.router.deployment().running();
             match running.catalogue.find(routed.entry(), None) {
                 Some(_) => return Ok((routed, Arc::clone(&running.engine))),

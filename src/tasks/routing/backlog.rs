@@ -48,6 +48,11 @@ pub(super) struct BookedWork {
 }
 
 impl BookedWork {
+    /// Returns the device time of the query.
+    pub(super) fn work(&self) -> Duration {
+        self.work
+    }
+
     /// Returns the time of its batch, by its profile.
     pub(super) fn batch(&self) -> Duration {
         self.batch
@@ -222,6 +227,20 @@ impl Backlog {
             let DeviceProspect { ahead, factor, .. } = device.prospect;
             (factor * ahead as f64) as u64
         })
+    }
+
+    /// Returns the time in which the devices do some work, weighted by their shares of the work.
+    pub(super) fn time_of(
+        &self,
+        devices: DeviceParts<'_>,
+        work: impl Fn(DeviceIndex) -> u64,
+    ) -> Duration {
+        let parts = devices.iter().map(|(at, part)| {
+            let device = self.devices.get(at.get());
+            let factor = device.map_or(1.0, |device| device.prospect.factor);
+            part * factor * work(*at) as f64
+        });
+        Duration::from_nanos(parts.sum::<f64>() as u64)
     }
 
     /// Returns how late queries with later deadlines would become if this work went ahead of them.

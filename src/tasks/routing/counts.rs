@@ -23,6 +23,17 @@ pub struct VariantName {
     pub batch: u32,
 }
 
+/// The goals of counted queries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AskedGoals {
+    /// Goals that the queries state.
+    Stated(QueryGoals),
+    /// No goals: the whole ensemble answers.
+    Whole,
+    /// All goals that are too rare for counts of their own.
+    Other,
+}
+
 /// Goals by names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoalsName {
@@ -31,7 +42,7 @@ pub struct GoalsName {
     /// The name of the requested ensemble, if the queries name one.
     pub ensemble: Option<String>,
     /// The goals.
-    pub goals: QueryGoals,
+    pub goals: AskedGoals,
 }
 
 /// The finished queries with the same goals.
@@ -79,17 +90,13 @@ impl TaskCounts {
         };
         // A variant on two kinds of devices is counted once.
         variants.for_each(|(name, tally)| counts.add_variant(name, tally));
-        let goals = router.stream_tallies().into_iter().map(|tally| {
-            let task = tally.stream.task;
-            let model = tally.stream.goals.model.map(|model| usize::from(model.0));
-            let goals = QueryGoals {
-                model: None,
-                ..tally.stream.goals
-            };
+        let goals = router.asked_tallies().into_iter().map(|tally| {
+            let model = tally.goals.and_then(|goals| goals.model);
+            let models = catalog.models(tally.task);
             let name = GoalsName {
-                task: catalog.name(task).to_owned(),
-                ensemble: model.and_then(|at| catalog.models(task).get(at).cloned()),
-                goals,
+                task: catalog.name(tally.task).to_owned(),
+                ensemble: model.and_then(|at| models.get(usize::from(at.0)).cloned()),
+                goals: asked_goals(tally.goals),
             };
             let (met, missed) = (tally.met, tally.missed);
             GoalsTally { name, met, missed }
@@ -142,5 +149,17 @@ impl TaskCounts {
         let variants = self.variants.iter().filter(|(name, _)| is_in(name));
         variants.for_each(|(_, tally)| sum.add(tally));
         sum
+    }
+}
+
+/// Returns goals without the numbers of a registration.
+fn asked_goals(goals: Option<QueryGoals>) -> AskedGoals {
+    match goals {
+        None => AskedGoals::Other,
+        Some(goals) if goals.whole.is_some() => AskedGoals::Whole,
+        Some(goals) => AskedGoals::Stated(QueryGoals {
+            model: None,
+            ..goals
+        }),
     }
 }

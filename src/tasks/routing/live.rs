@@ -12,6 +12,7 @@ use divisi_runtime::lock::Leaf;
 use super::costs::{CostWindow, PaidCosts, TaskCost};
 use super::counts::TaskCounts;
 use super::error::RoutingError;
+use super::loads::LoadRequests;
 use super::query::RoutedQuery;
 use super::router::TaskRouter;
 use crate::served::TaskQuery;
@@ -22,6 +23,7 @@ pub struct LiveRouter {
     routers: Leaf<Routers>,
     paid: Leaf<PaidCosts>,
     window: Leaf<CostWindow>,
+    loads: Arc<LoadRequests>,
 }
 
 /// The routers of successive registrations.
@@ -48,9 +50,15 @@ impl LiveRouter {
             }),
             paid: Leaf::default(),
             window: Leaf::default(),
+            loads: Arc::default(),
         };
         live.pay(&live.router());
         live
+    }
+
+    /// Returns the variants that arriving queries need.
+    pub fn loads(&self) -> &Arc<LoadRequests> {
+        &self.loads
     }
 
     /// Returns the router of the current registrations.

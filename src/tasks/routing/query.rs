@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, QueryCost};
-use divisi_modelless::variants::VariantIndex;
+use divisi_modelless::variants::{AnsweringMembers, VariantIndex};
 
 use super::backlog::BookedWork;
 use super::router::TaskRouter;
@@ -32,6 +32,8 @@ pub struct RoutedQuery {
     goals: QueryGoals,
     stream: StreamIndex,
     expected: Expected,
+    /// A variant that would meet the goals if it were loaded.
+    wanted: Option<VariantIndex>,
     samples: u32,
     urgency: QueryUrgency,
     /// The time until its deadline, if deadlines decide the order.
@@ -47,7 +49,7 @@ impl RoutedQuery {
         router: Arc<TaskRouter>,
         running: Arc<RunningVariant>,
         (goals, stream): (QueryGoals, StreamIndex),
-        expected: Expected,
+        (expected, wanted): (Expected, Option<VariantIndex>),
         samples: u32,
         (urgency, due, booked): (QueryUrgency, Option<Duration>, BookedWork),
     ) -> Self {
@@ -58,6 +60,7 @@ impl RoutedQuery {
             goals,
             stream,
             expected,
+            wanted,
             samples,
             urgency,
             due,
@@ -80,6 +83,23 @@ impl RoutedQuery {
     /// Returns the expected answer.
     pub fn expected(&self) -> &Expected {
         &self.expected
+    }
+
+    /// Returns the variant that would meet the goals that this one misses if it were loaded, for a
+    /// query without a latency goal.
+    pub fn wanted(&self) -> Option<VariantIndex> {
+        self.wanted
+    }
+
+    /// Returns whether all members that its goals require answer.
+    pub(crate) fn is_of_whole(&self) -> bool {
+        let variant = self.router.tasks().catalog().variant(self.running.variant);
+        let answering = AnsweringMembers::from_variant(variant);
+        self.goals.whole.is_none_or(|whole| whole == answering)
+    }
+
+    pub(crate) fn goals(&self) -> &QueryGoals {
+        &self.goals
     }
 
     /// Returns its urgency.

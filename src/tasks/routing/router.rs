@@ -9,10 +9,13 @@ use divisi_modelless::variants::{TaskIndex, VariantIndex};
 use divisi_runtime::lock::Leaf;
 
 use super::backlog::QueryPlace;
+use super::choosing::{ArrivedQuery, RunningChoice};
+use super::clock::{RouterClock, VirtualTime};
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
+use super::series::AskedTally;
 use super::state::{RouterState, ServingMatrix};
-use super::streams::{AskedQueries, StreamInterval, StreamTally};
+use super::streams::{AskedQueries, StreamInterval};
 use super::tally::{TaskTally, UnreachableTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks, TaskQuery};
 
@@ -20,25 +23,31 @@ use crate::served::{RunningVariant, ServedTasks, TaskQuery};
 pub struct TaskRouter {
     tasks: Arc<ServedTasks>,
     state: Leaf<RouterState>,
-    began: Instant,
+    clock: RouterClock,
 }
 
 impl TaskRouter {
     /// Creates a router without running variants.
     pub fn new(tasks: Arc<ServedTasks>) -> Self {
+        Self::with_clock(tasks, RouterClock::Real(Instant::now()))
+    }
+
+    /// Creates a router without running variants in the time of a simulation.
+    pub fn in_virtual_time(tasks: Arc<ServedTasks>, time: Arc<VirtualTime>) -> Self {
+        Self::with_clock(tasks, RouterClock::Virtual(time))
+    }
+
+    fn with_clock(tasks: Arc<ServedTasks>, clock: RouterClock) -> Self {
         TaskRouter {
             state: Leaf::new(RouterState::new(&tasks)),
             tasks,
-            began: Instant::now(),
+            clock,
         }
     }
 
     /// Creates a router for the next registrations of the tasks of another router, with its clock.
     pub(crate) fn after(before: &TaskRouter, tasks: Arc<ServedTasks>) -> Self {
-        TaskRouter {
-            began: before.began,
-            ..TaskRouter::new(tasks)
-        }
+        Self::with_clock(tasks, before.clock.clone())
     }
 
     /// Returns the tasks.
@@ -102,34 +111,49 @@ impl TaskRouter {
         } = query;
         let now = self.now();
         let mut state = self.state.lock();
-        let (chosen, running) = match state.choose(&self.tasks, query, now) {
-            Ok(Some(chosen)) => chosen,
+        let asked = ArrivedQuery {
+            query,
+            stream: state.streams.find(task, goals),
+            now,
+        };
+        match state.choose(&self.tasks, asked) {
+            Ok(Some(chosen)) => Ok(self.routed(&mut state, asked, chosen)),
             refusal => {
                 let of = (task, goals);
-                let asked = (self.began.elapsed(), samples);
-                return Err(state.refuse(&self.tasks, of, asked, refusal.err()));
+                Err(state.refuse(&self.tasks, of, (now, samples), refusal.err()))
             }
-        };
-        let stream = state
-            .streams
-            .arrive((task, goals), (self.began.elapsed(), samples));
+        }
+    }
+
+    /// Books a query for the chosen variant.
+    fn routed(
+        self: &Arc<Self>,
+        state: &mut RouterState,
+        asked: ArrivedQuery<'_>,
+        (chosen, running): RunningChoice,
+    ) -> RoutedQuery {
+        let (query, now) = (asked.query, asked.now);
+        let (goals, samples) = (query.goals, query.samples);
+        let stream = state.streams.arrive((query.task, goals), (now, samples));
+        let found_room = chosen.missed.is_none();
+        state.overload.arrived(stream, samples, found_room);
         let group = self.tasks.group_of(chosen.variant);
         let urgency = self.tasks.urgency(group, query);
-        let prospect = state.prospect(&self.tasks, &running, query, now);
-        let expected = self.expected(&chosen);
-        let booked = state.enter(&self.tasks, &running, &prospect, samples);
+        let prospect = state.prospect(&self.tasks, &running, asked);
+        let booked = state.enter(&self.tasks, &running, &prospect, (stream, samples));
         let due = match prospect.place {
             QueryPlace::DueBy(by) => Some(by.saturating_sub(now)),
             QueryPlace::Level(_) => None,
         };
-        Ok(RoutedQuery::new(
+        let wanted = chosen.start.filter(|_| goals.latency.is_none());
+        RoutedQuery::new(
             Arc::clone(self),
             running,
             (*goals, stream),
-            expected,
+            (self.expected(&chosen), wanted),
             samples,
             (urgency, due, booked),
-        ))
+        )
     }
 
     /// Returns the counts of refused queries of each task.
@@ -148,8 +172,8 @@ impl TaskRouter {
     }
 
     /// Returns the counts of the queries of each task by goals.
-    pub fn stream_tallies(&self) -> Vec<StreamTally> {
-        self.state.lock().streams.tallies()
+    pub fn asked_tallies(&self) -> Vec<AskedTally> {
+        self.state.lock().streams.asked()
     }
 
     /// Returns the running variants.
@@ -181,7 +205,7 @@ impl TaskRouter {
 
     /// Returns the time since the router was created.
     pub fn now(&self) -> Duration {
-        self.began.elapsed()
+        self.clock.now()
     }
 
     /// Returns the recorded queries that arrived after a time.

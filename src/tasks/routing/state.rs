@@ -4,17 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_model::allocation::Matrix;
-use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices};
-use divisi_modelless::goals::{LatencyGoal, MissedGoals, QueryGoals};
-use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex};
+use divisi_modelless::choice::{ChoiceRefusal, TaskChoices};
+use divisi_modelless::goals::{MissedGoals, QueryGoals};
+use divisi_modelless::variants::TaskIndex;
 
-use super::backlog::{Backlog, BookedWork, DUE_LEVEL, LONG, QueryPlace, QueryWork};
+use super::backlog::{Backlog, BookedWork, LONG, QueryWork};
 use super::delay::{Certainty, ObservedDelay};
 use super::error::{RoutingError, refused};
+use super::offers::offer;
+use super::overload::OverloadTerms;
+use super::prospect::QueryProspect;
 use super::query::RoutedQuery;
-use super::streams::QueryStreams;
+use super::streams::{QueryStreams, StreamIndex};
 use super::tally::{TaskTally, UnreachableTally, VariantTally};
-use crate::served::{QueryUrgency, RunningVariant, ServedTasks, TaskQuery};
+use crate::served::{QueryUrgency, RunningVariant, ServedTasks};
 
 /// The loading time of variants for queries: queries with a latency goal use running variants or
 /// are refused, so loading does not make them late.
@@ -23,33 +26,23 @@ const LOADING: Duration = Duration::from_secs(86_400);
 /// The time between two decays of the delays.
 const FORGETS: Duration = Duration::from_millis(250);
 
-/// The expected answer time of a variant, from its profile and the work ahead.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct QueryProspect {
-    pub(super) place: QueryPlace,
-    pub(super) finish: Duration,
-    /// The device time of the query.
-    pub(super) work: Duration,
-    /// The 99th percentile of its batch.
-    batch: Duration,
-}
-
 /// The number of an engine generation, and its matrix.
 pub(super) type ServingMatrix = (u64, Matrix);
 
 /// The running variants, their queued samples, and the counts of queries.
 pub(super) struct RouterState {
-    choices: TaskChoices,
-    running: Vec<Arc<RunningVariant>>,
+    pub(super) choices: TaskChoices,
+    pub(super) running: Vec<Arc<RunningVariant>>,
     /// The matrix that serves them, if known.
     pub(super) serving: Option<ServingMatrix>,
     /// The longest batch of the running variants.
-    largest: Duration,
-    backlog: Backlog,
+    pub(super) largest: Duration,
+    pub(super) backlog: Backlog,
+    pub(super) overload: OverloadTerms,
     /// The unanswered samples of each group.
     pub(super) queued: Vec<u32>,
     /// The delay of each group.
-    delays: Vec<ObservedDelay>,
+    pub(super) delays: Vec<ObservedDelay>,
     /// The time of the last decay of the delays.
     forgot: Duration,
     pub(super) tasks: Vec<TaskTally>,
@@ -71,6 +64,7 @@ impl RouterState {
             serving: None,
             largest: Duration::ZERO,
             backlog: Backlog::new(quickest.unwrap_or_default()),
+            overload: OverloadTerms::default(),
             queued: vec![0; tasks.groups().len()],
             delays: vec![ObservedDelay::default(); tasks.groups().len()],
             forgot: Duration::ZERO,
@@ -98,7 +92,8 @@ impl RouterState {
         if matches!(&refusal, None | Some(ChoiceRefusal::TooLate { .. })) {
             let of = (task, goals);
             let stream = self.streams.arrive(of, asked);
-            self.streams.end(stream, asked.1, false);
+            self.overload.arrived(stream, asked.1, false);
+            self.streams.end((stream, goals), asked.1, false);
         }
         let refusal = match refusal {
             Some(refusal) => refused(tasks, task, refusal),
@@ -139,52 +134,7 @@ impl RouterState {
         self.running = running.into_iter().map(Arc::new).collect();
     }
 
-    fn running_as(&self, variant: VariantIndex) -> Option<&Arc<RunningVariant>> {
-        self.running
-            .iter()
-            .find(|running| running.variant == variant)
-    }
-
-    /// Chooses a running variant for a query: a variant whose answers nearly always meet its goals,
-    /// else a variant whose answers usually do, else the nearest. Returns `Ok(None)` if the chosen
-    /// variant does not run.
-    pub(super) fn choose(
-        &mut self,
-        tasks: &ServedTasks,
-        query: TaskQuery<'_>,
-        now: Duration,
-    ) -> Result<Option<(ChosenVariant, Arc<RunningVariant>)>, ChoiceRefusal> {
-        self.forget(now);
-        self.backlog.pass(now);
-        let TaskQuery { task, goals, .. } = query;
-        self.refresh(tasks, query, now, Certainty::NearlyAll);
-        let mut chosen = self.choices.choose(task, goals);
-        if !meets_all(&chosen) {
-            self.refresh(tasks, query, now, Certainty::Usual);
-            let usually = self.choices.choose(task, goals);
-            if chosen.is_err() || meets_all(&usually) {
-                chosen = usually;
-            }
-        }
-        let chosen = match chosen {
-            Err(ChoiceRefusal::TooLate { .. }) if !self.runs(tasks, query) => return Ok(None),
-            chosen => chosen?,
-        };
-        let running = self.running_as(chosen.variant).cloned();
-        Ok(running.map(|running| (chosen, running)))
-    }
-
-    /// Returns whether a variant that may answer the query runs, however late its answer.
-    fn runs(&self, tasks: &ServedTasks, query: TaskQuery<'_>) -> bool {
-        let (catalog, asked) = (tasks.catalog(), query.goals.model);
-        let mut running = self.running.iter().map(|running| running.variant);
-        running.any(|variant| {
-            let model = catalog.variant(variant).model;
-            catalog.task_of(variant) == query.task && asked.is_none_or(|asked| asked == model)
-        })
-    }
-
-    fn forget(&mut self, now: Duration) {
+    pub(super) fn forget(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.forgot);
         if passed >= FORGETS {
             let all = self.delays.iter_mut();
@@ -193,87 +143,15 @@ impl RouterState {
         }
     }
 
-    /// Updates the expected answer times of the task's running variants.
-    fn refresh(&mut self, tasks: &ServedTasks, query: TaskQuery<'_>, now: Duration, by: Certainty) {
-        let all = std::mem::take(&mut self.running);
-        let of_task = all
-            .iter()
-            .filter(|r| tasks.groups()[tasks.group_of(r.variant)].task == query.task);
-        for running in of_task {
-            let finish = self.finish(tasks, running, query, (now, by));
-            self.choices.set_finish(running.variant, Some(finish));
+    /// Renews the terms of all streams a few times a second.
+    pub(super) fn review(&mut self, tasks: &ServedTasks, now: Duration) {
+        if !self.overload.is_due(now) {
+            return;
         }
-        self.running = all;
-    }
-
-    /// Returns the expected answer time of a variant, set after the goal if the query would make
-    /// others late.
-    fn finish(
-        &mut self,
-        tasks: &ServedTasks,
-        running: &RunningVariant,
-        query: TaskQuery<'_>,
-        (now, by): (Duration, Certainty),
-    ) -> Duration {
-        let goal = query.goals.latency.map(LatencyGoal::get);
-        let prospect = self.prospect(tasks, running, query, now);
-        let delay = &self.delays[tasks.group_of(running.variant)];
-        let finish = delay.delayed(prospect.finish, by);
-        // A query that would make others late counts as late.
-        let late = self.backlog.lateness(&running.devices, prospect.work);
-        match goal.filter(|_| !late.is_zero()) {
-            Some(goal) => finish.max(goal.saturating_add(late)),
-            None => finish,
-        }
-    }
-
-    /// Returns the position of a query in a variant's queue, and its expected answer time from the
-    /// variant's profile and the work ahead.
-    pub(super) fn prospect(
-        &mut self,
-        tasks: &ServedTasks,
-        running: &RunningVariant,
-        query: TaskQuery<'_>,
-        now: Duration,
-    ) -> QueryProspect {
-        let variant = tasks.catalog().variant(running.variant);
-        let group = tasks.group_of(running.variant);
-        let place = place(tasks, group, query, now);
-        self.backlog.update_prospects(place);
-        let wait = self.backlog.wait(&running.devices);
-        let batch = self.batch(variant, group, query.samples, wait);
-        QueryProspect {
-            place,
-            finish: wait.saturating_add(batch),
-            work: self.work(variant, group, query.samples, wait),
-            batch,
-        }
-    }
-
-    /// Returns the 99th percentile of the batch of a waiting query, which it shares with other
-    /// waiting queries.
-    ///
-    /// If it waits longer than any batch takes, the batch of this variant matters little.
-    /// Otherwise, queries would all go to the variant with the smallest batch once no variant is in
-    /// time.
-    fn batch(&self, variant: &Variant, group: usize, samples: u32, wait: Duration) -> Duration {
-        if wait > self.largest {
-            return self.largest;
-        }
-        let waiting = self.queued[group].saturating_add(samples);
-        let joined = waiting.min(variant.batch.get()).max(samples);
-        variant.profile.latency.p99(joined)
-    }
-
-    /// Returns the device time of a waiting query: its share of a full batch after a long wait,
-    /// else of a batch with the queries already waiting.
-    fn work(&self, variant: &Variant, group: usize, samples: u32, wait: Duration) -> Duration {
-        let full = variant.batch.get();
-        let together = match wait > LONG {
-            true => full,
-            false => full.min(self.queued[group].saturating_add(samples)),
-        };
-        part_of_batch(variant, samples, together)
+        let streams = self.streams.all();
+        let offers = streams.map(|stream| offer(tasks, &self.running, stream));
+        let offers: Vec<_> = offers.collect();
+        self.overload.review(now, &offers);
     }
 
     /// Books the work of a query that a variant answers.
@@ -282,10 +160,11 @@ impl RouterState {
         tasks: &ServedTasks,
         running: &RunningVariant,
         prospect: &QueryProspect,
-        samples: u32,
+        (stream, samples): (StreamIndex, u32),
     ) -> BookedWork {
         let group = tasks.group_of(running.variant);
         self.queued[group] = self.queued[group].saturating_add(samples);
+        self.overload.booked(stream, samples, prospect.work);
         let batch = prospect.batch;
         let work = QueryWork {
             work: prospect.work,
@@ -309,20 +188,25 @@ impl RouterState {
         }
         let missed = answer.map(|(_, missed)| missed);
         self.queued[group] = self.queued[group].saturating_sub(query.samples());
-        self.backlog
-            .take_off(&query.running().devices, query.booked());
+        self.take_off(query);
         self.variants[variant.get()].end(query, missed);
-        let met = missed.is_some_and(|missed| missed.is_none());
-        self.streams.end(query.stream(), query.samples(), met);
+        let met = missed.is_some_and(|missed| missed.is_none()) && query.is_of_whole();
+        let asked = (query.stream(), query.goals());
+        self.streams.end(asked, query.samples(), met);
     }
 
     /// Withdraws a query that was not requested.
     pub(super) fn withdraw(&mut self, tasks: &ServedTasks, query: &RoutedQuery) {
         let group = tasks.group_of(query.running().variant);
         self.queued[group] = self.queued[group].saturating_sub(query.samples());
-        let devices = &query.running().devices;
-        self.backlog.take_off(devices, query.booked());
+        self.take_off(query);
         self.streams.withdraw(query.stream(), query.samples());
+    }
+
+    fn take_off(&mut self, query: &RoutedQuery) {
+        let (devices, booked) = (&query.running().devices, query.booked());
+        self.backlog.take_off(devices, booked);
+        self.overload.ended(query.stream(), booked.work());
     }
 
     /// Learns the delay of a query that was answered after `latency`, or cancelled.
@@ -359,25 +243,4 @@ impl RouterState {
             stays
         });
     }
-}
-
-/// Returns the position of a query among those waiting for a variant of a group.
-fn place(tasks: &ServedTasks, group: usize, query: TaskQuery<'_>, now: Duration) -> QueryPlace {
-    match (tasks.level(group, query), tasks.latency(group, query)) {
-        (DUE_LEVEL, Some(goal)) => QueryPlace::DueBy(now.saturating_add(goal)),
-        (urgency, _) => QueryPlace::Level(urgency),
-    }
-}
-
-/// Returns the device time of samples in a batch of `together` samples, or in their own batch if
-/// they are more.
-fn part_of_batch(variant: &Variant, samples: u32, together: u32) -> Duration {
-    let together = together.max(samples).max(1);
-    let batch = variant.profile.latency.mean(together);
-    batch.saturating_mul(samples) / together
-}
-
-/// Returns whether a chosen variant is expected to meet all goals.
-fn meets_all(chosen: &Result<ChosenVariant, ChoiceRefusal>) -> bool {
-    chosen.as_ref().is_ok_and(|chosen| chosen.missed.is_none())
 }

@@ -10,6 +10,8 @@ use divisi_modelless::policies::TaskDemand;
 use divisi_modelless::quantities::QueryCost;
 use divisi_modelless::variants::TaskIndex;
 
+use super::series::{AskedCounts, AskedTally};
+
 /// The maximum number of streams. Queries with further goals count toward the nearest stream of
 /// their task that is at least as strict, or replace the least recently used stream. Plans for a
 /// stricter stream also fit them.
@@ -21,6 +23,13 @@ const KEPT: Duration = Duration::from_secs(300);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StreamIndex(usize);
 
+impl StreamIndex {
+    /// Returns the number of the stream, below the maximum number of streams.
+    pub(super) const fn get(self) -> usize {
+        self.0
+    }
+}
+
 /// The maximum number of recorded arrivals.
 const MOST_ARRIVALS: usize = 200_000;
 
@@ -31,17 +40,6 @@ pub struct AskedQueries {
     pub streams: Vec<QueryStream>,
     /// The arrivals in the order of time.
     pub arrivals: Vec<QueryArrival>,
-}
-
-/// The finished queries of a stream.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StreamTally {
-    /// The stream.
-    pub stream: QueryStream,
-    /// Queries that met their goals.
-    pub met: u64,
-    /// Queries that missed a goal, were refused or failed.
-    pub missed: u64,
 }
 
 /// A stream in an interval.
@@ -63,8 +61,8 @@ struct CountedStream {
     stream: QueryStream,
     /// The counts of the current interval.
     counts: StreamCounts,
-    /// The counts of all queries.
-    tally: StreamTally,
+    /// The number of finished queries.
+    finished: u64,
     /// The arrival time of its last query.
     last: Duration,
 }
@@ -75,11 +73,7 @@ impl CountedStream {
             last: now,
             stream,
             counts: StreamCounts::default(),
-            tally: StreamTally {
-                stream,
-                met: 0,
-                missed: 0,
-            },
+            finished: 0,
         }
     }
 }
@@ -89,6 +83,7 @@ impl CountedStream {
 pub(super) struct QueryStreams {
     streams: Vec<CountedStream>,
     arrivals: VecDeque<QueryArrival>,
+    asked: AskedCounts,
 }
 
 impl QueryStreams {
@@ -132,18 +127,30 @@ impl QueryStreams {
     }
 
     /// Counts a finished query.
-    pub(super) fn end(&mut self, at: StreamIndex, samples: u32, met: bool) {
-        if let Some(CountedStream { counts, tally, .. }) = self.streams.get_mut(at.0) {
-            counts.ended(samples, met);
-            tally.met += u64::from(met);
-            tally.missed += u64::from(!met);
+    pub(super) fn end(&mut self, (at, goals): (StreamIndex, &QueryGoals), samples: u32, met: bool) {
+        if let Some(counted) = self.streams.get_mut(at.0) {
+            counted.counts.ended(samples, met);
+            counted.finished += 1;
+            let stream = &counted.stream;
+            // Goals that count toward another stream are rare.
+            let queries = match stream.goals == *goals {
+                true => counted.finished,
+                false => 0,
+            };
+            self.asked.end(stream.task, goals, queries, met);
         }
     }
 
+    /// Returns the stream of a task with exactly these goals, if it is known.
+    pub(super) fn find(&self, task: TaskIndex, goals: &QueryGoals) -> Option<StreamIndex> {
+        let mut known = self.streams.iter().map(|counted| &counted.stream);
+        let same = known.position(|s| s.task == task && s.goals == *goals);
+        same.map(StreamIndex)
+    }
+
     fn place(&mut self, task: TaskIndex, goals: &QueryGoals, now: Duration) -> StreamIndex {
-        let mut known = self.streams.iter().map(|counted| counted.stream);
-        if let Some(same) = known.position(|s| s.task == task && s.goals == *goals) {
-            return StreamIndex(same);
+        if let Some(same) = self.find(task, goals) {
+            return same;
         }
         let at = match self.streams.len() < MOST_STREAMS {
             true => self.streams.len(),
@@ -197,9 +204,14 @@ impl QueryStreams {
         nearest.map(|(at, _)| at)
     }
 
-    /// Returns the counts of each stream's queries.
-    pub(super) fn tallies(&self) -> Vec<StreamTally> {
-        self.streams.iter().map(|counted| counted.tally).collect()
+    /// Returns the streams in order.
+    pub(super) fn all(&self) -> impl Iterator<Item = &QueryStream> {
+        self.streams.iter().map(|counted| &counted.stream)
+    }
+
+    /// Returns the counts of the queries of each task by goals.
+    pub(super) fn asked(&self) -> Vec<AskedTally> {
+        self.asked.all()
     }
 
     /// Returns the counts of each stream in the last interval, and starts the next interval.
@@ -266,12 +278,7 @@ mod tests {
             let at = streams.arrive((TASK, &goals), (Duration::from_secs(1), 1));
             assert_eq!(at.0, expected, "{goals:?}");
         }
-        assert!(
-            streams
-                .tallies()
-                .iter()
-                .all(|t| t.stream.goals != within(1000))
-        );
+        assert!(streams.all().all(|stream| stream.goals != within(1000)));
     }
 
     #[test]
@@ -296,12 +303,11 @@ mod tests {
         let later = KEPT + Duration::from_secs(1);
         streams.arrive((TASK, &within(1)), (later, 1));
         let new = streams.arrive((TASK, &within(1000)), (later, 1));
-        streams.end(new, 1, true);
-        let tallies = streams.tallies();
-        assert_eq!(tallies.len(), MOST_STREAMS);
-        assert_eq!(tallies[0].stream.goals, within(1), "it was asked for");
-        let of_new = tallies.iter().find(|t| t.stream.goals == within(1000));
-        assert_eq!(of_new.map(|t| (t.met, t.missed)), Some((1, 0)));
+        streams.end((new, &within(1000)), 1, true);
+        let goals: Vec<QueryGoals> = streams.all().map(|stream| stream.goals).collect();
+        assert_eq!(goals.len(), MOST_STREAMS);
+        assert_eq!(goals[0], within(1), "it was asked for");
+        assert_eq!(goals[new.get()], within(1000));
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Weak};
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use divisi_engine::deployment::{Generation, HandoverObserver};
 use divisi_model::allocation::Matrix;
@@ -11,7 +10,7 @@ use divisi_modelless::demands::QueryStream;
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::states::VariantState;
-use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
+use divisi_modelless::variants::VariantIndex;
 use divisi_session::ScalingChange;
 
 use super::busy::{BusyGroups, GroupSeen, seen_groups};
@@ -21,6 +20,7 @@ use super::handover::VariantHandover;
 use super::host::{HostSeconds, OthersSeen};
 use super::hosted_models::HostedModels;
 use super::live::LiveScaling;
+use super::planning::behind_queries;
 use super::probation::{ChangeProbation, FailedChange};
 use super::record;
 use super::registrations::{RegistrationFollower, TaskRegistrations};
@@ -28,7 +28,7 @@ use super::scaler::{ScalerStep, VariantScaler};
 use super::seconds::QuerySecond;
 use super::watching::ObservedWork;
 use super::words;
-use crate::routing::{LiveRouter, StreamInterval, TaskRouter};
+use crate::routing::{LiveRouter, LoadRequests, StreamInterval, TaskRouter};
 use crate::served::{RunningVariant, ServedTasks};
 
 /// The time between two decisions.
@@ -87,15 +87,39 @@ impl ScalingThread {
         }
     }
 
-    /// Decides until the scaling is dropped.
-    pub(super) fn run(&mut self, served: &Weak<LiveScaling>) {
+    /// Decides until the scaling is dropped, and loads variants when queries need them.
+    pub(super) fn run(&mut self, served: &Weak<LiveScaling>, loads: &LoadRequests) {
+        let mut decided = Instant::now();
         loop {
-            thread::sleep(TICK);
+            let wanted = loads.next(TICK.saturating_sub(decided.elapsed()));
             let Some(scaling) = served.upgrade() else {
                 return;
             };
-            self.tick(&scaling);
+            if !wanted.is_empty() {
+                self.load(&scaling, &wanted);
+            }
+            if decided.elapsed() >= TICK {
+                decided = Instant::now();
+                self.tick(&scaling);
+            }
         }
+    }
+
+    /// Loads variants that queries wait for, unless there is no room or the change is barred.
+    fn load(&mut self, scaling: &LiveScaling, wanted: &[VariantIndex]) {
+        let (router, loads) = (scaling.router.router(), scaling.router.loads());
+        scaling.router.follow();
+        for variant in wanted {
+            let running = scaling.router.deployment().running();
+            self.take_policy(scaling, &running);
+            let is_held = self.failed.is_some() || self.scaler.is_refused(router.now());
+            let more = self.scaler.with_one_more(*variant).filter(|_| !is_held);
+            let more = more.map(|more| self.allowed(router.now(), more));
+            if let Some(more) = more.filter(|more| more.total(*variant) > 0) {
+                self.apply(scaling, &running, more);
+            }
+        }
+        loads.end(wanted);
     }
 
     fn tick(&mut self, scaling: &LiveScaling) {
@@ -154,6 +178,8 @@ impl ScalingThread {
         let Some(router) = served else {
             return;
         };
+        // The requested variants are those of the earlier registrations.
+        live.loads().set_open(false);
         let (running, tasks) = (live.deployment().running(), Arc::clone(router.tasks()));
         let (devices, hosted) = (running.engine.devices(), variants(&tasks, &running));
         self.scaler = VariantScaler::new(tasks, self.scaler.choice(), devices, &hosted);
@@ -221,6 +247,8 @@ impl ScalingThread {
             self.probation.forget();
             (self.failed, self.shares_since) = (None, None);
         }
+        let loads = self.scaler.choice() != PolicyChoice::Static;
+        scaling.router.loads().set_open(loads);
         let mut state = scaling.state.lock();
         state.note_policy(self.scaler.choice(), scaling.router.router().now());
         match asked {
@@ -334,24 +362,6 @@ impl ScalingThread {
         let change = ScalingChange { what, ..change };
         scaling.state.lock().record.shares(change, merges);
     }
-}
-
-/// Runs work in a thread with lower priority: a plan takes milliseconds, which must not delay
-/// queries. The caller keeps its priority, which its other threads inherit.
-///
-/// # Errors
-/// Returns an error if the thread cannot be started.
-fn behind_queries<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    thread::scope(|scope| {
-        let lower = thread::Builder::new().name("planning".into());
-        let lower = lower.spawn_scoped(scope, || {
-            // If the system refuses, the thread keeps its priority.
-            set_current_thread_priority(ThreadPriority::Low);
-            work()
-        })?;
-        let made = lower.join();
-        Ok(made.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
 }
 
 /// Applies instances to a deployment. Returns whether the running setup changed.

@@ -101,9 +101,30 @@ impl LiveScaling {
         let scaling = Arc::new(scaling);
         let mut thread = ScalingThread::new(&scaling.router, policy, registrations);
         let served = Arc::downgrade(&scaling);
+        let loads = Arc::clone(scaling.router.loads());
+        loads.set_open(policy != PolicyChoice::Static);
         let spawned = thread::Builder::new().name("scaling".into());
-        spawned.spawn(move || thread.run(&served))?;
+        spawned.spawn(move || thread.run(&served, &loads))?;
+        scaling.keep_time()?;
         Ok(scaling)
+    }
+
+    /// Ends the waits of queries in time, while another thread may be loading variants.
+    fn keep_time(self: &Arc<Self>) -> io::Result<()> {
+        let (served, live) = (Arc::downgrade(self), Arc::downgrade(&self.router));
+        let now = move || {
+            let live = live.upgrade();
+            live.map_or(Duration::MAX, |live| live.router().now())
+        };
+        let loads = Arc::clone(self.router.loads());
+        let spawned = thread::Builder::new().name("waiting".into());
+        spawned.spawn(move || {
+            while served.strong_count() > 0 {
+                loads.keep_time(&now);
+            }
+            loads.set_open(false);
+        })?;
+        Ok(())
     }
 
     /// Returns the router of the loaded variants.

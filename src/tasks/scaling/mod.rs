@@ -15,6 +15,7 @@ mod host;
 mod hosted_models;
 mod live;
 mod planned;
+mod planning;
 mod probation;
 mod record;
 mod registrations;

@@ -115,6 +115,31 @@ impl VariantScaler {
         self.of_jobs = variants;
     }
 
+    /// Returns the instances with the first one of a variant, in place of one of several instances
+    /// of another variant if all shares are taken. Returns `None` if it is hosted or has no room.
+    pub fn with_one_more(&self, variant: VariantIndex) -> Option<HostedInstances> {
+        let (catalog, mut more) = (self.planned.catalog(), self.hosted.clone());
+        // The variant may be one of earlier registrations.
+        if variant.get() >= catalog.variants().len() || more.total(variant) > 0 {
+            return None;
+        }
+        if more.best_fit(catalog, variant).is_none() {
+            let most = |device: &DeviceSlot| {
+                let hosted = more.hosted_on(*device);
+                let most = hosted.max_by_key(|(_, count)| *count);
+                most.filter(|(_, count)| *count > 1)
+            };
+            let kind = catalog.variant(variant).device;
+            let devices = more.devices().filter(|device| more.kind(*device) == kind);
+            let fullest = devices.filter_map(|device| Some((device, most(&device)?)));
+            let (device, (other, _)) = fullest.max_by_key(|(_, (_, count))| *count)?;
+            more.remove(catalog, other, device).ok()?;
+        }
+        let device = more.best_fit(catalog, variant)?;
+        more.add(catalog, variant, device).ok()?;
+        Some(more)
+    }
+
     /// Records that the wanted instances are hosted.
     pub fn applied(&mut self, now: Duration, hosted: HostedInstances) {
         let changes = hosted.changes_from(&self.hosted);

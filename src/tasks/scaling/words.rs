@@ -11,10 +11,13 @@ use divisi_session::{ConsideredView, LoadedVariant};
 use super::scaler::VariantScaler;
 use crate::served::ServedTasks;
 
+/// The goals of queries that state none.
+pub(crate) const WHOLE: &str = "whole ensemble";
 /// The maximum number of actions to show.
 const MOST: usize = 24;
 
-/// Returns goals in words: `98.5 %, 20 ms`, or `any`.
+/// Returns goals in words: `98.5 %, 20 ms`, `whole ensemble` for queries without goals, or `any`
+/// for those that prefer the cheapest variant.
 pub(crate) fn goals(goals: &QueryGoals) -> String {
     let accuracy = goals
         .accuracy
@@ -29,7 +32,10 @@ pub(crate) fn goals(goals: &QueryGoals) -> String {
     });
     let prefer =
         (goals.prefer == ChoicePreference::MostAccurate).then(|| "the most accurate".to_owned());
-    let all = [accuracy, latency, cost, prefer].into_iter().flatten();
+    let whole = goals.whole.map(|_| WHOLE.to_owned());
+    let all = [whole, accuracy, latency, cost, prefer]
+        .into_iter()
+        .flatten();
     let all: Vec<String> = all.collect();
     match all.is_empty() {
         true => "any".to_owned(),

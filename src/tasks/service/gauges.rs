@@ -1,11 +1,11 @@
 //! The figures of tasks in `/metrics`.
 
 use divisi_inference::service::Gauge;
-use divisi_modelless::goals::ChoicePreference;
+use divisi_modelless::goals::{ChoicePreference, QueryGoals};
 use divisi_modelless::quantities::COST_QUERIES;
 
-use crate::routing::{GoalsName, GoalsTally, LiveRouter, TaskTally, VariantTally};
-use crate::scaling::words::as_asked;
+use crate::routing::{AskedGoals, GoalsName, GoalsTally, LiveRouter, TaskTally, VariantTally};
+use crate::scaling::words::{WHOLE, as_asked};
 
 /// A figure of a variant: its name, its help text, its additional label and its value.
 type VariantFigure = (&'static str, &'static str, Option<&'static str>, f64);
@@ -113,7 +113,11 @@ fn refused(tally: TaskTally) -> impl Iterator<Item = VariantFigure> {
 
 /// Returns goals as labels: the named parameters in the same units.
 fn goal_labels(name: &GoalsName) -> impl Iterator<Item = (&'static str, String)> + use<> {
-    let goals = &name.goals;
+    let (goals, named) = match &name.goals {
+        AskedGoals::Stated(goals) => (*goals, None),
+        AskedGoals::Whole => (QueryGoals::default(), Some(WHOLE)),
+        AskedGoals::Other => (QueryGoals::default(), Some("other")),
+    };
     let accuracy = goals
         .accuracy
         .map(|goal| as_asked(100.0 * goal.get()).to_string());
@@ -123,6 +127,7 @@ fn goal_labels(name: &GoalsName) -> impl Iterator<Item = (&'static str, String)>
     let cost = max_cost.map(|cost| as_asked(cost).to_string());
     let prefer = goals.prefer == ChoicePreference::MostAccurate;
     let labels = [
+        ("goals", named.map(str::to_owned)),
         ("accuracy", accuracy),
         ("latency_ms", latency),
         ("max_cost", cost),
@@ -137,7 +142,7 @@ fn goal_labels(name: &GoalsName) -> impl Iterator<Item = (&'static str, String)>
 fn outcomes(tally: &GoalsTally) -> impl Iterator<Item = VariantFigure> + use<> {
     const OVER: (&str, &str) = (
         "divisi_task_asked_total",
-        "Queries by requested goals; queries refused for lack of time count as missed",
+        "Queries by requested goals, rare goals together; queries refused for lack of time count as missed",
     );
     let of = |outcome, count: u64| (OVER.0, OVER.1, Some(outcome), count as f64);
     [of("met", tally.met), of("missed", tally.missed)].into_iter()

@@ -20,7 +20,7 @@ use divisi_model::catalogue::InstanceGroup;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::quantities::COST_QUERIES;
 
-use crate::routing::{Expected, LiveRouter, RoutedQuery, RoutingError, TaskRouter};
+use crate::routing::{Expected, LiveRouter, LoadWait, RoutedQuery, RoutingError, TaskRouter};
 use crate::scaling::words;
 use crate::served::{ServedTasks, TaskQuery};
 use descriptions::Descriptions;
@@ -103,78 +103,146 @@ impl TaskService {
         })
     }
 
-    /// Sends a request to the variant chosen by the router.
+    /// Answers a request with the variant chosen by the router, after a wait for a better one if
+    /// the request may wait.
     fn ask(
         &self,
         (router, asked): (Arc<TaskRouter>, AskedTask),
-        request: InferenceRequest,
+        mut request: InferenceRequest,
     ) -> Result<InferenceFuture, ServiceError> {
+        request.goals.check_names()?;
         let model = self.described(router.tasks(), asked)?;
-        let goals = request.goals.goals;
-        let samples = samples(&request, &model);
+        let task = TaskRequest {
+            name: request.model.clone(),
+            samples: samples(&request, &model),
+            priority: request.priority,
+            goals: std::mem::take(&mut request.goals),
+        };
         let began = Instant::now();
-        let (routed, answer) = self.ask_routed((router, asked), samples, request)?;
+        let routed = task.route(&router, asked)?;
+        let Some(wait) = self.wait_for_better(&router, &routed) else {
+            let sent = send(&self.models, &self.router, &task, (routed, request))?;
+            return Ok(Box::pin(answered(sent, model, began)));
+        };
+        routed.withdraw();
+        let (models, live) = (self.models.clone(), Arc::clone(&self.router));
         Ok(Box::pin(async move {
-            let answer = answer.await?;
-            let variant = routed.entry().to_owned();
-            let expected = *routed.expected();
-            let missed = routed.answered(began.elapsed());
-            let mut parameters = answer.parameters;
-            parameters.extend(answer_parameters(variant, &expected));
-            parameters.push((GOALS, ParameterValue::Text(words::goals(&goals))));
-            let missed = (!missed.is_none()).then(|| missed.to_string());
-            parameters.extend(missed.map(|missed| (MISSED, ParameterValue::Text(missed))));
-            Ok(InferenceAnswer {
-                model,
-                parameters,
-                // The steps belong to the variant, not to the task.
-                runs: Vec::new(),
-                ..answer
-            })
+            wait.await;
+            let routed = task.route_again(&live)?;
+            let sent = send(&models, &live, &task, (routed, request))?;
+            answered(sent, model, began).await
         }))
     }
 
-    /// Sends a request to the variant that a router chooses for it, or to another one if that was
-    /// unloaded meanwhile. The task may be registered again meanwhile.
-    fn ask_routed(
-        &self,
-        (mut router, mut asked): (Arc<TaskRouter>, AskedTask),
-        samples: u32,
-        mut request: InferenceRequest,
-    ) -> Result<(RoutedQuery, InferenceFuture), ServiceError> {
-        let (name, asked_for) = (request.model.clone(), std::mem::take(&mut request.goals));
-        let priority = request.priority;
-        for left in (0..=MOST_LEFT).rev() {
-            let goals = QueryGoals {
-                model: asked.model,
-                ..asked_for.goals
-            };
-            let routed = router.route_query(TaskQuery {
-                task: asked.task,
-                goals: &goals,
-                samples,
-                priority,
-            });
-            let routed = routed.map_err(|refused| refusal(&refused))?;
-            request.model = ModelId::new(routed.entry(), "");
-            request.priority = match priority {
-                0 => routed.urgency().priority(),
-                named => named,
-            };
-            request.due = routed.due();
-            match self.models.ask(&request) {
-                Ok(answer) => return Ok((routed, answer)),
-                Err(why) if why.kind() == ErrorKind::NotFound && left > 0 => routed.withdraw(),
-                Err(why) => return Err(why),
-            }
-            router = self.router.follow();
-            let again = names::requested_task(router.tasks(), &name, &asked_for)?;
-            asked = again.ok_or_else(|| name.unknown())?;
+    /// Returns the wait for a variant that would meet the goals of a query, if it can be loaded on
+    /// the present devices.
+    fn wait_for_better(&self, router: &TaskRouter, routed: &RoutedQuery) -> Option<LoadWait> {
+        let (wanted, tasks) = (routed.wanted()?, router.tasks());
+        let running = self.router.deployment().running();
+        if !tasks.runs_on(wanted, running.engine.devices()) {
+            return None;
         }
-        Err(name.unknown())
+        let loading = tasks.catalog().variant(wanted).profile.loading;
+        self.router.loads().wait(wanted, loading, router.now())
     }
 }
 
+/// The parts of a request that decide which variant answers it.
+struct TaskRequest {
+    name: ModelId,
+    goals: RequestGoals,
+    samples: u32,
+    priority: u64,
+}
+
+impl TaskRequest {
+    /// Chooses a variant by the stated goals, or else the whole ensemble.
+    fn route(
+        &self,
+        router: &Arc<TaskRouter>,
+        asked: AskedTask,
+    ) -> Result<RoutedQuery, ServiceError> {
+        let goals = match self.goals.is_stated {
+            true => QueryGoals {
+                model: asked.model,
+                ..self.goals.goals
+            },
+            false => QueryGoals::unstated(router.tasks().catalog(), asked.task, asked.model),
+        };
+        let routed = router.route_query(TaskQuery {
+            task: asked.task,
+            goals: &goals,
+            samples: self.samples,
+            priority: self.priority,
+        });
+        routed.map_err(|refused| refusal(&refused))
+    }
+
+    /// Chooses again: other variants run, and the task may be registered again.
+    fn route_again(&self, live: &LiveRouter) -> Result<RoutedQuery, ServiceError> {
+        let router = live.follow();
+        let asked = names::requested_task(router.tasks(), &self.name, &self.goals)?;
+        let asked = asked.ok_or_else(|| self.name.unknown())?;
+        self.route(&router, asked)
+    }
+}
+
+/// A request that was sent to the engine.
+type SentQuery = (RoutedQuery, InferenceFuture);
+
+/// Sends a request to its chosen variant, or to another one if that was unloaded meanwhile.
+fn send(
+    models: &EnsembleService,
+    live: &LiveRouter,
+    task: &TaskRequest,
+    (mut routed, mut request): (RoutedQuery, InferenceRequest),
+) -> Result<SentQuery, ServiceError> {
+    for left in (0..=MOST_LEFT).rev() {
+        request.model = ModelId::new(routed.entry(), "");
+        request.priority = match task.priority {
+            0 => routed.urgency().priority(),
+            named => named,
+        };
+        request.due = routed.due();
+        match models.ask(&request) {
+            Ok(answer) => return Ok((routed, answer)),
+            Err(why) if why.kind() == ErrorKind::NotFound && left > 0 => routed.withdraw(),
+            Err(why) => return Err(why),
+        }
+        routed = task.route_again(live)?;
+    }
+    Err(task.name.unknown())
+}
+
+/// Returns the answer of a variant under the name of the task, with the goals that it missed.
+async fn answered(
+    (routed, answer): SentQuery,
+    model: Arc<ModelDescription>,
+    began: Instant,
+) -> Result<InferenceAnswer, ServiceError> {
+    let answer = answer.await?;
+    let (variant, goals) = (routed.entry().to_owned(), *routed.goals());
+    let (expected, is_whole) = (*routed.expected(), routed.is_of_whole());
+    let missed = routed.answered(began.elapsed());
+    let mut parameters = answer.parameters;
+    parameters.extend(answer_parameters(variant, &expected));
+    parameters.push((GOALS, ParameterValue::Text(words::goals(&goals))));
+    let missed = match is_whole {
+        true => (!missed.is_none()).then(|| missed.to_string()),
+        false => Some(NOT_WHOLE.to_owned()),
+    };
+    parameters.extend(missed.map(|missed| (MISSED, ParameterValue::Text(missed))));
+    Ok(InferenceAnswer {
+        model,
+        parameters,
+        // The steps belong to the variant, not to the task.
+        runs: Vec::new(),
+        ..answer
+    })
+}
+
+/// The missed goal of a query without goals while its whole ensemble is not loaded.
+const NOT_WHOLE: &str = "the whole ensemble is not loaded";
 /// The number of times a query is sent to another variant because the chosen one was unloaded.
 const MOST_LEFT: usize = 3;
 

@@ -92,11 +92,11 @@ impl GoalArgs {
             accuracy: self.accuracy,
             latency: self.latency,
             max_cost: self.cost,
-            model: None,
             prefer: match self.prefer {
                 None | Some(Preferred::Cost) => ChoicePreference::Cheapest,
                 Some(Preferred::Accuracy) => ChoicePreference::MostAccurate,
             },
+            ..QueryGoals::default()
         }
     }
 
@@ -133,7 +133,7 @@ impl GoalArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadGoals {
-    /// Goals the built-in load rotates through, with --task: 98.5%/20ms,95%,5ms (default: none)
+    /// Goals the built-in load rotates through, with --task: 98.5%/20ms,95%,5ms (default: whole ensemble)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_goals, requires = "task")]
     goals: Vec<QueryGoals>,
 }

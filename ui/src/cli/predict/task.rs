@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use divisi_model::ensemble::Ensemble;
+use divisi_modelless::goals::QueryGoals;
 use divisi_tasks::routing::alone;
 
 use super::PredictArgs;
@@ -24,7 +25,11 @@ pub(super) fn open(args: &PredictArgs) -> Result<OpenedEnsemble> {
         };
         return Ok(OpenedEnsemble::new(Ensemble::clone(ensemble), devices));
     }
-    let chosen = alone(&tasks, task, &args.goals.goals())?;
+    let goals = match args.goals.is_set() {
+        true => args.goals.goals(),
+        false => QueryGoals::unstated(tasks.catalog(), task, None),
+    };
+    let chosen = alone(&tasks, task, &goals)?;
     let accuracy = tasks.catalog().variant(chosen).accuracy.value();
     let words = tasks.words(chosen);
     say(&[format!(

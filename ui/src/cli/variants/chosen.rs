@@ -1,23 +1,25 @@
 //! The variant that the fast loop would choose for a query on an idle server, and the reasons
 //! against the others.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use divisi_modelless::choice::{ChoiceRefusal, TaskChoices};
-use divisi_modelless::goals::{MissedGoals, QueryGoals};
+use divisi_modelless::goals::{ChoicePreference, MissedGoals, QueryGoals};
 use divisi_modelless::quantities::{COST_QUERIES, significant};
-use divisi_modelless::variants::{Variant, VariantIndex};
+use divisi_modelless::variants::{Variant, VariantCatalog, VariantIndex};
 use divisi_registry::records::RegisteredModel;
 use divisi_registry::store::CatalogedTasks;
 use serde::Serialize;
 
-use super::missed;
+use super::{alone, missed};
 use super::table::ListedVariant;
 
-/// The fate of a query with goals on a server without loaded variants.
+/// The fate of a query with goals on an idle server of all variants.
 #[derive(Serialize)]
 pub(super) struct ChosenReport {
-    /// started: the variant would be loaded and answer in time; next: it would be loaded for later
-    /// queries; nearest: no variant meets the goals; none: there is no usable variant.
+    /// chosen: the variant answers; nearest: no variant meets the goals; none: there is no usable
+    /// variant.
     fate: ChoiceFate,
     #[serde(skip_serializing_if = "Option::is_none")]
     variant: Option<ListedVariant>,
@@ -25,22 +27,21 @@ pub(super) struct ChosenReport {
     misses: Vec<String>,
     /// The reasons against the other variants, in words.
     others: Vec<String>,
-    /// The time of the earliest possible answer in milliseconds, if it is too late.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    soonest_ms: Option<f64>,
+    #[serde(skip)]
+    prefer: ChoicePreference,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum ChoiceFate {
-    Started,
-    Next,
+    Chosen,
     Nearest,
     None,
 }
 
 impl ChosenReport {
-    /// Asks the fast loop for its choice among ensembles that are not stale.
+    /// Asks the fast loop for its choice among ensembles that are not stale. Loading does not
+    /// count: a server chooses among loaded variants.
     pub(super) fn choose(
         task: &str,
         models: &[&RegisteredModel],
@@ -51,30 +52,21 @@ impl ChosenReport {
             return Ok(ChosenReport::none());
         }
         tasks.add(task, models);
-        let choices = TaskChoices::new(tasks.finish()?);
-        let (fate, index, soonest) = match choices.choose_by_name(task, goals) {
-            Ok(chosen) => (ChoiceFate::Started, chosen.variant, None),
-            Err(ChoiceRefusal::TooLate {
-                start: Some(start),
-                soonest,
-                ..
-            }) => (ChoiceFate::Next, start, Some(soonest)),
-            Err(ChoiceRefusal::Unreachable { nearest, .. }) => (ChoiceFate::Nearest, nearest, None),
+        let choices = idle(tasks.finish()?);
+        let (fate, index) = match choices.choose_by_name(task, goals) {
+            Ok(chosen) => (ChoiceFate::Chosen, chosen.variant),
+            Err(ChoiceRefusal::Unreachable { nearest, .. }) => (ChoiceFate::Nearest, nearest),
             Err(_) => return Ok(ChosenReport::none()),
         };
         let variant = choices.catalog().variant(index);
         let model = models[usize::from(variant.model.0)];
+        let own = own(model, variant);
         Ok(ChosenReport {
             fate,
-            variant: Some(ListedVariant::from_variant(
-                task,
-                model,
-                &own(model, variant),
-                None,
-            )),
+            variant: Some(ListedVariant::from_variant(task, model, &own, None)),
             misses: missed(variant, goals).in_words(),
             others: others(choices.catalog().variants(), index, goals),
-            soonest_ms: soonest.map(|time| 1e3 * time.as_secs_f64()),
+            prefer: goals.prefer,
         })
     }
 
@@ -84,7 +76,7 @@ impl ChosenReport {
             variant: None,
             misses: Vec::new(),
             others: Vec::new(),
-            soonest_ms: None,
+            prefer: ChoicePreference::Cheapest,
         }
     }
 
@@ -95,23 +87,31 @@ impl ChosenReport {
             .as_ref()
             .map_or_else(String::new, ListedVariant::words);
         let misses = self.misses.join(", ");
-        let first = match (self.fate, self.soonest_ms) {
-            (ChoiceFate::Started, _) => {
-                format!("chosen: {variant}, the cheapest within the goals")
-            }
-            (ChoiceFate::Next, soonest) => format!(
-                "chosen: {variant}, the cheapest within the goals; while no variant is loaded, a query \
-                 is refused, since the earliest answer takes {} ms, including loading",
-                significant(soonest.unwrap_or_default())
-            ),
-            (ChoiceFate::Nearest, _) => {
+        let which = match self.prefer {
+            ChoicePreference::Cheapest => "the cheapest",
+            ChoicePreference::MostAccurate => "the most accurate",
+        };
+        let first = match self.fate {
+            ChoiceFate::Chosen => format!("chosen: {variant}, {which} within the goals"),
+            ChoiceFate::Nearest => {
                 format!("no variant meets the goals; the nearest is {variant}: {misses}")
             }
-            (ChoiceFate::None, _) => "no usable variant: register the task again".to_owned(),
+            ChoiceFate::None => "no usable variant: register the task again".to_owned(),
         };
         let lines = std::iter::once(first).chain(self.others.iter().cloned());
         lines.collect::<Vec<_>>().join("\n")
     }
+}
+
+/// Returns the choices of an idle server of all variants.
+fn idle(catalog: VariantCatalog) -> TaskChoices {
+    let alone = catalog.variants().iter().map(alone);
+    let alone: Vec<Duration> = alone.collect();
+    let mut choices = TaskChoices::new(catalog);
+    for (at, finish) in (0_u32..).map(VariantIndex).zip(alone) {
+        choices.set_finish(at, Some(finish));
+    }
+    choices
 }
 
 /// Returns the variant with the device's place in the record of its ensemble.

@@ -109,8 +109,8 @@ impl ListedVariant {
             self.members.as_str()
         };
         format!(
-            "{members} in {} on {}, batches of {}",
-            self.precision, self.device, self.batch
+            "{members} of `{}` in {} on {}, batches of {}",
+            self.ensemble, self.precision, self.device, self.batch
         )
     }
 }

@@ -1,0 +1,152 @@
+//! Parameters whose names are near those of goals: probably goals that would be ignored.
+
+/// The names of the goals.
+const GOALS: [&str; 5] = ["accuracy", "latency_ms", "max_cost", "prefer", "task"];
+
+/// Words that clients add to the name of a goal.
+const ADDED: [&str; 28] = [
+    "at",
+    "budget",
+    "desired",
+    "goal",
+    "id",
+    "in",
+    "least",
+    "limit",
+    "max",
+    "maximum",
+    "micros",
+    "millis",
+    "milliseconds",
+    "min",
+    "minimum",
+    "most",
+    "ms",
+    "name",
+    "needed",
+    "pct",
+    "percent",
+    "query",
+    "request",
+    "required",
+    "sec",
+    "seconds",
+    "target",
+    "us",
+];
+
+/// Other words for goals.
+const MEANT: [(&str, &str); 8] = [
+    ("accuracy", "accuracy"),
+    ("acc", "accuracy"),
+    ("latency", "latency_ms"),
+    ("cost", "max_cost"),
+    ("price", "max_cost"),
+    ("prefer", "prefer"),
+    ("preference", "prefer"),
+    ("task", "task"),
+];
+
+/// The length from which a word with a wrong letter is still recognised: `mask` is not `task`.
+const LONG: usize = 6;
+
+/// Returns the goal that a parameter probably means, or `None` if its name is not near that of a
+/// goal or is exactly that of one. Names are compared without case, separators and the words that
+/// clients add; long names may have one wrong letter.
+pub(super) fn meant(name: &str) -> Option<&'static str> {
+    if GOALS.contains(&name) {
+        return None;
+    }
+    let words = words(name);
+    let words = words.iter().filter(|word| !ADDED.contains(&word.as_str()));
+    let word: String = words.map(String::as_str).collect();
+    let near = |known: &str| word == known || (known.len() >= LONG && is_one_off(&word, known));
+    let found = MEANT.iter().find(|(known, _)| near(known));
+    found.map(|(_, goal)| *goal)
+}
+
+/// Returns the words of a name in lower case: `minAccuracy` and `min-accuracy` have two.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for letter in name.chars() {
+        let begins = letter.is_uppercase() && was_lower;
+        was_lower = letter.is_lowercase();
+        if !letter.is_alphanumeric() || begins {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (letter.is_alphanumeric(), words.last_mut()) {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    words
+}
+
+/// Returns whether one letter more, fewer, different or exchanged with the next makes two words
+/// equal.
+fn is_one_off(word: &str, other: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), other.chars().collect());
+    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[same..], &b[same..]);
+    let rest = |letters: &[char], from: usize| letters.get(from..).unwrap_or_default().to_vec();
+    let is_exchanged = a.len() > 1 && b.len() > 1 && a[0] == b[1] && a[1] == b[0];
+    rest(a, 1) == *b
+        || *a == rest(b, 1)
+        || rest(a, 1) == rest(b, 1)
+        || (is_exchanged && rest(a, 2) == rest(b, 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meant;
+
+    #[test]
+    fn near_names_mean_a_goal() {
+        for (name, goal) in [
+            ("latency", "latency_ms"),
+            ("latencyMs", "latency_ms"),
+            ("latency-ms", "latency_ms"),
+            ("max_latency", "latency_ms"),
+            ("lantency_ms", "latency_ms"),
+            ("Accuracy", "accuracy"),
+            ("min_accuracy", "accuracy"),
+            ("acuracy", "accuracy"),
+            ("accuarcy", "accuracy"),
+            ("cost", "max_cost"),
+            ("MaxCost", "max_cost"),
+            ("Prefer", "prefer"),
+            ("preference", "prefer"),
+            ("perfer", "prefer"),
+            ("Task", "task"),
+            ("task_name", "task"),
+        ] {
+            assert_eq!(meant(name), Some(goal), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_left_alone() {
+        for name in [
+            "accuracy",
+            "latency_ms",
+            "max_cost",
+            "prefer",
+            "task",
+            "mask",
+            "ask",
+            "priority",
+            "timeout",
+            "sequence_id",
+            "binary_data_output",
+            "max_tokens",
+            "temperature",
+            "host",
+            "frequency",
+            "request_id",
+            "",
+            "ü",
+        ] {
+            assert_eq!(meant(name), None, "{name}");
+        }
+    }
+}
