@@ -221,8 +221,9 @@ impl ScalingThread {
             self.probation.forget();
             (self.failed, self.shares_since) = (None, None);
         }
+        let now = scaling.router.router().now();
         let mut state = scaling.state.lock();
-        state.note_policy(self.scaler.choice(), scaling.router.router().now());
+        state.note_policy(self.scaler.choice(), now);
         match asked {
             Some(_) => state.record.held = None,
             None if is_held => state.record.held = Some(BY_HAND.to_owned()),
