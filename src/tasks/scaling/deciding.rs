@@ -249,8 +249,9 @@ impl ScalingThread {
         }
         let loads = self.scaler.choice() != PolicyChoice::Static;
         scaling.router.loads().set_open(loads);
+        let now = scaling.router.router().now();
         let mut state = scaling.state.lock();
-        state.note_policy(self.scaler.choice(), scaling.router.router().now());
+        state.note_policy(self.scaler.choice(), now);
         match asked {
             Some(_) => state.record.held = None,
             None if is_held => state.record.held = Some(BY_HAND.to_owned()),
