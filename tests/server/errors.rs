@@ -98,20 +98,3 @@ fn ten_bad_inputs_and_five_unknown_models_are_the_same_figures_in_all_places() {
     let fail = &statistics["model_stats"][0]["inference_stats"]["fail"]["count"];
     assert_eq!(*fail, 10);
 }
-
-#[test]
-fn a_client_that_leaves_is_neither_refused_nor_failed() {
-    let server = Server::start(digits(), at(Some(ANY_PORT.into())));
-    let mut server = server.expect("starts");
-    let address = server.door.addresses().http.expect("an address");
-    let head =
-        "POST /v2/models/digits/infer HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n\r\n{";
-    let mut stream = TcpStream::connect(address).expect("connects");
-    stream.write_all(head.as_bytes()).expect("is sent");
-    drop(stream);
-    crate::wait::wait_until("it is counted", || {
-        !server.session.snapshot().errors.counts.is_empty()
-    });
-    let shown = server.session.snapshot();
-    assert_eq!((shown.counters.refused, shown.counters.failed), (0, 0));
-}
