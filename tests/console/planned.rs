@@ -66,12 +66,9 @@ fn this_machine_is_a_kind_of_device_with_a_price() {
     let report = json(&[&here[..], &["--format", "json"]].concat());
     assert_eq!(report["answer"]["devices"]["cpu:0"], 1, "{report}");
     assert_eq!(report["answer"]["price_per_hour"], 0.25);
-    let text = String::from_utf8(divisi(&here).stdout).expect("text");
-    assert!(text.contains("cpu:0: this machine"), "{text}");
-    assert!(
-        text.contains("l4: derived from published figures, not measured"),
-        "{text}"
-    );
+    let remark = |kind: usize| report["kinds"][kind]["remark"].as_str().expect("text");
+    assert!(remark(0).starts_with("this machine"), "{report}");
+    assert_eq!(remark(1), "derived from published figures, not measured");
 }
 
 #[test]
