@@ -12,8 +12,8 @@ use divisi_registry::records::RegisteredModel;
 use divisi_registry::store::CatalogedTasks;
 use serde::Serialize;
 
-use super::{alone, missed};
 use super::table::ListedVariant;
+use super::{alone, missed};
 
 /// The fate of a query with goals on an idle server of all variants.
 #[derive(Serialize)]
