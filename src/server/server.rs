@@ -114,7 +114,7 @@ impl Server {
         let tasks: Option<Arc<LiveRouter>> = router.map(live);
         let door = OperatedDoor::new(&deployment, tasks.clone(), options.door)?;
         let door = Arc::new(door);
-        let session = LiveSession::of_deployment(deployment, Cache::of_user());
+        let session = LiveSession::of_deployment(deployment, Cache::of_user()).with_host();
         let session = match tasks {
             Some(router) => with_tasks(session, router, &options.tasks)?,
             None => session,

@@ -22,7 +22,7 @@ fn a_session_shows_who_it_was_in_the_log_and_with_the_member() {
     let seen = until(&mut session, |s| s.members[1].flaws.not_finite == 20);
     assert!(seen.members[0].flaws.is_none());
     assert_eq!(seen.counters.failed, 20);
-    let said = |l: &&divisi_session::LogEntry| l.text.contains("member `spoilt`");
+    let said = |l: &&divisi_session::LogEntry| l.text.starts_with("member `spoilt`");
     let lines: Vec<_> = seen.log.iter().filter(said).collect();
     let texts: Vec<&str> = lines.iter().map(|l| l.text.as_str()).collect();
     assert_eq!(

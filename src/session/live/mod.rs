@@ -55,7 +55,8 @@ pub struct LiveSession {
     deployment: Option<(Arc<Deployment>, Arc<Generation>)>,
     /// The counters of the earlier engines.
     before: Arc<EnginesBefore>,
-    disturbance: DisturbanceWatch,
+    /// The disturbances of the host, if the session watches it.
+    disturbance: Option<DisturbanceWatch>,
 }
 
 /// Notifies a deployment when its operator exits.
@@ -98,7 +99,7 @@ impl LiveSession {
             deployment: None,
             before: Arc::default(),
             model_changes: ModelChanges::default(),
-            disturbance: DisturbanceWatch::default(),
+            disturbance: None,
             spans: SpansOfEngines::default(),
             log,
             cache,
@@ -117,6 +118,15 @@ impl LiveSession {
             _leaving: LeavesDeployment(Some(Arc::clone(&deployment))),
             deployment: Some((deployment, Arc::clone(&running))),
             ..LiveSession::called(name, engine, running.networks(), cache)
+        }
+    }
+
+    /// Shows and logs the load of the host, including that of other programs.
+    #[must_use]
+    pub fn with_host(self) -> Self {
+        LiveSession {
+            disturbance: Some(DisturbanceWatch::default()),
+            ..self
         }
     }
 
@@ -298,14 +308,16 @@ impl Session for LiveSession {
 }
 
 impl LiveSession {
-    /// Returns the load of the host. Writes to the log when a disturbance begins or ends.
+    /// Returns the load of the host, or `None` if the session does not watch it. Writes to the log
+    /// when a disturbance begins or ends.
     fn host(&mut self) -> Option<HostView> {
+        let disturbance = self.disturbance.as_mut()?;
         let load = recent_load()?;
         let now = self.session.engine.telemetry().now();
-        if let Some((level, text)) = self.disturbance.note(now, &load) {
+        if let Some((level, text)) = disturbance.note(now, &load) {
             self.session.say(level, text);
         }
-        Some(self.disturbance.view(load))
+        Some(disturbance.view(load))
     }
 
     /// Opens or closes the network server, and writes that to the log.
