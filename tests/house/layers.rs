@@ -43,6 +43,7 @@ const RUNTIME_LAYERS: &[&[&str]] = &[
 /// The rooms of `src/model/`.
 const MODEL_LAYERS: &[&[&str]] = &[
     &["ranged", "replace", "codes", "user_folders"],
+    &["error_kind"],
     &["metrics"],
     &["trace", "dataflow"],
     &["pipeline"],
@@ -113,7 +114,7 @@ const SERVER_LAYERS: &[&[&str]] = &[
     &["error", "devices", "samples"],
     &["control", "files", "matrix_file", "sources"],
     &["store"],
-    &["watch"],
+    &["profiles", "watch"],
     &["board", "models"],
     &["door"],
     &["server"],
@@ -158,7 +159,7 @@ const TASKS_LAYERS: &[&[&str]] = &[
     &["served"],
     &["routing"],
     &["scaling"],
-    &["jobs", "service", "views"],
+    &["jobs", "profiles", "service", "views"],
     &["lib"],
 ];
 
@@ -443,6 +444,7 @@ const LIVE: &[&[&str]] = &[
     &["request"],
     &["drivers"],
     &["state"],
+    &["recorded"],
     &["answers"],
     &["host_steps"],
     &["host", "pending"],
