@@ -105,7 +105,7 @@ fn a_lost_device_is_evacuated_and_no_request_is_lost() {
 }
 
 #[test]
-fn where_there_is_no_refuge_the_door_closes_with_the_reason() {
+fn without_another_device_the_door_closes_with_the_reason() {
     let (engine, mut session) = session(1, true);
     session
         .command(Command::LoseDevice(DeviceIndex::new(0)))

@@ -100,7 +100,7 @@ impl<'a> Draft<'a> {
 
     fn moved(&mut self, variant: VariantIndex, from: DeviceSlot) -> bool {
         let catalog = self.situation.catalog;
-        let Some(to) = self.refuge(variant, from) else {
+        let Some(to) = self.fallback_device(variant, from) else {
             return false;
         };
         let removed = self.hosted.remove(catalog, variant, from);
@@ -110,7 +110,7 @@ impl<'a> Draft<'a> {
     /// Returns the device to which an interfered instance moves: one without instances, which could
     /// interfere with it there too. If other programs disturb its device, it is the undisturbed
     /// device with the most room.
-    fn refuge(&self, variant: VariantIndex, from: DeviceSlot) -> Option<DeviceSlot> {
+    fn fallback_device(&self, variant: VariantIndex, from: DeviceSlot) -> Option<DeviceSlot> {
         let (situation, hosted) = (self.situation, &self.hosted);
         let is_empty = |device: DeviceSlot| hosted.hosted_on(device).next().is_none();
         let devices = hosted.devices().filter(|device| {

@@ -139,8 +139,8 @@ impl TaskInterface {
         self.sample == other.sample && self.classes == other.classes
     }
 
-    /// Returns the first class with another name in `other`, or `None` if there is none or the
-    /// classes of one of them have no names.
+    /// Returns the first class with another name in `other`, or `None` if all names are equal or
+    /// one of the two has no names.
     pub fn other_class(&self, other: &Self) -> Option<OtherClass> {
         let mut both = self.names.iter().zip(&other.names).enumerate();
         let (class, (expected, found)) = both.find(|(_, (a, b))| a != b)?;

@@ -109,7 +109,7 @@ fn a_lost_gpu_comes_back_empty_and_serves_again() {
 }
 
 #[test]
-fn without_a_refuge_the_door_closes_with_a_reason() {
+fn without_another_device_the_door_closes_with_a_reason() {
     let bed = Bed::new(&["cuda:0", "cpu:0"]);
     let engine = bed.try_start(&bed.matrix(&[0], SIZE)).expect("starts");
     let losses = listen(&engine);

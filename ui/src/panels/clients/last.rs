@@ -13,7 +13,7 @@ const TIME: u16 = 11;
 const SENDER: u16 = 18;
 const MODEL: u16 = 18;
 
-/// Returns the number of rows for the last errors of `room` rows, or 0 if there are none or too few
+/// Returns the number of rows for the last errors of `room` rows, or 0 without errors or with too few
 /// rows.
 pub(super) fn rows(errors: &ErrorsView, room: u16) -> u16 {
     let needed = u16::try_from(errors.last.len()).unwrap_or(u16::MAX);

@@ -64,7 +64,7 @@ fn chained<'a>(waits: impl Iterator<Item = &'a Span> + Clone, graphs: &[StepGrap
     chains.into_iter().max().unwrap_or_default()
 }
 
-/// The steps of a request that run networks, by what is known of them.
+/// The steps of a request that run networks, grouped by their spans.
 #[derive(Debug, Default)]
 struct KnownSteps<'a> {
     /// The number of steps with spans.
