@@ -10,7 +10,7 @@ use divisi_engine::changes::Terms;
 use divisi_engine::deployment::{CatalogueChange, Handover};
 use divisi_engine::load::LoadPattern;
 use divisi_engine::search::{Method, Predicted};
-use divisi_engine::serving::{Objective, Setup};
+use divisi_engine::serving::{ServiceObjective, Setup};
 use divisi_model::allocation::Difference;
 use divisi_model::catalogue::NamedMix;
 use divisi_model::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
@@ -134,8 +134,8 @@ impl Target {
     }
 
     /// Returns the objective that the ledger of requests counts.
-    pub(crate) fn objective(self) -> Objective {
-        Objective {
+    pub(crate) fn objective(self) -> ServiceObjective {
+        ServiceObjective {
             latency: self.latency,
             share: self.share,
         }

@@ -40,7 +40,7 @@ pub use divisi_engine::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use divisi_engine::serving::{LogLevel, SettingChange, Setup};
 pub use divisi_model::error_kind::ErrorKind;
 pub use divisi_model::metrics::{
-    Distribution, ErrorCount, ErrorKey, ErrorOutcome, ErrorSubject, LatencyView, ModelVersion,
+    Distribution, ErrorCount, ErrorKey, ErrorOutcome, ErrorSubject, LatencyView, NamedVersion,
     RequestError,
 };
 pub use door_view::{CallerFigures, CallerView, DoorAddress, DoorProtocol, DoorView, ModelCallers};

@@ -6,7 +6,7 @@ use divisi_console::config::Config;
 use divisi_console::linear::LineDesk;
 use divisi_session::{
     CallerFigures, CallerView, Command, DoorAddress, DoorProtocol, DoorView, ErrorCount, ErrorKey,
-    ErrorKind, ErrorOutcome, ErrorSubject, ErrorsView, ModelVersion, RequestError,
+    ErrorKind, ErrorOutcome, ErrorSubject, ErrorsView, NamedVersion, RequestError,
 };
 
 use crate::fake::{Bench, FakeSession};
@@ -63,7 +63,7 @@ fn errors() -> ErrorsView {
     let last = |second: u64, sender: &str, kind, message: &str| RequestError {
         at_ms: 1_000 * (14 * 3600 + second),
         sender: sender.into(),
-        model: Some(ModelVersion {
+        model: Some(NamedVersion {
             name: "digits".into(),
             version: "1".into(),
         }),

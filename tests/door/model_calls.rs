@@ -6,7 +6,7 @@ use std::time::Duration;
 use divisi_door::callers::{CallerLedger, CallerName, MOMENTS, ModelSeen};
 use divisi_door::limits::ServerLimits;
 use divisi_door::proto::inference as proto;
-use divisi_model::metrics::{ErrorOutcome, ModelVersion};
+use divisi_model::metrics::{ErrorOutcome, NamedVersion};
 use prost::Message;
 use serde_json::{Value, json};
 
@@ -176,7 +176,7 @@ fn a_model_has_what_was_refused_beside_what_failed() {
     let engine = engine("sample_ensembles/digits");
     let server = serve(&engine, false);
     let ledger = engine.telemetry().ledger();
-    let model = ModelVersion {
+    let model = NamedVersion {
         name: "digits".into(),
         version: "1".into(),
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi_model::error_kind::ErrorKind;
 use divisi_model::metrics::{
-    ErrorKey, ErrorLedger, ErrorOutcome, ErrorSubject, ModelVersion, RequestError,
+    ErrorKey, ErrorLedger, ErrorOutcome, ErrorSubject, NamedVersion, RequestError,
 };
 use proptest::prelude::*;
 
@@ -12,8 +12,8 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn model(name: &str) -> ModelVersion {
-    ModelVersion {
+fn model(name: &str) -> NamedVersion {
+    NamedVersion {
         name: name.into(),
         version: "1".into(),
     }

@@ -74,15 +74,15 @@ fn second(missed: u32) -> QuerySecond {
 }
 
 /// A probation in virtual time, with the instances of the running setup.
-struct Watched {
+struct ProbationCase {
     probation: ChangeProbation,
     hosted: HostedInstances,
     now: Duration,
 }
 
-impl Watched {
+impl ProbationCase {
     fn new(hosted: HostedInstances) -> Self {
-        Watched {
+        ProbationCase {
             probation: ChangeProbation::default(),
             now: Duration::ZERO,
             hosted,
@@ -119,8 +119,8 @@ impl Watched {
     }
 }
 
-fn after_ten_good_seconds() -> Watched {
-    let mut watched = Watched::new(hosting(&[0]));
+fn after_ten_good_seconds() -> ProbationCase {
+    let mut watched = ProbationCase::new(hosting(&[0]));
     assert!(watched.seconds(10, &second(0)).is_none());
     watched
 }
@@ -129,7 +129,7 @@ fn after_ten_good_seconds() -> Watched {
 /// which so many in a hundred miss a goal, before the change and after it.
 fn changed(before: (f64, f64), after: (f64, f64)) -> (ChangeProbation, Option<String>) {
     let second = |(rate, missed): (f64, f64)| queries(rate, (rate * missed / 100.0) as u32);
-    let mut watched = Watched::new(hosting(&[0]));
+    let mut watched = ProbationCase::new(hosting(&[0]));
     assert!(watched.seconds(30, &second(before)).is_none());
     watched.change(hosting(&[1]));
     let failed = watched.seconds(30, &second(after));
@@ -276,7 +276,7 @@ fn two_streams(missed: u32, strict_missed: u32, others: f64) -> QuerySecond {
 
 #[test]
 fn misses_while_other_programs_take_the_cores_are_not_attributed_to_a_change() {
-    let mut watched = Watched::new(hosting_on(&[(0, FIRST)]));
+    let mut watched = ProbationCase::new(hosting_on(&[(0, FIRST)]));
     assert!(watched.seconds(20, &two_streams(0, 1, 0.02)).is_none());
     watched.change(hosting_on(&[(0, FIRST), (2, FIRST)]));
     // Other programs spin for five seconds; queries that waited end one second later.
@@ -290,7 +290,7 @@ fn misses_while_other_programs_take_the_cores_are_not_attributed_to_a_change() {
 
 #[test]
 fn misses_on_a_host_that_is_always_as_busy_are_attributed_to_a_change() {
-    let mut watched = Watched::new(hosting(&[0]));
+    let mut watched = ProbationCase::new(hosting(&[0]));
     let busy = |missed| QuerySecond {
         others: 0.6,
         ..second(missed)
@@ -317,7 +317,7 @@ fn a_change_stays_if_the_host_is_disturbed_for_minutes() {
 
 #[test]
 fn the_only_variant_that_meets_a_missed_goal_is_not_taken_back() {
-    let mut watched = Watched::new(hosting_on(&[(0, FIRST)]));
+    let mut watched = ProbationCase::new(hosting_on(&[(0, FIRST)]));
     assert!(watched.seconds(20, &two_streams(0, 1, 0.0)).is_none());
     watched.change(hosting_on(&[(0, FIRST), (2, FIRST)]));
     assert!(watched.seconds(30, &two_streams(50, 0, 0.0)).is_none());
@@ -325,7 +325,7 @@ fn the_only_variant_that_meets_a_missed_goal_is_not_taken_back() {
 
 #[test]
 fn the_rest_of_a_change_is_taken_back_without_the_variant_that_a_goal_needs() {
-    let mut watched = Watched::new(hosting_on(&[(0, FIRST)]));
+    let mut watched = ProbationCase::new(hosting_on(&[(0, FIRST)]));
     assert!(watched.seconds(20, &two_streams(0, 1, 0.0)).is_none());
     watched.change(hosting_on(&[(1, FIRST), (2, OTHER)]));
     let failed = watched.seconds(30, &two_streams(50, 0, 0.0));
@@ -371,7 +371,7 @@ fn queries_that_a_change_cannot_affect_are_not_counted() {
                 others: 0.0,
             }
         };
-        let mut watched = Watched::new(hosting_on(&[(0, FIRST)]));
+        let mut watched = ProbationCase::new(hosting_on(&[(0, FIRST)]));
         assert!(watched.seconds(20, &within(0)).is_none());
         watched.change(hosting_on(&[(0, FIRST), (2, OTHER)]));
         let failed = watched.seconds(10, &within(60));

@@ -21,7 +21,7 @@ use std::time::Instant;
 use divisi_engine::serving::RequestLedger;
 use divisi_inference::error::ServiceError;
 use divisi_inference::service::ModelDescription;
-use divisi_model::metrics::{ErrorKey, ErrorSubject, ModelVersion};
+use divisi_model::metrics::{ErrorKey, ErrorSubject, NamedVersion};
 use divisi_runtime::lock::Leaf;
 
 /// Counts the calls of a server, from all its threads.
@@ -72,7 +72,7 @@ impl Callers {
             outcome: error.outcome(),
             reason: error.kind(),
         };
-        let model = model.map(|model| ModelVersion {
+        let model = model.map(|model| NamedVersion {
             name: (&*model.name).into(),
             version: (&*model.version).into(),
         });

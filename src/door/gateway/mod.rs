@@ -15,7 +15,7 @@ use crate::clock::ConnectionClock;
 use crate::describe;
 use crate::keys::{KeyRole, Keys};
 use crate::limits::{Allowance, ServerLimits};
-use crate::metrics::{CacheUse, Family, ModelStatistics, Tallies, families, host_gauges};
+use crate::metrics::{CacheUse, ModelStatistics, SeriesFamily, Tallies, families, host_gauges};
 use crate::options::ServerOptions;
 use crate::proto::inference::{ModelConfig, ModelResponseCache};
 use crate::regions::{RegionStatus, Regions, ReservedPart};
@@ -286,7 +286,7 @@ impl Gateway {
     }
 
     /// Returns all metrics.
-    pub(crate) fn metrics(&self) -> Vec<Family> {
+    pub(crate) fn metrics(&self) -> Vec<SeriesFamily> {
         let models = self.statistics(None).unwrap_or_default();
         let mut gauges = self.service.gauges();
         gauges.extend(self.calls.gauges());

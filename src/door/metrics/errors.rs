@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use divisi_engine::serving::RequestLedger;
 use divisi_inference::error::ErrorKind;
 use divisi_inference::service::Gauge;
-use divisi_model::metrics::{ErrorKey, ErrorOutcome, ErrorSubject, ModelVersion};
+use divisi_model::metrics::{ErrorKey, ErrorOutcome, ErrorSubject, NamedVersion};
 
 /// The name and the help text of a metric.
 type MetricName = (&'static str, &'static str);
@@ -47,16 +47,16 @@ pub(crate) fn error_gauges(ledger: &RequestLedger) -> Vec<Gauge> {
 }
 
 /// The totals of a ledger.
-type Totals = [(Option<ModelVersion>, ErrorKey, u64)];
+type ErrorTotals = [(Option<NamedVersion>, ErrorKey, u64)];
 
 /// Returns the requests with an outcome by model and reason. Reasons that never occurred have
 /// zeros without a model, so that rates are known from the first error on.
-fn of_requests(totals: &Totals, outcome: ErrorOutcome) -> impl Iterator<Item = Gauge> {
+fn of_requests(totals: &ErrorTotals, outcome: ErrorOutcome) -> impl Iterator<Item = Gauge> {
     let kinds = ErrorKind::ALL.into_iter();
     let kinds = kinds.filter(move |kind| {
         (*kind == ErrorKind::Cancelled) == (outcome == ErrorOutcome::Cancelled)
     });
-    let mut counts: BTreeMap<(Option<&ModelVersion>, &str), u64> =
+    let mut counts: BTreeMap<(Option<&NamedVersion>, &str), u64> =
         kinds.map(|kind| ((None, kind.name()), 0)).collect();
     for (model, key, total) in totals {
         if (key.subject, key.outcome) == (ErrorSubject::Request, outcome) {
@@ -76,7 +76,7 @@ fn of_requests(totals: &Totals, outcome: ErrorOutcome) -> impl Iterator<Item = G
     gauges.into_iter()
 }
 
-fn of_calls(totals: &Totals) -> impl Iterator<Item = Gauge> {
+fn of_calls(totals: &ErrorTotals) -> impl Iterator<Item = Gauge> {
     ErrorKind::ALL.into_iter().map(|kind| {
         let of_kind = totals.iter();
         let of_kind =
@@ -119,8 +119,8 @@ fn of_objective(ledger: &RequestLedger) -> Vec<Gauge> {
     ]
 }
 
-fn labels_of(model: Option<&ModelVersion>) -> Vec<(&'static str, String)> {
-    let Some(ModelVersion { name, version }) = model else {
+fn labels_of(model: Option<&NamedVersion>) -> Vec<(&'static str, String)> {
+    let Some(NamedVersion { name, version }) = model else {
         return Vec::new();
     };
     vec![

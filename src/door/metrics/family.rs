@@ -16,20 +16,20 @@ pub(super) enum FamilyKind {
 
 /// A metric with all its series.
 #[derive(Clone, Debug)]
-pub(crate) struct Family {
+pub(crate) struct SeriesFamily {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) kind: FamilyKind,
-    pub(super) series: Vec<Series>,
+    pub(super) series: Vec<MetricSeries>,
 }
 
 /// The labels of a series.
-pub(super) type Labels = Vec<(&'static str, String)>;
+pub(super) type SeriesLabels = Vec<(&'static str, String)>;
 
 /// A series of a metric at this moment.
 #[derive(Clone, Debug)]
-pub(super) struct Series {
-    pub(super) labels: Labels,
+pub(super) struct MetricSeries {
+    pub(super) labels: SeriesLabels,
     pub(super) value: SeriesValue,
 }
 
@@ -161,8 +161,8 @@ const HISTOGRAMS: [ModelHistogram; 3] = [
 ];
 
 /// Returns all metrics.
-pub(crate) fn families(models: &[ModelStatistics], gauges: &[Gauge]) -> Vec<Family> {
-    let mut all: Vec<Family> = METRICS
+pub(crate) fn families(models: &[ModelStatistics], gauges: &[Gauge]) -> Vec<SeriesFamily> {
+    let mut all: Vec<SeriesFamily> = METRICS
         .iter()
         .map(|metric| of_models(models, metric))
         .collect();
@@ -176,23 +176,23 @@ pub(crate) fn families(models: &[ModelStatistics], gauges: &[Gauge]) -> Vec<Fami
     all
 }
 
-fn labels_of(model: &ModelStatistics) -> Labels {
+fn labels_of(model: &ModelStatistics) -> SeriesLabels {
     vec![
         ("model", model.name.clone()),
         ("version", model.version.clone()),
     ]
 }
 
-fn number(labels: Labels, value: f64) -> Series {
-    Series {
+fn number(labels: SeriesLabels, value: f64) -> MetricSeries {
+    MetricSeries {
         labels,
         value: SeriesValue::Number(value),
     }
 }
 
-fn of_models(models: &[ModelStatistics], &(name, help, kind, value): &ModelMetric) -> Family {
+fn of_models(models: &[ModelStatistics], &(name, help, kind, value): &ModelMetric) -> SeriesFamily {
     let series = models.iter();
-    Family {
+    SeriesFamily {
         name,
         help,
         kind,
@@ -202,7 +202,7 @@ fn of_models(models: &[ModelStatistics], &(name, help, kind, value): &ModelMetri
     }
 }
 
-fn failures(models: &[ModelStatistics]) -> Family {
+fn failures(models: &[ModelStatistics]) -> SeriesFamily {
     let series = models.iter().flat_map(|model| {
         let reasons = model.reasons.iter();
         reasons.map(|(reason, count)| {
@@ -211,7 +211,7 @@ fn failures(models: &[ModelStatistics]) -> Family {
             number(labels, *count as f64)
         })
     });
-    Family {
+    SeriesFamily {
         name: "nv_inference_request_failure",
         help: "Number of failed inference requests, all batch sizes",
         kind: FamilyKind::Counter,
@@ -219,12 +219,12 @@ fn failures(models: &[ModelStatistics]) -> Family {
     }
 }
 
-fn histograms(models: &[ModelStatistics], &(name, help, times): &ModelHistogram) -> Family {
-    let series = models.iter().map(|model| Series {
+fn histograms(models: &[ModelStatistics], &(name, help, times): &ModelHistogram) -> SeriesFamily {
+    let series = models.iter().map(|model| MetricSeries {
         labels: labels_of(model),
         value: SeriesValue::Histogram(Box::new(times(model).clone())),
     });
-    Family {
+    SeriesFamily {
         name,
         help,
         kind: FamilyKind::Histogram,
@@ -233,7 +233,7 @@ fn histograms(models: &[ModelStatistics], &(name, help, times): &ModelHistogram)
 }
 
 /// Appends other metrics; those with the same name are adjacent.
-fn others(all: &mut Vec<Family>, gauges: &[Gauge]) {
+fn others(all: &mut Vec<SeriesFamily>, gauges: &[Gauge]) {
     for same in gauges.chunk_by(|one, next| one.name == next.name) {
         let Some(first) = same.first() else {
             continue;
@@ -241,7 +241,7 @@ fn others(all: &mut Vec<Family>, gauges: &[Gauge]) {
         let series = same
             .iter()
             .map(|gauge| number(gauge.labels.clone(), gauge.value));
-        all.push(Family {
+        all.push(SeriesFamily {
             name: first.name,
             help: first.help,
             kind: if first.counts {

@@ -15,7 +15,7 @@ mod timed;
 
 pub(crate) use batches::BatchStatistics;
 pub(crate) use errors::error_gauges;
-pub(crate) use family::{Family, families};
+pub(crate) use family::{SeriesFamily, families};
 pub(crate) use format::MetricsFormat;
 pub(crate) use host::host_gauges;
 pub(crate) use protobuf::{PROTOBUF, protobuf};

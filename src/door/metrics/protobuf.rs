@@ -3,7 +3,7 @@
 
 use prost::Message;
 
-use super::family::{Family, FamilyKind, Series, SeriesValue};
+use super::family::{FamilyKind, MetricSeries, SeriesFamily, SeriesValue};
 use super::histogram::{HistogramReading, SCHEMA, ZERO};
 
 /// The type of the binary format.
@@ -28,11 +28,11 @@ struct Metric {
     #[prost(message, repeated, tag = "1")]
     label: Vec<LabelPair>,
     #[prost(message, optional, tag = "2")]
-    gauge: Option<Number>,
+    gauge: Option<NumberMessage>,
     #[prost(message, optional, tag = "3")]
-    counter: Option<Number>,
+    counter: Option<NumberMessage>,
     #[prost(message, optional, tag = "7")]
-    histogram: Option<Histogram>,
+    histogram: Option<HistogramMessage>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -45,19 +45,19 @@ struct LabelPair {
 
 /// The value of a gauge or a counter.
 #[derive(Clone, PartialEq, Message)]
-struct Number {
+struct NumberMessage {
     #[prost(double, optional, tag = "1")]
     value: Option<f64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Histogram {
+struct HistogramMessage {
     #[prost(uint64, optional, tag = "1")]
     sample_count: Option<u64>,
     #[prost(double, optional, tag = "2")]
     sample_sum: Option<f64>,
     #[prost(message, repeated, tag = "3")]
-    bucket: Vec<Bucket>,
+    bucket: Vec<BucketMessage>,
     #[prost(sint32, optional, tag = "5")]
     schema: Option<i32>,
     #[prost(double, optional, tag = "6")]
@@ -73,7 +73,7 @@ struct Histogram {
 
 /// A fixed bucket.
 #[derive(Clone, PartialEq, Message)]
-struct Bucket {
+struct BucketMessage {
     #[prost(uint64, optional, tag = "1")]
     cumulative_count: Option<u64>,
     #[prost(double, optional, tag = "2")]
@@ -91,14 +91,14 @@ struct BucketSpan {
 }
 
 /// Returns metrics in the binary format.
-pub(crate) fn protobuf(families: &[Family]) -> Vec<u8> {
+pub(crate) fn protobuf(families: &[SeriesFamily]) -> Vec<u8> {
     let messages = families.iter().map(family);
     messages
         .flat_map(|message| message.encode_length_delimited_to_vec())
         .collect()
 }
 
-fn family(family: &Family) -> MetricFamily {
+fn family(family: &SeriesFamily) -> MetricFamily {
     let kind = match family.kind {
         FamilyKind::Counter => 0,
         FamilyKind::Gauge => 1,
@@ -116,7 +116,7 @@ fn family(family: &Family) -> MetricFamily {
     }
 }
 
-fn metric(kind: FamilyKind, series: &Series) -> Metric {
+fn metric(kind: FamilyKind, series: &MetricSeries) -> Metric {
     let label = series.labels.iter().map(|(name, value)| LabelPair {
         name: Some((*name).to_owned()),
         value: Some(value.clone()),
@@ -129,7 +129,7 @@ fn metric(kind: FamilyKind, series: &Series) -> Metric {
             ..Metric::default()
         },
         SeriesValue::Number(value) => {
-            let number = Some(Number {
+            let number = Some(NumberMessage {
                 value: Some(*value),
             });
             let (gauge, counter) = match kind {
@@ -146,14 +146,14 @@ fn metric(kind: FamilyKind, series: &Series) -> Metric {
     }
 }
 
-fn histogram(times: &HistogramReading) -> Histogram {
+fn histogram(times: &HistogramReading) -> HistogramMessage {
     let bounds = times.cumulative().chain([(f64::INFINITY, times.count)]);
-    let bucket = bounds.map(|(bound, count)| Bucket {
+    let bucket = bounds.map(|(bound, count)| BucketMessage {
         cumulative_count: Some(count),
         upper_bound: Some(bound),
     });
     let (positive_span, positive_delta) = exponential(times);
-    Histogram {
+    HistogramMessage {
         sample_count: Some(times.count),
         sample_sum: Some(times.sum),
         bucket: bucket.collect(),
@@ -205,11 +205,11 @@ mod tests {
 
     #[test]
     fn a_family_is_read_again_as_it_was_written() {
-        let written = Family {
+        let written = SeriesFamily {
             name: "a_total",
             help: "Things",
             kind: FamilyKind::Counter,
-            series: vec![Series {
+            series: vec![MetricSeries {
                 labels: vec![("model", "m".into())],
                 value: SeriesValue::Number(3.0),
             }],
@@ -218,7 +218,7 @@ mod tests {
         let read = MetricFamily::decode_length_delimited(&*bytes).unwrap();
         assert_eq!((read.name(), read.kind()), ("a_total", 0));
         let counter = read.metric[0].counter.as_ref();
-        assert_eq!(counter.map(Number::value), Some(3.0));
+        assert_eq!(counter.map(NumberMessage::value), Some(3.0));
         assert_eq!(read.metric[0].label[0].value(), "m");
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::family::{Family, FamilyKind, Series, SeriesValue};
+use super::family::{FamilyKind, MetricSeries, SeriesFamily, SeriesValue};
 use super::histogram::HistogramReading;
 
 /// The type of the text format.
 pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Returns metrics as text.
-pub(crate) fn text(families: &[Family]) -> String {
+pub(crate) fn text(families: &[SeriesFamily]) -> String {
     let mut text = String::new();
     for family in families {
         head(&mut text, family);
@@ -22,7 +22,7 @@ pub(crate) fn text(families: &[Family]) -> String {
 
 // Writing to a string cannot fail.
 
-fn head(text: &mut String, family: &Family) {
+fn head(text: &mut String, family: &SeriesFamily) {
     let (name, help) = (family.name, family.help);
     let kind = match family.kind {
         FamilyKind::Counter => "counter",
@@ -32,7 +32,7 @@ fn head(text: &mut String, family: &Family) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-fn write_series(text: &mut String, name: &str, series: &Series) {
+fn write_series(text: &mut String, name: &str, series: &MetricSeries) {
     let labels: Vec<String> = series
         .labels
         .iter()

@@ -1,11 +1,11 @@
-//! What became of requests, shared by successive engines and by all their clients: errors by model,
+//! The outcomes of requests, shared by successive engines and by all their clients: errors by model,
 //! outcome and reason, and the answers within the service objective.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use divisi_model::metrics::{
-    ErrorCount, ErrorKey, ErrorLedger, ErrorOutcome, ErrorSubject, ModelVersion, RequestError,
+    ErrorCount, ErrorKey, ErrorLedger, ErrorOutcome, ErrorSubject, NamedVersion, RequestError,
 };
 use divisi_runtime::lock::Leaf;
 
@@ -18,7 +18,7 @@ pub struct RequestLedger {
     began: Instant,
     errors: Leaf<ErrorLedger>,
     /// The service objective, if one is set.
-    objective: Leaf<Option<Objective>>,
+    objective: Leaf<Option<ServiceObjective>>,
     /// The maximum latency of the objective in microseconds, or 0 without one.
     limit: AtomicU64,
     met: AtomicU64,
@@ -27,7 +27,7 @@ pub struct RequestLedger {
 
 /// A service objective for latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Objective {
+pub struct ServiceObjective {
     /// The maximum latency.
     pub latency: Duration,
     /// The share of requests that must meet it, 0 to 1.
@@ -38,7 +38,7 @@ pub struct Objective {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ObjectiveCounts {
     /// The objective.
-    pub objective: Objective,
+    pub objective: ServiceObjective,
     /// Requests that were answered in time.
     pub met: u64,
     /// Requests that were answered late, or not at all because of the server.
@@ -64,7 +64,7 @@ impl RequestLedger {
         &self,
         key: ErrorKey,
         sender: impl Into<String>,
-        model: Option<ModelVersion>,
+        model: Option<NamedVersion>,
         message: impl Into<String>,
     ) {
         let is_request = key.subject == ErrorSubject::Request;
@@ -94,7 +94,7 @@ impl RequestLedger {
     }
 
     /// Sets the service objective, or removes it. The counts go on.
-    pub fn set_objective(&self, objective: Option<Objective>) {
+    pub fn set_objective(&self, objective: Option<ServiceObjective>) {
         let limit = objective.map_or(0, |objective| objective.latency.as_micros().max(1));
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         *self.objective.lock() = objective;
@@ -117,7 +117,7 @@ impl RequestLedger {
     }
 
     /// Returns the number of requests to a version of a model with an outcome since the start.
-    pub fn requests_to(&self, model: &ModelVersion, outcome: ErrorOutcome) -> u64 {
+    pub fn requests_to(&self, model: &NamedVersion, outcome: ErrorOutcome) -> u64 {
         self.errors.lock().requests_to(model, outcome)
     }
 
@@ -137,13 +137,13 @@ impl RequestLedger {
     }
 
     /// Returns the current counts of a version of a model.
-    pub fn counts_of(&self, model: &ModelVersion) -> Vec<ErrorCount> {
+    pub fn counts_of(&self, model: &NamedVersion) -> Vec<ErrorCount> {
         self.errors.lock().counts_of(self.began.elapsed(), model)
     }
 
     /// Returns the total of each kind by model; `None` stands for all requests without a served
     /// model.
-    pub fn totals(&self) -> Vec<(Option<ModelVersion>, ErrorKey, u64)> {
+    pub fn totals(&self) -> Vec<(Option<NamedVersion>, ErrorKey, u64)> {
         self.errors.lock().totals()
     }
 }

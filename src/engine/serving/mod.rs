@@ -38,7 +38,7 @@ pub use door::{Door, DoorState, Refused};
 pub use drain::{DrainLimits, DrainWait, WorkLeft};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
-pub use ledger::{Objective, ObjectiveCounts, RequestLedger, THIS_PROCESS};
+pub use ledger::{ObjectiveCounts, RequestLedger, ServiceObjective, THIS_PROCESS};
 pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
     EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded,

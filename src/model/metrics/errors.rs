@@ -67,7 +67,7 @@ pub enum ErrorSubject {
 
 /// A version of a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ModelVersion {
+pub struct NamedVersion {
     /// The model's name.
     pub name: Arc<str>,
     /// Its version.
@@ -93,7 +93,7 @@ pub struct RequestError {
     /// The client: the name of its key, its address, or `this process`.
     pub sender: String,
     /// The served model, or `None` if the request named none.
-    pub model: Option<ModelVersion>,
+    pub model: Option<NamedVersion>,
     /// The kind of error.
     pub key: ErrorKey,
     /// The message, as the client saw it.
@@ -129,7 +129,7 @@ struct ModelErrors {
 /// The ledger of all errors.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorLedger {
-    by_model: BTreeMap<Option<ModelVersion>, ModelErrors>,
+    by_model: BTreeMap<Option<NamedVersion>, ModelErrors>,
     last: VecDeque<RequestError>,
 }
 
@@ -152,7 +152,7 @@ impl ErrorLedger {
     }
 
     /// Takes the name from the version whose last error is the oldest, if a new one has no place.
-    fn make_room(&mut self, model: &Option<ModelVersion>) {
+    fn make_room(&mut self, model: &Option<NamedVersion>) {
         if self.by_model.len() < MOST_MODELS || self.by_model.contains_key(model) {
             return;
         }
@@ -191,7 +191,7 @@ impl ErrorLedger {
     }
 
     /// Returns the number of requests to a version of a model with an outcome since the start.
-    pub fn requests_to(&self, model: &ModelVersion, outcome: ErrorOutcome) -> u64 {
+    pub fn requests_to(&self, model: &NamedVersion, outcome: ErrorOutcome) -> u64 {
         let errors = self.by_model.get(&Some(model.clone()));
         errors.map_or(0, |errors| errors.requests(outcome))
     }
@@ -223,14 +223,14 @@ impl ErrorLedger {
 
     /// Returns the counts at `now` of a version of a model, the most frequent within the last minute
     /// first.
-    pub fn counts_of(&mut self, now: Duration, model: &ModelVersion) -> Vec<ErrorCount> {
+    pub fn counts_of(&mut self, now: Duration, model: &NamedVersion) -> Vec<ErrorCount> {
         let errors = self.by_model.get_mut(&Some(model.clone()));
         errors.map_or_else(Vec::new, |errors| listed(now, errors.counts.iter_mut()))
     }
 
     /// Returns the total of each kind by model; `None` stands for all requests without a served
     /// model.
-    pub fn totals(&self) -> Vec<(Option<ModelVersion>, ErrorKey, u64)> {
+    pub fn totals(&self) -> Vec<(Option<NamedVersion>, ErrorKey, u64)> {
         let all = self.by_model.iter().flat_map(|(model, errors)| {
             let counts = errors.counts.iter();
             counts.map(move |(key, (total, _))| (model.clone(), *key, *total))

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use divisi_runtime::device::host::{CoreLoad, Disturbance, HostLoad};
 pub use errors::{
-    ErrorCount, ErrorKey, ErrorLedger, ErrorOutcome, ErrorSubject, ModelVersion, RequestError,
+    ErrorCount, ErrorKey, ErrorLedger, ErrorOutcome, ErrorSubject, NamedVersion, RequestError,
 };
 pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole, LogHistogram, ScaledHistogram};
 pub use moments::{MOMENT, MOMENTS, MomentCounts};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::clock::FleetEvent;
-use super::group::{BatchTimes, HostedGroup, WaitingQuery};
+use super::group::{BatchLatencies, HostedGroup, WaitingQuery};
 use super::run::FleetRun;
 use crate::goals::MissedGoals;
 use crate::jobs::{DeviceOutlook, JobStep, latest_start};
@@ -17,7 +17,7 @@ use crate::variants::{DeviceSharing, VariantIndex};
 pub(super) struct SimulatedBatch {
     device: DeviceSlot,
     variant: VariantIndex,
-    times: BatchTimes,
+    times: BatchLatencies,
     work: BatchWork,
 }
 
@@ -89,7 +89,7 @@ impl FleetRun<'_> {
         self.batches.push(Some(SimulatedBatch {
             device,
             variant,
-            times: BatchTimes { latency, profiled },
+            times: BatchLatencies { latency, profiled },
             work,
         }));
         self.clock

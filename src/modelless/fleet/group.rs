@@ -37,7 +37,7 @@ pub(super) struct HostedGroup {
 
 /// The times of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BatchTimes {
+pub(super) struct BatchLatencies {
     /// The time that it took.
     pub(super) latency: Duration,
     /// The time that it takes on an undisturbed device.
@@ -92,7 +92,7 @@ impl HostedGroup {
         &mut self,
         now: Duration,
         arrived: Duration,
-        times: BatchTimes,
+        times: BatchLatencies,
         turns: bool,
     ) {
         let began = now - times.latency;

@@ -10,7 +10,7 @@ use crate::{
 use divisi_engine::deployment::{CatalogueChange, LoadState, ModelStatus};
 use divisi_engine::serving::{Engine, EntryStats, RequestLedger};
 use divisi_model::catalogue::{Catalogue, CatalogueEntry};
-use divisi_model::metrics::{ErrorKey, ErrorOutcome, ModelVersion};
+use divisi_model::metrics::{ErrorKey, ErrorOutcome, NamedVersion};
 
 /// Returns the served models, then the others.
 pub(super) fn views(
@@ -91,21 +91,21 @@ fn kind_of(entry: &CatalogueEntry) -> ModelKind {
 }
 
 /// Returns the model of an entry as the ledger of errors names it.
-fn model_of(entry: &CatalogueEntry) -> ModelVersion {
-    ModelVersion {
+fn model_of(entry: &CatalogueEntry) -> NamedVersion {
+    NamedVersion {
         name: entry.name().into(),
         version: entry.version().to_string().into(),
     }
 }
 
 /// Returns the errors of a model within the last minute, the most frequent first.
-fn lately(ledger: &RequestLedger, model: &ModelVersion) -> Vec<(ErrorKey, u64)> {
+fn lately(ledger: &RequestLedger, model: &NamedVersion) -> Vec<(ErrorKey, u64)> {
     let counts = ledger.counts_of(model).into_iter();
     let counts = counts.map(|count| (count.key, count.lately()));
     counts.filter(|(_, lately)| *lately > 0).collect()
 }
 
-fn figures_of(stats: &EntryStats, ledger: &RequestLedger, model: &ModelVersion) -> ModelFigures {
+fn figures_of(stats: &EntryStats, ledger: &RequestLedger, model: &NamedVersion) -> ModelFigures {
     let lately = &stats.latency.now.summary;
     ModelFigures {
         answered: stats.answered,

@@ -10,7 +10,7 @@ use crate::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Sna
 use divisi_engine::load::{Arrivals, LoadPattern};
 use divisi_model::trace::Span;
 
-use super::link::{ANSWER, GREETING, Server, Shared, State, Viewer, follow, greet};
+use super::link::{ANSWER, Attachment, GREETING, Shared, State, Viewer, follow, greet};
 use super::message::{Ask, Reply, Request, send};
 use super::{RemoteError, RemoteRefusal};
 
@@ -40,10 +40,10 @@ impl RemoteSession {
             state.link = Some(stream.try_clone()?);
         }
         let path = path.to_owned();
-        let (server, here) = (Server { path, viewer }, Arc::clone(&shared));
+        let (attachment, here) = (Attachment { path, viewer }, Arc::clone(&shared));
         thread::Builder::new()
             .name("news".into())
-            .spawn(move || follow(stream, &server, &here))?;
+            .spawn(move || follow(stream, &attachment, &here))?;
         let first = shared.wait(GREETING, |state| state.shown.clone());
         Ok(RemoteSession {
             first: first?,

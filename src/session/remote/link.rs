@@ -61,7 +61,7 @@ pub(super) struct State {
 }
 
 /// A server, and the console that connects to it.
-pub(super) struct Server {
+pub(super) struct Attachment {
     pub(super) path: PathBuf,
     pub(super) viewer: Viewer,
 }
@@ -83,7 +83,7 @@ impl Shared {
 
     /// Waits until the server is back and returns the new connection, or `None` if the console has
     /// left or does not return.
-    fn again(&self, server: &Server) -> Option<UnixStream> {
+    fn again(&self, attachment: &Attachment) -> Option<UnixStream> {
         loop {
             let state = self.state.lock();
             let waits = |state: &mut State| state.returns && !state.left;
@@ -92,7 +92,7 @@ impl Shared {
                 return None;
             }
             drop(state);
-            let joined = greet(&server.path, &server.viewer);
+            let joined = greet(&attachment.path, &attachment.viewer);
             let Ok((stream, link)) = joined.and_then(|s| Ok((s.try_clone()?, s))) else {
                 continue;
             };
@@ -154,13 +154,13 @@ fn turned_away(error: io::Error) -> RemoteError {
 }
 
 /// Receives the messages of a server, and of its successors if the console returns.
-pub(super) fn follow(mut stream: UnixStream, server: &Server, shared: &Shared) {
+pub(super) fn follow(mut stream: UnixStream, attachment: &Attachment, shared: &Shared) {
     loop {
         let why = read(&mut stream, shared);
         let _ = stream.shutdown(Shutdown::Both);
         shared.state.lock().over.get_or_insert(why);
         shared.changed.notify_all();
-        match shared.again(server) {
+        match shared.again(attachment) {
             Some(next) => stream = next,
             None => return,
         }

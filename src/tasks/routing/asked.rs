@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divisi_engine::load::{ChosenEntry, EntryChooser};
 use divisi_engine::serving::{Engine, THIS_PROCESS};
-use divisi_model::metrics::{ErrorKey, ErrorOutcome, ErrorSubject, ModelVersion};
+use divisi_model::metrics::{ErrorKey, ErrorOutcome, ErrorSubject, NamedVersion};
 use divisi_modelless::goals::QueryGoals;
 
 use super::error::RoutingError;
@@ -45,7 +45,7 @@ impl GoalChooser {
 impl GoalChooser {
     /// Records a refused query in the ledger of errors.
     fn record(&self, task: &str, refused: &RoutingError) {
-        let model = ModelVersion {
+        let model = NamedVersion {
             name: task.into(),
             version: VERSION.into(),
         };

@@ -37,12 +37,12 @@ struct Requests {
     /// Whether a policy loads variants.
     is_open: bool,
     wanted: Vec<VariantIndex>,
-    waiting: Vec<WaitingQuery>,
+    waiting: Vec<LoadWaiter>,
     /// The number of the next waiting query.
     next: u64,
 }
 
-struct WaitingQuery {
+struct LoadWaiter {
     number: u64,
     variant: VariantIndex,
     until: Duration,
@@ -57,7 +57,7 @@ impl Requests {
     }
 
     /// Ends the wait of some queries.
-    fn end(&mut self, is_over: impl Fn(&WaitingQuery) -> bool) -> Vec<Waker> {
+    fn end(&mut self, is_over: impl Fn(&LoadWaiter) -> bool) -> Vec<Waker> {
         let over = self.waiting.extract_if(.., |query| is_over(query));
         over.filter_map(|query| query.waker).collect()
     }
@@ -103,7 +103,7 @@ impl LoadRequests {
         state.want(variant);
         let number = state.next;
         state.next += 1;
-        state.waiting.push(WaitingQuery {
+        state.waiting.push(LoadWaiter {
             number,
             variant,
             until: now + (LOADINGS * loading).clamp(LIMITS.0, LIMITS.1),

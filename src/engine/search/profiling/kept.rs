@@ -40,7 +40,7 @@ pub struct ProfileAbout {
 
 /// A measurement in its file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Kept<T> {
+pub(super) struct KeptMeasurement<T> {
     pub(super) about: ProfileAbout,
     pub(super) measured: T,
 }
@@ -68,7 +68,7 @@ impl ProfileAbout {
     }
 }
 
-impl<T: Serialize + DeserializeOwned> Kept<T> {
+impl<T: Serialize + DeserializeOwned> KeptMeasurement<T> {
     pub(super) fn read(path: &Path) -> Option<Self> {
         read_checked(path)
     }
@@ -85,7 +85,7 @@ impl Cache {
     pub fn profiles(&self) -> Vec<KeptProfile> {
         let files = self.profile_files(&[BATCHES]).unwrap_or_default();
         let kept = files.into_iter().filter_map(|path| {
-            let kept: Kept<BatchTimes> = Kept::read(&path)?;
+            let kept: KeptMeasurement<BatchTimes> = KeptMeasurement::read(&path)?;
             Some(KeptProfile {
                 about: kept.about,
                 times: kept.measured.into(),
@@ -100,7 +100,7 @@ impl Cache {
     /// Marks profiles as doubtful, so that they are measured again on a quiet host.
     pub fn doubt_profiles(&self, is_doubtful: impl Fn(&ProfileAbout) -> bool) {
         for path in self.profile_files(&[BATCHES, WORKERS]).unwrap_or_default() {
-            let kept: Option<Kept<serde_json::Value>> = Kept::read(&path);
+            let kept: Option<KeptMeasurement<serde_json::Value>> = KeptMeasurement::read(&path);
             if let Some(mut kept) = kept.filter(|kept| is_doubtful(&kept.about)) {
                 kept.about.condition = ProfileCondition::Doubtful;
                 kept.write(&path);

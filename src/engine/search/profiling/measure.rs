@@ -48,7 +48,7 @@ pub(super) struct MeasuredBatches {
 }
 
 /// Seconds by size, and whether two rounds agreed.
-type Rounds = (Vec<f64>, bool);
+type RoundTimes = (Vec<f64>, bool);
 
 /// Returns the times of batches of `member` at each of `sizes`, largest first, as the mean over all
 /// `devices`, which are busy at the same time.
@@ -98,7 +98,7 @@ fn on_device(
     device: DeviceIndex,
     sizes: &[usize],
     still_measuring: &AtomicUsize,
-) -> Result<Rounds, SearchError> {
+) -> Result<RoundTimes, SearchError> {
     let measured = catch_unwind(AssertUnwindSafe(|| {
         let mut runner = ProfiledWorker::new(profiler, member, device, sizes[0])?;
         let times = runner.rounds(profiler, sizes)?;
@@ -157,7 +157,11 @@ impl ProfiledWorker {
 
     /// Measures rounds until two agree. The lowest time of each size counts, because disturbances
     /// only add time.
-    fn rounds(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Rounds, SearchError> {
+    fn rounds(
+        &mut self,
+        profiler: &Profiler<'_>,
+        sizes: &[usize],
+    ) -> Result<RoundTimes, SearchError> {
         let mut lowest = self.times(profiler, sizes)?;
         for _ in 1..MOST_ROUNDS {
             let short = lowest.iter().take_while(|time| **time > LONGEST_REPEATED);

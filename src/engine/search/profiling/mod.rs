@@ -30,7 +30,7 @@ use super::control::Control;
 use super::error::{AskedError, EvaluationError, SearchError};
 
 use condition::ConditionWatch;
-use kept::{BATCHES, Kept, WORKERS};
+use kept::{BATCHES, KeptMeasurement, WORKERS};
 use keys::{cpu_key, gpu_key, lengths, profile_path};
 use like::LikeDevices;
 use measure::measure;
@@ -136,7 +136,9 @@ impl Profiler<'_> {
             for member in MemberIndex::all(self.models().members.len()) {
                 let sizes = self.sizes(member, &kind).unwrap_or_default();
                 let path = self.path(BATCHES, member, &kind);
-                let known = path.and_then(|p| Kept::read(&p)).filter(|k| has(k, &sizes));
+                let known = path
+                    .and_then(|p| KeptMeasurement::read(&p))
+                    .filter(|k| has(k, &sizes));
                 let known = known.map(|kept| kept.measured);
                 let Some(known) = known.or_else(|| self.never(&kind)) else {
                     continue;
@@ -212,7 +214,8 @@ impl Profiler<'_> {
             sizes.all(|size| worker.tails.iter().any(|(known, _)| known == size))
         };
         let path = self.path(WORKERS, member, kind);
-        let kept: Option<Kept<WorkerProfile>> = path.as_deref().and_then(Kept::read);
+        let kept: Option<KeptMeasurement<WorkerProfile>> =
+            path.as_deref().and_then(KeptMeasurement::read);
         let kept = kept.filter(|kept| has(&kept.measured));
         if let Some(known) = self.trusted(kept, quiet) {
             return Ok((known.measured, known.about.condition));
@@ -225,7 +228,11 @@ impl Profiler<'_> {
     }
 
     /// Returns a kept profile if it needs no new measurement.
-    fn trusted<T>(&self, kept: Option<Kept<T>>, quiet: &QuietNow) -> Option<Kept<T>> {
+    fn trusted<T>(
+        &self,
+        kept: Option<KeptMeasurement<T>>,
+        quiet: &QuietNow,
+    ) -> Option<KeptMeasurement<T>> {
         let renewal = self.cache.map(Cache::renewal).unwrap_or_default();
         kept.filter(|kept| match renewal {
             ProfileRenewal::Never => true,
@@ -261,7 +268,7 @@ impl Profiler<'_> {
             condition,
         };
         let measured = measured.clone();
-        Kept { about, measured }.write(path);
+        KeptMeasurement { about, measured }.write(path);
     }
 
     fn path(&self, of: &str, member: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
@@ -326,7 +333,7 @@ impl Profiler<'_> {
         };
         let sizes = self.sizes(member, kind)?;
         let path = self.path(BATCHES, member, kind);
-        let kept = path.as_deref().and_then(Kept::read);
+        let kept = path.as_deref().and_then(KeptMeasurement::read);
         let kept = kept.filter(|kept| has(kept, &sizes));
         if let Some(kept) = self.trusted(kept, quiet) {
             return Ok(known(kept.measured, kept.about.condition));
@@ -367,7 +374,7 @@ impl Profiler<'_> {
 }
 
 /// Returns whether a kept profile contains all of `sizes`.
-fn has(kept: &Kept<BatchTimes>, sizes: &[usize]) -> bool {
+fn has(kept: &KeptMeasurement<BatchTimes>, sizes: &[usize]) -> bool {
     let points = Vec::from(kept.measured.clone());
     let has = |size: &usize| points.iter().any(|(rows, _)| rows == size);
     sizes.iter().all(has)

@@ -35,7 +35,7 @@ pub struct WorkerProfile {
 
 /// The seconds of equal batches.
 #[derive(Clone, Copy)]
-struct Spread {
+struct BatchSpread {
     median: f64,
     /// The 99th percentile minus the median, or `None` if there were too few batches.
     excess: Option<f64>,
@@ -101,7 +101,7 @@ fn spread(
     profiler: &Profiler<'_>,
     worker: &mut ProfiledWorker,
     size: usize,
-) -> Result<Spread, SearchError> {
+) -> Result<BatchSpread, SearchError> {
     let began = Instant::now();
     let mut times = Vec::new();
     while times.is_empty() || (times.len() < MOST_BATCHES && began.elapsed() < MOST_TIME) {
@@ -116,7 +116,7 @@ fn spread(
     };
     let median = median(&times);
     let is_enough = times.len() >= ENOUGH;
-    Ok(Spread {
+    Ok(BatchSpread {
         median,
         excess: is_enough.then(|| (usual_largest(&times, runs) - median).max(0.0)),
     })

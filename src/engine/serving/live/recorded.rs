@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use divisi_model::codes::{Code, Coded};
 use divisi_model::error_kind::ErrorKind;
-use divisi_model::metrics::{ErrorKey, ErrorOutcome, ErrorSubject, ModelVersion};
+use divisi_model::metrics::{ErrorKey, ErrorOutcome, ErrorSubject, NamedVersion};
 
 use crate::serving::door::Refused;
 use crate::serving::ledger::THIS_PROCESS;
@@ -43,7 +43,7 @@ impl EngineState {
         self.record(key, request.served.model(), failure.to_string());
     }
 
-    fn record(&self, key: ErrorKey, model: ModelVersion, message: String) {
+    fn record(&self, key: ErrorKey, model: NamedVersion, message: String) {
         self.ledger()
             .record(key, THIS_PROCESS, Some(model), message);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::serving::pool::Storage;
 use divisi_model::catalogue::CatalogueEntry;
 use divisi_model::ensemble::{Combination, CombinationRule, Ensemble};
-use divisi_model::metrics::ModelVersion;
+use divisi_model::metrics::NamedVersion;
 use divisi_runtime::device::MemberIndex;
 
 use super::counters::EntryTally;
@@ -15,7 +15,7 @@ use super::member_sampler::MemberSampler;
 
 /// A served entry of the catalogue.
 pub(crate) struct ServedEnsemble {
-    model: ModelVersion,
+    model: NamedVersion,
     pub ensemble: Arc<Ensemble>,
     columns: Arc<[MemberIndex]>,
     /// Whether samples and answers may contain NaN and infinities.
@@ -57,7 +57,7 @@ impl ServedEnsemble {
         let in_force = RuleInForce::new(ensemble.combination(), &ensemble);
         let (by, rule) = (&in_force.combination, &in_force.rule);
         ServedEnsemble {
-            model: ModelVersion {
+            model: NamedVersion {
                 name: entry.name().into(),
                 version: entry.version().to_string().into(),
             },
@@ -140,7 +140,7 @@ impl ServedEnsemble {
     }
 
     /// Returns its name and version, for the ledger of errors.
-    pub(super) fn model(&self) -> ModelVersion {
+    pub(super) fn model(&self) -> NamedVersion {
         self.model.clone()
     }
 }

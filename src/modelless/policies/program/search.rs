@@ -35,7 +35,7 @@ pub fn cheapest_plan(situation: &Situation<'_>, terms: &ProgramTerms) -> Program
     let tasks = situation.catalog.tasks();
     let tasks = tasks.map(|task| TaskProgram::new(situation, task, terms));
     let tasks: Vec<TaskProgram> = tasks.filter(|task| !task.variables.is_empty()).collect();
-    let mut program = Program {
+    let mut program = JointProgram {
         steps: steps / 3 / tasks.len().max(1) as u32,
         least: vec![0.0; tasks.len() + 1],
         situation,
@@ -61,7 +61,7 @@ pub fn cheapest_plan(situation: &Situation<'_>, terms: &ProgramTerms) -> Program
 }
 
 /// The tasks of a program, with the steps for each.
-struct Program<'a> {
+struct JointProgram<'a> {
     situation: &'a Situation<'a>,
     tasks: Vec<TaskProgram>,
     /// A lower bound of the cost of the tasks from each one on.
@@ -69,7 +69,7 @@ struct Program<'a> {
     steps: u32,
 }
 
-impl Program<'_> {
+impl JointProgram<'_> {
     /// Solves each task alone, on unlimited devices, and takes the costs as lower bounds. Returns
     /// the instances of each, and whether all were solved.
     fn solve_alone(&mut self) -> (Vec<Vec<(VariantIndex, u32)>>, bool) {
@@ -166,7 +166,7 @@ impl Program<'_> {
 type SearchPoint = (usize, usize, f64);
 
 /// A decided variable.
-struct Decision {
+struct DecidedVariable {
     task: usize,
     at: usize,
     count: u32,
@@ -178,13 +178,13 @@ struct Decision {
 
 /// A search over some tasks.
 struct Search<'p> {
-    program: &'p Program<'p>,
+    program: &'p JointProgram<'p>,
     tasks: Range<usize>,
     /// The instances so far, or `None` on unlimited devices.
     hosted: Option<HostedInstances>,
     /// The capacity so far of each task.
     capacity: Vec<Vec<f64>>,
-    decided: Vec<Decision>,
+    decided: Vec<DecidedVariable>,
     /// The lowest cost found, and its instances.
     cost: f64,
     counts: Vec<(VariantIndex, u32)>,
@@ -196,7 +196,7 @@ struct Search<'p> {
 
 impl<'p> Search<'p> {
     fn new(
-        program: &'p Program<'p>,
+        program: &'p JointProgram<'p>,
         tasks: Range<usize>,
         (hosted, steps): (Option<HostedInstances>, u32),
     ) -> Self {
@@ -215,7 +215,7 @@ impl<'p> Search<'p> {
     }
 
     fn run(
-        program: &'p Program<'p>,
+        program: &'p JointProgram<'p>,
         tasks: Range<usize>,
         limits: (Option<HostedInstances>, u32),
     ) -> Self {
@@ -264,7 +264,7 @@ impl<'p> Search<'p> {
         while count < useful && self.place(variable.variant, &mut devices) {
             count += 1;
         }
-        self.decided.push(Decision {
+        self.decided.push(DecidedVariable {
             task,
             at,
             count,
