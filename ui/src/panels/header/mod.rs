@@ -24,8 +24,9 @@ pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     if painter.height() < 2 {
         return line(painter, 0, &only(model, width));
     }
-    line(painter, 0, &first(model, width));
-    let mut second = beside(model, width);
+    let (mut first, mut second) = (first(model, width), beside(model, width));
+    place_objective(model, &mut first, &mut second, width);
+    line(painter, 0, &first);
     door::add(&mut second, model, width);
     second.extend(alone(settings(model)));
     let hang_up = model
@@ -72,13 +73,26 @@ fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
     ]);
     groups.push(latency(model));
     groups.extend(alone(waiting(&model.snapshot)));
-    groups.extend(alone(objective(model)));
     for place in GOES {
         if taken(&groups) > width + 1 {
             groups[place].clear();
         }
     }
     groups
+}
+
+/// Moves the objective to the first line if there is room, else to the front of the second line.
+fn place_objective(
+    model: &Model,
+    first: &mut Vec<HeaderGroup>,
+    second: &mut Vec<HeaderGroup>,
+    width: u16,
+) {
+    let groups = alone(objective(model));
+    match taken(first) + taken(&groups) <= width + 1 {
+        true => first.extend(groups),
+        false => drop(second.splice(0..0, groups)),
+    }
 }
 
 /// Returns the groups on other events: lost requests, a disturbed host, editing rights, probation, recording, and

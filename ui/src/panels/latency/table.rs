@@ -135,7 +135,7 @@ fn changes(before: &LatencySummary, now: &LatencySummary) -> [PercentileText; 5]
     })
 }
 
-/// Draws `target ┆ 5.00 ms · missed 1.8% ✗ of 1.0% allowed · since 2.1% · before 4.0%`. The missed
+/// Draws `objective ┆ 5.00 ms · missed 1.8% ✗, limit 1.0% · since 2.1% · before 4.0%`. The missed
 /// share is of the window, or since the reload if the window has no answers.
 fn draw_objective(
     inside: &mut Painter<'_>,
@@ -170,7 +170,7 @@ fn draw_objective(
     };
     let allowed = format::permille(1.0 - target.share);
     let rest = [
-        Some(format!(" of {} allowed", allowed.trim())),
+        Some(format!(", limit {}", allowed.trim())),
         said(
             "since",
             view.since.missed.filter(|_| view.now.missed.is_some()),
