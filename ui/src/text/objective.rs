@@ -42,7 +42,7 @@ impl MissedObjective {
     pub(crate) fn text(self) -> String {
         match self {
             MissedObjective::Latency(target, missed) => format!(
-                "{} of requests miss the objective of {}; limit {}",
+                "{} of requests exceed {}; limit {}",
                 share(missed),
                 limit(target),
                 share(1.0 - target.share)

@@ -82,14 +82,20 @@ impl<'a> KnownSteps<'a> {
         let steps = graph.map_or(&[][..], |graph| &graph.steps).iter();
         let mut known = KnownSteps::default();
         for step in steps.filter(|step| matches!(step.work, GraphWork::Model(_))) {
-            known.add(step, spans, &model.snapshot.under_way, request);
+            known.add(model, step, spans, request);
         }
         known
     }
 
-    fn add(&mut self, step: &'a GraphStep, spans: &[Span], under_way: &[Span], request: u64) {
-        let is_for = |span: &Span| span.of_step.is_some_and(|of| of.step == step.number);
-        let mut running = under_way.iter().filter(|span| span.request == request);
+    fn add(&mut self, model: &Model, step: &'a GraphStep, spans: &[Span], request: u64) {
+        let member = |span: &Span| model.snapshot.member(span.member);
+        // Spans of earlier engines have no step.
+        let is_for = |span: &Span| match span.of_step {
+            Some(of) => of.step == step.number,
+            None => member(span).is_some_and(|member| member.name == step.name),
+        };
+        let under_way = model.snapshot.under_way.iter();
+        let mut running = under_way.filter(|span| span.request == request);
         if spans.iter().any(is_for) {
             self.known += 1;
         } else if running.any(is_for) {
