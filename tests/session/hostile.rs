@@ -83,7 +83,16 @@ enum AnyPattern {
 }
 
 /// Algorithm, evaluator, bounds, restarts, finalists, goal, quiet.
-type AnyMethod = (u8, u8, (usize, usize, u64), usize, usize, AnyGoal, bool);
+type AnyMethod = (
+    u8,
+    u8,
+    (usize, usize, u64),
+    usize,
+    usize,
+    AnyGoal,
+    bool,
+    bool,
+);
 
 /// Objective, p99, rate, spare memory.
 type AnyGoal = (u8, Option<Duration>, Option<f64>, u64);
@@ -151,7 +160,7 @@ fn search(method: AnyMethod) -> AnyCommand {
     AnyCommand::StartSearch(method)
 }
 
-const QUICK: AnyMethod = (3, 1, (10, usize::MAX, 1), 8, 3, PLAIN, false);
+const QUICK: AnyMethod = (3, 1, (10, usize::MAX, 1), 8, 3, PLAIN, false, false);
 const PLAIN: AnyGoal = (0, None, None, 0);
 const DAY: Duration = Duration::from_secs(86_400);
 const SECOND: Duration = Duration::from_secs(1);
@@ -180,7 +189,16 @@ fn allowed() -> Vec<AnyCommand> {
         C::StartLoad(P::Diurnal(1.0, 7 * DAY)),
         C::StartLoad(P::Replay("a.csv".into(), 1e3)),
         search(QUICK),
-        search((2, 0, (100_000, usize::MAX, u64::MAX), 0, 0, PLAIN, false)),
+        search((
+            2,
+            0,
+            (100_000, usize::MAX, u64::MAX),
+            0,
+            0,
+            PLAIN,
+            false,
+            false,
+        )),
         C::Play(AnyPlay::Speed(0.01)),
         C::Play(AnyPlay::Seek(Duration::MAX)),
     ]
@@ -219,9 +237,9 @@ fn refused() -> Vec<AnyCommand> {
         C::StartLoad(P::Diurnal(1.0, Duration::ZERO)),
         C::StartLoad(P::Diurnal(1.0, Duration::from_millis(99))),
         C::StartLoad(P::Diurnal(1.0, Duration::MAX)),
-        search((3, 1, (usize::MAX, 1, 1), 8, 3, PLAIN, false)),
-        search((3, 1, (10, 1, 1), usize::MAX, 3, PLAIN, false)),
-        search((3, 1, (10, 1, 1), 8, usize::MAX, PLAIN, false)),
+        search((3, 1, (usize::MAX, 1, 1), 8, 3, PLAIN, false, false)),
+        search((3, 1, (10, 1, 1), usize::MAX, 3, PLAIN, false, false)),
+        search((3, 1, (10, 1, 1), 8, usize::MAX, PLAIN, false, false)),
         search((
             3,
             1,
@@ -240,7 +258,16 @@ fn refused() -> Vec<AnyCommand> {
             (0, Some(Duration::MAX), None, 0),
             false,
         )),
-        search((3, 1, (10, 1, 1), 8, 3, (0, None, Some(0.0), 0), false)),
+        search((
+            3,
+            1,
+            (10, 1, 1),
+            8,
+            3,
+            (0, None, Some(0.0), 0),
+            false,
+            false,
+        )),
     ];
     for wait in [over, Duration::MAX] {
         let waiting = [
@@ -259,7 +286,16 @@ fn refused() -> Vec<AnyCommand> {
             with_terms((SECOND, None, Some(wrong), None)),
             with_terms((SECOND, None, None, Some(wrong))),
             C::SetTarget(Some((SECOND, wrong))),
-            search((3, 1, (10, 1, 1), 8, 3, (0, None, Some(wrong), 0), false)),
+            search((
+                3,
+                1,
+                (10, 1, 1),
+                8,
+                3,
+                (0, None, Some(wrong), 0),
+                false,
+                false,
+            )),
         ]);
     }
     for wrong in NO_NUMBERS
@@ -322,7 +358,7 @@ fn who_asks_for_what_cannot_be_is_told_the_field_and_its_range() {
             "combination.temperatures: expected a temperature from 0.01 to 100, found 0",
         ),
         (
-            search((9, 1, (10, 1, 1), 8, 3, PLAIN, false)),
+            search((9, 1, (10, 1, 1), 8, 3, PLAIN, false, false)),
             "algorithm: invalid value: integer `9`, expected variant index 0 <= i < 4",
         ),
     ]
@@ -446,6 +482,7 @@ fn methods() -> impl Strategy<Value = AnyMethod> {
         counts(),
         counts(),
         goal,
+        any::<bool>(),
         any::<bool>(),
     )
 }

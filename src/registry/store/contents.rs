@@ -81,8 +81,8 @@ impl StoreContents {
             if !found.fits(expected) {
                 return Err(StoreError::Interface {
                     task: task.to_owned(),
-                    expected: expected.clone(),
-                    found: found.clone(),
+                    expected: Box::new(expected.clone()),
+                    found: Box::new(found.clone()),
                 });
             }
             if let Some(class) = expected.other_class(found) {

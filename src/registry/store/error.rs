@@ -83,9 +83,9 @@ pub enum StoreError {
         /// The task.
         task: String,
         /// The interface of the task.
-        expected: TaskInterface,
+        expected: Box<TaskInterface>,
         /// The interface of the ensemble.
-        found: TaskInterface,
+        found: Box<TaskInterface>,
     },
     /// A class has another name than in the task's other ensembles.
     #[error(
