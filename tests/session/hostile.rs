@@ -248,6 +248,7 @@ fn refused() -> Vec<AnyCommand> {
             3,
             (0, Some(Duration::ZERO), None, 0),
             false,
+            false,
         )),
         search((
             3,
@@ -256,6 +257,7 @@ fn refused() -> Vec<AnyCommand> {
             8,
             3,
             (0, Some(Duration::MAX), None, 0),
+            false,
             false,
         )),
         search((

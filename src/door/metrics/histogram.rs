@@ -87,6 +87,7 @@ impl Histogram {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by it")]
 mod tests {
     use super::*;
 

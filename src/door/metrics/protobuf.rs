@@ -185,6 +185,7 @@ fn exponential(times: &HistogramReading) -> (Vec<BucketSpan>, Vec<i64>) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by it")]
 mod tests {
     use std::collections::BTreeMap;
 

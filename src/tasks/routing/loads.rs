@@ -192,6 +192,7 @@ impl Drop for LoadWait {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, reason = "tests fail by it")]
 mod tests {
     use super::*;
 

@@ -194,6 +194,7 @@ impl StreamLoad {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, reason = "tests fail by it")]
 mod tests {
     use super::super::streams::QueryStreams;
     use super::super::terms::KEPT;

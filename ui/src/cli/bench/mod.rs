@@ -225,6 +225,9 @@ fn measure_live(
     Ok(BenchReport::new(args, opened, matrix, figures))
 }
 
+/// The samples and the seconds of each run, and the load of the host during them.
+type MeasuredRuns = (Vec<(usize, f64)>, Option<MeasuredHost>);
+
 /// Returns the samples and the seconds of each complete run, after a warm-up run, and the load of
 /// the host during these runs.
 fn runs(
@@ -232,7 +235,7 @@ fn runs(
     opened: &OpenedEnsemble,
     engine: &Arc<Engine>,
     stopped: &AtomicBool,
-) -> Result<(Vec<(usize, f64)>, Option<MeasuredHost>)> {
+) -> Result<MeasuredRuns> {
     let samples = samples(args, opened)?;
     if let Some(LoadPattern::Closed { samples, .. }) = args.load
         && samples.count() > capacity(opened, engine)
