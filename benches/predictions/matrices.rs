@@ -16,7 +16,7 @@ fn one(frame: &Arc<Frame>, state: &mut u64) -> Option<Matrix> {
     let sizes: Vec<BatchSize> = frame.batch_sizes.iter().collect();
     let cells = frame.devices.len() * frame.members.len();
     let mut entry = || {
-        let some = next(state) % 2 == 0;
+        let some = next(state).is_multiple_of(2);
         let size = sizes[next(state) as usize % sizes.len()];
         some.then_some(size)
     };

@@ -63,7 +63,7 @@ fn rows_and_labels_that_say_little_are_warned_about() {
     let shifted = rows("shifted.csv", 400, |_, label| (label + 1) % 10);
     assert_eq!(warnings(&shifted, &store), ["near_chance"]);
     let shuffled = rows("shuffled.csv", 400, |at, _| {
-        (at * 2_654_435_761 >> 8) as u32 % 10
+        ((at * 2_654_435_761) >> 8) as u32 % 10
     });
     assert_eq!(warnings(&shuffled, &store), ["near_chance"]);
     let constant = rows("constant.csv", 400, |_, _| 3);
