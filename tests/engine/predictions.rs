@@ -115,7 +115,13 @@ fn intervals_contain_nine_of_ten_measurements() {
     assert!((0.85..=0.97).contains(&share), "{share}");
     assert!(spread < 1.3, "{spread}");
     // The machine's pace changes by a factor of 1.5 every 40 measurements.
-    let pace = |at: usize| if (at / 40).is_multiple_of(2) { 1.0 } else { 1.5 };
+    let pace = |at: usize| {
+        if (at / 40).is_multiple_of(2) {
+            1.0
+        } else {
+            1.5
+        }
+    };
     let changing: Vec<f64> = (0..240).map(|at| pace(at) * noise().exp()).collect();
     let (share, _) = coverage(&changing);
     assert!(share >= 0.85, "{share}");
