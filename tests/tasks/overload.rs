@@ -164,30 +164,34 @@ impl World {
         }
     }
 
+    /// Returns the next end of a batch and its device.
+    fn next_end(&self) -> Option<(Duration, usize)> {
+        let running = self.running.iter().enumerate();
+        let ends = running.filter_map(|(at, batch)| batch.as_ref().map(|(ends, _)| (*ends, at)));
+        ends.min()
+    }
+
+    /// Lets all queries arrive, and the devices answer all accepted ones.
     fn run(mut self, asked: &[Asked]) -> Vec<Counted> {
         let mut random = Random(7);
         let mut next: Vec<Duration> = asked.iter().map(|a| random.pause(a.0)).collect();
         let mut number = 0;
         loop {
-            let stream = (0..asked.len())
-                .min_by_key(|at| next[*at])
-                .expect("a stream");
-            let ends = |at: &usize| self.running[*at].as_ref().map(|(ends, _)| *ends);
-            let device = (0..DEVICES)
-                .filter(|at| ends(at).is_some())
-                .min_by_key(ends);
-            match device.filter(|at| ends(at) <= Some(next[stream])) {
-                Some(device) => {
-                    self.time.set(ends(&device).expect("it runs"));
+            let arriving = (0..asked.len()).filter(|at| next[*at] <= WARM_UP + LASTS);
+            let stream = arriving.min_by_key(|at| next[*at]);
+            let is_first = |ends: Duration| stream.is_none_or(|stream| ends <= next[stream]);
+            match (self.next_end().filter(|(ends, _)| is_first(*ends)), stream) {
+                (Some((ends, device)), _) => {
+                    self.time.set(ends);
                     self.end(device);
                 }
-                None if next[stream] > WARM_UP + LASTS => return self.counted,
-                None => {
+                (None, Some(stream)) => {
                     self.time.set(next[stream]);
                     next[stream] += random.pause(asked[stream].0);
                     number += 1;
                     self.arrive(stream, asked[stream], number);
                 }
+                (None, None) => return self.counted,
             }
             self.start();
         }
