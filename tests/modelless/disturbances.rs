@@ -68,6 +68,25 @@ fn a_device_without_batches_is_judged_by_the_host() {
 }
 
 #[test]
+fn a_device_without_batches_counts_as_slow_as_its_last_batches_at_the_load_of_its_host() {
+    let mut watch = DeviceWatch::new(StateThresholds::default());
+    let slow = DeviceObservation {
+        slowdown: Some(5.0),
+        others: Some(0.8),
+    };
+    let seen = [[slow; 30], [others(0.8); 30], [others(0.4); 30]].concat();
+    let each = (0..).zip(&seen).map(|(at, seen)| {
+        watch.observe(at * SECOND, seen);
+        watch.slowdown()
+    });
+    let slowdowns: Vec<f64> = each.collect();
+    for (at, expected) in [(29, 5.0), (59, 5.0), (89, 3.0)] {
+        let found = slowdowns[at];
+        assert!((found - expected).abs() < 0.01, "{found} at {at} s");
+    }
+}
+
+#[test]
 fn a_device_without_any_observation_is_tried_again_after_half_a_minute() {
     let mut seen = vec![batches(3.0); 3];
     seen.extend(vec![DeviceObservation::default(); 60]);

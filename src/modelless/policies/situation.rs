@@ -113,6 +113,15 @@ impl<'a> Situation<'a> {
         self.slowdown(device) > 1.0
     }
 
+    /// Returns the slowdown of a device relative to the calmest one of its kind.
+    pub fn relative_slowdown(&self, device: DeviceSlot) -> f64 {
+        let kind = self.hosted.kind(device);
+        let devices = self.hosted.devices();
+        let same = devices.filter(|other| self.hosted.kind(*other) == kind);
+        let least = same.map(|other| self.slowdown(other));
+        self.slowdown(device) / least.fold(f64::INFINITY, f64::min)
+    }
+
     /// Returns whether the batches of a variant suffer interference on a device.
     pub fn is_interfered(&self, variant: VariantIndex, device: DeviceSlot) -> bool {
         let is_it = |seen: &InstanceState| (seen.variant, seen.device) == (variant, device);

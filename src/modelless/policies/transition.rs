@@ -26,7 +26,8 @@ pub(super) fn settled(
     kept
 }
 
-/// Keeps the instances of a variant whose hold-off is not over.
+/// Keeps the instances of a variant whose hold-off is not over, on the calmest devices: an instance
+/// on another one would slow down queries for as long.
 fn hold_off(
     situation: &Situation<'_>,
     index: VariantIndex,
@@ -34,20 +35,25 @@ fn hold_off(
     (hold_offs, decision): (&mut HoldOffs, &mut PolicyDecision),
 ) {
     let (catalog, hosted) = (situation.catalog, situation.hosted);
-    let leaving = hosted.total(index).saturating_sub(kept.total(index));
-    if leaving == 0 {
+    let planned = kept.total(index);
+    if planned >= hosted.total(index) {
         return hold_offs.needed(index);
     }
     let Some(from) = hold_offs.superfluous(situation, index) else {
         return;
     };
-    for device in hosted.devices() {
+    let devices = hosted.devices();
+    for device in devices.filter(|device| situation.relative_slowdown(*device) <= 1.0) {
         while kept.count_on(index, device) < hosted.count_on(index, device)
             && kept.add(catalog, index, device).is_ok()
         {}
     }
-    let action = ScalingAction::Remove(index, leaving);
-    let cost = -f64::from(leaving) * catalog.variant(index).profile.cost.get();
+    let held = kept.total(index) - planned;
+    if held == 0 {
+        return;
+    }
+    let action = ScalingAction::Remove(index, held);
+    let cost = -f64::from(held) * catalog.variant(index).profile.cost.get();
     let (task, outcome) = (catalog.task_of(index), ActionOutcome::HoldOff(from));
     decision.consider(task, action, cost, outcome);
 }

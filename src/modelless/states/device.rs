@@ -14,6 +14,9 @@ const MOST: Duration = Duration::from_secs(300);
 const RECENT: Duration = Duration::from_secs(600);
 /// The share of its cores' time below which other programs do not slow down a device.
 const QUIET: f64 = 0.1;
+/// The ratio of the slowdown above 1 to the share of other programs, before slow batches are seen:
+/// a program that would use all the time gets half of it next to another one.
+const HARM: f64 = 1.0;
 /// The weight of the last observation in the mean slowdown.
 const LAST: f64 = 0.25;
 
@@ -29,32 +32,22 @@ pub struct DeviceObservation {
 /// The slowdown of a device by other programs.
 ///
 /// A disturbance starts once batches are slow for the hold-off of the thresholds. It ends after a
-/// longer calm, which doubles with each repetition, so that instances do not move to and fro. A
-/// device without batches and without figures of its host counts as calm after a while, and the
-/// next batches show whether it is.
+/// longer calm, which doubles with each repetition, so that instances do not move to and fro.
+///
+/// A device that variants have left has no batches. With figures of its host, it counts as slow as
+/// its last batches at the current load by other programs. Without them, it counts as calm after a
+/// while, and the next batches show whether it is.
 #[derive(Clone, Debug)]
 pub struct DeviceWatch {
     thresholds: StateThresholds,
     /// The mean slowdown of the current disturbance.
     disturbance: Option<f64>,
+    /// The ratio of the slowdown above 1 to the share of other programs, by the last slow batches.
+    harm: f64,
     /// The time since when an observation contradicts the state.
     contrary_since: Option<Duration>,
     ended: Option<Duration>,
     repetitions: u32,
-}
-
-impl DeviceObservation {
-    /// Returns the slowdown by other programs, or `None` if nothing is known. If other programs are
-    /// known to use little, slow batches have another cause.
-    fn estimate(&self) -> Option<f64> {
-        match (self.slowdown, self.others) {
-            (Some(_), Some(others)) if others < QUIET => Some(1.0),
-            (Some(slowdown), _) => Some(slowdown),
-            // A program that would use all the time gets half of it next to another one.
-            (None, Some(others)) => Some(1.0 + others),
-            (None, None) => None,
-        }
-    }
 }
 
 impl DeviceWatch {
@@ -63,6 +56,7 @@ impl DeviceWatch {
         DeviceWatch {
             thresholds,
             disturbance: None,
+            harm: HARM,
             contrary_since: None,
             ended: None,
             repetitions: 0,
@@ -76,10 +70,25 @@ impl DeviceWatch {
 
     /// Records an observation.
     pub fn observe(&mut self, now: Duration, seen: &DeviceObservation) {
-        let estimate = seen.estimate();
+        let estimate = self.estimate(seen);
         match self.disturbance {
             None => self.undisturbed(now, estimate),
             Some(mean) => self.disturbed(now, estimate, mean),
+        }
+    }
+
+    /// Returns the slowdown by other programs, or `None` if nothing is known. If other programs are
+    /// known to use little, slow batches have another cause.
+    fn estimate(&mut self, seen: &DeviceObservation) -> Option<f64> {
+        match (seen.slowdown, seen.others) {
+            (_, Some(others)) if others < QUIET => Some(1.0),
+            (Some(slowdown), others) => {
+                let slow = others.filter(|_| slowdown > self.thresholds.interfered);
+                self.harm = slow.map_or(self.harm, |others| (slowdown - 1.0) / others);
+                Some(slowdown)
+            }
+            (None, Some(others)) => Some(1.0 + others * self.harm),
+            (None, None) => None,
         }
     }
 

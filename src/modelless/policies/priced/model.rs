@@ -114,12 +114,14 @@ impl<'a> PlanModel<'a> {
             let range = situation.catalog.range(task);
             TaskModel::new(situation, objective, range, asked.collect())
         });
+        let devices = situation.hosted.devices();
+        let slowdowns = devices.map(|device| situation.relative_slowdown(device));
         let mut model = PlanModel {
+            slowdowns: slowdowns.collect(),
             situation,
             objective: *objective,
             tasks: tasks.collect(),
             parts: Vec::new(),
-            slowdowns: relative_slowdowns(situation),
         };
         model.parts = model.disturbed_parts();
         model
@@ -177,21 +179,6 @@ impl<'a> PlanModel<'a> {
             false => 1.0,
         }
     }
-}
-
-/// Returns the slowdown of each device relative to the calmest one of its kind.
-fn relative_slowdowns(situation: &Situation<'_>) -> Vec<f64> {
-    let hosted = situation.hosted;
-    let least = |kind| {
-        let same = hosted
-            .devices()
-            .filter(|device| hosted.kind(*device) == kind);
-        let slowdowns = same.map(|device| situation.slowdown(device));
-        slowdowns.fold(f64::INFINITY, f64::min)
-    };
-    let each = hosted.devices();
-    each.map(|device| situation.slowdown(device) / least(hosted.kind(device)))
-        .collect()
 }
 
 impl TaskModel {
