@@ -127,7 +127,7 @@ fn the_cause_stands_before_slow_requests() {
     shown.latency.now.missed = Some(0.7);
     let lints = lint_texts(&shown);
     let place = |start: &str| lints.iter().position(|(_, text)| text.contains(start));
-    let (cause, symptom) = (place("other programs"), place("requests miss"));
+    let (cause, symptom) = (place("other programs"), place("requests exceed"));
     assert!(cause.is_some() && cause < symptom, "{lints:?}");
     assert_eq!(lints[cause.unwrap()].0, Severity::Warning);
 }

@@ -130,7 +130,7 @@ fn lints_name_what_is_wrong_and_its_keys() {
     }
     let mut narrow = crate::rich::bench(80, 24);
     assert!(
-        narrow.text().contains("… · 4 latency, s search"),
+        narrow.text().contains(" · 4 latency, s search"),
         "{}",
         narrow.text()
     );
