@@ -80,13 +80,13 @@ impl SearchJob {
     }
 
     /// Returns the evaluator by runs for a search that does not predict. It records the errors of
-    /// predictions too if profiles are kept: measuring them first would take longer than the search.
+    /// predictions too, from profiles that are measured first if none are kept.
     pub(super) fn measuring(
         &self,
         control: &Arc<Control>,
     ) -> Result<Box<dyn Evaluator>, SearchError> {
         let costs = match self.cache.is_some() && !self.is_simulated() {
-            true => self.kept_costs(),
+            true => self.profiled(control)?,
             false => Costs::of_laws(self.models(), &self.devices),
         };
         let judge = self.judge(control, &Arc::new(costs.clone()))?;
@@ -122,12 +122,6 @@ impl SearchJob {
 
     /// Returns the model by kept profiles or laws, or `None` if a profile is missing.
     pub(super) fn kept_model(&self) -> Option<ModelEvaluator> {
-        let costs = self.kept_costs();
-        costs.is_complete().then(|| self.model(&costs))
-    }
-
-    /// Returns the costs by kept profiles or laws; they are incomplete if a profile is missing.
-    fn kept_costs(&self) -> Costs {
         let footprints = self.footprints(&self.devices);
         let profiler = Profiler {
             catalogue: self.demand.catalogue(),
@@ -137,7 +131,8 @@ impl SearchJob {
             cache: self.cache.as_ref(),
             control: &Control::default(),
         };
-        profiler.kept_costs()
+        let costs = profiler.kept_costs();
+        costs.is_complete().then(|| self.model(&costs))
     }
 
     /// Returns the model by `costs`.
@@ -146,5 +141,26 @@ impl SearchJob {
         let rates = Rates::new(&self.frame, &self.devices, costs, batching);
         let rates = rates.demanding(&self.demand.by_member());
         ModelEvaluator::from_rates(rates, &self.devices, self.footprints(&self.devices))
+    }
+
+    /// Returns the costs by profiles, or incomplete costs if a network cannot be profiled.
+    fn profiled(&self, control: &Control) -> Result<Costs, SearchError> {
+        let cache = self.profiles();
+        let profiler = Profiler {
+            catalogue: self.demand.catalogue(),
+            devices: &self.measured_on,
+            footprints: &self.footprints(&self.devices),
+            factory: self.factory.as_ref(),
+            cache: cache.as_ref(),
+            control,
+        };
+        match profiler.costs() {
+            Ok(profiled) => {
+                control.update(|p| p.profiled = profiled.measured);
+                Ok(profiled.costs)
+            }
+            Err(stopped @ SearchError::Stopped(_)) => Err(stopped),
+            Err(_) => Ok(Costs::of_laws(self.models(), &self.devices)),
+        }
     }
 }
