@@ -141,7 +141,11 @@ fn lints_name_what_is_wrong_and_its_keys() {
         narrow.text()
     );
     bench.show(|s| s.throughput.samples_per_s = 0.0);
-    assert!(!bench.text().contains("requests exceed"), "{}", bench.text());
+    assert!(
+        !bench.text().contains("requests exceed"),
+        "{}",
+        bench.text()
+    );
 }
 
 #[test]
