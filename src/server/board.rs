@@ -13,18 +13,12 @@ use divisi_tasks::jobs::{JobBoard, PostedJob};
 
 use serde_json::{Value, json};
 
-use crate::TaskStore;
 use crate::watch::StoreWatch;
 
 /// The jobs of a store.
 pub struct StoredJobs(Arc<StoreWatch>);
 
 impl StoredJobs {
-    /// Creates a board over the jobs of a store.
-    pub fn in_store(store: &TaskStore) -> Self {
-        StoredJobs(Arc::new(StoreWatch::new(store)))
-    }
-
     pub(crate) fn watching(watch: &Arc<StoreWatch>) -> Self {
         StoredJobs(Arc::clone(watch))
     }

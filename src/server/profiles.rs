@@ -8,6 +8,7 @@ use divisi_engine::search::{Cache, Control, ProfileRenewal};
 use divisi_engine::serving::NetworkFactory;
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::Samples;
+use divisi_modelless::variants::PricedDevice;
 use divisi_registry::profiles::DevicePrices;
 use divisi_registry::records::RegisteredModel;
 use divisi_registry::registration::{KindOfDevice, ProfilesAgain, RegistrationError};
@@ -31,6 +32,13 @@ impl StoredProfiles {
             devices,
             cache: cache.map(|cache| cache.renewing(ProfileRenewal::Disturbed)),
         }
+    }
+
+    /// Returns the kinds of devices, with any prices: those of the registration stay.
+    fn kinds(&self) -> Result<Vec<KindOfDevice>, String> {
+        let prices = DevicePrices::default();
+        let kinds = KindOfDevice::from_devices(&self.devices, &Host::discover(), &prices);
+        kinds.map_err(in_words)
     }
 
     fn registered(&self, model: &KeptModel) -> Result<RegisteredModel, String> {
@@ -75,12 +83,9 @@ impl StoredProfiles {
                 Arc::new(Samples::synthetic(1, width).map_err(in_words)?)
             }
         };
-        // The prices of the registration stay.
-        let prices = DevicePrices::default();
-        let kinds = KindOfDevice::from_devices(&self.devices, &Host::discover(), &prices);
         let again = ProfilesAgain {
             demand: &Demand::from_ensemble(Arc::clone(&ensemble)),
-            kinds: &kinds.map_err(in_words)?,
+            kinds: &self.kinds()?,
             samples: &samples,
             factory: Arc::new(NetworkFactory::new(ensemble)),
             cache: self.cache.as_ref(),
@@ -101,9 +106,14 @@ fn in_words(why: impl Display) -> String {
 impl ProfileKeeper for StoredProfiles {
     fn models(&self) -> Result<Vec<KeptModel>, String> {
         let contents = self.store.read().map_err(in_words)?;
+        let kinds = self.kinds()?;
+        let has = |device: &PricedDevice| kinds.iter().any(|kind| kind.priced.name == device.name);
         let tasks = contents.tasks.iter();
         let models = tasks.flat_map(|(task, models)| {
-            models.iter().map(|model| KeptModel {
+            let here = models
+                .iter()
+                .filter(|model| model.record.devices.iter().all(has));
+            here.map(|model| KeptModel {
                 task: task.clone(),
                 ensemble: model.name.clone(),
                 condition: model.record.condition,

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +9,11 @@ use divisi_engine::changes::Terms;
 use divisi_engine::deployment::{CatalogueChange, Handover};
 use divisi_engine::load::LoadPattern;
 use divisi_engine::search::{Method, Predicted};
-use divisi_engine::serving::{ServiceObjective, Setup};
+pub use divisi_engine::serving::ServiceObjective as Target;
+use divisi_engine::serving::Setup;
 use divisi_model::allocation::Difference;
 use divisi_model::catalogue::NamedMix;
-use divisi_model::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
+use divisi_model::ranged::ranged;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::playback::Play;
@@ -105,41 +105,6 @@ pub enum Command {
 ranged! {
     /// The factor by which a simulated device's operations are slower.
     Slowdown(f64) = 0.1, 100.0, "{} to {} times"
-}
-
-/// A service objective: the latency that a share of requests must meet.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-pub struct Target {
-    /// The maximum latency.
-    pub latency: Duration,
-    /// The share of requests that must meet it, 0 to 1.
-    pub share: f64,
-}
-
-checked_when_read!(Target);
-
-impl Target {
-    /// The range of latencies: up to an hour.
-    pub const LATENCY: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(3600));
-
-    /// Checks that the objective is possible.
-    ///
-    /// # Errors
-    /// Returns the field that is out of range and its expected range.
-    pub fn check(&self) -> Result<(), FieldOutOfRange> {
-        let (least, most) = Self::LATENCY;
-        within("latency", self.latency, least, most)?;
-        within("share", self.share, 0.0, 1.0)
-    }
-
-    /// Returns the objective that the ledger of requests counts.
-    pub(crate) fn objective(self) -> ServiceObjective {
-        ServiceObjective {
-            latency: self.latency,
-            share: self.share,
-        }
-    }
 }
 
 /// The changes that applying a setup would make.

@@ -317,7 +317,7 @@ pub struct Audience {
     /// Whether the engine can continue serving in the background after this console exits
     /// ([`Command::KeepServing`](super::Command::KeepServing)).
     pub may_stay: bool,
-    /// Whether the connection to the server is lost. The other figures are then the last ones.
+    /// Whether the connection to the server is lost. The other figures are then those of no server.
     pub lost: bool,
     /// The number of times that this console attached again, to a new server of the same name.
     pub connection: u32,

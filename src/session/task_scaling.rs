@@ -1,5 +1,6 @@
 //! Tasks whose variants a policy loads, as a console shows and controls them.
 
+use std::iter::Sum;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -171,7 +172,7 @@ impl PolicyComparison {
     pub fn error(&self) -> Option<f64> {
         let ran = |outcome: &&PolicyOutcome| outcome.policy == self.counted.policy;
         let simulated = self.outcomes.iter().find(ran)?.missed;
-        Some(simulated - self.counted.missed()?)
+        Some(simulated - self.counted.queries.share_missed()?)
     }
 
     /// Returns whether the error of the simulation is at most the difference between the policies,
@@ -198,11 +199,22 @@ pub struct CountedOutcome {
     pub queries: GoalCount,
 }
 
-impl CountedOutcome {
-    /// Returns the share of queries that missed a goal, or `None` without queries.
-    pub fn missed(&self) -> Option<f64> {
-        let GoalCount { met, missed } = self.queries;
-        (met + missed > 0).then(|| missed as f64 / (met + missed) as f64)
+impl TaskView {
+    /// Returns the queries that ended in the last seconds.
+    pub fn counted(&self, seconds: usize) -> GoalCount {
+        let last = self.seconds.iter().rev().take(seconds);
+        last.map(|second| GoalCount {
+            met: u64::from(second.met),
+            missed: u64::from(second.missed),
+        })
+        .sum()
+    }
+}
+
+impl ScalingView {
+    /// Returns the queries of all tasks that ended in the last seconds.
+    pub fn counted(&self, seconds: usize) -> GoalCount {
+        self.tasks.iter().map(|task| task.counted(seconds)).sum()
     }
 }
 
@@ -213,6 +225,27 @@ pub struct GoalCount {
     pub met: u64,
     /// Queries that missed a goal, refused ones included.
     pub missed: u64,
+}
+
+impl GoalCount {
+    /// Returns the number of queries.
+    pub fn all(self) -> u64 {
+        self.met + self.missed
+    }
+
+    /// Returns the share of queries that missed a goal, or `None` without queries.
+    pub fn share_missed(self) -> Option<f64> {
+        (self.all() > 0).then(|| self.missed as f64 / self.all() as f64)
+    }
+}
+
+impl Sum for GoalCount {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(GoalCount::default(), |sum, count| GoalCount {
+            met: sum.met + count.met,
+            missed: sum.missed + count.missed,
+        })
+    }
 }
 
 /// The outcome of a policy in virtual time.

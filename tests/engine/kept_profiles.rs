@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi_engine::search::profiling::{ProfileCondition, Profiler, WorkerProfile, is_quiet};
+use divisi_engine::search::profiling::{ProfileCondition, Profiler, WorkerProfile};
 use divisi_engine::search::{Cache, Control, ProfileRenewal};
 use divisi_model::allocation::Footprints;
 use divisi_model::catalogue::Catalogue;
@@ -124,13 +124,13 @@ fn load(window: Duration, others: f64) -> HostLoad {
 #[test]
 fn a_busy_loop_on_a_measuring_core_disturbs_it() {
     let second = Duration::from_secs(1);
-    assert!(is_quiet(&load(second, 0.05), None));
-    assert!(!is_quiet(&load(second, 0.5), None));
-    assert!(is_quiet(&load(second, 0.5), Some(&[0])), "another core");
+    assert!(!load(second, 0.05).is_disturbed(None));
+    assert!(load(second, 0.5).is_disturbed(None));
+    assert!(!load(second, 0.5).is_disturbed(Some(&[0])), "another core");
     // The counters have ticks of 10 ms: 20 ms of 100 ms may be two ticks of nearly nothing.
     let moment = Duration::from_millis(100);
-    assert!(is_quiet(&load(moment, 0.2), None));
-    assert!(!is_quiet(&load(moment, 0.5), None));
+    assert!(!load(moment, 0.2).is_disturbed(None));
+    assert!(load(moment, 0.5).is_disturbed(None));
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use divisi_engine::search::{
     Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Method,
-    Occasion, ProfileRenewal, Score, SearchError, SearchResult, Ties, greedy, greedy_by,
-    unix_seconds, worst_fit,
+    Occasion, ProfileRenewal, Score, SearchError, SearchResult, Ties, greedy, greedy_by, worst_fit,
 };
 use divisi_model::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::Ensemble;
+use divisi_model::wall_clock::unix_seconds;
 use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 use proptest::prelude::*;
 

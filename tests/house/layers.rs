@@ -42,7 +42,7 @@ const RUNTIME_LAYERS: &[&[&str]] = &[
 
 /// The rooms of `src/model/`.
 const MODEL_LAYERS: &[&[&str]] = &[
-    &["ranged", "replace", "codes", "user_folders"],
+    &["ranged", "replace", "codes", "user_folders", "wall_clock"],
     &["error_kind"],
     &["metrics"],
     &["trace", "dataflow"],

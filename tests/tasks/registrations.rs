@@ -166,7 +166,9 @@ fn a_task_that_is_unregistered_is_served_again_once_it_is_registered() {
     store.write(task(&[SMALL, WHOLE]));
     wait_until("it is served again", || served(&live).len() == 2);
     let task = live.follow().tasks().catalog().task("numbers");
-    let routed = live.route(task.expect("a task"), &QueryGoals::default(), 1);
+    let routed = live
+        .follow()
+        .route(task.expect("a task"), &QueryGoals::default(), 1);
     assert!(routed.is_ok(), "{:?}", routed.err());
 }
 

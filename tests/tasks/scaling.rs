@@ -393,7 +393,7 @@ fn policies_are_compared_by_the_queries_of_the_last_minutes() {
     );
     wait_until("a second was counted", || !scaling.view().tasks.is_empty());
     for _ in 0..20 {
-        let routed = live.route(TaskIndex(0), &QueryGoals::default(), 1);
+        let routed = live.follow().route(TaskIndex(0), &QueryGoals::default(), 1);
         routed.expect("runs").answered(Duration::from_millis(1));
     }
     scaling.compare().expect("asked");

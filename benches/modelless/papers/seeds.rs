@@ -10,7 +10,7 @@ pub const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 /// The mean and the standard deviation of a number over the seeds.
 #[derive(Clone, Copy)]
 pub struct Spread {
-    pub mean: f64,
+    mean: f64,
     deviation: f64,
 }
 

@@ -45,32 +45,40 @@ type ModelMetric = (
     &'static str,
     &'static str,
     FamilyKind,
-    fn(&ModelStatistics) -> u64,
+    fn(&ModelStatistics) -> SeriesValue,
 );
 
-fn micros(counted: TimedCount) -> u64 {
-    counted.ns / 1000
+fn count(number: u64) -> SeriesValue {
+    SeriesValue::Number(number as f64)
 }
 
-/// The metrics of models, with Triton's names.
-const METRICS: [ModelMetric; 13] = [
+fn micros(counted: TimedCount) -> SeriesValue {
+    count(counted.ns / 1000)
+}
+
+fn times(histogram: &HistogramReading) -> SeriesValue {
+    SeriesValue::Histogram(Box::new(histogram.clone()))
+}
+
+/// The metrics of models: those of Triton with its names, then histograms.
+const METRICS: [ModelMetric; 16] = [
     (
         "nv_inference_request_success",
         "Number of successful inference requests, all batch sizes",
         FamilyKind::Counter,
-        |model| model.success.count,
+        |model| count(model.success.count),
     ),
     (
         "nv_inference_count",
         "Number of inferences performed (does not include cached requests)",
         FamilyKind::Counter,
-        |model| model.samples,
+        |model| count(model.samples),
     ),
     (
         "nv_inference_exec_count",
         "Number of model executions performed (does not include cached requests)",
         FamilyKind::Counter,
-        |model| model.executions,
+        |model| count(model.executions),
     ),
     (
         "nv_inference_request_duration_us",
@@ -106,19 +114,19 @@ const METRICS: [ModelMetric; 13] = [
         "nv_inference_pending_request_count",
         "Instantaneous number of pending requests awaiting execution per-model.",
         FamilyKind::Gauge,
-        |model| model.pending,
+        |model| count(model.pending),
     ),
     (
         "nv_cache_num_hits_per_model",
         "Number of cache hits per model",
         FamilyKind::Counter,
-        |model| model.hits.count,
+        |model| count(model.hits.count),
     ),
     (
         "nv_cache_num_misses_per_model",
         "Number of cache misses per model",
         FamilyKind::Counter,
-        |model| model.misses.count,
+        |model| count(model.misses.count),
     ),
     (
         "nv_cache_hit_duration_per_model",
@@ -132,31 +140,23 @@ const METRICS: [ModelMetric; 13] = [
         FamilyKind::Counter,
         |model| micros(model.misses),
     ),
-];
-
-/// A histogram of models: its name, its help, and its times.
-type ModelHistogram = (
-    &'static str,
-    &'static str,
-    fn(&ModelStatistics) -> &HistogramReading,
-);
-
-/// The histograms of models.
-const HISTOGRAMS: [ModelHistogram; 3] = [
     (
         "divisi_request_duration_seconds",
         "Time from the reading of an answered request to its answer (includes cached requests)",
-        |model| &model.durations,
+        FamilyKind::Histogram,
+        |model| times(&model.durations),
     ),
     (
         "divisi_request_queue_seconds",
         "Time that an answered request waited for a worker and a batch (does not include cached requests)",
-        |model| &model.queues,
+        FamilyKind::Histogram,
+        |model| times(&model.queues),
     ),
     (
         "divisi_request_compute_seconds",
         "Time that an answered request was computed (does not include cached requests)",
-        |model| &model.computes,
+        FamilyKind::Histogram,
+        |model| times(&model.computes),
     ),
 ];
 
@@ -167,11 +167,6 @@ pub(crate) fn families(models: &[ModelStatistics], gauges: &[Gauge]) -> Vec<Seri
         .map(|metric| of_models(models, metric))
         .collect();
     all.push(failures(models));
-    all.extend(
-        HISTOGRAMS
-            .iter()
-            .map(|histogram| histograms(models, histogram)),
-    );
     others(&mut all, gauges);
     all
 }
@@ -191,14 +186,15 @@ fn number(labels: SeriesLabels, value: f64) -> MetricSeries {
 }
 
 fn of_models(models: &[ModelStatistics], &(name, help, kind, value): &ModelMetric) -> SeriesFamily {
-    let series = models.iter();
+    let series = models.iter().map(|model| MetricSeries {
+        labels: labels_of(model),
+        value: value(model),
+    });
     SeriesFamily {
         name,
         help,
         kind,
-        series: series
-            .map(|model| number(labels_of(model), value(model) as f64))
-            .collect(),
+        series: series.collect(),
     }
 }
 
@@ -215,19 +211,6 @@ fn failures(models: &[ModelStatistics]) -> SeriesFamily {
         name: "nv_inference_request_failure",
         help: "Number of failed inference requests, all batch sizes",
         kind: FamilyKind::Counter,
-        series: series.collect(),
-    }
-}
-
-fn histograms(models: &[ModelStatistics], &(name, help, times): &ModelHistogram) -> SeriesFamily {
-    let series = models.iter().map(|model| MetricSeries {
-        labels: labels_of(model),
-        value: SeriesValue::Histogram(Box::new(times(model).clone())),
-    });
-    SeriesFamily {
-        name,
-        help,
-        kind: FamilyKind::Histogram,
         series: series.collect(),
     }
 }

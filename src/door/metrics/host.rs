@@ -11,24 +11,24 @@ pub(crate) fn host_gauges(load: Option<&HostLoad>) -> Vec<Gauge> {
     let others = by_core(
         load,
         "divisi_host_others_ratio",
-        "Share of a core that other programs took in the last 10 seconds",
+        "Share of a core that other programs took since the last reading, over at least 10 seconds",
         |core| core.others,
     );
     let steal = by_core(
         load,
         "divisi_host_steal_ratio",
-        "Share of a core that the hypervisor gave to other machines in the last 10 seconds",
+        "Share of a core that the hypervisor gave to other machines since the last reading, over at least 10 seconds",
         |core| core.steal,
     );
     let wait = whole(
         load.wait,
         "divisi_host_run_queue_wait_ratio",
-        "Share of time that runnable threads waited for a core in the last 10 seconds",
+        "Share of time that runnable threads waited for a core since the last reading, over at least 10 seconds",
     );
     let throttled = whole(
         load.throttled,
         "divisi_host_throttled_ratio",
-        "Share of the CPU limit's periods that were throttled in the last 10 seconds",
+        "Share of the CPU limit's periods that were throttled since the last reading, over at least 10 seconds",
     );
     others.chain(steal).chain(wait).chain(throttled).collect()
 }

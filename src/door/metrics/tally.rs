@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use divisi_engine::serving::StepRun;
+use divisi_model::wall_clock::unix_millis;
 use divisi_runtime::lock::SharedLeaf;
 
 use divisi_inference::error::{ErrorKind, ServiceError};
@@ -111,7 +112,7 @@ impl ModelTally {
     fn answered(&self, took: Duration, answer: &InferenceAnswer, cache: CacheUse, batches: u64) {
         self.success.add(took);
         self.durations.add(took);
-        self.last.fetch_max(now(), Ordering::Relaxed);
+        self.last.fetch_max(unix_millis(), Ordering::Relaxed);
         match cache {
             // As in Triton, a cached answer has no queue time.
             CacheUse::Hit(took) => {
@@ -155,7 +156,7 @@ impl ModelTally {
             false => all.map(|run| run.rows).sum(),
         };
         self.samples.fetch_add(rows as u64, Ordering::Relaxed);
-        self.last.fetch_max(now(), Ordering::Relaxed);
+        self.last.fetch_max(unix_millis(), Ordering::Relaxed);
     }
 
     /// Counts the runs for a request to an ensemble that contains this one: one request with the
@@ -173,7 +174,7 @@ impl ModelTally {
         let rows = if one_sample { 1 } else { most_rows(runs) };
         self.samples.fetch_add(rows, Ordering::Relaxed);
         self.executions.fetch_add(1, Ordering::Relaxed);
-        self.last.fetch_max(now(), Ordering::Relaxed);
+        self.last.fetch_max(unix_millis(), Ordering::Relaxed);
     }
 
     /// Counts a request that was refused while it was read.
@@ -224,12 +225,6 @@ fn most_rows<'r>(runs: impl Iterator<Item = &'r StepRun>) -> u64 {
         *rows.entry(run.step.get()).or_default() += run.rows;
     }
     rows.into_values().max().unwrap_or_default() as u64
-}
-
-/// Returns the current Unix time in milliseconds.
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |since| since.as_millis() as u64)
 }
 
 /// A request in progress. If it is dropped before its end, its client cancelled it.

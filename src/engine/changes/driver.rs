@@ -63,7 +63,7 @@ impl Changes {
         (bring_back, others): (Option<BringBack>, Option<f64>),
     ) -> Self {
         let driver = Driver {
-            host: Leaf::new(HostLooks::new(others)),
+            host: Leaf::new(HostLooks::new(engine.devices(), others)),
             machine: Ranked::new(machine),
             inbox: Arc::default(),
             engine,

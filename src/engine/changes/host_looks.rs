@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divisi_runtime::device::Devices;
 use divisi_runtime::device::host::{HostCounters, HostLoad, QUIET_OTHERS};
 
 /// The least time between two readings: the system counts in ticks of 10 ms.
@@ -10,9 +11,11 @@ const APART: Duration = Duration::from_millis(200);
 /// The least time before a change that tells how busy the host usually is.
 const LEAST: Duration = Duration::from_secs(1);
 
-/// The load of the host by other programs, before a change and after it.
+/// The load of an engine's cores by other programs, before a change and after it.
 #[derive(Debug, Default)]
 pub(super) struct HostLooks {
+    /// The cores of the engine's devices; none are never disturbed.
+    cores: Vec<usize>,
     /// The counters at the last change, or at the start.
     start: Option<HostCounters>,
     /// The share of the busiest core before the last change, or `None` if unknown.
@@ -24,9 +27,14 @@ pub(super) struct HostLooks {
 
 impl HostLooks {
     /// Starts to measure. Continues after a change of models with the share `before` it.
-    pub(super) fn new(before: Option<f64>) -> Self {
+    pub(super) fn new(devices: &Devices, before: Option<f64>) -> Self {
+        HostLooks::on(devices.host_cores().unwrap_or_default(), before)
+    }
+
+    fn on(cores: Vec<usize>, before: Option<f64>) -> Self {
         let start = HostCounters::read();
         HostLooks {
+            cores,
             last: start.clone(),
             is_disturbed: false,
             before,
@@ -40,14 +48,15 @@ impl HostLooks {
         let now = HostCounters::read()?;
         let load = now.load_since(self.start.as_ref()?);
         match load.window >= LEAST {
-            true => Some(busiest(&load)),
+            true => Some(self.busiest(&load)),
             false => self.before,
         }
     }
 
     /// Records that a change begins.
     pub(super) fn change(&mut self) {
-        *self = HostLooks::new(self.share());
+        let before = self.share();
+        *self = HostLooks::on(std::mem::take(&mut self.cores), before);
     }
 
     /// Returns whether other programs take more of a core than before the change, since about the
@@ -59,15 +68,20 @@ impl HostLooks {
         if let Some(now) = HostCounters::read() {
             let load = now.load_since(last);
             if load.window >= APART {
-                self.is_disturbed = busiest(&load) > before + QUIET_OTHERS;
+                self.is_disturbed = self.busiest(&load) > before + QUIET_OTHERS;
                 self.last = Some(now);
             }
         }
         self.is_disturbed
     }
-}
 
-fn busiest(load: &HostLoad) -> f64 {
-    let shares = load.cores.iter().map(|core| core.others + core.steal);
-    shares.fold(load.throttled.unwrap_or(0.0), f64::max)
+    /// Returns the share of the busiest core that other programs and other machines took.
+    fn busiest(&self, load: &HostLoad) -> f64 {
+        let own = load
+            .cores
+            .iter()
+            .filter(|core| self.cores.contains(&core.core));
+        let shares = own.map(|core| core.others + core.steal);
+        shares.fold(0.0, f64::max)
+    }
 }

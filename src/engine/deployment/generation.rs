@@ -78,7 +78,6 @@ pub(super) fn start_after(
     let number = before.number + 1;
     let columns = (matrix, precisions);
     let next = Generation::start(number, catalogue, devices, columns, factory, options)?;
-    next.engine.go_on_with(before.engine.telemetry().ledger());
     next.take_over(settings);
     Ok(Generation { why, ..next })
 }
@@ -93,6 +92,11 @@ pub(super) enum StartSettings {
 }
 
 impl Generation {
+    /// Goes on with the ledger of requests of the engine before, after its own warm-up.
+    pub(super) fn go_on_with(&self, before: &Generation) {
+        self.engine.go_on_with(before.engine.telemetry().ledger());
+    }
+
     /// Applies settings if they suit the models.
     fn take_over(&self, settings: &StartSettings) {
         let setup = self.engine.setup();

@@ -123,6 +123,7 @@ impl Deployment {
                     self.keep_notices(&mut warmup::remarks(&cold).collect());
                     return Ok(Switched::Cold);
                 }
+                started.go_on_with(running);
                 self.remark_on_wishes(&started, &before);
                 self.observers.retires(running);
                 *self.running.write() = Arc::new(started);
@@ -185,7 +186,10 @@ impl Deployment {
             Ok(next) => (Ok(next), None),
             Err(error) => (self.start_again(running, ran), Some(error)),
         };
-        let started = started.map(|generation| *self.running.write() = Arc::new(generation));
+        let started = started.map(|generation| {
+            generation.go_on_with(running);
+            *self.running.write() = Arc::new(generation);
+        });
         let gap = began.elapsed();
         drop(waiting);
         match (started, failed) {

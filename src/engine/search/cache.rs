@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -13,12 +12,13 @@ use divisi_model::allocation::{Frame, Matrix, MatrixFile};
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::Samples;
 use divisi_model::user_folders;
+use divisi_model::wall_clock::unix_seconds;
 use divisi_runtime::device::Devices;
 
 use super::checked::{hex, processor, read_checked, write_checked};
 use super::evaluator::{Doubt, Score};
 use super::method::Method;
-use super::occasion::{Occasion, unix_seconds};
+use super::occasion::Occasion;
 use super::prediction::{Predicted, PredictionBook};
 use super::result::{Comparison, EntryLatency, LoadedLatency, SearchResult};
 
@@ -42,7 +42,7 @@ impl CacheKey {
         add(format!("results {RESULTS}"));
         // Figures of an unoptimised build do not apply to an optimised one.
         add(format!("debug {}", cfg!(debug_assertions)));
-        add(processor());
+        add(processor().to_owned());
         add(divisi_runtime::compute::kernels_in_use());
         let method = Method {
             again: false,
@@ -182,14 +182,6 @@ impl Cache {
         &self.book
     }
 
-    /// Returns the result kept at `path`, or `None` if it is missing, damaged or to be replaced.
-    fn kept<T: DeserializeOwned>(&self, path: &Path) -> Option<T> {
-        match self.renewal {
-            ProfileRenewal::All => None,
-            ProfileRenewal::Never | ProfileRenewal::Disturbed => read_checked(path),
-        }
-    }
-
     /// Returns the cache with profiles that are measured again.
     #[must_use]
     pub fn renewing(self, renewal: ProfileRenewal) -> Self {
@@ -213,7 +205,10 @@ impl Cache {
     /// Returns a stored result, or `None` if it is missing, damaged or expired. Results in virtual
     /// time do not expire.
     pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<SearchResult> {
-        let stored: Stored = self.kept(&self.path(key))?;
+        if self.renewal == ProfileRenewal::All {
+            return None;
+        }
+        let stored: Stored = read_checked(&self.path(key))?;
         let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
         let matrix: Matrix = stored.file.matrix_for(ensemble, frame).ok()?;
         let holds = |occasion: Occasion| occasion.holds(unix_seconds());

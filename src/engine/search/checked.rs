@@ -1,6 +1,7 @@
 //! Files of the cache: a text with its checksum, replaced in one step, so that damage is detected.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::{fs, io};
 
 use serde::de::DeserializeOwned;
@@ -54,8 +55,11 @@ pub(super) fn hex(hash: Sha256) -> String {
 }
 
 /// Returns the processor's name, because results of another machine do not apply here.
-pub fn processor() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find(|l| l.starts_with("model name"));
-    format!("{} {}", std::env::consts::ARCH, model.unwrap_or_default())
+pub fn processor() -> &'static str {
+    static PROCESSOR: LazyLock<String> = LazyLock::new(|| {
+        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = info.lines().find(|l| l.starts_with("model name"));
+        format!("{} {}", std::env::consts::ARCH, model.unwrap_or_default())
+    });
+    &PROCESSOR
 }

@@ -37,7 +37,7 @@ pub use greedy::{Bounds, Ties, greedy, greedy_by};
 pub use job::{SearchJob, SearchOutcome};
 pub use law::{FittedLaw, MeasuredBatch, fit_law, measure_law};
 pub use method::{Algorithm, EvaluatorKind, Goal, Method, Objective};
-pub use occasion::{Occasion, unix_seconds};
+pub use occasion::{Occasion, age_in_words};
 pub use placement::{best_batch, complete, evacuate, propose_move, worst_fit};
 pub use plan::{FleetDevice, Offer, PlanOrder, Planned, plan};
 pub use prediction::{

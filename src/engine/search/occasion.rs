@@ -1,11 +1,12 @@
 //! The occasion of a measurement: its time, and the load of the host during it.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use divisi_model::wall_clock::unix_seconds;
+use divisi_runtime::device::Devices;
 use divisi_runtime::device::host::HostWatch;
-use divisi_runtime::device::{Computation, Devices};
 
 /// The age at which a measured result expires: by then drivers, the system or the neighbours of a
 /// virtual machine may have changed.
@@ -23,7 +24,7 @@ pub struct Occasion {
 impl Occasion {
     /// Returns the occasion of a measurement on `devices` that began with `watch` and ends now.
     pub fn since(watch: &HostWatch, devices: &Devices) -> Self {
-        let load = || Some(watch.end()?.is_disturbed(Some(&host_cores(devices)?)));
+        let load = || Some(watch.end()?.is_disturbed(Some(&devices.host_cores()?)));
         Occasion {
             at: unix_seconds(),
             disturbed: load(),
@@ -48,33 +49,21 @@ impl Occasion {
             Some(false) => ", quiet host",
             None => "",
         };
-        format!("measured {}{load}", age_in_words(self.age(now)))
+        let ago = match age_in_words(self.age(now)) {
+            Some(age) => format!("{age} ago"),
+            None => "just now".to_owned(),
+        };
+        format!("measured {ago}{load}")
     }
 }
 
-fn age_in_words(age: Duration) -> String {
+/// Returns an age such as `12 min`, or `None` below a minute.
+pub fn age_in_words(age: Duration) -> Option<String> {
     let (minute, hour, day) = (60, 3600, 86_400);
-    match age.as_secs() {
-        seconds if seconds < minute => "just now".to_owned(),
-        seconds if seconds < hour => format!("{} min ago", seconds / minute),
-        seconds if seconds < 2 * day => format!("{} h ago", seconds / hour),
-        seconds => format!("{} days ago", seconds / day),
-    }
-}
-
-/// Returns the cores of the devices that compute on this machine's cores, or `None` if none does.
-pub(super) fn host_cores(devices: &Devices) -> Option<Vec<usize>> {
-    let mut cores: Vec<usize> = Vec::new();
-    for device in devices.iter() {
-        if let Computation::Kernels(own) = device.kind.computation() {
-            cores.extend(own);
-        }
-    }
-    (!cores.is_empty()).then_some(cores)
-}
-
-/// Returns the seconds since 1970.
-pub fn unix_seconds() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
+    Some(match age.as_secs() {
+        seconds if seconds < minute => return None,
+        seconds if seconds < hour => format!("{} min", seconds / minute),
+        seconds if seconds < 2 * day => format!("{} h", seconds / hour),
+        seconds => format!("{} days", seconds / day),
+    })
 }

@@ -14,8 +14,8 @@ use super::job::SearchJob;
 use super::model::{Batching, ModelEvaluator, Rates};
 use super::occasion::Occasion;
 use super::prediction::{
-    Correction, ErrorRecorder, PastError, Predicted, PredictionBasis, Question, setup_of,
-    subject_number,
+    Correction, ErrorRecorder, PastError, Predicted, PredictionBasis, PredictionBook, Question,
+    setup_of, subject_number,
 };
 use super::profiling::Profiler;
 
@@ -48,12 +48,11 @@ impl SearchJob {
 
     /// Returns the question for a prediction of `matrix`, or of any matrix, under the present load.
     fn question(&self, basis: PredictionBasis, matrix: Option<&Matrix>) -> Question {
-        let book = self.cache.as_ref().map(Cache::book);
         Question {
             subject: subject_number(self.models(), &self.devices),
             setup: matrix.map(|matrix| setup_of(matrix, self.models())),
             basis,
-            disturbed: book.is_some_and(|book| book.is_disturbed(&self.devices)),
+            disturbed: PredictionBook::is_disturbed(&self.devices),
         }
     }
 

@@ -54,7 +54,7 @@ pub struct SearchResult {
     pub by_entry: Vec<EntryLatency>,
     /// The part of the goal that no matrix reached, in words. The matrix is then the closest one.
     pub shortfall: Option<String>,
-    /// The time of the measurements and the load of the host, or `None` if nothing was measured.
+    /// The time of the measurements and the load of the host, or `None` for a quiet search.
     pub occasion: Option<Occasion>,
 }
 

@@ -2,11 +2,15 @@
 //! outcome and reason, and the answers within the service objective.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 use divisi_model::metrics::{
     ErrorCount, ErrorKey, ErrorLedger, ErrorOutcome, ErrorSubject, NamedVersion, RequestError,
 };
+use divisi_model::ranged::{FieldOutOfRange, checked_when_read, within};
+use divisi_model::wall_clock::unix_millis;
 use divisi_runtime::lock::Leaf;
 
 /// The sender of requests that come from this process, such as those of the built-in load.
@@ -25,13 +29,31 @@ pub struct RequestLedger {
     missed: AtomicU64,
 }
 
-/// A service objective for latencies.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A service objective: the latency that a share of requests must meet.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct ServiceObjective {
     /// The maximum latency.
     pub latency: Duration,
     /// The share of requests that must meet it, 0 to 1.
     pub share: f64,
+}
+
+checked_when_read!(ServiceObjective);
+
+impl ServiceObjective {
+    /// The range of latencies: up to an hour.
+    pub const LATENCY: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(3600));
+
+    /// Checks that the objective is possible.
+    ///
+    /// # Errors
+    /// Returns the field that is out of range and its expected range.
+    pub fn check(&self) -> Result<(), FieldOutOfRange> {
+        let (least, most) = Self::LATENCY;
+        within("latency", self.latency, least, most)?;
+        within("share", self.share, 0.0, 1.0)
+    }
 }
 
 /// The requests that count for a service objective, since the ledger was created.
@@ -73,7 +95,7 @@ impl RequestLedger {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
         let error = RequestError {
-            at_ms: unix_ms(),
+            at_ms: unix_millis(),
             sender: sender.into(),
             model,
             key,
@@ -146,12 +168,4 @@ impl RequestLedger {
     pub fn totals(&self) -> Vec<(Option<NamedVersion>, ErrorKey, u64)> {
         self.errors.lock().totals()
     }
-}
-
-/// Returns the current Unix time in milliseconds.
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
 }

@@ -5,20 +5,9 @@ use std::time::Duration;
 use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, COST_QUERIES, QueryCost};
 
-use super::near;
+use super::near::{self, ACCURACY, COST, LATENCY, PREFER, TASK};
 use super::parameters::CallParameters;
 use crate::error::ServiceError;
-
-/// The minimum accuracy in percent.
-const ACCURACY: &str = "accuracy";
-/// The maximum time to the answer in milliseconds.
-const LATENCY: &str = "latency_ms";
-/// The maximum cost of a million such queries.
-const COST: &str = "max_cost";
-/// The preference among the variants that meet all goals.
-const PREFER: &str = "prefer";
-/// The task, if the request's model is one of its ensembles.
-const TASK: &str = "task";
 
 /// The goals that a request names instead of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,14 +59,14 @@ impl RequestGoals {
         let Some((found, goal)) = &self.misspelt else {
             return Ok(());
         };
-        let (expected, unit) = match *goal {
-            LATENCY => (LATENCY, ", in milliseconds"),
-            ACCURACY => (ACCURACY, ", in percent"),
-            COST => (COST, ", the cost of a million queries"),
-            other => (other, ""),
+        let unit = match *goal {
+            LATENCY => ", in milliseconds",
+            ACCURACY => ", in percent",
+            COST => ", the cost of a million queries",
+            _ => "",
         };
         Err(ServiceError::bad(format!(
-            "the request: parameter `{found}`: unknown goal; did you mean `{expected}`{unit}?"
+            "the request: parameter `{found}`: unknown goal; did you mean `{goal}`{unit}?"
         )))
     }
 }

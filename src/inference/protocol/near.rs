@@ -1,7 +1,22 @@
-//! Parameters whose names are near those of goals: probably goals that would be ignored.
+//! The names of goals, and parameters whose names are near them: probably goals that would be
+//! ignored.
+
+/// The minimum accuracy in percent.
+pub(super) const ACCURACY: &str = "accuracy";
+/// The maximum time to the answer in milliseconds.
+pub(super) const LATENCY: &str = "latency_ms";
+/// The maximum cost of a million such queries.
+pub(super) const COST: &str = "max_cost";
+/// The preference among the variants that meet all goals.
+pub(super) const PREFER: &str = "prefer";
+/// The task, if the request's model is one of its ensembles.
+pub(super) const TASK: &str = "task";
 
 /// The names of the goals.
-const GOALS: [&str; 5] = ["accuracy", "latency_ms", "max_cost", "prefer", "task"];
+const GOALS: [&str; 5] = [ACCURACY, LATENCY, COST, PREFER, TASK];
+
+/// The length from which a name is that of no goal.
+const MOST: usize = 64;
 
 /// Words that clients add to the name of a goal.
 const ADDED: [&str; 28] = [
@@ -37,14 +52,14 @@ const ADDED: [&str; 28] = [
 
 /// Other words for goals.
 const MEANT: [(&str, &str); 8] = [
-    ("accuracy", "accuracy"),
-    ("acc", "accuracy"),
-    ("latency", "latency_ms"),
-    ("cost", "max_cost"),
-    ("price", "max_cost"),
-    ("prefer", "prefer"),
-    ("preference", "prefer"),
-    ("task", "task"),
+    ("accuracy", ACCURACY),
+    ("acc", ACCURACY),
+    ("latency", LATENCY),
+    ("cost", COST),
+    ("price", COST),
+    ("prefer", PREFER),
+    ("preference", PREFER),
+    ("task", TASK),
 ];
 
 /// The length from which a word with a wrong letter is still recognised: `mask` is not `task`.
@@ -54,7 +69,7 @@ const LONG: usize = 6;
 /// goal or is exactly that of one. Names are compared without case, separators and the words that
 /// clients add; long names may have one wrong letter.
 pub(super) fn meant(name: &str) -> Option<&'static str> {
-    if GOALS.contains(&name) {
+    if GOALS.contains(&name) || name.len() > MOST {
         return None;
     }
     let words = words(name);
@@ -88,12 +103,15 @@ fn is_one_off(word: &str, other: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), other.chars().collect());
     let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a[same..], &b[same..]);
-    let rest = |letters: &[char], from: usize| letters.get(from..).unwrap_or_default().to_vec();
     let is_exchanged = a.len() > 1 && b.len() > 1 && a[0] == b[1] && a[1] == b[0];
-    rest(a, 1) == *b
-        || *a == rest(b, 1)
+    rest(a, 1) == b
+        || a == rest(b, 1)
         || rest(a, 1) == rest(b, 1)
         || (is_exchanged && rest(a, 2) == rest(b, 2))
+}
+
+fn rest(letters: &[char], from: usize) -> &[char] {
+    letters.get(from..).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use divisi_runtime::words::one_line;
 
 use super::moments::MomentCounts;
 
-/// The number of distinct versions of models. Beyond it, the version whose last error is the oldest
-/// loses its name.
+/// The number of distinct versions of models. Errors of further versions are counted without a name,
+/// so that no counter falls.
 const MOST_MODELS: usize = 256;
 
 /// The number of errors that are kept in full for each subject and outcome.
@@ -44,15 +44,6 @@ impl ErrorOutcome {
         ErrorOutcome::Failed,
         ErrorOutcome::Cancelled,
     ];
-
-    /// Returns its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ErrorOutcome::Refused => "refused",
-            ErrorOutcome::Failed => "failed",
-            ErrorOutcome::Cancelled => "cancelled",
-        }
-    }
 }
 
 /// The subject of an error.
@@ -121,8 +112,6 @@ impl ErrorCount {
 /// The errors of a version of a model.
 #[derive(Clone, Debug, Default)]
 struct ModelErrors {
-    /// The time of the last error.
-    last: Duration,
     counts: BTreeMap<ErrorKey, (u64, MomentCounts)>,
 }
 
@@ -142,34 +131,16 @@ impl ErrorLedger {
             message: shortened(&error.message),
             ..error
         };
-        self.make_room(&error.model);
-        let errors = self.by_model.entry(error.model.clone()).or_default();
-        errors.last = errors.last.max(now);
+        // One place is for errors without a name.
+        let has_room = self.by_model.len() + 1 < MOST_MODELS;
+        let model = error.model.clone();
+        let model =
+            model.filter(|model| has_room || self.by_model.contains_key(&Some(model.clone())));
+        let errors = self.by_model.entry(model).or_default();
         let (total, moments) = errors.counts.entry(error.key).or_default();
         *total += 1;
         moments.add(now);
         self.keep(error);
-    }
-
-    /// Takes the name from the version whose last error is the oldest, if a new one has no place.
-    fn make_room(&mut self, model: &Option<NamedVersion>) {
-        if self.by_model.len() < MOST_MODELS || self.by_model.contains_key(model) {
-            return;
-        }
-        let named = self.by_model.iter().filter(|(model, _)| model.is_some());
-        let oldest = named.min_by_key(|(_, errors)| errors.last);
-        let Some(oldest) = oldest.map(|(model, _)| model.clone()) else {
-            return;
-        };
-        let Some(errors) = self.by_model.remove(&oldest) else {
-            return;
-        };
-        let nameless = self.by_model.entry(None).or_default();
-        for (key, (total, moments)) in errors.counts {
-            let known = nameless.counts.entry(key).or_default();
-            known.0 += total;
-            known.1.merge(&moments);
-        }
     }
 
     /// Keeps an error in full, in place of the oldest one with its subject and outcome.

@@ -66,11 +66,6 @@ impl SubEnsembleCounts {
         }
     }
 
-    /// Returns the number of labelled rows.
-    pub fn rows(&self) -> u32 {
-        self.rows
-    }
-
     /// Returns the correct rows of a sub-ensemble, or `None` if it was not counted.
     pub fn right(&self, members: MemberSet) -> Option<u32> {
         let at = self.counts.binary_search_by_key(&members, |(set, _)| *set);
@@ -100,21 +95,6 @@ impl SubEnsembleCounts {
             };
             (*set, paired)
         })
-    }
-
-    /// Returns the sub-ensembles that are more accurate than every counted one with at most the
-    /// same number of members, the smallest first. These are worth a variant if all members cost
-    /// the same.
-    pub fn frontier(&self) -> Vec<(MemberSet, u32)> {
-        let mut all: Vec<(MemberSet, u32)> = self.iter().collect();
-        all.sort_by_key(|(set, right)| (set.len(), std::cmp::Reverse(*right)));
-        let mut best = None;
-        all.retain(|(_, right)| {
-            let better = best.is_none_or(|best| *right > best);
-            best = best.max(Some(*right));
-            better
-        });
-        all
     }
 }
 

@@ -34,10 +34,10 @@ impl Policy for AccuracyScaling {
             waits: false,
         };
         let worth = QueryCost::new(ANY_ANSWER).unwrap_or(QueryCost::FREE);
-        // Accuracy is the objective, not a goal.
+        // Accuracy is the objective, not a goal, and the whole ensemble is a goal of accuracy.
         let without = |demand: &TaskDemand| {
             let mut demand = demand.clone();
-            demand.goals.accuracy = None;
+            (demand.goals.accuracy, demand.goals.whole) = (None, None);
             TaskDemand { worth, ..demand }
         };
         let demands: Vec<TaskDemand> = situation.demands.iter().map(without).collect();

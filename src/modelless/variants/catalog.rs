@@ -1,6 +1,6 @@
 //! All variants of all tasks, in the order of choices.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub struct VariantCatalog {
     variants: Vec<Variant>,
     /// The kinds of devices that are cores of the host.
     of_host: Vec<DeviceKindIndex>,
+    /// The whole ensembles of each task in their highest precision, the most accurate first.
+    wholes: Vec<Vec<AnsweringMembers>>,
 }
 
 /// The reasons why tasks do not form a catalogue.
@@ -109,6 +111,7 @@ impl VariantCatalog {
             ends: Vec::new(),
             variants: Vec::new(),
             of_host: Vec::new(),
+            wholes: Vec::new(),
         };
         for task in tasks {
             catalog.check(&task)?;
@@ -149,6 +152,7 @@ impl VariantCatalog {
 
     fn push(&mut self, mut task: TaskVariants) {
         task.variants.sort_by(cheaper_first);
+        self.wholes.push(wholes(&task));
         self.names.push(task.name);
         self.models.push(task.models);
         self.variants.append(&mut task.variants);
@@ -251,28 +255,36 @@ impl VariantCatalog {
     }
 
     /// Returns the most accurate of the whole ensembles of a task, or the whole ensemble of this
-    /// number, in the highest precision. Returns `None` if the task has no such ensemble.
+    /// number, in its highest precision. Returns `None` if the task has no such ensemble.
     pub fn whole(&self, task: TaskIndex, model: Option<ModelIndex>) -> Option<AnsweringMembers> {
-        let of_task = &self.variants[self.range(task)];
-        let asked = of_task
-            .iter()
-            .filter(|variant| model.is_none_or(|model| model == variant.model));
-        let whole = asked.filter(|variant| {
-            let mut others = of_task.iter().filter(|v| v.model == variant.model);
-            others.all(|other| other.members.len() <= variant.members.len())
-        });
-        let whole = whole.min_by(|a, b| {
-            let accuracy = |variant: &Variant| variant.accuracy.value().get();
-            let precise = a.precision.cmp(&b.precision);
-            precise.then(accuracy(b).total_cmp(&accuracy(a)))
-        });
-        whole.map(AnsweringMembers::from_variant)
+        let mut wholes = self.wholes[usize::from(task.0)].iter();
+        let is_asked = |whole: &&AnsweringMembers| model.is_none_or(|model| model == whole.model);
+        wholes.find(is_asked).copied()
     }
 
     /// Returns the task of a variant of this catalogue.
     pub fn task_of(&self, index: VariantIndex) -> TaskIndex {
         TaskIndex(self.ends.partition_point(|end| *end <= index.0) as u16)
     }
+}
+
+/// Returns the whole ensembles of a task in their highest precision, the most accurate first.
+fn wholes(task: &TaskVariants) -> Vec<AnsweringMembers> {
+    let models = (0..task.models.len() as u16).map(ModelIndex);
+    let mut wholes: Vec<&Variant> = models.filter_map(|model| whole(task, model)).collect();
+    let accuracy = |variant: &Variant| variant.accuracy.value().get();
+    wholes.sort_by(|a, b| accuracy(b).total_cmp(&accuracy(a)));
+    let members = wholes.into_iter().map(AnsweringMembers::from_variant);
+    members.collect()
+}
+
+/// Returns a variant of an ensemble with the most members in the highest precision.
+fn whole(task: &TaskVariants, model: ModelIndex) -> Option<&Variant> {
+    let own = task
+        .variants
+        .iter()
+        .filter(|variant| variant.model == model);
+    own.min_by_key(|variant| (Reverse(variant.members.len()), variant.precision))
 }
 
 fn cheaper_first(a: &Variant, b: &Variant) -> Ordering {

@@ -26,13 +26,27 @@ pub enum VariantPrecision {
     Int8,
 }
 
-impl fmt::Display for VariantPrecision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl VariantPrecision {
+    /// All precisions, the highest first.
+    pub const ALL: [VariantPrecision; 3] = [
+        VariantPrecision::Float32,
+        VariantPrecision::BrainFloat,
+        VariantPrecision::Int8,
+    ];
+
+    /// Returns its name.
+    pub const fn name(self) -> &'static str {
+        match self {
             VariantPrecision::Float32 => "f32",
             VariantPrecision::BrainFloat => "bf16",
             VariantPrecision::Int8 => "int8",
-        })
+        }
+    }
+}
+
+impl fmt::Display for VariantPrecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -63,7 +63,7 @@ impl JobRecord {
 }
 
 /// The name under which further variants of a job are counted.
-pub const OTHER_VARIANTS: &str = "other variants";
+const OTHER_VARIANTS: &str = "other variants";
 /// The maximum number of variants that a job counts separately.
 const MOST_VARIANTS: usize = 16;
 

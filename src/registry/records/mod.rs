@@ -6,7 +6,7 @@ mod origin;
 mod rows;
 mod stale;
 
-pub use job::{JobEnd, JobRecord, JobVariant, OTHER_VARIANTS};
+pub use job::{JobEnd, JobRecord, JobVariant};
 pub use model::{
     MemberRecord, ModelRecord, OtherClass, RecordedSource, RegisteredModel, TaskInterface,
 };

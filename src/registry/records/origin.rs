@@ -23,7 +23,7 @@ impl ProfileOrigin {
         ProfileOrigin {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             is_debug: cfg!(debug_assertions),
-            processor: processor(),
+            processor: processor().to_owned(),
             kernels: kernels_in_use(),
         }
     }

@@ -47,7 +47,7 @@ impl ProfilesAgain<'_> {
                 continue;
             };
             let on_kind = |variant: &&mut Variant| usize::from(variant.device.0) == number;
-            for precision in PRECISIONS {
+            for precision in VariantPrecision::ALL {
                 let own = again.variants.iter_mut().filter(on_kind);
                 let own = own.filter(|variant| variant.precision == precision);
                 let own: Vec<&mut Variant> = own.collect();
@@ -83,9 +83,3 @@ impl ProfilesAgain<'_> {
         Ok(profiles.condition)
     }
 }
-
-const PRECISIONS: [VariantPrecision; 3] = [
-    VariantPrecision::Float32,
-    VariantPrecision::BrainFloat,
-    VariantPrecision::Int8,
-];

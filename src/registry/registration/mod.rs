@@ -8,7 +8,6 @@ mod remarks;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use divisi_engine::search::precisions::{AccuracyLossError, PrecisionTrial};
 use divisi_engine::search::profiling::ProfileCondition;
@@ -16,6 +15,7 @@ use divisi_engine::search::{Cache, Control};
 use divisi_engine::serving::PredictorFactory;
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::{Ensemble, Samples};
+use divisi_model::wall_clock::unix_seconds;
 use divisi_modelless::variants::{
     DeviceKindIndex, ModelIndex, PricedDevice, Variant, VariantPrecision,
 };
@@ -122,7 +122,6 @@ impl Registration<'_> {
         source: RecordedSource,
         (considered, condition): (u32, ProfileCondition),
     ) -> ModelRecord {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
         ModelRecord {
             source,
             members: ensemble
@@ -137,7 +136,7 @@ impl Registration<'_> {
             origin: ProfileOrigin::here(),
             condition,
             considered,
-            registered_at: since.map_or(0, |since| since.as_secs()),
+            registered_at: unix_seconds(),
         }
     }
 }

@@ -85,12 +85,13 @@ impl Registration<'_> {
     }
 }
 
-/// Returns the accuracy of the whole ensemble.
+/// Returns the accuracy of the whole ensemble: the highest one is counted, not promised.
 fn whole(model: &RegisteredModel) -> Option<AccuracyEstimate> {
     let members = set_of(&voters(&model.record.combination));
-    let mut variants = model.variants.iter();
-    let whole = variants.find(|variant| variant.members == members);
-    whole.map(|variant| variant.accuracy)
+    let variants = model.variants.iter();
+    let whole = variants.filter(|variant| variant.members == members);
+    let accuracies = whole.map(|variant| variant.accuracy);
+    accuracies.max_by(|a, b| a.value().get().total_cmp(&b.value().get()))
 }
 
 fn doubtful_labels(

@@ -131,13 +131,16 @@ impl StoreContents {
         }
     }
 
-    /// Returns the names of some ensembles of a task, or of all of them if none are named.
+    /// Returns the names of some ensembles of a task, each once, or of all of them if none are named.
     pub(super) fn named(&self, task: &str, names: &[String]) -> Result<Vec<String>, StoreError> {
         let known = self.task(task)?.iter().map(|model| model.name.clone());
         let known: Vec<String> = known.collect();
         match names.iter().find(|name| !known.contains(name)) {
             _ if names.is_empty() => Ok(known),
-            None => Ok(names.to_vec()),
+            None => Ok(known
+                .into_iter()
+                .filter(|name| names.contains(name))
+                .collect()),
             Some(asked) => Err(StoreError::UnknownEnsemble {
                 task: task.to_owned(),
                 asked: asked.clone(),

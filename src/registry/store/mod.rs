@@ -127,9 +127,10 @@ impl Store {
     /// The task has an ensemble of this name from another source, its other ensembles have other
     /// samples or answers, or the store cannot be written.
     pub fn register(&self, task: &str, model: &RegisteredModel) -> Result<(), StoreError> {
-        let source = &model.record.source;
-        self.contents()?.check_source(task, &model.name, source)?;
-        self.replace(task, model)
+        let contents = self.contents()?;
+        contents.check_source(task, &model.name, &model.record.source)?;
+        contents.check_interface(task, &model.name, &model.record.interface)?;
+        self.put(task, model)
     }
 
     /// Registers an ensemble as [`Store::register`], and replaces an ensemble with the same name
@@ -141,6 +142,10 @@ impl Store {
         let interface = &model.record.interface;
         self.contents()?
             .check_interface(task, &model.name, interface)?;
+        self.put(task, model)
+    }
+
+    fn put(&self, task: &str, model: &RegisteredModel) -> Result<(), StoreError> {
         self.write(|transaction| {
             forget(transaction, task, &model.name)?;
             let record = encoded(&model.record)?;

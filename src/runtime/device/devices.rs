@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::gpu::{FoundGpus, GpuError, GpuInfo};
-use super::host::Host;
+use super::host::{Host, partition_name};
 use super::ledger::Ledger;
 use super::partitions::{Partitioning, consecutive};
 use super::simulated::DeviceProfile;
-use super::{Device, DeviceError, DeviceIndex, DeviceKind, MemorySpace, SpaceId};
+use super::{Computation, Device, DeviceError, DeviceIndex, DeviceKind, MemorySpace, SpaceId};
 
 /// The devices of a run; no two share a core.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,18 @@ pub struct Devices {
 }
 
 impl Devices {
+    /// Returns the cores of the devices that compute on this machine's cores, or `None` if none
+    /// does.
+    pub fn host_cores(&self) -> Option<Vec<usize>> {
+        let mut cores: Vec<usize> = Vec::new();
+        for device in self.iter() {
+            if let Computation::Kernels(own) = device.kind.computation() {
+                cores.extend(own);
+            }
+        }
+        (!cores.is_empty()).then_some(cores)
+    }
+
     /// Returns one partition for each core, or a few of several cores on a large machine.
     pub fn default_of(host: &Host) -> Self {
         Devices::default_with(host, &FoundGpus::default())
@@ -310,14 +322,8 @@ fn name_of(index: usize) -> String {
 
 /// Returns the partition of `cores`, which are consecutive.
 pub(super) fn cpu_partition(cores: &[usize]) -> Device {
-    let (first, last) = (cores[0], cores[cores.len() - 1]);
-    let name = if first == last {
-        format!("cpu:{first}")
-    } else {
-        format!("cpu:{first}-{last}")
-    };
     Device {
-        name,
+        name: partition_name(cores[0], cores[cores.len() - 1]),
         kind: DeviceKind::Cpu {
             cores: cores.to_vec(),
         },

@@ -29,10 +29,11 @@ const LOOK: Duration = Duration::from_millis(100);
 /// partition of both cores, whose threads share the work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Partitioning {
-    /// A partition for each core, or a few cores each on a large machine.
+    /// A partition for each core, or at most eight partitions of a few cores each.
     #[default]
     PerCore,
-    /// As few partitions as possible, with at most 8 cores each, for this reason.
+    /// As few partitions as possible, for this reason: of at most 8 cores each on up to 64 cores, and
+    /// otherwise eight.
     Shared(SharedReason),
 }
 
@@ -75,8 +76,9 @@ impl Partitioning {
     /// and as many cores as possible in a partition.
     pub fn candidates(host: &Host) -> Vec<Vec<String>> {
         let cores = host.cores.len();
-        let most = cores.div_ceil(cores.div_ceil(MOST_SHARED).max(1)).max(1);
-        let fits = |size: &usize| *size <= most && cores.div_ceil(*size) <= MOST_CANDIDATE;
+        let most = shared_size(cores);
+        let is_few = |size: usize| size == most || cores.div_ceil(size) <= MOST_CANDIDATE;
+        let fits = |size: &usize| *size <= most && is_few(*size);
         let mut sizes: Vec<usize> = [1, 2, most].into_iter().filter(fits).collect();
         sizes.dedup();
         let names = sizes.into_iter().map(|size| {
@@ -95,12 +97,15 @@ impl Partitioning {
     pub(super) fn size(&self, cores: usize) -> usize {
         match self {
             Partitioning::PerCore => cores.div_ceil(MOST_PARTITIONS).max(1),
-            Partitioning::Shared(_) => {
-                let fewest = cores.div_ceil(MOST_SHARED).max(1);
-                cores.div_ceil(fewest.min(MOST_PARTITIONS)).max(1)
-            }
+            Partitioning::Shared(_) => shared_size(cores),
         }
     }
+}
+
+/// Returns the most cores of a partition if there are as few partitions as possible.
+fn shared_size(cores: usize) -> usize {
+    let fewest = cores.div_ceil(MOST_SHARED).max(1);
+    cores.div_ceil(fewest.min(MOST_PARTITIONS)).max(1)
 }
 
 /// Returns the cores in groups of at most `size` consecutive ones. The name of a partition is a
@@ -114,7 +119,7 @@ pub(super) fn consecutive(host: &Host, size: usize) -> impl Iterator<Item = &[us
 impl fmt::Display for Partitioning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Partitioning::Shared(reason) = self else {
-            return f.write_str("a partition for each core, the default on a quiet host");
+            return f.write_str("the default partitions of a quiet host");
         };
         f.write_str("partitions of several cores, because ")?;
         match reason {

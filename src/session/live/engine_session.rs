@@ -257,7 +257,7 @@ impl EngineSession {
         checked.map_err(SessionRefusal::Target)?;
         self.target = target;
         let ledger = self.engine.telemetry().ledger();
-        ledger.set_objective(target.map(Target::objective));
+        ledger.set_objective(target);
         Ok(())
     }
 

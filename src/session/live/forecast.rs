@@ -14,12 +14,13 @@ use crate::{Prediction, Setup};
 use divisi_engine::search::model::{Batching, ModelEvaluator, Rates};
 use divisi_engine::search::{
     Cache, PastError, Predicted, PredictionBasis, PredictionBook, Question, setup_number,
-    subject_number, unix_seconds,
+    subject_number,
 };
 use divisi_engine::serving::{Engine, Observed, PredictorFactory, WorkerId, WorkerSpec};
 use divisi_model::allocation::Matrix;
 use divisi_model::ensemble::MemberPrecision;
 use divisi_model::profile::{Costs, Learnt};
+use divisi_model::wall_clock::unix_seconds;
 use divisi_runtime::device::MemberIndex;
 
 use super::basis::{Basis, CostSources, NoBasis};
@@ -174,7 +175,7 @@ impl Forecast {
             subject: self.subject,
             setup: Some(self.number(setup)),
             basis: self.basis.as_ref()?.kind,
-            disturbed: self.book.is_disturbed(self.engine.devices()),
+            disturbed: PredictionBook::is_disturbed(self.engine.devices()),
         })
     }
 

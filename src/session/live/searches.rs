@@ -7,11 +7,12 @@ use std::time::Duration;
 use crate::{LogLevel, Refusal, SearchState, SearchView, SessionRefusal};
 use divisi_engine::search::{
     Algorithm, Cache, Control, Method, Occasion, PredictionBasis, SearchError, SearchJob,
-    SearchOutcome, SearchProgress, SearchResult, unix_seconds,
+    SearchOutcome, SearchProgress, SearchResult,
 };
 use divisi_engine::serving::{Engine, LogTarget, PredictorFactory, Reservation};
 use divisi_model::catalogue::Demand;
 use divisi_model::profile::Costs;
+use divisi_model::wall_clock::unix_seconds;
 use divisi_runtime::device::{Devices, ThreadPriority, set_current_thread_priority};
 use divisi_runtime::lock::Leaf;
 

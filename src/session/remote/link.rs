@@ -96,8 +96,10 @@ impl Shared {
             let Ok((stream, link)) = joined.and_then(|s| Ok((s.try_clone()?, s))) else {
                 continue;
             };
-            self.state.lock().link = Some(link);
-            return Some(stream);
+            let mut state = self.state.lock();
+            // The console may have left during the greeting.
+            state.link = Some(link).filter(|_| !state.left);
+            return state.link.is_some().then_some(stream);
         }
     }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use divisi_model::wall_clock::unix_seconds;
 use divisi_modelless::variants::VariantIndex;
 use divisi_registry::records::JobEnd;
 use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
@@ -320,7 +321,7 @@ impl JobThread {
     fn end(&mut self, jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {
         let number = posted.number;
         tracing::info!(number, "job finished: {}", how.words());
-        posted.record.finish(how, now());
+        posted.record.finish(how, unix_seconds());
         self.ended.insert(number);
         if let Err(why) = jobs.board.keep(&posted) {
             jobs.remark(format!("job {number}: saving its result failed: {why}"));
@@ -350,12 +351,6 @@ impl JobThread {
         let views = views.collect();
         *jobs.views.lock() = views;
     }
-}
-
-/// Returns the time in seconds since 1970.
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }
 
 fn view(posted: &PostedJob, state: &str) -> JobView {

@@ -179,6 +179,8 @@ impl JobUnderWay {
         };
         let request = Request {
             priority,
+            // Rows without room are sent again, and the job reports its failures.
+            sender_records: true,
             ..Request::new(&values).to(PipelineIndex(number))
         };
         match engine.submit_with(request, Box::new(reply)) {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use divisi_engine::search::Control;
-use divisi_engine::search::profiling::{ProfileCondition, is_quiet};
+use divisi_engine::search::profiling::ProfileCondition;
 use divisi_runtime::device::host::{HostLoad, HostWatch};
 use divisi_session::{Refusal, ScalingView, TaskScaling};
 
@@ -20,8 +20,8 @@ use crate::served::ServedTasks;
 const TICK: Duration = Duration::from_secs(1);
 /// The time between two checks for queries during a measurement.
 const LOOK: Duration = Duration::from_millis(50);
-/// The share of the cores that an idle server uses at most: jobs, searches and loads use more.
-const IDLE_SHARE: f64 = 0.05;
+/// The cores' worth of time that an idle server uses at most: jobs, searches and loads use more.
+const IDLE_CORES: f64 = 0.1;
 
 /// Watches the profiles of served tasks until it is dropped, and measures doubtful ones again while
 /// the server is idle.
@@ -99,14 +99,15 @@ impl TaskScaling for LiveProfiles {
 impl ProfileThread {
     fn new(profiles: &LiveProfiles) -> Self {
         let tasks = Arc::clone(profiles.router.router().tasks());
-        let served: Vec<&str> = tasks.names().map(|(_, name)| name).collect();
+        let catalog = tasks.catalog();
+        let is_served = |model: &KeptModel| {
+            let task = catalog.task(&model.task);
+            task.is_some_and(|task| catalog.models(task).contains(&model.ensemble))
+        };
         let models = profiles.keeper.models().unwrap_or_default();
-        let models = models.into_iter();
-        let models: Vec<KeptModel> = models
-            .filter(|model| served.contains(&model.task.as_str()))
-            .collect();
+        let models: Vec<KeptModel> = models.into_iter().filter(is_served).collect();
         let of_group = tasks.groups().iter().map(|group| {
-            let (catalog, number) = (tasks.catalog(), usize::from(group.model.0));
+            let number = usize::from(group.model.0);
             let ensemble = catalog.models(group.task).get(number)?;
             let task = catalog.name(group.task);
             let is_own = |model: &KeptModel| model.task == task && model.ensemble == *ensemble;
@@ -133,8 +134,7 @@ impl ProfileThread {
     }
 
     fn second(&mut self, profiles: &Arc<LiveProfiles>) {
-        let load = self.host.end();
-        self.host = HostWatch::start();
+        let load = self.host.restart();
         let router = profiles.router.router();
         if !Arc::ptr_eq(&self.tasks, router.tasks()) {
             let before = std::mem::replace(self, ProfileThread::new(profiles));
@@ -151,7 +151,7 @@ impl ProfileThread {
             now: router.now(),
             is_idle: !queued && !answers && load.as_ref().is_none_or(is_idle),
             // Without counters of load, every measurement is taken for quiet.
-            is_quiet: load.as_ref().is_none_or(|load| is_quiet(load, None)),
+            is_quiet: load.as_ref().is_none_or(|load| !load.is_disturbed(None)),
             ratios: &self.ratios(&seen),
         });
         match step {
@@ -247,5 +247,5 @@ impl ProfileThread {
 /// Returns whether this process hardly uses the cores.
 fn is_idle(load: &HostLoad) -> bool {
     let own: f64 = load.cores.iter().map(|core| core.own).sum();
-    own <= IDLE_SHARE * load.cores.len() as f64
+    own <= IDLE_CORES
 }

@@ -29,7 +29,6 @@ pub struct ProfileWatch {
     models: Vec<WatchedModel>,
     /// The time since which the server is idle on a quiet host.
     idle_since: Option<Duration>,
-    retry_at: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +36,8 @@ struct WatchedModel {
     condition: ProfileCondition,
     contradicted: u32,
     trusted_until: Duration,
+    /// The time from which a measurement is tried again.
+    retry_at: Duration,
 }
 
 /// The observations of one second.
@@ -68,11 +69,11 @@ impl ProfileWatch {
             condition,
             contradicted: 0,
             trusted_until: Duration::ZERO,
+            retry_at: Duration::ZERO,
         };
         ProfileWatch {
             models: conditions.into_iter().map(watched).collect(),
             idle_since: None,
-            retry_at: Duration::ZERO,
         }
     }
 
@@ -111,22 +112,22 @@ impl ProfileWatch {
     /// Returns the first ensemble whose profiles need a measurement now.
     fn due(&self, now: Duration) -> Option<usize> {
         let since = self.idle_since?;
-        let is_due = now >= since + IDLE && now >= self.retry_at;
-        let mut models = self.models.iter();
-        let found = models.position(|model| !model.condition.is_quiet());
-        found.filter(|_| is_due)
+        let is_due = |model: &WatchedModel| !model.condition.is_quiet() && now >= model.retry_at;
+        let found = self.models.iter().position(is_due);
+        found.filter(|_| now >= since + IDLE)
     }
 
     /// Records the end of a measurement: its condition, or `None` if it was cancelled or failed.
     pub fn measured(&mut self, now: Duration, number: usize, condition: Option<ProfileCondition>) {
         self.idle_since = None;
-        if let (Some(model), Some(condition)) = (self.models.get_mut(number), condition) {
+        let Some(model) = self.models.get_mut(number) else {
+            return;
+        };
+        model.retry_at = now + RETRY;
+        if let Some(condition) = condition {
             model.condition = condition;
             model.contradicted = 0;
             model.trusted_until = now + TRUST;
-        }
-        if condition.is_none_or(|condition| !condition.is_quiet()) {
-            self.retry_at = now + RETRY;
         }
     }
 }

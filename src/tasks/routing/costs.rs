@@ -13,7 +13,7 @@ use divisi_modelless::variants::PricedDevice;
 use super::counts::TaskCounts;
 
 /// The time over which the cost of queries at the present load is measured.
-pub const COST_WINDOW: Duration = Duration::from_secs(60);
+const COST_WINDOW: Duration = Duration::from_secs(60);
 
 /// The money paid for each kind of device so far. It rises with time, whatever the load is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,12 +81,13 @@ pub(super) struct CostWindow(VecDeque<CostMoment>);
 
 impl CostWindow {
     /// Adds the counts at a time, and forgets those before the window.
-    pub(super) fn add(&mut self, at: Duration, paid: f64, names: &[String], counts: &TaskCounts) {
-        let tasks = names.iter().map(|name| {
-            let tally = counts.of_task(name);
-            (name.clone(), (tally.samples, tally.cost))
-        });
-        let tasks = tasks.collect();
+    pub(super) fn add(&mut self, at: Duration, paid: f64, counts: &TaskCounts) {
+        let mut tasks: BTreeMap<String, (u64, f64)> = BTreeMap::new();
+        for (name, tally) in &counts.variants {
+            let (samples, cost) = tasks.entry(name.task.clone()).or_default();
+            *samples += tally.samples;
+            *cost += tally.cost;
+        }
         self.0.push_back(CostMoment { at, paid, tasks });
         while self.0.len() > 2 && self.0[1].at + COST_WINDOW <= at {
             self.0.pop_front();
@@ -173,7 +174,6 @@ mod tests {
 
     #[test]
     fn queries_share_the_price_of_the_devices_in_the_window() {
-        let names = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let mut window = CostWindow::default();
         for second in 0..200_u32 {
             // Two queries a second of `a`, and one of `b` that costs twice as much.
@@ -188,7 +188,7 @@ mod tests {
                 variants: variants.into(),
                 ..TaskCounts::default()
             };
-            window.add(second * SECOND, f64::from(second) * 1e-3, &names, &counts);
+            window.add(second * SECOND, f64::from(second) * 1e-3, &counts);
         }
         let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
         let cost = |task: &str| window.cost(task);

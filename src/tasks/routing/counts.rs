@@ -139,11 +139,6 @@ impl TaskCounts {
         self.sum(|name| name.task == task && name.entry == entry)
     }
 
-    /// Returns the sum of a task's variants.
-    pub(crate) fn of_task(&self, task: &str) -> VariantTally {
-        self.sum(|name| name.task == task)
-    }
-
     fn sum(&self, is_in: impl Fn(&VariantName) -> bool) -> VariantTally {
         let mut sum = VariantTally::default();
         let variants = self.variants.iter().filter(|(name, _)| is_in(name));

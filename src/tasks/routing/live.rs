@@ -4,18 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use divisi_engine::deployment::{Deployment, Generation};
-use divisi_modelless::goals::QueryGoals;
-use divisi_modelless::variants::TaskIndex;
 use divisi_registry::registration::kind_name;
 use divisi_runtime::lock::Leaf;
 
 use super::costs::{CostWindow, PaidCosts, TaskCost};
 use super::counts::TaskCounts;
-use super::error::RoutingError;
 use super::loads::LoadRequests;
-use super::query::RoutedQuery;
 use super::router::TaskRouter;
-use crate::served::TaskQuery;
 
 /// A router that follows the running variants of a deployment, and the registrations of its tasks.
 pub struct LiveRouter {
@@ -69,27 +64,6 @@ impl LiveRouter {
     /// Returns the deployment.
     pub fn deployment(&self) -> &Arc<Deployment> {
         &self.deployment
-    }
-
-    /// Chooses the variant that answers a query.
-    ///
-    /// # Errors
-    /// Returns the errors of [`TaskRouter::route`].
-    pub fn route(
-        &self,
-        task: TaskIndex,
-        goals: &QueryGoals,
-        samples: u32,
-    ) -> Result<RoutedQuery, RoutingError> {
-        self.follow().route(task, goals, samples)
-    }
-
-    /// Chooses the variant that answers a query, which may have its own priority.
-    ///
-    /// # Errors
-    /// Returns the errors of [`TaskRouter::route`].
-    pub fn route_query(&self, query: TaskQuery<'_>) -> Result<RoutedQuery, RoutingError> {
-        self.follow().route_query(query)
     }
 
     /// Updates the running variants if they changed or variants were left out.
@@ -180,10 +154,9 @@ impl LiveRouter {
     pub(crate) fn count_second(&self) {
         self.fold_retired();
         let (router, counts) = (self.router(), self.counts());
-        let names: Vec<String> = router.tasks().names().map(|(_, n)| n.to_owned()).collect();
         let paid = self.paid().values().sum();
         let mut window = self.window.lock();
-        window.add(router.now(), paid, &names, &counts);
+        window.add(router.now(), paid, &counts);
     }
 
     fn fold_retired(&self) {

@@ -28,7 +28,7 @@ mod terms;
 pub use alone::alone;
 pub use asked::GoalChooser;
 pub use clock::VirtualTime;
-pub use costs::{COST_WINDOW, TaskCost};
+pub use costs::TaskCost;
 pub use counts::{AskedGoals, GoalsName, GoalsTally, TaskCounts, VariantName};
 pub use error::RoutingError;
 pub use live::LiveRouter;

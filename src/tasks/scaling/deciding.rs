@@ -11,13 +11,14 @@ use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::VariantIndex;
+use divisi_runtime::device::host::HostWatch;
 use divisi_session::ScalingChange;
 
 use super::busy::{BusyGroups, GroupSeen, seen_groups};
 use super::comparison::WINDOW;
 use super::gaps::DeviceGaps;
 use super::handover::VariantHandover;
-use super::host::{HostSeconds, OthersSeen};
+use super::host::OthersSeen;
 use super::hosted_models::HostedModels;
 use super::live::LiveScaling;
 use super::planning::behind_queries;
@@ -50,7 +51,7 @@ pub(super) struct ScalingThread {
     probation: ChangeProbation,
     /// A change to roll back.
     failed: Option<FailedChange>,
-    host: HostSeconds,
+    host: HostWatch,
     /// The load of the host in the last second.
     others: OthersSeen,
     /// The instances before the recent changes that changed only shares.
@@ -81,7 +82,7 @@ impl ScalingThread {
             follower: RegistrationFollower::new(registrations),
             probation: ChangeProbation::default(),
             failed: None,
-            host: HostSeconds::default(),
+            host: HostWatch::start(),
             others: OthersSeen::default(),
             shares_since: None,
         }
@@ -112,7 +113,10 @@ impl ScalingThread {
         for variant in wanted {
             let running = scaling.router.deployment().running();
             self.take_policy(scaling, &running);
-            let is_held = self.failed.is_some() || self.scaler.is_refused(router.now());
+            // A policy that was stopped, such as by a change by hand, loads nothing.
+            let is_held = self.scaler.choice() == PolicyChoice::Static
+                || self.failed.is_some()
+                || self.scaler.is_refused(router.now());
             let more = self.scaler.with_one_more(*variant).filter(|_| !is_held);
             let more = more.map(|more| self.allowed(router.now(), more));
             if let Some(more) = more.filter(|more| more.total(*variant) > 0) {
@@ -132,7 +136,7 @@ impl ScalingThread {
         scaling.router.follow();
         let running = scaling.router.deployment().running();
         self.take_policy(scaling, &running);
-        self.others = self.host.second(running.engine.devices());
+        self.others = OthersSeen::since(&mut self.host, running.engine.devices());
         let streams = router.interval(interval);
         let step = match self.decide(scaling, &running, (now, interval), &streams) {
             Ok(step) => step,
@@ -169,7 +173,7 @@ impl ScalingThread {
     /// Serves the tasks as they are registered now, and starts over with their variants.
     fn follow_registrations(&mut self, scaling: &LiveScaling) {
         let (live, follower) = (&scaling.router, &self.follower);
-        if !follower.is_due() {
+        if !follower.is_due(live.router().now()) {
             return;
         }
         let changed = behind_queries(|| follower.changed(live));

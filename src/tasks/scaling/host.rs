@@ -1,11 +1,7 @@
 //! The load of the host by other programs, on the cores of devices.
 
-use divisi_runtime::device::host::{HostCounters, HostLoad};
+use divisi_runtime::device::host::{HostLoad, HostWatch};
 use divisi_runtime::device::{Computation, Devices};
-
-/// The counters of the host at the last second.
-#[derive(Debug, Default)]
-pub(super) struct HostSeconds(Option<HostCounters>);
 
 /// The shares of cores that other programs took in a second; `None` if unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,15 +12,10 @@ pub(super) struct OthersSeen {
     pub(super) devices: Vec<Option<f64>>,
 }
 
-impl HostSeconds {
-    /// Returns the load since the last call.
-    pub(super) fn second(&mut self, devices: &Devices) -> OthersSeen {
-        let now = HostCounters::read();
-        let load = match (&self.0, &now) {
-            (Some(before), Some(now)) => Some(now.load_since(before)),
-            _ => None,
-        };
-        self.0 = now;
+impl OthersSeen {
+    /// Returns what `host` saw since its start.
+    pub(super) fn since(host: &mut HostWatch, devices: &Devices) -> Self {
+        let load = host.restart();
         load.map_or_else(OthersSeen::default, |load| seen(&load, devices))
     }
 }

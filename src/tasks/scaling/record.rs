@@ -56,15 +56,7 @@ impl ScalingRecord {
 
     /// Returns the queries of all tasks that ended in the last seconds.
     pub(super) fn counted(&self, seconds: usize) -> GoalCount {
-        let last = |task: &'_ TaskView| task.seconds.iter().rev().take(seconds).copied().collect();
-        let each = self
-            .tasks
-            .iter()
-            .flat_map(|task| -> Vec<GoalSecond> { last(task) });
-        each.fold(GoalCount::default(), |sum, second| GoalCount {
-            met: sum.met + u64::from(second.met),
-            missed: sum.missed + u64::from(second.missed),
-        })
+        self.tasks.iter().map(|task| task.counted(seconds)).sum()
     }
 
     /// Records the instances hosted from a time on, and forgets those replaced before `oldest`.

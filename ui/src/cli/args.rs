@@ -67,8 +67,8 @@ pub(crate) struct ServingTarget {
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
     pub shape: Option<Shape>,
     /// Devices, comma-separated: cpu:0, cpu:0-1, cuda:0, cuda (all GPUs), sim:v100*16,
-    /// sim:my_gpu.toml (default: the manifest's, else all GPUs and one partition per core, or of all
-    /// cores on a busy host)
+    /// sim:my_gpu.toml (default: the manifest's, else all GPUs and up to 8 partitions of the
+    /// cores, larger ones on a busy host)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Vec<String>,
     /// Precision of members: f32, tf32, bf16 or f16 on GPUs, bf16 or int8 on CPUs, or auto (native

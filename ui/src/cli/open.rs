@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use divisi_engine::search::worst_fit;
+use divisi_engine::search::{Cache, Method, SearchJob, worst_fit};
 use divisi_engine::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 use divisi_model::allocation::{Footprints, Frame, Matrix};
 use divisi_model::catalogue::Demand;
@@ -198,6 +198,20 @@ impl OpenedEnsemble {
     /// Returns the precision of the GPUs, or `None` without GPUs.
     pub(crate) fn precision(&self) -> Option<Precision> {
         self.devices.has_gpu().then_some(self.ensemble.precision)
+    }
+
+    /// Returns a search for this ensemble on its devices.
+    pub(super) fn search_job(&self, method: Method, cache: Option<Cache>) -> SearchJob {
+        SearchJob {
+            known: None,
+            demand: self.demand.clone(),
+            devices: self.devices.clone(),
+            measured_on: self.devices.clone(),
+            frame: Arc::clone(&self.frame),
+            factory: self.networks(),
+            method,
+            cache,
+        }
     }
 
     /// Returns the factory of the ensemble's networks.

@@ -1,7 +1,5 @@
 //! Predicted throughputs in reports, and predictions of benchmarks.
 
-use std::sync::Arc;
-
 use divisi_engine::search::{Cache, Method, Predicted, SearchJob};
 use serde::Serialize;
 
@@ -45,14 +43,5 @@ impl PredictedRow {
 /// Returns a job that predicts runs of an opened ensemble from kept profiles, and records the errors
 /// of these predictions.
 pub(super) fn job(opened: &OpenedEnsemble) -> SearchJob {
-    SearchJob {
-        known: None,
-        demand: opened.demand.clone(),
-        devices: opened.devices.clone(),
-        measured_on: opened.devices.clone(),
-        frame: Arc::clone(&opened.frame),
-        factory: opened.networks(),
-        method: Method::default(),
-        cache: Cache::of_user(),
-    }
+    opened.search_job(Method::default(), Cache::of_user())
 }

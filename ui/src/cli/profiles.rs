@@ -1,9 +1,11 @@
 //! `divisi profiles`: the kept measurements of networks on this machine.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use divisi_engine::search::Cache;
 use divisi_engine::search::profiling::KeptProfile;
+use divisi_engine::search::{Cache, age_in_words};
 use divisi_modelless::quantities::significant;
 use divisi_runtime::words::counted;
 use serde::Serialize;
@@ -110,7 +112,7 @@ impl ListedProfile {
             self.device.clone(),
             time(self.batch, self.batch_ms),
             time(self.largest_batch, self.largest_batch_ms),
-            age(self.age_s),
+            age_in_words(Duration::from_secs(self.age_s)).unwrap_or_else(|| "now".to_owned()),
             format!("{}{stale}", self.condition),
         ]
     }
@@ -130,20 +132,10 @@ fn text(profiles: &[ListedProfile]) -> String {
     let remark = match doubted {
         0 => String::new(),
         some => format!(
-            "\n{} may be too slow: other programs used the processor. The next measurement on a \
-             quiet machine replaces it; --clear disturbed removes it.",
+            "\n{} may be wrong: other programs used the processor, or times varied. The next \
+             measurement on a quiet machine replaces them; --clear disturbed removes them.",
             counted(some, "profile")
         ),
     };
     columns(&rows) + &remark
-}
-
-/// Returns an age in its largest unit.
-fn age(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
-    }
 }

@@ -335,7 +335,7 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_MEMBERS, Scope::Main, &[key('7')], "", "focus members", "each member's contribution to the ensemble"),
     bind(&FOCUS_STEPS, Scope::Main, &[key('8')], "", "focus steps", "the graph of served steps with their figures; wait ms: mean wait of a ready row"),
     bind(&FOCUS_MODELS, Scope::Main, &[key('9')], "", "focus models", "served models, pipelines and ensembles by name and version"),
-    bind(&FOCUS_CLIENTS, Scope::Main, &[key('0')], "", "focus clients", "network clients: connections, callers and refusals"),
+    bind(&FOCUS_CLIENTS, Scope::Main, &[key('0')], "", "focus clients", "network clients: connections, callers and errors"),
     bind(&FOCUS_TASKS, Scope::Main, &[key('a')], "", "focus tasks", "goals met, the policy for loading variants, and its decisions"),
     bind(&SCALING, Scope::In(Panel::Tasks), &[key('g')], "policy", "use the next scaling policy", "use the next policy for loading variants; panel a lists all"),
     bind(&COMPARE_POLICIES, Scope::In(Panel::Tasks), &[key('w')], "compare", "compare scaling policies", "simulate the queries of the last minutes under every policy"),

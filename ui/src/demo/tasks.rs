@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use DemoStep::{Conclude, Do, Look, Say};
 use divisi_modelless::quantities::significant;
-use divisi_session::{PolicyOutcome, ScalingView, Snapshot};
+use divisi_session::{PolicyOutcome, Snapshot};
 
 use super::script::{DemoLoad, DemoScene, DemoStep, DemoWatch, Given};
 use super::words::Conclusion;
@@ -77,7 +77,7 @@ pub(super) fn goals_met(demo: &DemoState, shown: &Snapshot) -> Option<String> {
     let scaling = shown.scaling.as_ref()?;
     let (first, last) = (demo.looks.first()?.now, demo.looks.last()?.now);
     let over = last.saturating_sub(first);
-    let (met, missed) = goals(scaling, over.as_secs() as usize);
+    let counted = scaling.counted(over.as_secs() as usize);
     let changes = scaling.changes.iter();
     let changes = changes.filter(|change| change.at >= first && !change.shares_alone);
     let made: Vec<Duration> = changes.filter_map(|c| c.outcome.clone().ok()).collect();
@@ -91,26 +91,12 @@ pub(super) fn goals_met(demo: &DemoState, shown: &Snapshot) -> Option<String> {
     };
     Some(format!(
         "{} queries in {}, {} missed a goal. Under {}, {changed}; loaded now: {}.",
-        format::grouped(met + missed),
+        format::grouped(counted.all()),
         format::seconds(over),
-        format::grouped(missed),
+        format::grouped(counted.missed),
         scaling.policy,
         scaling.loaded.len()
     ))
-}
-
-/// Returns the queries of the last seconds that met their goals, and those that missed one.
-fn goals(scaling: &ScalingView, seconds: usize) -> (u64, u64) {
-    let last = scaling.tasks.iter().flat_map(|task| {
-        let skipped = task.seconds.len().saturating_sub(seconds);
-        &task.seconds[skipped..]
-    });
-    last.fold((0, 0), |(met, missed), second| {
-        (
-            met + u64::from(second.met),
-            missed + u64::from(second.missed),
-        )
-    })
 }
 
 fn times(count: usize) -> String {
@@ -134,13 +120,17 @@ pub(super) fn policies(shown: &Snapshot) -> Option<String> {
         |outcome| outcome.cost,
         |outcome| format!("{} {}", outcome.policy, significant(outcome.cost)),
     )?;
-    let counted = comparison.counted.missed().map_or(String::new(), |missed| {
-        let policy = &comparison.counted.policy;
-        format!(
-            " Counted under {policy}: {} missed.",
-            format::missed(missed)
-        )
-    });
+    let counted = comparison
+        .counted
+        .queries
+        .share_missed()
+        .map_or(String::new(), |missed| {
+            let policy = &comparison.counted.policy;
+            format!(
+                " Counted under {policy}: {} missed.",
+                format::missed(missed)
+            )
+        });
     Some(format!(
         "Simulated, {} queries of {}: missed goals {missed}; cost per million {cost}.{counted}",
         format::grouped(comparison.queries),

@@ -72,7 +72,7 @@ fn compared(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
             100.0 * outcome.accuracy
         )
     });
-    let counted = new.counted.missed().map(|missed| {
+    let counted = new.counted.queries.share_missed().map(|missed| {
         let policy = &new.counted.policy;
         format!(
             "counted in the same period under {policy}: {} missed",

@@ -1,6 +1,6 @@
 //! The service objective, and the goals of tasks, in words.
 
-use divisi_session::{GoalCount, ScalingView, Snapshot, Target};
+use divisi_session::{ScalingView, Snapshot, Target};
 
 use super::format;
 
@@ -69,23 +69,12 @@ fn latency(shown: &Snapshot, target: Target) -> Option<MissedObjective> {
 }
 
 fn goals(scaling: &ScalingView) -> Option<MissedObjective> {
-    let GoalCount { met, missed } = counted(scaling, GOALS_WINDOW);
-    let all = met + missed;
-    let part = missed as f64 / all.max(1) as f64;
-    (all >= ENOUGH && part > GOALS_MISSED).then_some(MissedObjective::Goals(part))
+    let counted = scaling.counted(GOALS_WINDOW);
+    let part = counted.share_missed()?;
+    (counted.all() >= ENOUGH && part > GOALS_MISSED).then_some(MissedObjective::Goals(part))
 }
 
-/// Returns the queries of all tasks that ended in the last seconds.
-fn counted(scaling: &ScalingView, seconds: usize) -> GoalCount {
-    let tasks = scaling.tasks.iter();
-    let last = tasks.flat_map(|task| task.seconds.iter().rev().take(seconds));
-    last.fold(GoalCount::default(), |sum, second| GoalCount {
-        met: sum.met + u64::from(second.met),
-        missed: sum.missed + u64::from(second.missed),
-    })
-}
-
-/// Returns the service objective with the share of requests that met it: `99% ≤ 5 ms: 99.8% met`.
+/// Returns the service objective with the share of answered requests that met it: `99% ≤ 5 ms: 99.8% met`.
 pub(crate) fn objective(shown: &Snapshot) -> Option<String> {
     let target = shown.target?;
     let set = format!("{} ≤ {}", share(target.share), limit(target));

@@ -4,16 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
 use divisi_runtime::device::Devices;
-use divisi_runtime::device::host::HostCounters;
+use divisi_runtime::device::host::recent_load;
 use divisi_runtime::lock::Leaf;
 
 use crate::search::checked::{hex, processor, read_checked, write_checked};
-use crate::search::occasion::host_cores;
 
 use super::ledger::{Correction, PastError, PredictionLedger, Question};
 
@@ -21,13 +21,13 @@ use super::ledger::{Correction, PastError, PredictionLedger, Question};
 const MOST_BYTES: u64 = 1 << 20;
 /// The time after which the file is read again, because other processes write it too.
 const READ_EVERY: Duration = Duration::from_secs(2);
-/// The shortest period over which the host's load is counted.
-const LOAD_WINDOW: Duration = Duration::from_secs(2);
 
 /// The ledger of errors with its file. Clones share the ledger.
 #[derive(Clone, Debug, Default)]
 pub struct PredictionBook {
     pages: Arc<Leaf<Pages>>,
+    /// Whether a thread of this process writes the file.
+    is_saving: Arc<AtomicBool>,
     /// The file, or `None` to keep the ledger in memory only.
     path: Option<Arc<Path>>,
 }
@@ -38,14 +38,6 @@ struct Pages {
     /// Errors that the file does not have yet.
     unsaved: Vec<PastError>,
     read: Option<Instant>,
-    host: HostWindow,
-}
-
-/// The load of the host since the last look.
-#[derive(Debug, Default)]
-struct HostWindow {
-    counters: Option<(Instant, HostCounters)>,
-    disturbed: bool,
 }
 
 impl PredictionBook {
@@ -54,6 +46,7 @@ impl PredictionBook {
     pub fn at(folder: &Path) -> Self {
         PredictionBook {
             pages: Arc::default(),
+            is_saving: Arc::default(),
             path: Some(file(folder).into()),
         }
     }
@@ -79,17 +72,31 @@ impl PredictionBook {
         let Some(path) = &self.path else {
             return;
         };
-        let unsaved = std::mem::take(&mut self.pages.lock().unsaved);
-        if unsaved.is_empty() {
+        if self.is_saving.swap(true, Ordering::AcqRel) {
+            // The other thread's errors would be lost, so these wait for the next save.
             return;
         }
+        let unsaved = std::mem::take(&mut self.pages.lock().unsaved);
+        if !unsaved.is_empty() {
+            self.write(path, unsaved);
+        }
+        self.is_saving.store(false, Ordering::Release);
+    }
+
+    fn write(&self, path: &Path, unsaved: Vec<PastError>) {
         let ledger = PredictionLedger::from_errors(read(path).into_iter().chain(unsaved));
         let all: Vec<&PastError> = ledger.errors().collect();
-        // See above.
+        // Errors are lost if the file cannot be written: see `save`.
         let _ = write_checked(path, &all);
+        self.turn_to(ledger.errors().cloned());
+    }
+
+    /// Replaces the ledger by the errors in the file and the unsaved ones.
+    fn turn_to(&self, kept: impl Iterator<Item = PastError>) {
         let mut pages = self.pages.lock();
+        let unsaved = pages.unsaved.clone();
+        pages.ledger = PredictionLedger::from_errors(kept.chain(unsaved));
         pages.read = Some(Instant::now());
-        pages.ledger = ledger;
     }
 
     /// Reads the file again if that is due.
@@ -101,30 +108,14 @@ impl PredictionBook {
         if !is_due(self.pages.lock().read) {
             return;
         }
-        let kept = read(path);
-        let mut pages = self.pages.lock();
-        let unsaved = pages.unsaved.clone();
-        pages.ledger = PredictionLedger::from_errors(kept.into_iter().chain(unsaved));
-        pages.read = Some(Instant::now());
+        self.turn_to(read(path).into_iter());
     }
 
-    /// Returns whether other programs use the cores of `devices` now. Simulated devices and GPUs
-    /// are never disturbed.
-    pub fn is_disturbed(&self, devices: &Devices) -> bool {
-        let Some(cores) = host_cores(devices) else {
-            return false;
-        };
-        let mut pages = self.pages.lock();
-        let host = &mut pages.host;
-        let is_due = |(at, _): &(Instant, HostCounters)| at.elapsed() >= LOAD_WINDOW;
-        if host.counters.as_ref().is_none_or(is_due) {
-            let now = HostCounters::read();
-            if let (Some((_, before)), Some(now)) = (&host.counters, &now) {
-                host.disturbed = now.load_since(before).is_disturbed(Some(&cores));
-            }
-            host.counters = now.map(|now| (Instant::now(), now));
-        }
-        host.disturbed
+    /// Returns whether other programs used the cores of `devices` in the last seconds. Simulated
+    /// devices and GPUs are never disturbed.
+    pub fn is_disturbed(devices: &Devices) -> bool {
+        let load = devices.host_cores().zip(recent_load());
+        load.is_some_and(|(cores, load)| load.is_disturbed(Some(&cores)))
     }
 }
 

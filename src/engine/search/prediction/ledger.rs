@@ -23,7 +23,7 @@ pub struct PastError {
     pub question: Question,
     /// The predicted samples per second, without correction.
     pub predicted: f64,
-    /// The measured samples per second: the geometric mean of the runs.
+    /// The measured samples per second: the middle of the runs.
     pub measured: f64,
     /// The number of runs.
     pub runs: u32,

@@ -14,7 +14,7 @@ use super::subject::{setup_of, subject_number};
 use crate::search::error::SearchError;
 use crate::search::evaluator::{Doubt, Evaluator, Score};
 use crate::search::model::{ModelEvaluator, RUN};
-use crate::search::occasion::{host_cores, unix_seconds};
+use divisi_model::wall_clock::unix_seconds;
 
 /// Records the errors of a model while another evaluator measures.
 pub(in crate::search) struct ErrorRecorder {
@@ -40,7 +40,7 @@ impl ErrorRecorder {
     ) -> Self {
         ErrorRecorder {
             subject: subject_number(&models, devices),
-            cores: host_cores(devices),
+            cores: devices.host_cores(),
             measured,
             model,
             models,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use divisi_runtime::device::host::{HostLoad, HostWatch, QUIET_OTHERS};
+use divisi_runtime::device::host::HostWatch;
 use serde::{Deserialize, Serialize};
 
 /// The condition under which a profile was measured, from the best to the worst.
@@ -26,9 +26,6 @@ pub(super) struct ConditionWatch {
     /// The cores that measure, or `None` for all cores.
     cores: Option<Vec<usize>>,
 }
-
-/// The uncertainty of a core's counted time in seconds: two ticks.
-const TICKS: f64 = 0.02;
 
 impl ProfileCondition {
     /// Returns the name: `quiet`, `disturbed` or `doubtful`.
@@ -64,18 +61,11 @@ impl ConditionWatch {
     /// Returns the condition since the start. `agreed` is whether two rounds agreed.
     pub(super) fn end(&self, agreed: bool) -> ProfileCondition {
         let load = self.host.end();
-        let quiet = load.is_none_or(|load| is_quiet(&load, self.cores.as_deref()));
-        match agreed && quiet {
+        let cores = self.cores.as_deref();
+        let disturbed = load.is_some_and(|load| load.is_disturbed(cores));
+        match agreed && !disturbed {
             true => ProfileCondition::Quiet,
             false => ProfileCondition::Disturbed,
         }
     }
-}
-
-/// Returns whether the load left some cores alone. The counters have ticks, so a short period needs
-/// a higher load to be certain.
-pub fn is_quiet(load: &HostLoad, cores: Option<&[usize]>) -> bool {
-    let window = load.window.as_secs_f64().max(1e-3);
-    let factor = 1.0 + TICKS / (QUIET_OTHERS * window);
-    load.disturbances_above(cores, factor).is_empty()
 }

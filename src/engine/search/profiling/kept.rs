@@ -3,9 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use divisi_model::profile::BatchTimes;
+use divisi_model::wall_clock::unix_seconds;
 use divisi_runtime::compute::kernels_in_use;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub struct KeptProfile {
 impl ProfileAbout {
     /// Returns the seconds since the measurement.
     pub fn age(&self) -> u64 {
-        now().saturating_sub(self.measured_at)
+        unix_seconds().saturating_sub(self.measured_at)
     }
 
     /// Returns whether this program has other kernels, so that it does not use the profile.
@@ -166,10 +166,4 @@ fn remove(path: &Path) -> io::Result<()> {
         Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
         _ => Ok(()),
     }
-}
-
-/// Returns the seconds since 1970.
-pub(super) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }

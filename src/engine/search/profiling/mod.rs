@@ -22,6 +22,7 @@ use divisi_model::allocation::{Cell, Footprints};
 use divisi_model::catalogue::Catalogue;
 use divisi_model::ensemble::Ensemble;
 use divisi_model::profile::{BatchTimes, Costs};
+use divisi_model::wall_clock::unix_seconds;
 use divisi_runtime::compute::kernels_in_use;
 use divisi_runtime::device::{Computation, DeviceIndex, Devices, MemberIndex};
 
@@ -36,7 +37,7 @@ use like::LikeDevices;
 use measure::measure;
 use worker::profile_worker;
 
-pub use condition::{ProfileCondition, is_quiet};
+pub use condition::ProfileCondition;
 pub use kept::{KeptProfile, ProfileAbout};
 pub use worker::WorkerProfile;
 
@@ -264,7 +265,7 @@ impl Profiler<'_> {
             },
             device: kind.words(),
             kernels: kernels_in_use(),
-            measured_at: kept::now(),
+            measured_at: unix_seconds(),
             condition,
         };
         let measured = measured.clone();

@@ -68,7 +68,10 @@ impl EngineState {
                     .answered(now, done.latency, done.samples);
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
-                self.ledger().answered(done.latency);
+                // Without a ledger there is no objective: no client knows the engine yet.
+                if let Some(ledger) = self.ledger.get() {
+                    ledger.answered(done.latency);
+                }
                 lately.record(done.latency.as_micros() as u64, 1);
                 lately.record_split(done.split, 1);
                 answered.0.add(now, 1.0);

@@ -64,7 +64,7 @@ pub(crate) struct EngineState {
     pub losses: Losses,
     pub promises: Arc<PromiseLedger>,
     /// The ledger of errors: that of the engine before, if it was set, or a new one.
-    ledger: OnceLock<Arc<RequestLedger>>,
+    pub(super) ledger: OnceLock<Arc<RequestLedger>>,
     /// Whether another engine replaces this one. Requests that it refuses are sent to the other one.
     pub is_followed: AtomicBool,
     core: Ranked<CoreRank, Core<Arc<RequestData>>>,

@@ -113,13 +113,7 @@ impl TaskProgram {
     /// Returns the most instances of a variable that serve queries in addition to a capacity.
     pub(super) fn useful(&self, variable: &Variable, capacity: &[f64]) -> u32 {
         let nothing = vec![0.0; capacity.len()];
-        let served = |capacity: &[f64]| {
-            let flows = self.demands.iter().map(|demand| DemandFlow {
-                worth: 1.0,
-                ..demand.clone()
-            });
-            served_value(&flows.collect::<Vec<_>>(), capacity, &nothing)
-        };
+        let served = |capacity: &[f64]| served_value(&self.demands, capacity, &nothing);
         let mut more = capacity.to_vec();
         more[variable.at] = self.demands.iter().map(|demand| demand.rate).sum();
         let gain = served(&more) - served(capacity);

@@ -56,6 +56,9 @@ pub enum Disturbance {
     Throttled(f64),
 }
 
+/// The uncertainty of a core's counted time in seconds: two ticks.
+const TICKS: f64 = 0.02;
+
 impl HostLoad {
     /// Returns the mean share of `cores` that other programs took, or of all cores without
     /// `cores`. Returns 0 if none of the cores is known.
@@ -69,9 +72,12 @@ impl HostLoad {
         mean(self.chosen(cores).map(|c| c.steal))
     }
 
-    /// Returns whether anything disturbed `cores`, or any core without `cores`.
+    /// Returns whether anything disturbed `cores`, or any core without `cores`. The counters have
+    /// ticks, so a short window needs a higher load to be certain.
     pub fn is_disturbed(&self, cores: Option<&[usize]>) -> bool {
-        !self.disturbances(cores).is_empty()
+        let window = self.window.as_secs_f64().max(1e-3);
+        let factor = 1.0 + TICKS / (QUIET_OTHERS * window);
+        !self.disturbances_above(cores, factor).is_empty()
     }
 
     /// Returns the disturbances of `cores`, or of all cores without `cores`.
@@ -160,12 +166,17 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
+/// Returns the name of the partition of some consecutive cores, such as `cpu:0-1`.
+pub(in crate::device) fn partition_name(first: usize, last: usize) -> String {
+    match first == last {
+        true => format!("cpu:{first}"),
+        false => format!("cpu:{first}-{last}"),
+    }
+}
+
 /// Returns names of ascending cores, such as `cpu:0-1, cpu:3`.
 fn names(cores: &[usize]) -> String {
     let runs = cores.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-    let named = runs.filter_map(|run| match (run.first()?, run.last()?) {
-        (first, last) if first == last => Some(format!("cpu:{first}")),
-        (first, last) => Some(format!("cpu:{first}-{last}")),
-    });
+    let named = runs.filter_map(|run| Some(partition_name(*run.first()?, *run.last()?)));
     named.collect::<Vec<_>>().join(", ")
 }

@@ -27,6 +27,7 @@ use crate::reading;
 pub use cores::{CoreTicks, parse_cores};
 pub use counters::HostCounters;
 pub use groups::{Periods, cpu_quota, group_folders, parse_quota, quota_of};
+pub(in crate::device) use load::partition_name;
 pub use load::{CoreLoad, Disturbance, HostLoad, QUIET_OTHERS, QUIET_STEAL, QUIET_THROTTLED};
 pub use monitor::{HostMonitor, load_since_start, recent_load};
 pub use threads::{ThreadTime, parse_process};

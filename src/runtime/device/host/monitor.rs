@@ -73,8 +73,8 @@ pub fn recent_load() -> Option<HostLoad> {
     monitor.load().cloned()
 }
 
-/// Returns the load of the host since the first reading of this process, or over `least` if that
-/// is longer; the calling thread then waits. Returns `None` on systems without counters.
+/// Returns the load of the host since the oldest kept reading of this process, or over `least` if
+/// that is longer; the calling thread then waits. Returns `None` on systems without counters.
 pub fn load_since_start(least: Duration) -> Option<HostLoad> {
     recent_load();
     let first = MONITOR.lock().readings.front().cloned()?;

@@ -17,6 +17,13 @@ impl HostWatch {
         }
     }
 
+    /// Returns the load since the start, and starts again. Returns `None` if this system has no
+    /// counters of load.
+    pub fn restart(&mut self) -> Option<HostLoad> {
+        let before = std::mem::replace(&mut self.start, HostCounters::read())?;
+        Some(self.start.as_ref()?.load_since(&before))
+    }
+
     /// Returns the load since the start, or `None` if this system has no counters of load.
     pub fn end(&self) -> Option<HostLoad> {
         let start = self.start.as_ref()?;

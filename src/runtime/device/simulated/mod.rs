@@ -143,16 +143,9 @@ fn text_of(name: &str, class: DeviceClass, about: &str, origins: &[Origin]) -> S
     text
 }
 
-/// Returns text as a basic string of TOML. A character that needs an escape becomes a space.
+/// Returns text as a string of TOML.
 fn quoted(text: &str) -> String {
-    let plain = |c: char| match c {
-        '"' => '\'',
-        '\\' => '/',
-        c if c.is_control() => ' ',
-        c => c,
-    };
-    let plain: String = text.chars().map(plain).collect();
-    format!("\"{plain}\"")
+    toml::Value::String(text.to_owned()).to_string()
 }
 
 /// The reason why a text is not a valid profile.

@@ -12,10 +12,11 @@ use anyhow::{Context, Result, bail};
 use divisi_engine::load::LoadSamples;
 use divisi_engine::search::{
     Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method,
-    Objective, Score, SearchError, SearchJob, SearchResult, unix_seconds,
+    Objective, Score, SearchError, SearchJob, SearchResult,
 };
 use divisi_model::allocation::{Matrix, MatrixFile};
 use divisi_model::ensemble::PolicyKind;
+use divisi_model::wall_clock::unix_seconds;
 use divisi_session::SetupFile;
 
 use super::args::{MoreModels, ServingTarget, at_least_one, parse_rate, parse_spare};
@@ -79,7 +80,7 @@ pub(crate) struct AllocateArgs {
     /// Number of searches with consecutive seeds; reports median and spread
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = at_least_one)]
     repeat: usize,
-    /// Search with partitions of one core, of two cores and of all cores, and report the best
+    /// Search with partitions of one core, two cores and up to 8 cores, and report the best
     #[arg(long, conflicts_with = "devices")]
     partitions: bool,
     /// Write the best matrix (and the precisions of --accuracy-loss) to this file
@@ -204,16 +205,7 @@ fn search(
     if method.runs_on(&opened.devices) {
         LoadSamples::for_mix(opened.demand.catalogue(), opened.demand.mix())?;
     }
-    let job = SearchJob {
-        known: None,
-        demand: opened.demand.clone(),
-        devices: opened.devices.clone(),
-        measured_on: opened.devices.clone(),
-        frame: Arc::clone(&opened.frame),
-        factory: opened.networks(),
-        method,
-        cache,
-    };
+    let job = opened.search_job(method, cache);
     let started = std::time::Instant::now();
     let outcome = watched(&job, control);
     let elapsed_s = started.elapsed().as_secs_f64();

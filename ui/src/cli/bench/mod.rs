@@ -198,8 +198,8 @@ fn measure_live(
     let predicted = job
         .as_ref()
         .and_then(|job| job.predict_run(matrix, args.samples));
-    let watch = HostWatch::start();
-    let (runs, host) = runs(args, opened, &engine, stopped)?;
+    let (runs, watch) = runs(args, opened, &engine, stopped)?;
+    let host = watch.end().map(MeasuredHost::from_load);
     let occasion = Occasion::since(&watch, &opened.devices);
     if runs.is_empty() {
         bail!("stopped before the first run was complete");
@@ -225,11 +225,11 @@ fn measure_live(
     Ok(BenchReport::new(args, opened, matrix, figures))
 }
 
-/// The samples and the seconds of each run, and the load of the host during them.
-type MeasuredRuns = (Vec<(usize, f64)>, Option<MeasuredHost>);
+/// The samples and the seconds of each run, and the watch of the host since the first one.
+type MeasuredRuns = (Vec<(usize, f64)>, HostWatch);
 
-/// Returns the samples and the seconds of each complete run, after a warm-up run, and the load of
-/// the host during these runs.
+/// Returns the samples and the seconds of each complete run, after a warm-up run, and the watch of
+/// the host since then.
 fn runs(
     args: &BenchArgs,
     opened: &OpenedEnsemble,
@@ -272,7 +272,7 @@ fn runs(
             }
             ended.store(run + 1, Ordering::Relaxed);
         }
-        Ok((done, host.end().map(MeasuredHost::from_load)))
+        Ok((done, host))
     };
     let far = |elapsed| runs_in_words(elapsed, ended.load(Ordering::Relaxed), args.runs);
     ProgressLine::watch(runs, far).context("the measurement failed")?

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
+use divisi_model::wall_clock::unix_seconds;
 use divisi_registry::records::{JobEnd, JobRecord};
 use divisi_runtime::words::{counted, one_line};
 use divisi_server::{job_json, job_state};
 use serde_json::Value;
 
-use super::submit::now;
 use crate::cli::output::print;
 use crate::cli::reporting::ReportOptions;
 use crate::cli::store::StoreArgs;
@@ -112,7 +112,7 @@ fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
         .with_context(|| args.store.place().name())?
         .jobs;
     let mut job = open_job(jobs, number)?;
-    job.finish(JobEnd::Cancelled, now());
+    job.finish(JobEnd::Cancelled, unix_seconds());
     let kept = store.keep_job(number, &job);
     kept.with_context(|| args.store.place().name())?;
     print(&format!(

@@ -3,10 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use divisi_door::client::Webhook;
+use divisi_model::wall_clock::unix_seconds;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
 use divisi_registry::records::{JobRecord, RegisteredModel};
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
         output: output.clone(),
         goals,
         progress: JobProgress { rows, written: 0 },
-        submitted_at: now(),
+        submitted_at: unix_seconds(),
         notify: args.notify.clone(),
         names_variants: args.name_variants,
         variants: Vec::new(),
@@ -145,10 +145,4 @@ fn new_file(path: &Path) -> Result<String> {
         made => made.with_context(|| format!("--output {shown}"))?,
     };
     Ok(whole.display().to_string())
-}
-
-/// Returns the time in seconds since 1970.
-pub(super) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }

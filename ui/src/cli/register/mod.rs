@@ -82,20 +82,12 @@ fn parse_task(text: &str) -> Result<String, String> {
     }
 }
 
-/// The precisions of variants by their names.
-const PRECISIONS: [(&str, VariantPrecision); 3] = [
-    ("f32", VariantPrecision::Float32),
-    ("bf16", VariantPrecision::BrainFloat),
-    ("int8", VariantPrecision::Int8),
-];
-
 /// Parses a precision of variants, with its names for completions.
 fn parse_precision() -> impl TypedValueParser<Value = VariantPrecision> {
-    let names = PRECISIONS.map(|(name, _)| name);
+    let names = VariantPrecision::ALL.map(VariantPrecision::name);
     PossibleValuesParser::new(names).try_map(|name| {
-        let named = PRECISIONS.iter().find(|(known, _)| *known == name);
-        named
-            .map(|(_, precision)| *precision)
+        let mut all = VariantPrecision::ALL.into_iter();
+        all.find(|precision| precision.name() == name)
             .ok_or("expected f32, bf16 or int8")
     })
 }
@@ -124,7 +116,7 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
         target: target.clone(),
         name: None,
         replace: false,
-        precisions: PRECISIONS.map(|(_, precision)| precision).to_vec(),
+        precisions: VariantPrecision::ALL.to_vec(),
         input: None,
         files: SampleFiles::default(),
         rows: None,

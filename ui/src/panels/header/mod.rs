@@ -202,7 +202,7 @@ fn latency(model: &Model) -> HeaderGroup {
     ]
 }
 
-/// Returns the service objective, if one is set, with the share of requests that met it.
+/// Returns the service objective, if one is set, with the share of answered requests that met it.
 fn objective(model: &Model) -> Option<HeaderPiece> {
     let shown = &model.snapshot;
     let missed = matches!(

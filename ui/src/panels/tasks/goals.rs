@@ -71,17 +71,13 @@ fn cost(view: &TaskCostView, width: u16) -> TaskLine {
 }
 
 fn summary(task: &TaskView, width: u16) -> TaskLine {
-    let last = task.seconds.iter().rev().take(WINDOW);
-    let (seconds, met, over) = last.fold((0, 0_u64, 0_u64), |(n, met, all), second| {
-        let (now, more) = (u64::from(second.met), u64::from(over(second)));
-        (n + 1, met + now, all + more)
-    });
+    let (seconds, counted) = (task.seconds.len().min(WINDOW), task.counted(WINDOW));
     let name = format::fit_name(&task.name, width / 3);
-    if over == 0 {
+    let Some(missed) = counted.share_missed() else {
         let text = format!("  no answered queries in the last {seconds} s");
         return vec![(name, Role::Strong), (text, Role::Dim)];
-    }
-    let part = met as f64 / over as f64;
+    };
+    let part = 1.0 - missed;
     let role = match part {
         part if part >= 0.99 => Role::Good,
         part if part >= 0.95 => Role::Warn,
@@ -90,7 +86,7 @@ fn summary(task: &TaskView, width: u16) -> TaskLine {
     let met = format!("  goals met {}", format::met(part));
     let of = format!(
         " of {} queries in the last {seconds} s",
-        format::grouped(over)
+        format::grouped(counted.all())
     );
     vec![(name, Role::Strong), (met, role), (of, Role::Dim)]
 }

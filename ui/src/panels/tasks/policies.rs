@@ -68,8 +68,8 @@ fn counted(comparison: &PolicyComparison, width: u16) -> Option<TaskLine> {
     let CountedOutcome {
         policy, queries, ..
     } = &comparison.counted;
-    let missed = format::missed(comparison.counted.missed()?);
-    let all = format::grouped(queries.met + queries.missed);
+    let missed = format::missed(queries.share_missed()?);
+    let all = format::grouped(queries.all());
     let text = format!(
         "  {:<12} {missed:>7}  {all} queries under {policy}",
         "counted"
