@@ -49,7 +49,7 @@ impl StoredProfiles {
         found.cloned().ok_or_else(gone)
     }
 
-    /// Replaces the registration of an ensemble, unless it was registered again since it was read.
+    /// Replaces the registration of an ensemble. Fails if it was registered again since it was read.
     fn replace(
         &self,
         task: &str,
@@ -64,7 +64,7 @@ impl StoredProfiles {
             .is_some_and(|all| all.contains(read))
         {
             true => store.register(task, again).map_err(in_words),
-            false => Ok(()),
+            false => Err(format!("`{}` was registered again meanwhile", read.name)),
         }
     }
 

@@ -23,9 +23,9 @@ use crate::common::{
 };
 use crate::wait::wait_until;
 
-/// A server of the task, and a client of it.
+/// A server of the task.
 struct Served {
-    client: HttpClient,
+    address: String,
     router: Arc<TaskRouter>,
     _server: InferenceServer,
 }
@@ -43,17 +43,22 @@ fn served_by(live: Arc<LiveRouter>) -> Served {
     };
     let server = InferenceServer::start(Arc::new(service), &options).expect("listens");
     let address = server.addresses().http.expect("an address").to_string();
-    let address = address.parse().expect("an address");
     Served {
-        client: HttpClient::connect(&address, &ClientOptions::default()).expect("connects"),
+        address,
         router,
         _server: server,
     }
 }
 
 impl Served {
+    /// Connects. The server closes connections that stay idle.
+    fn client(&self) -> HttpClient {
+        let address = self.address.parse().expect("an address");
+        HttpClient::connect(&address, &ClientOptions::default()).expect("connects")
+    }
+
     /// Returns the parameters of the answer to two samples, or the status and the words of a refusal.
-    fn ask(&mut self, model: &str, parameters: Value) -> Result<Map<String, Value>, (u16, String)> {
+    fn ask(&self, model: &str, parameters: Value) -> Result<Map<String, Value>, (u16, String)> {
         let values = vec![0_u8; 2 * 64 * 4];
         let tensor = WireTensor::of_values(DataType::Fp32, vec![2, 1, 8, 8], values.into());
         let name = "input".to_owned();
@@ -61,7 +66,7 @@ impl Served {
             panic!("no object");
         };
         let answer = self
-            .client
+            .client()
             .infer_with(model, &[NamedTensor { name, tensor }], &parameters);
         match answer {
             Ok(answer) => {
@@ -76,7 +81,7 @@ impl Served {
 
 #[test]
 fn an_answer_says_which_variant_it_is_of_and_what_that_costs() {
-    let mut served = served();
+    let served = served();
     for (parameters, variant, accuracy) in [
         (json!({}), "numbers.sample.f32.all", 99.0),
         (json!({"prefer": "cost"}), "numbers.sample.bf16.mlp", 90.0),
@@ -112,7 +117,7 @@ fn an_answer_says_which_variant_it_is_of_and_what_that_costs() {
 fn a_query_that_may_wait_is_answered_by_a_variant_that_is_loaded_on_its_arrival() {
     let live = serving(&[SMALL, MIDDLING, WHOLE]);
     let scaling = LiveScaling::start(Arc::clone(&live), PolicyChoice::Divisi).expect("starts");
-    let mut served = served_by(live);
+    let served = served_by(live);
     for parameters in [json!({"accuracy": 97.5}), json!({})] {
         wait_until("variants without queries are unloaded", || {
             served.router.running().len() < 3
@@ -126,7 +131,7 @@ fn a_query_that_may_wait_is_answered_by_a_variant_that_is_loaded_on_its_arrival(
 
 #[test]
 fn an_answer_says_which_goal_it_missed() {
-    let mut served = served();
+    let served = served();
     let goals = json!({"accuracy": 95, "latency_ms": 30});
     served.ask("numbers", goals.clone()).expect("an answer");
     let wanted = QueryGoals {
@@ -170,17 +175,18 @@ fn the_index_names_an_ensemble_that_is_left_out() {
     let models = contents.tasks.get_mut("numbers").expect("the task");
     models.push(changed);
     let tasks = open(&contents, "numbers", &["cpu:0"]).expect("one is served");
-    let mut served = served_by(serving_tasks(Arc::new(tasks)));
-    assert!(served.client.is_ready().expect("an answer"));
+    let served = served_by(serving_tasks(Arc::new(tasks)));
+    let mut client = served.client();
+    assert!(client.is_ready().expect("an answer"));
     let why = "`changed` of task `numbers` is stale: the network, weights or calibration of member \
                `mlp` changed; register it again";
     let expected = [("numbers".to_owned(), why.to_owned())];
-    assert_eq!(served.client.not_served().expect("an answer"), expected);
+    assert_eq!(client.not_served().expect("an answer"), expected);
 }
 
 #[test]
 fn ensembles_of_a_task_are_asked_by_their_names_too() {
-    let mut served = served();
+    let served = served();
     for (model, parameters) in [
         ("sample", json!({})),
         ("sample", json!({"accuracy": 95})),
@@ -197,7 +203,7 @@ fn ensembles_of_a_task_are_asked_by_their_names_too() {
 
 #[test]
 fn what_nothing_meets_is_refused_with_the_nearest() {
-    let mut served = served();
+    let served = served();
     for (model, parameters, status, words) in [
         (
             "numbers",

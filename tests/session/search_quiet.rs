@@ -290,7 +290,7 @@ fn a_measured_matrix_is_predicted_as_it_was_measured() {
     let cache = Some(Cache::at(folder.path()));
     let mut session = LiveSession::new(engine, fakes(&ensemble), cache);
     let order = SearchOrder {
-        algorithm: Algorithm::WorstFit,
+        algorithm: Algorithm::Greedy,
         ..SearchOrder::default()
     };
     session

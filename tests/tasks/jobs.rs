@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use divisi_engine::serving::ServiceObjective;
 use divisi_model::ensemble::{Ensemble, Samples};
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
@@ -171,6 +172,24 @@ fn a_job_counts_the_rows_of_its_variants_and_names_them_on_request() {
     let mut lines = text.lines();
     assert!(lines.next().expect("a head").ends_with(",score_9,variant"));
     assert!(lines.all(|line| line.ends_with(",numbers.sample.bf16.mlp")));
+}
+
+#[test]
+fn rows_of_a_job_do_not_count_for_the_service_objective() {
+    let (_folder, path) = folder();
+    let board = KeptJobs::of(vec![job(&path, 80.0)]);
+    let live = serving(&[SMALL]);
+    let engine = Arc::clone(&live.deployment().running().engine);
+    let ledger = Arc::clone(engine.telemetry().ledger());
+    ledger.set_objective(Some(ServiceObjective {
+        latency: Duration::from_millis(1),
+        share: 0.99,
+    }));
+    let scaling = LiveScaling::start(live, PolicyChoice::Static).expect("starts");
+    let _jobs = LiveJobs::start(scaling, Arc::new(board.clone())).expect("starts");
+    wait_until("the job is over", || board.end(1).is_some());
+    let counts = ledger.objective().expect("an objective");
+    assert_eq!((counts.met, counts.missed), (0, 0));
 }
 
 #[test]

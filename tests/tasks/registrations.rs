@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use divisi_engine::load::{Generator, LoadSamples};
+use divisi_inference::protocol::ModelId;
+use divisi_inference::service::ModelService;
 use divisi_model::ensemble::Ensemble;
+use divisi_model::error_kind::ErrorKind;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_registry::records::{RecordedSource, StaleProfile};
@@ -13,6 +16,7 @@ use divisi_registry::store::StoreContents;
 use divisi_session::TaskScaling;
 use divisi_tasks::routing::{GoalChooser, LiveRouter};
 use divisi_tasks::scaling::{LiveScaling, TaskRegistrations};
+use divisi_tasks::service::TaskService;
 
 use crate::common::{
     MIDDLING, Made, SMALL, WHOLE, contents, digits, opened, partitions, registered, serving,
@@ -163,6 +167,13 @@ fn a_task_that_is_unregistered_is_served_again_once_it_is_registered() {
         let tasks = scaling.view().tasks;
         tasks.first().is_some_and(|task| task.not_served == [&*why])
     });
+    let service = TaskService::new(Arc::clone(&live));
+    let asked = service.describe(&ModelId::new("numbers", ""));
+    let refused = asked.expect_err("it is not served");
+    assert_eq!(
+        (refused.kind(), refused.to_string()),
+        (ErrorKind::Unavailable, why)
+    );
     store.write(task(&[SMALL, WHOLE]));
     wait_until("it is served again", || served(&live).len() == 2);
     let task = live.follow().tasks().catalog().task("numbers");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::serving::{Engine, PipelineIndex, Request};
+use crate::serving::{Accounting, Engine, PipelineIndex, Request};
 use divisi_model::catalogue::{CatalogueEntry, NewEntry, WarmupRequest};
 
 use super::generation::Generation;
@@ -53,8 +53,7 @@ fn ask_once(
         let rows = left.min(most.max(1));
         let values = warmup.values.repeat(rows);
         let request = Request {
-            // No client sees the error.
-            sender_records: true,
+            accounting: Accounting::Apart,
             ..Request::new(&values).to(pipeline).within(LONGEST)
         };
         match engine.predict(request) {

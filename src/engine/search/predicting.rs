@@ -11,6 +11,7 @@ use super::control::Control;
 use super::error::SearchError;
 use super::evaluator::Evaluator;
 use super::job::SearchJob;
+use super::method::Algorithm;
 use super::model::{Batching, ModelEvaluator, Rates};
 use super::occasion::Occasion;
 use super::prediction::{
@@ -79,17 +80,25 @@ impl SearchJob {
     }
 
     /// Returns the evaluator by runs for a search that does not predict. It records the errors of
-    /// predictions too, from profiles that are measured first if none are kept.
+    /// predictions too.
     pub(super) fn measuring(
         &self,
         control: &Arc<Control>,
     ) -> Result<Box<dyn Evaluator>, SearchError> {
-        let costs = match self.cache.is_some() && !self.is_simulated() {
-            true => self.profiled(control)?,
-            false => Costs::of_laws(self.models(), &self.devices),
-        };
+        let costs = self.predicting_costs(control)?;
         let judge = self.judge(control, &Arc::new(costs.clone()))?;
         Ok(self.recording(judge, &costs, self.basis()))
+    }
+
+    /// Returns the costs for the predictions next to runs. Missing profiles are measured first by a
+    /// search with many runs; for one run they would take longer than the run.
+    fn predicting_costs(&self, control: &Control) -> Result<Costs, SearchError> {
+        let is_real = self.cache.is_some() && !self.is_simulated();
+        match (is_real, self.method.algorithm) {
+            (false, _) => Ok(Costs::of_laws(self.models(), &self.devices)),
+            (true, Algorithm::WorstFit | Algorithm::BestBatch) => Ok(self.kept_costs()),
+            (true, Algorithm::Greedy | Algorithm::Local) => self.profiled(control),
+        }
     }
 
     /// Returns the predicted samples per second of a run of `samples` of `matrix` from kept profiles
@@ -121,6 +130,12 @@ impl SearchJob {
 
     /// Returns the model by kept profiles or laws, or `None` if a profile is missing.
     pub(super) fn kept_model(&self) -> Option<ModelEvaluator> {
+        let costs = self.kept_costs();
+        costs.is_complete().then(|| self.model(&costs))
+    }
+
+    /// Returns the costs by kept profiles or laws, incomplete if a profile is missing.
+    fn kept_costs(&self) -> Costs {
         let footprints = self.footprints(&self.devices);
         let profiler = Profiler {
             catalogue: self.demand.catalogue(),
@@ -130,8 +145,7 @@ impl SearchJob {
             cache: self.cache.as_ref(),
             control: &Control::default(),
         };
-        let costs = profiler.kept_costs();
-        costs.is_complete().then(|| self.model(&costs))
+        profiler.kept_costs()
     }
 
     /// Returns the model by `costs`.

@@ -40,12 +40,12 @@ pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use ledger::{ObjectiveCounts, RequestLedger, ServiceObjective, THIS_PROCESS};
 pub use live::{
-    BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
-    EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded,
-    GraphStep, GraphWork, Loss, LossReason, NetworkFactory, NotFiniteMember, Observed, Outcome,
-    Panicked, Pending, PredictorFactory, Programs, Reply, Request, Reservation, ReserveError,
-    RunListener, SPAN_BOUND, Settlements, SharedSamples, Staged, StepGraph, SubmittedRequest,
-    Telemetry,
+    Accounting, BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine,
+    EngineError, EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError,
+    GpuRunner, Graded, GraphStep, GraphWork, Loss, LossReason, NetworkFactory, NotFiniteMember,
+    Observed, Outcome, Panicked, Pending, PredictorFactory, Programs, Reply, Request, Reservation,
+    ReserveError, RunListener, SPAN_BOUND, Settlements, SharedSamples, Staged, StepGraph,
+    SubmittedRequest, Telemetry,
 };
 pub(crate) use live::{DeploymentRank, Leaf, MachineRank, SharedLeaf, caught};
 pub use log_line::{LogTarget, UntracedLine};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use divisi_engine::serving::{
-    Answer, Engine, MissingSteps, Outcome, PipelineIndex, Refused, Request, RunListener,
+    Accounting, Answer, Engine, MissingSteps, Outcome, PipelineIndex, Refused, Request, RunListener,
 };
 use divisi_model::catalogue::{BatchDimension, CatalogueEntry};
 use divisi_model::ensemble::Ensemble;
@@ -152,7 +152,7 @@ impl ServedModel {
             runs: Some(&untold),
             outputs: &computed,
             // The server records its errors.
-            sender_records: true,
+            accounting: Accounting::Sender,
             ..rows
                 .request()
                 .detailed(self.form.detail())

@@ -9,8 +9,7 @@ use super::{
 
 /// λ of INFaaS's objective: the cost per second for each second of loading.
 const LAMBDA: f64 = 0.01;
-/// The terms of INFaaS's program. The most expensive programs take a tenth of the second between two
-/// decisions.
+/// The terms of INFaaS's program. The steps bound the time of a decision.
 const PROGRAM: ProgramTerms = ProgramTerms {
     slack: SLACK,
     lambda: LAMBDA,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use divisi_engine::serving::{Engine, Outcome, PipelineIndex, Refused, Request};
+use divisi_engine::serving::{Accounting, Engine, Outcome, PipelineIndex, Refused, Request};
 use divisi_model::ensemble::Samples;
 use divisi_modelless::jobs::{JobProgress, JobRules, OfflineJob};
 use divisi_modelless::variants::TaskIndex;
@@ -180,7 +180,7 @@ impl JobUnderWay {
         let request = Request {
             priority,
             // Rows without room are sent again, and the job reports its failures.
-            sender_records: true,
+            accounting: Accounting::Apart,
             ..Request::new(&values).to(PipelineIndex(number))
         };
         match engine.submit_with(request, Box::new(reply)) {

@@ -198,7 +198,8 @@ fn send(
     task: &TaskRequest,
     (mut routed, mut request): (RoutedQuery, InferenceRequest),
 ) -> Result<SentQuery, ServiceError> {
-    for left in (0..=MOST_LEFT).rev() {
+    let mut left = MOST_LEFT;
+    loop {
         request.model = ModelId::new(routed.entry(), "");
         request.priority = match task.priority {
             0 => routed.urgency().priority(),
@@ -206,13 +207,12 @@ fn send(
         };
         request.due = routed.due();
         match models.ask(&request) {
-            Ok(answer) => return Ok((routed, answer)),
             Err(why) if why.kind() == ErrorKind::NotFound && left > 0 => routed.withdraw(),
-            Err(why) => return Err(why),
+            asked => return Ok((routed, asked?)),
         }
+        left -= 1;
         routed = task.route_again(live)?;
     }
-    Err(task.name.unknown())
 }
 
 /// Returns the answer of a variant under the name of the task, with the goals that it missed.
@@ -304,9 +304,13 @@ impl ModelService for TaskService {
 
     fn state(&self, model: &ModelId) -> Result<ModelState, ServiceError> {
         let tasks = self.tasks();
-        match names::requested_task(&tasks, model, &RequestGoals::default())? {
-            Some(asked) => Ok(self.state_of(&tasks, asked)),
-            None => self.models.state(model),
+        match names::requested_task(&tasks, model, &RequestGoals::default()) {
+            Ok(Some(asked)) => Ok(self.state_of(&tasks, asked)),
+            Ok(None) => self.models.state(model),
+            Err(dropped) if dropped.kind() == ErrorKind::Unavailable => {
+                Ok(ModelState::Unavailable(dropped.to_string()))
+            }
+            Err(why) => Err(why),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The task that a request is for.
 
-use divisi_inference::error::ServiceError;
+use divisi_inference::error::{ErrorKind, ServiceError};
 use divisi_inference::protocol::{ModelId, RequestGoals};
 use divisi_modelless::variants::{ModelIndex, TaskIndex};
 
@@ -25,12 +25,16 @@ impl AskedTask {
 /// the request's model. Returns `None` for other models.
 ///
 /// # Errors
-/// Returns an error if there is no such task, version or ensemble.
+/// Returns an error if there is no such task, version or ensemble, or if the task is no longer served.
 pub(super) fn requested_task(
     tasks: &ServedTasks,
     model: &ModelId,
     goals: &RequestGoals,
 ) -> Result<Option<AskedTask>, ServiceError> {
+    let asked = goals.task.as_deref().unwrap_or(&model.name);
+    if let Some(dropped) = tasks.dropped().iter().find(|task| task.task == asked) {
+        return Err(ServiceError::new(ErrorKind::Unavailable, &dropped.why));
+    }
     let found = match &goals.task {
         Some(task) => Some(of_task(tasks, task, &model.name)?),
         None => named(tasks, &model.name),

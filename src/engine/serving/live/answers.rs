@@ -15,7 +15,7 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::graph::PipelineRows;
 use super::promise::{Failure, NotFiniteMember, Outcome, RulePanicked, caught};
-use super::request::{LiveBatch, LiveFinished, LiveOwed, RequestData};
+use super::request::{Accounting, LiveBatch, LiveFinished, LiveOwed, RequestData};
 use super::state::EngineState;
 
 impl EngineState {
@@ -69,7 +69,9 @@ impl EngineState {
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
                 // Without a ledger there is no objective: no client knows the engine yet.
-                if let Some(ledger) = self.ledger.get() {
+                let ledger = self.ledger.get();
+                let is_apart = done.payload.accounting == Accounting::Apart;
+                if let Some(ledger) = ledger.filter(|_| !is_apart) {
                     ledger.answered(done.latency);
                 }
                 lately.record(done.latency.as_micros() as u64, 1);

@@ -42,7 +42,7 @@ pub use options::EngineOptions;
 pub use pending::{Pending, Staged, SubmittedRequest};
 pub(crate) use promise::caught;
 pub use promise::{Failure, NotFiniteMember, Outcome, Panicked, Reply, Settlements};
-pub use request::Request;
+pub use request::{Accounting, Request};
 pub use reserve::{Reservation, ReserveError};
 pub use run_log::RunListener;
 pub use samples::SharedSamples;

@@ -181,9 +181,9 @@ impl EngineState {
         let served = self.served(request.pipeline);
         let served =
             served.ok_or_else(|| Refused::Closed("no model with this number is served".into()))?;
-        let sender_records = request.sender_records;
+        let accounting = request.accounting;
         let staged = self.stage_for(served, request, reply);
-        staged.inspect_err(|refused| self.record_refusal(served, refused, sender_records))
+        staged.inspect_err(|refused| self.record_refusal(served, refused, accounting))
     }
 
     fn stage_for(
@@ -244,7 +244,7 @@ impl EngineState {
             let runs = request.runs.map(|listener| RunLog::new(arrived, listener));
             let held = HeldSamples::hold(request.memory, &served.storage, slices);
             stays = held.is_some();
-            let data = data.recorded_by_sender(request.sender_records);
+            let data = data.accounted(request.accounting);
             Arc::new(data.logging(runs).holding(held))
         })?;
         if !stays {

@@ -10,29 +10,29 @@ use crate::serving::door::Refused;
 use crate::serving::ledger::THIS_PROCESS;
 
 use super::promise::Failure;
-use super::request::RequestData;
+use super::request::{Accounting, RequestData};
 use super::served::ServedEnsemble;
 use super::state::EngineState;
 
 impl EngineState {
-    /// Records a refusal, unless the sender does so or sends the request to the next engine.
+    /// Records a refusal of a request that the engine accounts for, unless its sender sends the request to the next engine.
     pub(super) fn record_refusal(
         &self,
         served: &ServedEnsemble,
         refused: &Refused,
-        sender_records: bool,
+        accounting: Accounting,
     ) {
         let is_followed = self.is_followed.load(Ordering::Acquire);
         let is_sent_again = is_followed && matches!(refused, Refused::Closed(_));
-        if !sender_records && !is_sent_again {
+        if accounting == Accounting::Engine && !is_sent_again {
             let key = key(refused.code(), ErrorOutcome::Refused);
             self.record(key, served.model(), refused.to_string());
         }
     }
 
-    /// Records the end of a request without an answer, unless the sender does so.
+    /// Records the end of a request without an answer, if the engine accounts for it.
     pub(super) fn record_failure(&self, request: &RequestData, failure: &Failure) {
-        if request.sender_records {
+        if request.accounting != Accounting::Engine {
             return;
         }
         let outcome = match failure {

@@ -49,9 +49,20 @@ pub struct Request<'a> {
     pub due: Option<Duration>,
     /// If set, the answer lists the runs of its steps, and the listener receives the other runs.
     pub runs: Option<&'a RunListener>,
-    /// Whether the sender records the request in the ledger of errors if it gets no answer. Else
-    /// the engine does.
-    pub sender_records: bool,
+    /// The place of the request in the ledger.
+    pub accounting: Accounting,
+}
+
+/// How a request counts in the ledger: in its errors, and for the service objective.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accounting {
+    /// The engine records an error.
+    #[default]
+    Engine,
+    /// The sender records an error; the engine counts an answer for the objective.
+    Sender,
+    /// The request is no client's, like the rows of a job or of a warm-up: it does not count.
+    Apart,
 }
 
 impl<'a> Request<'a> {
@@ -83,7 +94,7 @@ impl<'a> Request<'a> {
             patience: None,
             due: None,
             runs: None,
-            sender_records: false,
+            accounting: Accounting::default(),
         }
     }
 
@@ -132,8 +143,8 @@ pub(crate) struct RequestData {
     pub(super) held: Option<HeldSamples>,
     /// The requested detail of the answer.
     pub detail: Detail,
-    /// Whether the sender records errors.
-    pub(super) sender_records: bool,
+    /// The place in the ledger.
+    pub(super) accounting: Accounting,
     /// Whether any folded row was flawed.
     flawed: AtomicBool,
     /// The first failure that an answer could do without.
@@ -158,7 +169,7 @@ impl RequestData {
             graph,
             member_sample,
             detail,
-            sender_records: false,
+            accounting: Accounting::default(),
             runs: None,
             held: None,
             flawed: AtomicBool::new(false),
@@ -167,12 +178,9 @@ impl RequestData {
         }
     }
 
-    /// Sets whether the sender records errors.
-    pub(super) fn recorded_by_sender(self, sender_records: bool) -> Self {
-        RequestData {
-            sender_records,
-            ..self
-        }
+    /// Sets the place in the ledger.
+    pub(super) fn accounted(self, accounting: Accounting) -> Self {
+        RequestData { accounting, ..self }
     }
 
     /// Adds a log of the runs of its steps, if there is one.

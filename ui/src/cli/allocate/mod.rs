@@ -1,5 +1,6 @@
 //! `divisi allocate`: searches for an allocation matrix.
 
+mod finished;
 mod partitions;
 mod precisions;
 mod report;
@@ -11,24 +12,23 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use divisi_engine::load::LoadSamples;
 use divisi_engine::search::{
-    Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method,
-    Objective, Score, SearchError, SearchJob, SearchResult,
+    Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Goal, Method, Objective,
+    Score, SearchError, SearchJob, SearchResult,
 };
 use divisi_model::allocation::{Matrix, MatrixFile};
 use divisi_model::ensemble::PolicyKind;
-use divisi_model::wall_clock::unix_seconds;
 use divisi_session::SetupFile;
 
 use super::args::{MoreModels, ServingTarget, at_least_one, parse_rate, parse_spare};
 use super::open::{OpenedEnsemble, open_all};
 use super::outcome::GoalNotMet;
-use super::output::{OutputFile, ProgressLine, device_rows, note};
-use super::predicted::PredictedRow;
+use super::output::{OutputFile, ProgressLine, note};
 use super::reporting::ProductOptions;
 use super::signals;
 use super::times::parse_millis;
+use finished::SearchRun;
 use precisions::{LossArgs, PrecisionsChosen};
-use report::{EntryRow, LatencyRow, Repetitions, SearchReport, text};
+use report::{Repetitions, SearchReport, text};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AllocateArgs {
@@ -227,86 +227,6 @@ fn search(
         profiled: control.progress().profiled,
         elapsed_s,
     })
-}
-
-/// A finished search and its result.
-struct SearchRun {
-    job: SearchJob,
-    found: SearchResult,
-    cached: bool,
-    profiled: usize,
-    elapsed_s: f64,
-}
-
-impl SearchRun {
-    /// Returns whether this result has a higher score and meets the goal.
-    fn is_better(&self, other: &SearchRun) -> bool {
-        self.found.score > other.found.score && self.found.shortfall.is_none()
-    }
-
-    fn measure_again(&mut self, control: &Arc<Control>) -> Result<()> {
-        let found = self.job.again(self.found.clone(), control);
-        match found {
-            Ok(found) => self.found = found,
-            // Earlier results stand, and the report shows the cancellation.
-            Err(SearchError::Stopped(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-        Ok(())
-    }
-
-    fn report(self, opened: &OpenedEnsemble, control: &Control) -> SearchReport {
-        let (found, method) = (self.found, self.job.method);
-        SearchReport {
-            ensemble: opened.ensemble.name.clone(),
-            mix: opened.mix(),
-            algorithm: method.algorithm.name(),
-            evaluator: method.evaluator_on(&opened.devices),
-            policy: opened.ensemble.policy.to_string(),
-            goal: method.goal.to_string(),
-            devices: device_rows(&opened.devices),
-            precision: opened.precision(),
-            members: opened.frame.members.clone(),
-            matrix: found.matrix.rows(),
-            gap: match found.gap() {
-                Some(Gap::Lacks(share)) => Some(share),
-                _ => None,
-            },
-            above_bound: match found.gap() {
-                Some(Gap::Exceeds(share)) => Some(share),
-                _ => None,
-            },
-            predicted: found.predicted.map(PredictedRow::new),
-            steady: found.steady.map(|s| s.samples_per_s),
-            steady_error: found.steady.and_then(|s| s.doubt.error()),
-            bound: found.bound,
-            latency_us: found.latency.map(LatencyRow::from_latency),
-            latency_by_model: found.by_entry.iter().map(EntryRow::from_latency).collect(),
-            shortfall: found.shortfall,
-            score: found.score,
-            score_error: found.doubt.error(),
-            score_doubt: found.doubt.to_string(),
-            start_score: found.start_score,
-            start_error: found.start_doubt.error(),
-            start_doubt: found.start_doubt.to_string(),
-            gain: found.gain,
-            evaluations: found.evaluations,
-            iterations: found.iterations,
-            coverage: found.coverage,
-            elapsed_s: self.elapsed_s,
-            seed: method.bounds.seed,
-            profiled: self.profiled,
-            simulated: opened.devices.is_simulated(),
-            synthetic: opened.ensemble.is_synthetic(),
-            cached: self.cached,
-            disturbed: found.occasion.is_some_and(|at| at.disturbed == Some(true)),
-            occasion: found.occasion.map(|at| at.in_words(unix_seconds())),
-            cancelled: control.is_cancelled(),
-            precisions: None,
-            repeat: None,
-            partitionings: Vec::new(),
-        }
-    }
 }
 
 fn method(args: &AllocateArgs, opened: &OpenedEnsemble, seed: u64) -> Method {

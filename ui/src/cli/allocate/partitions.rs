@@ -1,16 +1,18 @@
 //! The comparison of partitions of the cores: a search with each.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
-use divisi_engine::search::{Control, Objective};
+use anyhow::{Result, anyhow};
+use divisi_engine::search::Control;
 use divisi_runtime::device::{Host, Partitioning};
 use serde::Serialize;
 
+use super::finished::Merit;
 use super::report::SearchReport;
 use super::{AllocateArgs, searched_on};
 use crate::cli::open::OpenedEnsemble;
+use crate::cli::output::note;
 use crate::text::format;
 
 /// The result of a search with one partitioning of the cores.
@@ -41,40 +43,42 @@ impl PartitioningTried {
         }
     }
 
-    /// Returns whether this result is better for an objective: it meets the goal and the other does
-    /// not, or has a lower p99 or a higher throughput.
-    fn is_better(&self, other: &PartitioningTried, objective: Objective) -> bool {
-        let meets = |tried: &PartitioningTried| tried.shortfall.is_none();
-        let slower = |tried: &PartitioningTried| tried.p99_us.unwrap_or(u64::MAX);
-        match (meets(self).cmp(&meets(other)), objective) {
-            (Ordering::Equal, Objective::Latency) if slower(self) != slower(other) => {
-                slower(self) < slower(other)
-            }
-            (Ordering::Equal, _) => self.score > other.score,
-            (met, _) => met == Ordering::Greater,
+    fn merit(&self) -> Merit {
+        Merit {
+            meets_goal: self.shortfall.is_none(),
+            p99: self.p99_us.map(Duration::from_micros),
+            score: self.score,
         }
     }
 }
 
-/// Searches with each partitioning of the cores. Returns the result of the best one. After a
-/// cancellation the remaining ones are left out.
+/// Searches with each partitioning of the cores. Returns the result of the best one. Leaves out
+/// partitions that do not fit, and the remaining ones after a cancellation.
 pub(super) fn best(
     args: &AllocateArgs,
     control: &Arc<Control>,
 ) -> Result<(OpenedEnsemble, SearchReport)> {
     let mut tried: Vec<PartitioningTried> = Vec::new();
-    let mut best = None;
+    let (mut best, mut failure) = (None, None);
     for devices in Partitioning::candidates(&Host::discover()) {
         let mut target = args.target.clone();
         target.devices.clone_from(&devices);
         let (opened, report) = match searched_on(args, &target, control) {
             Err(_) if control.is_cancelled() && !tried.is_empty() => break,
-            other => other?,
+            Err(why) => {
+                note(&format!(
+                    "divisi: partitions {}: {why:#}",
+                    devices.join(",")
+                ));
+                failure = Some(why);
+                continue;
+            }
+            Ok(searched) => searched,
         };
         let next = PartitioningTried::new(devices, &report);
         if tried
             .iter()
-            .all(|before| next.is_better(before, args.objective))
+            .all(|before| next.merit().is_better(&before.merit(), args.objective))
         {
             best = Some((tried.len(), opened, report));
         }
@@ -83,7 +87,9 @@ pub(super) fn best(
             break;
         }
     }
-    let (place, opened, mut report) = best.context("no partition was searched")?;
+    let Some((place, opened, mut report)) = best else {
+        return Err(failure.unwrap_or_else(|| anyhow!("no partition was searched")));
+    };
     tried[place].best = true;
     // A comparison without all partitionings is not complete.
     report.cancelled |= control.is_cancelled();
