@@ -24,7 +24,7 @@ use divisi_model::ensemble::{BatchSize, ComputedMember};
 use divisi_model::metrics::stats::{median, quantile};
 use divisi_model::metrics::{LatencySplit, LatencyTally, LogHistogram, SplitTally};
 use divisi_runtime::compute::{ComputeError, Predictor};
-use rayon::ThreadPool;
+use divisi_runtime::device::ThreadTeam;
 
 fn main() -> Result<()> {
     whole_ensemble()?;
@@ -200,7 +200,7 @@ impl PredictorFactory for StuckFactory {
         &self,
         network: ComputedMember,
         size: BatchSize,
-        pool: Option<Arc<ThreadPool>>,
+        pool: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         match self
             .stuck

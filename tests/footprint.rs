@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use divisi_runtime::compute::{
     CpuPredictor, Lowered, Predictor, footprint, host_rows, mapped_bytes,
 };
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::network::builders::{Builder, Published};
 use divisi_runtime::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
 use divisi_runtime::onnx::OnnxModel;
@@ -242,7 +243,7 @@ fn networks_take_the_memory_that_is_booked_for_them() {
         let lowered = Arc::new(lowered);
         for (batch, threads) in [(1, 1), (4, 1), (1, 2), (9, 3)] {
             let planned = footprint(&graph, batch, threads).activation_bytes;
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = ThreadTeam::start(threads, || {});
             let pool = (threads > 1).then(|| Arc::new(pool.expect("pool")));
             let (_answer, kept, most) = watched(|| run(&lowered, batch, pool));
             let what = format!("{name}, batches of {batch} on {threads} threads");
@@ -253,11 +254,7 @@ fn networks_take_the_memory_that_is_booked_for_them() {
 }
 
 /// A worker's predictor and tensors, once every batch size was run.
-fn run(
-    lowered: &Arc<Lowered>,
-    batch: usize,
-    pool: Option<Arc<rayon::ThreadPool>>,
-) -> impl Sized + use<> {
+fn run(lowered: &Arc<Lowered>, batch: usize, pool: Option<Arc<ThreadTeam>>) -> impl Sized + use<> {
     let input = host_rows(batch, lowered.inputs()).expect("input");
     let output = host_rows(batch, lowered.outputs()).expect("output");
     let mut predictor = CpuPredictor::new(Arc::clone(lowered), batch, pool).expect("predictor");

@@ -7,7 +7,7 @@ use divisi_engine::serving::PredictorFactory;
 use divisi_model::ensemble::BatchSize;
 use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::compute::{host_rows, read_rows, write_rows};
-use divisi_runtime::device::{Host, MemberIndex, thread_pool};
+use divisi_runtime::device::{Host, MemberIndex, thread_team};
 use serde_json::json;
 
 use crate::bed::{BUILTIN, Bed, networks};
@@ -72,7 +72,7 @@ fn on_cpu(bed: &Bed) -> Result<Vec<f32>> {
     let input = host_rows(ROWS, width)?;
     write_rows(&input, |values| values.copy_from_slice(block.values()))?;
     let output = host_rows(ROWS, bed.ensemble.answer_width())?;
-    let pool = thread_pool(&Host::discover().cores, None)?;
+    let pool = thread_team(&Host::discover().cores, None)?;
     let size = BatchSize::new(ROWS as u32).context("a batch size")?;
     let mut predictor = bed
         .factory

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use divisi_runtime::compute::gpu::{LaneProgram, Precision, Program, lower};
 use divisi_runtime::compute::{CpuPredictor, Lowered, Predictor, host_rows, read_rows, write_rows};
 use divisi_runtime::device::gpu::{DeviceSlice, Gpu, PinnedBlock, open};
-use divisi_runtime::device::{Host, thread_pool};
+use divisi_runtime::device::{Host, thread_team};
 use divisi_runtime::network::{Graph, Shape, Weights};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -119,7 +119,7 @@ fn samples(graph: &Graph, rows: usize) -> Vec<f32> {
 
 fn on_cpu(graph: &Graph, weights: &Weights, values: &[f32]) -> Result<Vec<f32>> {
     let lowered = Arc::new(Lowered::new(graph, weights)?);
-    let pool = thread_pool(&Host::discover().cores, None)?;
+    let pool = thread_team(&Host::discover().cores, None)?;
     let mut predictor = CpuPredictor::new(lowered, ROWS, pool)?;
     let input = host_rows(ROWS, graph.input().elements())?;
     let output = host_rows(ROWS, graph.output().elements())?;

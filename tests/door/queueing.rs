@@ -13,8 +13,8 @@ use divisi_engine::serving::{BuildError, Engine, EngineOptions, PipelineIndex, P
 use divisi_model::allocation::{Frame, Matrix};
 use divisi_model::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
 use divisi_runtime::compute::{ComputeError, Predictor, read_rows, write_rows};
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::device::{Devices, Host};
-use rayon::ThreadPool;
 use serde_json::json;
 
 use crate::client::{Answer, ask};
@@ -51,7 +51,7 @@ impl PredictorFactory for Gated {
         &self,
         _: ComputedMember,
         _: BatchSize,
-        _: Option<Arc<ThreadPool>>,
+        _: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         Ok(Box::new(GatedNetwork {
             let_go: Arc::clone(&self.let_go),

@@ -13,8 +13,8 @@ use divisi_model::ensemble::{
 };
 use divisi_runtime::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi_runtime::device::MemberIndex;
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::network::Shape;
-use rayon::ThreadPool;
 
 use crate::common::{everywhere, fakes, networks, start, two_devices};
 
@@ -128,7 +128,7 @@ impl PredictorFactory for Spies {
         &self,
         network: ComputedMember,
         _: BatchSize,
-        _: Option<Arc<ThreadPool>>,
+        _: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         let seen = Arc::clone(&self.seen);
         Ok(Box::new(Spy {

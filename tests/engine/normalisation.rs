@@ -9,9 +9,9 @@ use divisi_model::ensemble::{
 };
 use divisi_runtime::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi_runtime::device::MemberIndex;
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::network::Shape;
 use proptest::prelude::*;
-use rayon::ThreadPool;
 
 use crate::common::{networks, start};
 
@@ -152,7 +152,7 @@ impl PredictorFactory for Spies {
         &self,
         network: ComputedMember,
         _: BatchSize,
-        _: Option<Arc<ThreadPool>>,
+        _: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         let seen = Arc::clone(&self.0);
         let classes = if seen.lock().expect("no panic").len() == 5 {

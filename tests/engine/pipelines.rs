@@ -17,10 +17,10 @@ use divisi_model::ensemble::{
 use divisi_model::pipeline::StepCondition;
 use divisi_model::profile::Costs;
 use divisi_runtime::compute::{Predictor, host_rows, read_rows, write_rows};
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::device::simulated::find_profile;
 use divisi_runtime::device::{Devices, MemberIndex};
 use proptest::prelude::*;
-use rayon::ThreadPool;
 
 use crate::common::{everywhere, networks, reload, start};
 use crate::flaws::not_finite;
@@ -260,7 +260,7 @@ impl PredictorFactory for Hanging {
         &self,
         network: ComputedMember,
         size: BatchSize,
-        pool: Option<Arc<ThreadPool>>,
+        pool: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         match network.member == self.1 {
             true => Ok(Box::new(Hangs(Arc::clone(&self.2)))),
@@ -391,7 +391,7 @@ fn a_model_that_answers_nan_fails_the_request_by_its_name() {
             &self,
             network: ComputedMember,
             size: BatchSize,
-            pool: Option<Arc<ThreadPool>>,
+            pool: Option<Arc<ThreadTeam>>,
         ) -> Result<Box<dyn Predictor>, BuildError> {
             match network.member.get() {
                 0 => Ok(Box::new(Broken)),

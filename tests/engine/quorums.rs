@@ -12,7 +12,7 @@ use divisi_model::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
 use divisi_model::metrics::LatencySplit;
 use divisi_runtime::compute::{Predictor, write_rows};
 use divisi_runtime::device::MemberIndex;
-use rayon::ThreadPool;
+use divisi_runtime::device::ThreadTeam;
 
 use crate::common::start;
 use crate::flaws::not_finite;
@@ -76,7 +76,7 @@ impl PredictorFactory for Members {
         &self,
         network: ComputedMember,
         _size: BatchSize,
-        _pool: Option<Arc<ThreadPool>>,
+        _pool: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         Ok(Box::new(self.0[network.member.get()]))
     }

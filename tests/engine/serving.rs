@@ -13,8 +13,8 @@ use divisi_engine::serving::{
 use divisi_model::allocation::{Cell, DoesNotFit, Matrix};
 use divisi_model::ensemble::{BatchSize, ComputedMember, PolicyKind, Wait};
 use divisi_runtime::compute::{ComputeError, FakePredictor, Predictor};
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
-use rayon::ThreadPool;
 
 use crate::common::{
     digits, everywhere, fakes, frame, networks, reload, set_policy, start, two_devices,
@@ -129,7 +129,7 @@ impl PredictorFactory for Puppets {
         &self,
         network: ComputedMember,
         _size: BatchSize,
-        _pool: Option<Arc<ThreadPool>>,
+        _pool: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         if self.refuse.load(Ordering::Acquire) {
             return Err(BuildError::Other("told to refuse".into()));

@@ -7,6 +7,7 @@ use divisi_runtime::compute::gpu::{Emulated, Precision};
 use divisi_runtime::compute::{
     CpuPredictor, Lowered, NetworkOp, Predictor, host_rows, read_rows, reference, write_rows,
 };
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::network::builders::{Builder, Convnet, Densenet, Perceptron, Resnet};
 use divisi_runtime::network::{
     Activation, Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Sides, Weights,
@@ -206,12 +207,7 @@ fn a_pool_of_threads_gives_the_same_answers_for_any_batch() {
     .build(Shape::image(1, 8, 8), 10)
     .expect("builds");
     let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)).expect("lowers"));
-    let pool = Arc::new(
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(3)
-            .build()
-            .expect("pool"),
-    );
+    let pool = Arc::new(ThreadTeam::start(3, || {}).expect("threads"));
     for batch in [1, 2, 3, 5, 7] {
         let x =
             Tensor::from_vec(samples(batch, graph.input()), (batch, 64), &Device::Cpu).expect("x");

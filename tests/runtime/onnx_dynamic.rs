@@ -6,9 +6,9 @@ use std::sync::Arc;
 use candle_core::{Device, Tensor};
 use divisi_runtime::compute::gpu::{Emulated, Precision};
 use divisi_runtime::compute::{Family, Lowered, NetworkOp, planned_steps, reference};
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::onnx::{OnnxModel, OnnxNetwork};
 use proptest::prelude::*;
-use rayon::ThreadPoolBuilder;
 use serde_json::Value;
 
 use super::made_onnx::{INT8, MadeModel, UINT8};
@@ -161,7 +161,7 @@ fn values(tensor: &Tensor) -> Vec<f32> {
 fn answers(network: &OnnxNetwork, family: Family, x: Vec<f32>, threads: usize) -> Vec<f32> {
     let lowered = Lowered::with(&network.graph, &network.weights, family).expect("lowers");
     let x = rows(network, x);
-    let pool = (threads > 0).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
+    let pool = (threads > 0).then(|| ThreadTeam::start(threads, || {}));
     let pool = pool.map(|pool| Arc::new(pool.expect("pool")));
     let op = NetworkOp::new(Arc::new(lowered), x.dim(0).expect("batch"), pool).expect("memory");
     values(&x.apply_op1_no_bwd(&op).expect("runs"))

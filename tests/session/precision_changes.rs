@@ -11,9 +11,9 @@ use divisi_engine::serving::{
 use divisi_model::allocation::{Cell, Footprints, Matrix, WorkerChange};
 use divisi_model::ensemble::{BatchSize, ComputedMember, Ensemble, MemberPrecision};
 use divisi_runtime::compute::{FakePredictor, Predictor};
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi_session::{Command, LiveSession, ReloadState, Session, Snapshot};
-use rayon::ThreadPool;
 
 use crate::common::{digits, everywhere, networks, start, two_devices, until};
 use crate::wait::wait_until;
@@ -289,7 +289,7 @@ impl PredictorFactory for Restarts {
         &self,
         network: ComputedMember,
         _size: BatchSize,
-        _pool: Option<Arc<ThreadPool>>,
+        _pool: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         self.built.lock().expect("no panic").push(network);
         let fake = FakePredictor::new(network.member, 10);

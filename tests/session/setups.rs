@@ -9,12 +9,12 @@ use divisi_engine::serving::{BuildError, Engine, PredictorFactory, Request};
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::ensemble::{BatchSize, ComputedMember, PolicyKind, RuleKind, VoteWeight, Wait};
 use divisi_runtime::compute::{ComputeError, FakePredictor, Predictor};
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_session::{
     Command, LiveSession, LoadPattern, MarkKind, ProbationState, ReloadState, Session, Setup,
     Snapshot, Target, Terms,
 };
-use rayon::ThreadPool;
 
 use crate::common::{digits, fakes, start, until};
 use crate::wait::wait_until;
@@ -33,7 +33,7 @@ impl PredictorFactory for Moody {
         &self,
         network: ComputedMember,
         _size: BatchSize,
-        _pool: Option<Arc<ThreadPool>>,
+        _pool: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         if self.refuses.load(Ordering::Acquire) {
             return Err(BuildError::Other("told to refuse".into()));

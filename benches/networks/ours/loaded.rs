@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Tensor};
 use divisi_runtime::compute::{
     CpuKernels, CpuPredictor, Family, FootprintModel, Lowered, Predictor,
 };
-use divisi_runtime::device::{pin_current_thread, thread_pool};
+use divisi_runtime::device::{pin_current_thread, thread_team};
 use divisi_runtime::network::builders::{Builder, Published};
 use divisi_runtime::network::{Graph, Shape, Weights};
 use divisi_runtime::onnx::OnnxModel;
@@ -54,7 +54,7 @@ impl Loaded {
             predictor: CpuPredictor::new(
                 Arc::new(network),
                 batch,
-                thread_pool(&load.cores, None)?,
+                thread_team(&load.cores, None)?,
             )?,
             input,
             output,

@@ -1,6 +1,5 @@
 //! The errors of a search.
 
-use rayon::ThreadPoolBuildError;
 use thiserror::Error;
 
 use crate::load::{MissingSamples, RunError};
@@ -11,7 +10,7 @@ use divisi_model::codes::{Code, Coded};
 use divisi_model::profile::NotMeasured;
 use divisi_model::ranged::FieldOutOfRange;
 use divisi_runtime::compute::ComputeError;
-use divisi_runtime::device::{DeviceError, format_bytes};
+use divisi_runtime::device::{DeviceError, NoThread, format_bytes};
 
 use super::precisions::AccuracyLossError;
 
@@ -74,7 +73,7 @@ of_evaluations!(
     SimulationError,
     BuildError,
     ComputeError,
-    ThreadPoolBuildError,
+    NoThread,
     NotMeasured
 );
 
@@ -101,7 +100,7 @@ pub enum EvaluationError {
     Compute(#[from] ComputeError),
     /// The threads for measuring could not be started.
     #[error(transparent)]
-    Threads(#[from] ThreadPoolBuildError),
+    Threads(#[from] NoThread),
     /// The measured times do not form a profile.
     #[error(transparent)]
     Times(#[from] NotMeasured),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rayon::ThreadPool;
+use divisi_runtime::device::ThreadTeam;
 
 use crate::load::LoadSamples;
 use crate::serving::{BuildError, PredictorFactory};
@@ -332,9 +332,9 @@ impl PredictorFactory for OneMember {
         &self,
         network: ComputedMember,
         size: BatchSize,
-        pool: Option<Arc<ThreadPool>>,
+        team: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        self.factory.build(self.of_all(network), size, pool)
+        self.factory.build(self.of_all(network), size, team)
     }
 
     fn gpu(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, BuildError> {

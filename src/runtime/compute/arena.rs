@@ -2,13 +2,12 @@
 
 use std::sync::Mutex;
 
-use rayon::ThreadPool;
-
 use super::buffers::ValuePlace;
 use super::kernels::{ArenaLayout, BatchMemory};
 use super::lowered::{Lowered, StepPhase};
 use super::misses::LookupMisses;
 use super::team::PhaseBarrier;
+use crate::device::ThreadTeam;
 use crate::lock::lock;
 
 /// The memory and the number of one thread in a batch.
@@ -77,12 +76,12 @@ impl Arena {
     }
 
     /// Runs the samples of `input` (`[samples, inputs]`) and writes `output` (`[samples,
-    /// outputs]`), on all threads of a pool or on the caller's thread. `memory` has
+    /// outputs]`), on all threads of a team or on the caller's thread. `memory` has
     /// [`Arena::floats`] floats, begins at a cache line, and holds the values outside of images.
     pub(super) fn run(
         &mut self,
         network: &Lowered,
-        pool: Option<&ThreadPool>,
+        team: Option<&ThreadTeam>,
         memory: &mut [f32],
         (input, output): (&[f32], &mut [f32]),
     ) {
@@ -90,11 +89,11 @@ impl Arena {
         let outputs = output.chunks_mut(self.together * network.outputs().max(1));
         for (input, output) in inputs.zip(outputs) {
             let samples = input.len() / network.inputs().max(1);
-            let threads = pool.map_or(1, |_| self.threads);
+            let threads = team.map_or(1, |_| self.threads);
             network.phases(samples, threads, &mut self.phases);
             self.progress.begin(self.phases.len(), threads);
             self.misses.clear();
-            self.compute(network, pool, (memory, threads), input);
+            self.compute(network, team, (memory, threads), input);
             self.answer(network, samples, memory, output);
         }
     }
@@ -102,7 +101,7 @@ impl Arena {
     fn compute(
         &self,
         network: &Lowered,
-        pool: Option<&ThreadPool>,
+        team: Option<&ThreadTeam>,
         (memory, threads): (&mut [f32], usize),
         input: &[f32],
     ) {
@@ -124,10 +123,10 @@ impl Arena {
                 network.run(phases, progress, share)
             }
         };
-        match pool {
-            Some(pool) => {
-                pool.broadcast(|thread| work(thread.index()));
-            }
+        match team {
+            Some(team) => team.run(|thread| {
+                work(thread);
+            }),
             None => {
                 work(0);
             }

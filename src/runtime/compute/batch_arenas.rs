@@ -8,13 +8,12 @@
 
 use std::sync::Mutex;
 
-use rayon::ThreadPool;
-
 use super::ComputeError;
 use super::arena::Arena;
 use super::kernels::{Buffer, LINE};
 use super::lowered::Lowered;
 use super::plan::ArenaPlan;
+use crate::device::ThreadTeam;
 use crate::lock::lock;
 
 /// Floating-point operations below which one thread finishes before others wake up, which takes
@@ -161,7 +160,7 @@ impl BatchArenas {
     pub(super) fn run(
         &mut self,
         network: &Lowered,
-        pool: Option<&ThreadPool>,
+        team: Option<&ThreadTeam>,
         samples: usize,
         input: &[f32],
         output: &mut [f32],
@@ -178,7 +177,7 @@ impl BatchArenas {
             return Ok(());
         }
         let is_worth_waking = network.flops() * samples as f64 >= WORTH_WAKING;
-        let Some(pool) = pool.filter(|_| is_worth_waking) else {
+        let Some(team) = team.filter(|_| is_worth_waking) else {
             self.run_alone(network, (input, output));
             return Ok(());
         };
@@ -191,13 +190,13 @@ impl BatchArenas {
         let (now, input) = input.split_at(all * network.inputs());
         let (to, output) = output.split_at_mut(all * network.outputs());
         if all > 0 {
-            self.run_apart(network, pool, all / self.threads, (now, to));
+            self.run_apart(network, team, all / self.threads, (now, to));
         }
         if all < samples {
             self.lay_out(network, RunWay::Together);
             let memory = self.memory.values_mut();
             self.together
-                .run(network, Some(pool), memory, (input, output));
+                .run(network, Some(team), memory, (input, output));
         }
         Ok(())
     }
@@ -220,7 +219,7 @@ impl BatchArenas {
     fn run_apart(
         &mut self,
         network: &Lowered,
-        pool: &ThreadPool,
+        team: &ThreadTeam,
         each: usize,
         (input, output): (&[f32], &mut [f32]),
     ) {
@@ -230,7 +229,7 @@ impl BatchArenas {
         let arenas = split_memory(&mut self.apart, self.memory.values_mut());
         let parts = Mutex::new(arenas.zip(inputs.zip(outputs)));
         let next = || lock(&parts).next();
-        pool.broadcast(|_| {
+        team.run(|_| {
             while let Some(((arena, memory), samples)) = next() {
                 arena.run(network, None, memory, samples);
             }

@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex};
 use candle_core::{
     CpuStorage, CustomOp1, Device, InplaceOp1, InplaceOp2, Layout, Shape, Storage, Tensor,
 };
-use rayon::ThreadPool;
 
 use super::ComputeError;
 use super::batch_arenas::BatchArenas;
 use super::lowered::Lowered;
-use crate::device::MemberIndex;
+use crate::device::{MemberIndex, ThreadTeam};
 use crate::lock::lock;
 
 /// Answers batches: Candle tensors in, Candle tensors out, without allocating.
@@ -45,10 +44,10 @@ impl CpuPredictor {
     pub fn new(
         network: Arc<Lowered>,
         batch: usize,
-        pool: Option<Arc<ThreadPool>>,
+        team: Option<Arc<ThreadTeam>>,
     ) -> Result<Self, ComputeError> {
         Ok(CpuPredictor {
-            op: NetworkOp::new(network, batch, pool)?,
+            op: NetworkOp::new(network, batch, team)?,
         })
     }
 }
@@ -69,14 +68,14 @@ impl Predictor for CpuPredictor {
 /// A lowered network with an arena, as one Candle operation for `Tensor::inplace_op2`, which writes
 /// answers into a tensor, or `Tensor::apply_op1_no_bwd`, which makes a new one.
 ///
-/// The threads of its pool share the samples of a batch, or each step if there are few samples.
-/// Without a pool it runs on the caller's thread. Rayon's global pool is never used.
+/// The threads of its team share the samples of a batch, or each step if there are few samples.
+/// Without a team it runs on the caller's thread.
 pub struct NetworkOp {
     network: Arc<Lowered>,
     // Candle shares an operation by reference. A worker runs one batch at a time, so the lock
     // is always free.
     arenas: Mutex<BatchArenas>,
-    pool: Option<Arc<ThreadPool>>,
+    team: Option<Arc<ThreadTeam>>,
 }
 
 impl NetworkOp {
@@ -87,20 +86,20 @@ impl NetworkOp {
     pub fn new(
         network: Arc<Lowered>,
         batch: usize,
-        pool: Option<Arc<ThreadPool>>,
+        team: Option<Arc<ThreadTeam>>,
     ) -> Result<Self, ComputeError> {
-        let threads = pool.as_ref().map_or(1, |p| p.current_num_threads()).max(1);
+        let threads = team.as_ref().map_or(1, |team| team.threads());
         Ok(NetworkOp {
             arenas: Mutex::new(BatchArenas::new(&network, batch, threads)?),
             network,
-            pool,
+            team,
         })
     }
 
     fn run(&self, input: &[f32], output: &mut [f32]) -> Result<(), ComputeError> {
         let batch = input.len() / self.network.inputs().max(1);
-        let pool = self.pool.as_deref();
-        lock(&self.arenas).run(&self.network, pool, batch, input, output)
+        let team = self.team.as_deref();
+        lock(&self.arenas).run(&self.network, team, batch, input, output)
     }
 }
 

@@ -9,7 +9,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use candle_core::{CpuStorage, InplaceOp2, Layout, Tensor};
-use rayon::ThreadPool;
 
 use super::ComputeError;
 use super::batch_arenas::BatchArenas;
@@ -18,6 +17,7 @@ use super::lowered::Lowered;
 use super::precision::CpuKernels;
 use super::predictor::{Predictor, contiguous, contiguous_mut, zeroed};
 use super::shared::KnownWeights;
+use crate::device::ThreadTeam;
 use crate::lock::lock;
 use crate::network::{Graph, GraphError, NetworkByLength, Weights};
 use crate::tensor::{Lengths, Signature};
@@ -199,9 +199,9 @@ impl VaryingPredictor {
     pub fn new(
         network: Arc<VaryingNetwork>,
         batch: usize,
-        pool: Option<Arc<ThreadPool>>,
+        team: Option<Arc<ThreadTeam>>,
     ) -> Result<Self, ComputeError> {
-        let threads = pool.as_ref().map_or(1, |p| p.current_num_threads()).max(1);
+        let threads = team.as_ref().map_or(1, |team| team.threads());
         let mut arenas = BatchArenas::new(&network.largest, batch, threads)?;
         let kept = lock(&network.kept).clone();
         for (_, lowered) in kept {
@@ -216,7 +216,7 @@ impl VaryingPredictor {
             op: VaryingOp {
                 network,
                 batch,
-                pool,
+                team,
                 run: Mutex::new(run),
             },
         })
@@ -240,7 +240,7 @@ impl Predictor for VaryingPredictor {
 struct VaryingOp {
     network: Arc<VaryingNetwork>,
     batch: usize,
-    pool: Option<Arc<ThreadPool>>,
+    team: Option<Arc<ThreadTeam>>,
     // A worker runs one batch at a time, so the lock is always free.
     run: Mutex<VaryingRun>,
 }
@@ -317,7 +317,7 @@ impl VaryingOp {
         let answers = &mut answers[..samples * outputs];
         arenas.fit(lowered)?;
         let rows = &rows[..samples * inputs];
-        arenas.run(lowered, self.pool.as_deref(), samples, rows, answers)?;
+        arenas.run(lowered, self.team.as_deref(), samples, rows, answers)?;
         for (at, answer) in group.samples.iter().zip(answers.chunks_exact(outputs)) {
             let to = &mut output[at * network.outputs()..][..network.outputs()];
             let length = network.lengths.row_length(of(at)).unwrap_or(group.length);

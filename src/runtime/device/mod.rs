@@ -24,7 +24,8 @@ use simulated::FindProfileError;
 pub use crate::words::{SizeError, format_bytes, parse_bytes};
 pub use devices::Devices;
 pub use host::{
-    Host, ThreadPriority, pin_current_thread, set_current_thread_priority, thread_pool,
+    Host, NoThread, ThreadPriority, ThreadTeam, pin_current_thread, set_current_thread_priority,
+    thread_team,
 };
 pub use index::{DeviceIndex, MemberIndex};
 pub use kind::{Computation, DeviceKind};

@@ -8,7 +8,7 @@ use divisi_runtime::compute::{
 };
 use divisi_runtime::network::{Conv2d, Graph, NodeId, Op, Pool, Shape};
 
-use super::{Net, TOLERANCE, difference, input, lowered, plain, pool, values};
+use super::{Net, TOLERANCE, difference, input, lowered, plain, team, values};
 use crate::compute::weights;
 
 /// Every kind of step; convolutions large enough that threads share them and that some
@@ -81,7 +81,7 @@ fn an_answer_does_not_depend_on_its_batch_or_on_the_threads() {
             let off = difference(&expected, &alone);
             assert!(off < TOLERANCE, "{family}: off by {off}");
             for threads in 0..4 {
-                let op = NetworkOp::new(Arc::clone(&network), 8, pool(threads)).expect("op");
+                let op = NetworkOp::new(Arc::clone(&network), 8, team(threads)).expect("op");
                 for (turn, batch) in BATCHES.into_iter().enumerate() {
                     let first = turn % (9 - batch);
                     let found = predict(&op, &x, first, batch);
@@ -116,7 +116,7 @@ fn a_batch_of_no_samples_has_no_answers() {
     for graph in [everything(), small()] {
         for (family, threads) in Family::available().flat_map(|f| [(f, 0), (f, 2)]) {
             let network = lowered(&graph, &weights(&graph), family);
-            let mut predictor = CpuPredictor::new(network, 2, pool(threads)).expect("predictor");
+            let mut predictor = CpuPredictor::new(network, 2, team(threads)).expect("predictor");
             let output = host_rows(2, graph.output().elements()).expect("rows");
             predictor
                 .predict(0, &input(&graph, 2), &output)
@@ -140,7 +140,7 @@ fn memory_for_a_batch_is_enough_for_every_smaller_one() {
         let network = lowered(&graph, &weights, family);
         let all = alone(&network, &x);
         for threads in [0, 2, 3] {
-            let op = NetworkOp::new(Arc::clone(&network), 64, pool(threads)).expect("op");
+            let op = NetworkOp::new(Arc::clone(&network), 64, team(threads)).expect("op");
             for batch in (1..=64).rev() {
                 let found = predict(&op, &x, 64 - batch, batch);
                 let expected = &all[(64 - batch) * network.outputs()..];
@@ -170,7 +170,7 @@ fn large_images_go_through_in_parts_of_any_batch() {
         let all = alone(&network, &x);
         assert!(difference(&expected, &all) < TOLERANCE, "{family}");
         for (most, threads) in [(5, 0), (4, 2), (3, 0)] {
-            let op = NetworkOp::new(Arc::clone(&network), most, pool(threads)).expect("op");
+            let op = NetworkOp::new(Arc::clone(&network), most, team(threads)).expect("op");
             for batch in 1..=most {
                 let found = predict(&op, &x, 0, batch);
                 assert!(found == all[..batch * 32], "{family}, {batch} of {most}");

@@ -26,9 +26,9 @@ use std::sync::{Arc, LazyLock};
 
 use candle_core::{Device, Tensor};
 use divisi_runtime::compute::{Family, Lowered, NetworkOp, reference};
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::network::{Graph, GraphBuilder, NodeId, Op, Shape, Weights};
 use proptest::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::compute::{samples, weights};
 
@@ -38,18 +38,15 @@ const TOLERANCE: f32 = 1e-4;
 /// The same in bf16, each of whose numbers is off by up to 2⁻⁸ of itself.
 const BF16_TOLERANCE: f32 = 0.05;
 
-/// Pools of one, two and three threads.
-static POOLS: LazyLock<[Arc<ThreadPool>; 3]> = LazyLock::new(|| {
-    [1, 2, 3].map(|threads| {
-        let builder = ThreadPoolBuilder::new().num_threads(threads);
-        Arc::new(builder.build().expect("pool"))
-    })
+/// Teams of one, two and three threads.
+static TEAMS: LazyLock<[Arc<ThreadTeam>; 3]> = LazyLock::new(|| {
+    [1, 2, 3].map(|threads| Arc::new(ThreadTeam::start(threads, || {}).expect("threads")))
 });
 
-/// The pool of so many threads; none for 0.
-fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
+/// The team of so many threads; none for 0.
+fn team(threads: usize) -> Option<Arc<ThreadTeam>> {
     let at = threads.checked_sub(1)?;
-    Some(Arc::clone(&POOLS[at]))
+    Some(Arc::clone(&TEAMS[at]))
 }
 
 /// `[batch, values]` of what a network takes.
@@ -80,7 +77,7 @@ fn lowered(graph: &Graph, weights: &Weights, family: Family) -> Arc<Lowered> {
 /// Returns the answers of the lowered network with memory for just these samples.
 fn answer(network: &Arc<Lowered>, x: &Tensor, threads: usize) -> Vec<f32> {
     let batch = x.dim(0).expect("batch");
-    let op = NetworkOp::new(Arc::clone(network), batch, pool(threads)).expect("op");
+    let op = NetworkOp::new(Arc::clone(network), batch, team(threads)).expect("op");
     values(&x.apply_op1_no_bwd(&op).expect("runs"))
 }
 

@@ -1,13 +1,14 @@
-//! Several networks on one pool of threads, and threads that are kept busy elsewhere.
+//! Several networks on one team of threads, and threads that are kept busy elsewhere.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use divisi_runtime::compute::{Family, NetworkOp};
 use divisi_runtime::network::{Conv2d, Graph, Op, Shape};
 
-use super::{Net, answer, input, lowered, pool, values};
+use super::{Net, answer, input, lowered, team, values};
 use crate::compute::weights;
 
 /// Enough work that threads are woken for it.
@@ -22,7 +23,7 @@ fn network(channels: usize, side: usize) -> Graph {
 }
 
 #[test]
-fn networks_that_run_at_once_on_one_pool_do_not_wait_for_each_other() {
+fn networks_that_run_at_once_on_one_team_do_not_wait_for_each_other() {
     for threads in 1..4 {
         std::thread::scope(|scope| {
             for (channels, side) in [(16, 20), (40, 13)] {
@@ -31,7 +32,7 @@ fn networks_that_run_at_once_on_one_pool_do_not_wait_for_each_other() {
                 let x = input(&graph, 4);
                 let expected = answer(&network, &x, 0);
                 scope.spawn(move || {
-                    let op = NetworkOp::new(network, 4, pool(threads)).expect("op");
+                    let op = NetworkOp::new(network, 4, team(threads)).expect("op");
                     for _ in 0..25 {
                         let found = x.apply_op1_no_bwd(&op).expect("runs");
                         assert!(values(&found) == expected, "{threads} threads");
@@ -43,38 +44,40 @@ fn networks_that_run_at_once_on_one_pool_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn threads_that_are_busy_elsewhere_delay_a_batch_and_change_nothing() {
+fn threads_that_are_busy_elsewhere_change_nothing() {
     let graph = network(24, 16);
     let network = lowered(&graph, &weights(&graph), Family::best());
     let x = input(&graph, 3);
     let expected = answer(&network, &x, 0);
-    let pool = pool(3).expect("pool");
-    let op = NetworkOp::new(network, 3, Some(Arc::clone(&pool))).expect("op");
-    let done = Arc::new(AtomicUsize::new(0));
-    for round in 0..60 {
-        for _ in 0..round % 4 {
-            let done = Arc::clone(&done);
-            pool.spawn(move || {
-                // It sleeps: a thread that yields is done late where others are busy, too.
-                std::thread::sleep(Duration::from_micros(200));
-                done.fetch_add(1, Ordering::Relaxed);
-            });
+    let team = team(3).expect("a team");
+    let op = NetworkOp::new(network, 3, Some(Arc::clone(&team))).expect("op");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                team.run(|_| thread::sleep(Duration::from_micros(200)));
+            }
+        });
+        for round in 0..60 {
+            let found = x.apply_op1_no_bwd(&op).expect("runs");
+            assert!(values(&found) == expected, "round {round}");
         }
-        let found = x.apply_op1_no_bwd(&op).expect("runs");
-        assert!(values(&found) == expected, "round {round}");
-    }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
-fn a_network_may_be_run_from_a_thread_of_its_own_pool() {
+fn a_network_may_be_run_from_a_thread_of_its_own_team() {
     let graph = network(24, 16);
     let network = lowered(&graph, &weights(&graph), Family::best());
     let x = input(&graph, 3);
     let expected = answer(&network, &x, 0);
-    let pool = pool(2).expect("pool");
-    let op = NetworkOp::new(network, 3, Some(Arc::clone(&pool))).expect("op");
+    let team = team(2).expect("a team");
+    let op = NetworkOp::new(network, 3, Some(Arc::clone(&team))).expect("op");
     for _ in 0..20 {
-        let found = pool.install(|| x.apply_op1_no_bwd(&op).expect("runs"));
-        assert!(values(&found) == expected);
+        team.run(|_| {
+            let found = x.apply_op1_no_bwd(&op).expect("runs");
+            assert!(values(&found) == expected);
+        });
     }
 }

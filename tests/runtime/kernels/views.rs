@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Tensor};
 use divisi_runtime::compute::{Family, NetworkOp, host_rows, write_rows};
 use divisi_runtime::network::{Conv2d, Graph, Op, Shape};
 
-use super::{Net, answer, input, lowered, pool, values};
+use super::{Net, answer, input, lowered, team, values};
 use crate::compute::weights;
 
 fn network() -> Graph {
@@ -21,7 +21,7 @@ const OUTPUTS: usize = 20;
 
 fn op(graph: &Graph, family: Family, batch: usize, threads: usize) -> NetworkOp {
     let network = lowered(graph, &weights(graph), family);
-    NetworkOp::new(network, batch, pool(threads)).expect("op")
+    NetworkOp::new(network, batch, team(threads)).expect("op")
 }
 
 #[test]

@@ -9,8 +9,8 @@ use divisi_model::ensemble::{BatchSize, ComputedMember, Ensemble};
 use divisi_runtime::compute::gpu::{LaneProgram, Program};
 use divisi_runtime::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
 use divisi_runtime::device::MemberIndex;
+use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::device::gpu::{DeviceSlice, Gpu, GpuError, GpuInfo, Stream};
-use rayon::ThreadPool;
 
 use super::soft::{SoftGpu, SoftStream, lock};
 
@@ -52,7 +52,7 @@ impl PredictorFactory for SoftFactory {
         &self,
         network: ComputedMember,
         size: BatchSize,
-        pool: Option<Arc<ThreadPool>>,
+        pool: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         self.networks.build(network, size, pool)
     }

@@ -17,7 +17,7 @@ use divisi_model::metrics::stats::median;
 use divisi_runtime::compute::{ComputeError, Predictor, host_rows, write_rows};
 use divisi_runtime::device::gpu::GpuInfo;
 use divisi_runtime::device::{
-    Computation, DeviceIndex, MemberIndex, pin_current_thread, thread_pool,
+    Computation, DeviceIndex, MemberIndex, pin_current_thread, thread_team,
 };
 
 use super::Profiler;
@@ -277,11 +277,11 @@ impl Partition {
         largest: usize,
     ) -> Result<Self, SearchError> {
         pin_current_thread(cores);
-        let pool = thread_pool(cores, None)?;
+        let team = thread_team(cores, None)?;
         let size = u32::try_from(largest).ok().and_then(BatchSize::new);
         let size = size.unwrap_or(profiler.models().batch_sizes.smallest());
         let network = profiler.models().network(member);
-        let built = profiler.factory.build(network, size, pool);
+        let built = profiler.factory.build(network, size, team);
         let of = &profiler.models().members[member];
         let inputs = of.graph.input().elements();
         let tensors = host_rows(largest, inputs).and_then(|input| {

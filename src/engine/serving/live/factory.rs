@@ -4,7 +4,7 @@ use std::any::Any;
 use std::io;
 use std::sync::{Arc, Weak};
 
-use rayon::ThreadPool;
+use divisi_runtime::device::ThreadTeam;
 use thiserror::Error;
 
 use divisi_model::ensemble::{
@@ -62,7 +62,7 @@ pub enum BuildError {
 
 /// Builds the predictor of one worker. Predictors return rows in the form of the combination rules.
 pub trait PredictorFactory: Send + Sync {
-    /// Builds a predictor of a member for batches of up to `size`. `pool` has the device's threads
+    /// Builds a predictor of a member for batches of up to `size`. `team` has the device's threads
     /// if it has several.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ pub trait PredictorFactory: Send + Sync {
         &self,
         network: ComputedMember,
         size: BatchSize,
-        pool: Option<Arc<ThreadPool>>,
+        team: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError>;
 
     /// Returns the host memory shared by the workers of a network, or `None`. It stays while the
@@ -169,12 +169,12 @@ impl PredictorFactory for NetworkFactory {
         &self,
         network: ComputedMember,
         size: BatchSize,
-        pool: Option<Arc<ThreadPool>>,
+        team: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         Ok(match self.lowered(network)? {
-            LoweredNetwork::One(lowered) => Box::new(CpuPredictor::new(lowered, size.get(), pool)?),
+            LoweredNetwork::One(lowered) => Box::new(CpuPredictor::new(lowered, size.get(), team)?),
             LoweredNetwork::Varying(lowered) => {
-                Box::new(VaryingPredictor::new(lowered, size.get(), pool)?)
+                Box::new(VaryingPredictor::new(lowered, size.get(), team)?)
             }
         })
     }
@@ -254,7 +254,7 @@ impl PredictorFactory for FakeFactory {
         &self,
         network: ComputedMember,
         _size: BatchSize,
-        _pool: Option<Arc<ThreadPool>>,
+        _team: Option<Arc<ThreadTeam>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         Ok(Box::new(FakePredictor::new(network.member, self.classes)))
     }

@@ -10,6 +10,7 @@ mod counters;
 mod groups;
 mod load;
 mod monitor;
+mod team;
 mod threads;
 mod watch;
 
@@ -17,7 +18,6 @@ use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 #[cfg(target_os = "linux")]
 use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy};
@@ -30,6 +30,7 @@ pub use groups::{Periods, cpu_quota, group_folders, parse_quota, quota_of};
 pub(in crate::device) use load::partition_name;
 pub use load::{CoreLoad, Disturbance, HostLoad, QUIET_OTHERS, QUIET_STEAL, QUIET_THROTTLED};
 pub use monitor::{HostMonitor, load_since_start, recent_load};
+pub use team::{NoThread, ThreadTeam};
 pub use threads::{ThreadTime, parse_process};
 pub use watch::HostWatch;
 
@@ -193,27 +194,24 @@ fn allowed_cores() -> Vec<usize> {
     Vec::new()
 }
 
-/// Returns a pool with one pinned thread for each core, or `None` for a single core: the worker's
-/// own thread does its work. The threads run at `priority` if it is given.
+/// Returns a team with a thread for each core, or `None` for a single core: the worker's own thread
+/// does its work. The threads may run on all of the cores, so that the system can move one away from
+/// another program. They run at `priority` if it is given.
 ///
 /// # Errors
 /// The system cannot start the threads.
-pub fn thread_pool(
+pub fn thread_team(
     cores: &[usize],
     priority: Option<ThreadPriority>,
-) -> Result<Option<Arc<ThreadPool>>, ThreadPoolBuildError> {
+) -> Result<Option<Arc<ThreadTeam>>, NoThread> {
     if cores.len() < 2 {
         return Ok(None);
     }
-    let own = cores.to_vec();
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(cores.len())
-        .thread_name(|i| format!("partition-{i}"))
-        .start_handler(move |i| {
-            pin_current_thread(&own[i..=i]);
-            // If the system refuses, the thread keeps the normal priority.
-            priority.map(set_current_thread_priority);
-        })
-        .build()?;
-    Ok(Some(Arc::new(pool)))
+    let own: Arc<[usize]> = cores.into();
+    let team = ThreadTeam::start(cores.len(), move || {
+        pin_current_thread(&own);
+        // If the system refuses, the thread keeps the normal priority.
+        priority.map(set_current_thread_priority);
+    });
+    Ok(Some(Arc::new(team?)))
 }

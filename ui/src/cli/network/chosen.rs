@@ -13,7 +13,7 @@ use divisi_runtime::compute::{
     VaryingNetwork, VaryingPredictor, host_rows, read_rows, write_rows,
 };
 use divisi_runtime::device::gpu::{Gpu, open};
-use divisi_runtime::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
+use divisi_runtime::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_team};
 use divisi_runtime::network::builders::{Builder, Published};
 use divisi_runtime::network::file::LayersFile;
 use divisi_runtime::network::{Graph, NetworkByLength, Shape, Weights};
@@ -339,7 +339,7 @@ fn on_cores(
 ) -> Result<NetworkRunner> {
     let input = host_rows(batch, inputs)?;
     let output = host_rows(batch, outputs)?;
-    let pool = thread_pool(cores, None)?;
+    let pool = thread_team(cores, None)?;
     if pool.is_none() {
         pin_current_thread(cores);
     }

@@ -11,13 +11,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rayon::ThreadPoolBuildError;
 use thiserror::Error;
 
 use crate::serving::batch::WorkerId;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 use divisi_model::profile::Costs;
-use divisi_runtime::device::{Device, DeviceIndex, DeviceKind, Devices, ThreadPriority};
+use divisi_runtime::device::{Device, DeviceIndex, DeviceKind, Devices, NoThread, ThreadPriority};
 
 use super::factory::BuildError;
 
@@ -46,12 +45,12 @@ pub enum DriverError {
         reason: Box<BuildError>,
     },
     /// No thread could be started.
-    #[error("a thread could not be started: {0}")]
-    Threads(ThreadPoolBuildError),
+    #[error(transparent)]
+    Threads(NoThread),
 }
 
-impl From<ThreadPoolBuildError> for DriverError {
-    fn from(error: ThreadPoolBuildError) -> Self {
+impl From<NoThread> for DriverError {
+    fn from(error: NoThread) -> Self {
         DriverError::Threads(error)
     }
 }

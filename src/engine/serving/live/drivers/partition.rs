@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candle_core::Tensor;
-use rayon::{ThreadPool, ThreadPoolBuildError};
 
 use crate::serving::batch::{Transfer, WorkerId};
 use crate::serving::core::{Next, Stamps};
@@ -14,7 +13,8 @@ use crate::serving::scheduler::{Discipline, WorkerSpec};
 use divisi_model::ensemble::{Ensemble, OutputKind};
 use divisi_runtime::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
 use divisi_runtime::device::{
-    DeviceIndex, ThreadPriority, pin_current_thread, set_current_thread_priority, thread_pool,
+    DeviceIndex, NoThread, ThreadPriority, ThreadTeam, pin_current_thread,
+    set_current_thread_priority, thread_team,
 };
 use divisi_runtime::lock::Ranked;
 
@@ -35,7 +35,7 @@ pub(super) struct PartitionDriver {
     cores: Vec<usize>,
     priority: Option<ThreadPriority>,
     /// The threads of a partition with several cores. A batch is split evenly over them.
-    pool: Option<Arc<ThreadPool>>,
+    team: Option<Arc<ThreadTeam>>,
     networks: ServedNetworks,
     workers: SharedLeaf<KeyMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
     thread: DriverThread,
@@ -51,11 +51,11 @@ impl PartitionDriver {
         name: &str,
         (cores, priority): (&[usize], Option<ThreadPriority>),
         networks: &ServedNetworks,
-    ) -> Result<Self, ThreadPoolBuildError> {
+    ) -> Result<Self, NoThread> {
         Ok(PartitionDriver {
             device,
             name: name.to_owned(),
-            pool: thread_pool(cores, priority)?,
+            team: thread_team(cores, priority)?,
             cores: cores.to_vec(),
             priority,
             networks: networks.clone(),
@@ -108,7 +108,7 @@ impl PartitionDriver {
 
     fn build_worker(&self, spec: WorkerSpec) -> Result<(), BuildError> {
         let ServedNetworks { ensemble, factory } = &self.networks;
-        let predictor = factory.build(spec.network(), spec.size, self.pool.clone())?;
+        let predictor = factory.build(spec.network(), spec.size, self.team.clone())?;
         let worker = CpuWorker::new(predictor, spec, ensemble)?;
         let worker = Arc::new(Ranked::new(worker));
         self.workers.write().insert(spec.id, worker);
