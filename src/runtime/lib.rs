@@ -37,7 +37,8 @@
 //! ```
 //!
 //! Members, ensembles and requests are unknown here. This is the only crate with `unsafe`: in
-//! kernels, in CUDA, for page-locked memory, and for weights in mapped files.
+//! kernels, in CUDA, for page-locked memory, for weights in mapped files, and for work that threads
+//! borrow.
 
 #![warn(missing_docs, unreachable_pub)]
 

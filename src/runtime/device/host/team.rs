@@ -21,15 +21,15 @@ pub struct NoThread(#[from] io::Error);
 /// The caller works too, and waits only for threads that have begun: it does all of the work while
 /// other programs have the cores of the others.
 pub struct ThreadTeam {
-    shared: Arc<Shared>,
+    shared: Arc<TeamRoom>,
     helpers: Vec<JoinHandle<()>>,
 }
 
 /// Work for a thread with this number, from 0.
-type Work<'a> = dyn Fn(usize) + Sync + 'a;
+type HelperWork<'a> = dyn Fn(usize) + Sync + 'a;
 
 #[derive(Default)]
-struct Shared {
+struct TeamRoom {
     /// The number of the last offer, read without the lock by threads that spin.
     latest: AtomicU64,
     /// Helpers that have begun and not ended.
@@ -43,7 +43,7 @@ struct Shared {
 
 #[derive(Default)]
 struct TeamState {
-    work: Option<&'static Work<'static>>,
+    work: Option<&'static HelperWork<'static>>,
     sleeping_helpers: usize,
     sleeping_callers: usize,
     is_over: bool,
@@ -91,14 +91,15 @@ impl ThreadTeam {
     /// # Panics
     /// Panics if `work` panicked on any thread.
     pub fn run(&self, work: impl Fn(usize) + Sync) {
-        let lent: &Work<'_> = &work;
+        let lent: &HelperWork<'_> = &work;
         #[allow(unsafe_code, reason = "helpers borrow the work of the caller")]
-        // SAFETY: `Offer` takes the work back and waits until no helper runs it when it is dropped,
+        // SAFETY: `WorkOffer` takes the work back and waits until no helper runs it when it is dropped,
         // which is before `work` is, also if the caller panics.
-        let lent = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(lent) };
+        let lent =
+            unsafe { std::mem::transmute::<&HelperWork<'_>, &'static HelperWork<'static>>(lent) };
         let offer = self.shared.offer(lent);
         work(0);
-        let panic = offer.and_then(Offer::end);
+        let panic = offer.and_then(WorkOffer::end);
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
@@ -123,9 +124,9 @@ impl fmt::Debug for ThreadTeam {
     }
 }
 
-impl Shared {
+impl TeamRoom {
     /// Offers work to the helpers, or returns `None` if they have other work.
-    fn offer(&self, work: &'static Work<'static>) -> Option<Offer<'_>> {
+    fn offer(&self, work: &'static HelperWork<'static>) -> Option<WorkOffer<'_>> {
         let mut state = lock(&self.state);
         if state.work.is_some() || self.inside.load(Ordering::Acquire) > 0 {
             return None;
@@ -138,7 +139,7 @@ impl Shared {
         if are_asleep {
             self.offered.notify_all();
         }
-        Some(Offer(self))
+        Some(WorkOffer(self))
     }
 
     /// Runs offers as thread `number` until the team ends.
@@ -151,7 +152,7 @@ impl Shared {
     }
 
     /// Waits for the first offer after `seen` and begins it. Returns `None` once the team ends.
-    fn next_work(&self, seen: &mut u64) -> Option<&'static Work<'static>> {
+    fn next_work(&self, seen: &mut u64) -> Option<&'static HelperWork<'static>> {
         spin_until(|| self.latest.load(Ordering::Acquire) != *seen);
         let mut state = lock(&self.state);
         while !state.is_over {
@@ -182,9 +183,9 @@ impl Shared {
 }
 
 /// Work that helpers may begin until this is dropped.
-struct Offer<'a>(&'a Shared);
+struct WorkOffer<'a>(&'a TeamRoom);
 
-impl Offer<'_> {
+impl WorkOffer<'_> {
     /// Takes the work back and waits for the helpers. Returns the panic of one of them, if any.
     fn end(self) -> Option<Box<dyn Any + Send>> {
         let shared = self.0;
@@ -193,7 +194,7 @@ impl Offer<'_> {
     }
 }
 
-impl Drop for Offer<'_> {
+impl Drop for WorkOffer<'_> {
     fn drop(&mut self) {
         let shared = self.0;
         let is_over = || shared.inside.load(Ordering::Acquire) == 0;
