@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::common::{
     MIDDLING, SMALL, WHOLE, contents, digits, open, registered, serving, serving_tasks,
 };
+use crate::errors::ask;
 use crate::wait::wait_until;
 
 /// A server of the task.
@@ -148,6 +149,37 @@ fn an_answer_says_which_goal_it_missed() {
     let missed = told["divisi_missed"].as_str().expect("words");
     assert!(missed.starts_with("5.00 points less accurate"), "{missed}");
     drop(held);
+}
+
+#[test]
+fn requests_by_the_name_of_an_ensemble_are_in_the_metrics() {
+    let served = served();
+    served.ask("sample", json!({})).expect("an answer");
+    let address = served.address.parse().expect("an address");
+    let metrics = ask(address, "GET", "/metrics", "");
+    let answered = "nv_inference_request_success{model=\"sample\",version=\"1\"} 1";
+    assert!(metrics.contains(answered), "{metrics}");
+}
+
+#[test]
+fn an_invalid_request_is_no_missed_goal() {
+    let live = serving(&[SMALL]);
+    let served = served_by(Arc::clone(&live));
+    let (address, wrong) = (served.address.parse().expect("an address"), vec![0_u8; 4]);
+    let tensor = WireTensor::of_values(DataType::Fp32, vec![1, 1, 1, 1], wrong.into());
+    let name = "input".to_owned();
+    let client = HttpClient::connect(&address, &ClientOptions::default());
+    let asked = client.expect("connects").infer_with(
+        "numbers",
+        &[NamedTensor { name, tensor }],
+        &Map::new(),
+    );
+    assert!(matches!(
+        asked,
+        Err(ClientError::Refused { status: 400, .. })
+    ));
+    let counts = live.counts();
+    assert!(counts.variants.values().all(|tally| tally.unanswered == 0));
 }
 
 #[test]

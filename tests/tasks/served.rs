@@ -8,8 +8,10 @@ use divisi_model::catalogue::Catalogue;
 use divisi_model::ensemble::RuleKind;
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantPrecision};
+use divisi_registry::records::{RecordedSource, StaleProfile};
+use divisi_registry::store::StoreContents;
 use divisi_runtime::device::DeviceIndex;
-use divisi_tasks::served::{ServedTasksError, TaskQuery};
+use divisi_tasks::served::{ServedTasks, ServedTasksError, TaskQuery};
 
 use crate::common::{
     MIDDLING, Made, SMALL, WHOLE, contents, digits, open, opened, opened_of, partitions,
@@ -41,6 +43,34 @@ fn entries_hold_the_members_of_their_variants_in_their_precision() {
         RuleKind::MajorityVote,
         "the sample's own rule"
     );
+}
+
+/// With the names of each ensemble, it depended on the goals which requests were valid.
+#[test]
+fn all_variants_have_the_tensor_names_of_the_first_ensemble() {
+    let models = [("b", 1), ("a", 2)].map(|(name, at)| {
+        let mut model = registered(&digits(), &[SMALL]);
+        model.name = name.to_owned();
+        model.record.source.path = name.to_owned();
+        model.record.registered_at = at;
+        model
+    });
+    let store = StoreContents {
+        tasks: [("numbers".to_owned(), models.to_vec())].into(),
+        ..StoreContents::default()
+    };
+    let read = |source: &RecordedSource| {
+        let mut ensemble = digits();
+        ensemble.tensor_names.input = Some(source.path.clone());
+        Ok::<_, StaleProfile>(ensemble)
+    };
+    let names = ["numbers".to_owned()];
+    let tasks = ServedTasks::open(&store, &names, &partitions(&["cpu:0"]), read).expect("opens");
+    let inputs = tasks
+        .entries()
+        .iter()
+        .map(|entry| entry.ensemble.tensor_names.input.as_deref());
+    assert_eq!(inputs.collect::<Vec<_>>(), [Some("b"), Some("b")]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ const MOST_HEAD: u64 = 64 << 10;
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// The connection failed.
-    #[error("{address}: {error}")]
+    #[error("{address}: {}", failed_connection(error))]
     Connection {
         /// The server's address.
         address: ServerAddress,
@@ -69,6 +69,13 @@ pub enum ClientError {
         /// The reason.
         why: String,
     },
+}
+
+fn failed_connection(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => format!("no server listens there: {error}"),
+        _ => error.to_string(),
+    }
 }
 
 impl ClientError {

@@ -259,8 +259,8 @@ impl Gateway {
         of: Option<&ModelId>,
     ) -> Result<Vec<ModelStatistics>, ServiceError> {
         let Some(model) = of else {
-            let all = self.service.index().into_iter();
-            return Ok(self.statistics_of(all.map(|listed| listed.model)));
+            let listed = self.service.index().into_iter().map(|listed| listed.model);
+            return Ok(self.statistics_of(self.tallies.completed(listed)));
         };
         let described = self.service.describe(model)?;
         if model.version.is_some() {

@@ -284,6 +284,21 @@ impl Tallies {
         self.new_of(&model.name, &model.version)
     }
 
+    /// Returns the listed models, and others that were requested: ensembles of a task.
+    pub(crate) fn completed(
+        &self,
+        listed: impl Iterator<Item = ModelId>,
+    ) -> std::vec::IntoIter<ModelId> {
+        let mut all: Vec<ModelId> = listed.collect();
+        for (name, version) in self.by_model.read().keys() {
+            let requested = ModelId::new(name, version);
+            if !all.contains(&requested) {
+                all.push(requested);
+            }
+        }
+        all.into_iter()
+    }
+
     fn new_of(&self, name: &str, version: &str) -> Arc<ModelTally> {
         let key = (name.to_owned(), version.to_owned());
         Arc::clone(self.by_model.write().entry(key).or_default())

@@ -51,7 +51,7 @@ const ADDED: [&str; 28] = [
 ];
 
 /// Other words for goals.
-const MEANT: [(&str, &str); 8] = [
+const MEANT: [(&str, &str); 9] = [
     ("accuracy", ACCURACY),
     ("acc", ACCURACY),
     ("latency", LATENCY),
@@ -59,20 +59,28 @@ const MEANT: [(&str, &str); 8] = [
     ("price", COST),
     ("prefer", PREFER),
     ("preference", PREFER),
+    ("preferred", PREFER),
     ("task", TASK),
 ];
+
+/// Parts of names that mean a goal, whatever is around them.
+const PARTS: [(&str, &str); 3] = [("accura", ACCURACY), ("latenc", LATENCY), ("maxcost", COST)];
 
 /// The length from which a word with a wrong letter is still recognised: `mask` is not `task`.
 const LONG: usize = 6;
 
 /// Returns the goal that a parameter probably means, or `None` if its name is not near that of a
 /// goal or is exactly that of one. Names are compared without case, separators and the words that
-/// clients add; long names may have one wrong letter.
+/// clients add; long names may have one wrong letter, and some parts of names are enough.
 pub(super) fn meant(name: &str) -> Option<&'static str> {
     if GOALS.contains(&name) || name.len() > MOST {
         return None;
     }
     let words = words(name);
+    let joined = words.concat();
+    if let Some((_, goal)) = PARTS.iter().find(|(part, _)| joined.contains(part)) {
+        return Some(goal);
+    }
     let words = words.iter().filter(|word| !ADDED.contains(&word.as_str()));
     let word: String = words.map(String::as_str).collect();
     let near = |known: &str| word == known || (known.len() >= LONG && is_one_off(&word, known));
@@ -137,6 +145,12 @@ mod tests {
             ("perfer", "prefer"),
             ("Task", "task"),
             ("task_name", "task"),
+            ("latencyms", "latency_ms"),
+            ("minaccuracy", "accuracy"),
+            ("accuracies", "accuracy"),
+            ("accurate", "accuracy"),
+            ("maxcost", "max_cost"),
+            ("preferred", "prefer"),
         ] {
             assert_eq!(meant(name), Some(goal), "{name}");
         }

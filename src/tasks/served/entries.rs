@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use divisi_model::catalogue::{Interface, NewEntry};
-use divisi_model::ensemble::Ensemble;
+use divisi_model::ensemble::{Ensemble, InterfaceNames};
 use divisi_modelless::variants::{
     ModelIndex, TaskIndex, Variant, VariantCatalog, VariantPrecision,
 };
@@ -37,10 +37,23 @@ pub(super) fn groups_and_entries(
         let members: Vec<MemberIndex> = group.members.members().map(MemberIndex::new).collect();
         let mut sub = ensemble.sub_ensemble(group.name.clone(), &members);
         sub.queueing = sub.queueing.or_else(|| levels.clone());
+        sub.tensor_names = tensor_names(&opened[usize::from(task.0)]);
         NewEntry::from_ensemble(Arc::new(sub), Interface::default())
     });
     let entries = entries.collect();
     (groups, entries)
+}
+
+/// Returns the names of the input and output of a task: those of the ensemble that was registered
+/// first, so that a request is valid for all variants.
+fn tensor_names(task: &OpenedTask) -> InterfaceNames {
+    let first = task
+        .models
+        .iter()
+        .min_by_key(|(model, _)| model.record.registered_at);
+    first.map_or_else(InterfaceNames::default, |(_, ensemble)| {
+        ensemble.tensor_names.clone()
+    })
 }
 
 fn opened_model(

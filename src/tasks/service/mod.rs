@@ -208,7 +208,8 @@ fn send(
         request.due = routed.due();
         match models.ask(&request) {
             Err(why) if why.kind() == ErrorKind::NotFound && left > 0 => routed.withdraw(),
-            asked => return Ok((routed, asked?)),
+            Err(why) => return Err(ended(routed, why)),
+            Ok(answer) => return Ok((routed, answer)),
         }
         left -= 1;
         routed = task.route_again(live)?;
@@ -221,7 +222,10 @@ async fn answered(
     model: Arc<ModelDescription>,
     began: Instant,
 ) -> Result<InferenceAnswer, ServiceError> {
-    let answer = answer.await?;
+    let answer = match answer.await {
+        Ok(answer) => answer,
+        Err(why) => return Err(ended(routed, why)),
+    };
     let (variant, goals) = (routed.entry().to_owned(), *routed.goals());
     let (expected, is_whole) = (*routed.expected(), routed.is_of_whole());
     let missed = routed.answered(began.elapsed());
@@ -240,6 +244,14 @@ async fn answered(
         runs: Vec::new(),
         ..answer
     })
+}
+
+/// Ends a query without an answer. An invalid request is a miss of no variant.
+fn ended(routed: RoutedQuery, why: ServiceError) -> ServiceError {
+    if why.kind() == ErrorKind::BadInput {
+        routed.withdraw();
+    }
+    why
 }
 
 /// The missed goal of a query without goals while its whole ensemble is not loaded.
