@@ -85,13 +85,14 @@ fn a_hint_says_what_to_do_instead_of_all_devices_idle() {
         .devices
         .iter_mut()
         .for_each(|device| device.busy = 0.03);
+    shown.devices[0].busy = 0.0;
     let texts = |shown: &Snapshot| -> Vec<String> {
         lint_texts(shown)
             .into_iter()
             .map(|(_, text)| text)
             .collect()
     };
-    let idle = |texts: &[String]| texts.iter().any(|t| t.starts_with("all devices idle"));
+    let idle = |texts: &[String]| texts.iter().any(|t| t.contains(" idle "));
     assert!(idle(&texts(&shown)));
     disturbed(&mut shown);
     let found = texts(&shown);

@@ -65,6 +65,19 @@ fn without_errors_the_interval_is_the_assumed_one_of_the_basis() {
 }
 
 #[test]
+fn errors_under_another_load_do_not_count_as_the_grounds_of_an_interval() {
+    let quiet = ledger([0.5; 20]);
+    let busy = Question {
+        disturbed: true,
+        ..QUIET
+    };
+    let said = quiet.correction(&busy);
+    assert!(near(said.spread, 2.0), "{said:?}");
+    let grounds = said.apply(900.0).grounds();
+    assert!(grounds.contains("assumed range"), "{grounds}");
+}
+
+#[test]
 fn a_constant_error_corrects_the_next_prediction_and_narrows_its_interval() {
     let few = ledger([0.5; 3]).correction(&QUIET);
     assert!(near(few.factor, 0.5), "{few:?}");

@@ -88,7 +88,7 @@ pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchRe
     };
     found.evaluations += evaluations;
     found.iterations = steps;
-    found.bound = Some(modelled.bound);
+    found.bound = Some(modelled.bound_next_to(&found.matrix));
     if found.steady.is_none() {
         found.steady = Some(modelled.steady(&found.matrix)?);
     }
@@ -182,6 +182,13 @@ impl<'a> ModelSearch<'a> {
     /// Returns the predicted samples per second of a run of `matrix`.
     pub(crate) fn predict(&self, matrix: &Matrix) -> f64 {
         self.model().run(matrix)
+    }
+
+    /// Returns the bound with the correction of the predictions of `matrix`, which includes the
+    /// errors of this search, so that both compare.
+    fn bound_next_to(&self, matrix: &Matrix) -> f64 {
+        let correction = self.job.correction(self.uncorrected.1, Some(matrix));
+        self.bound / self.correction.factor * correction.factor
     }
 
     /// Returns an upper bound of the samples per second of `matrix` in the long run.

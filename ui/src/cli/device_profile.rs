@@ -9,11 +9,12 @@ use divisi_engine::search::{
     Control, EvaluationError, FittedLaw, SearchError, measure_law, processor,
 };
 use divisi_model::ensemble::{Ensemble, Files};
+use divisi_runtime::device::host::HostWatch;
 use divisi_runtime::device::simulated::{DeviceClass, DeviceProfile, Law, Origin, OriginKind};
-use divisi_runtime::device::{Device, DeviceKind, Devices, Host};
+use divisi_runtime::device::{Computation, Device, DeviceKind, Devices, Host};
 
 use super::args::parse_price;
-use super::output::{OutputFile, ProgressLine};
+use super::output::{OutputFile, ProgressLine, note};
 use super::signals;
 
 /// The options of a profile to write.
@@ -107,15 +108,41 @@ pub(crate) fn write_profile(
     let output = OutputFile::new(path, force)?;
     let devices = one_device(name)?;
     let (at, device) = devices.enumerate().next().context("--profile: no device")?;
+    let host = HostWatch::start();
     let law = measured(&devices, starting_law(&device.kind))?;
+    let disturbed = disturbed_by(&host, device);
     let profile = DeviceProfile::from_origins(
         &profile_name(path),
         class(&device.kind),
-        &about(device),
+        &format!("{}{disturbed}", about(device)),
         &origins(device, devices.memory_bytes(at), &law, args.price),
     )?;
     output.write(&profile.to_text())?;
     Ok(Arc::new(profile))
+}
+
+/// Returns the cores of a partition, or `None` for a GPU, which any core feeds.
+fn cores_of(device: &Device) -> Option<&[usize]> {
+    match device.kind.computation() {
+        Computation::Kernels(cores) => Some(cores),
+        _ => None,
+    }
+}
+
+/// Returns the disturbances of the measurement of a device as a part of its description, empty if
+/// there was none, after a note for the user.
+fn disturbed_by(host: &HostWatch, device: &Device) -> String {
+    let load = host.end();
+    let causes = load.map_or_else(Vec::new, |load| load.disturbances(cores_of(device)));
+    if causes.is_empty() {
+        return String::new();
+    }
+    let causes: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    let causes = causes.join(", ");
+    note(&format!(
+        "divisi: {causes}: the device is faster than its profile; measure again on a quiet machine"
+    ));
+    format!(", while {causes}")
 }
 
 fn one_device(name: &str) -> Result<Devices> {

@@ -272,7 +272,9 @@ fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
 /// Devices that idle while others are busy, or that have no work at all.
 fn idle(shown: &Snapshot) -> Vec<Lint> {
     let there = || shown.devices.iter().filter(|d| !d.lost);
-    let works = there().any(|d| d.busy > 0.0);
+    // A core that other programs have is not idle.
+    let is_quiet = disturbed(shown).next().is_none();
+    let works = is_quiet && there().any(|d| d.busy > 0.0);
     let (most, what) = match is_pressed(shown) {
         true => (IDLE, "devices idle more than half the time"),
         // A device without work is worth a look even if no other is busy.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use divisi_runtime::device::Devices;
-use divisi_runtime::device::host::recent_load;
+use divisi_runtime::device::host::{load_since_start, recent_load};
 use divisi_runtime::lock::Leaf;
 
 use crate::search::checked::{hex, processor, read_checked, write_checked};
@@ -21,6 +21,8 @@ use super::ledger::{Correction, PastError, PredictionLedger, Question};
 const MOST_BYTES: u64 = 1 << 20;
 /// The time after which the file is read again, because other processes write it too.
 const READ_EVERY: Duration = Duration::from_secs(2);
+/// The time of the look at the host by a process that has just started: ten ticks of its counters.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The ledger of errors with its file. Clones share the ledger.
 #[derive(Clone, Debug, Default)]
@@ -114,8 +116,12 @@ impl PredictionBook {
     /// Returns whether other programs used the cores of `devices` in the last seconds. Simulated
     /// devices and GPUs are never disturbed.
     pub fn is_disturbed(devices: &Devices) -> bool {
-        let load = devices.host_cores().zip(recent_load());
-        load.is_some_and(|(cores, load)| load.is_disturbed(Some(&cores)))
+        let Some(cores) = devices.host_cores() else {
+            return false;
+        };
+        // A process that has just started has no recent load yet.
+        let load = recent_load().or_else(|| load_since_start(LOOK));
+        load.is_some_and(|load| load.is_disturbed(Some(&cores)))
     }
 }
 

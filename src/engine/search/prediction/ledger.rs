@@ -169,9 +169,12 @@ impl PredictionLedger {
             true => of_others(),
             false => nearest,
         };
+        let corrected = ErrorReplay::new(&nearest, basis).correction(question);
         Correction {
             spread: basis.prior(),
-            ..ErrorReplay::new(&nearest, basis).correction(question)
+            // Errors under another load are not behind this interval, however many there are.
+            errors: corrected.errors.min(ENOUGH - 1),
+            ..corrected
         }
     }
 

@@ -96,7 +96,11 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
         None => opened.calibration()?,
     };
     if samples.targets().is_none() {
-        bail!(without_targets(opened.ensemble.answers));
+        let without = without_targets(opened.ensemble.answers);
+        match args.input {
+            Some(_) => bail!(without),
+            None => bail!("{without}, or name a file with them by --input"),
+        }
     }
     if !args.precisions.is_empty() {
         let report = PrecisionsReport::measure(&opened, &samples, &args.precisions)?;

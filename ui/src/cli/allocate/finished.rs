@@ -96,6 +96,7 @@ impl SearchRun {
             steady_error: found.steady.and_then(|s| s.doubt.error()),
             bound: found.bound,
             latency_us: found.latency.map(LatencyRow::from_latency),
+            measured_us: None,
             latency_by_model: found.by_entry.iter().map(EntryRow::from_latency).collect(),
             shortfall: found.shortfall,
             score: found.score,

@@ -3,6 +3,7 @@
 mod finished;
 mod partitions;
 mod precisions;
+mod real_latency;
 mod report;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ use super::signals;
 use super::times::parse_millis;
 use finished::SearchRun;
 use precisions::{LossArgs, PrecisionsChosen};
+use real_latency::{RealLatency, RealLoad};
 use report::{Repetitions, SearchReport, text};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -138,9 +140,62 @@ fn searched_on(
     }
     let mut report = best.report(&opened, control);
     report.repeat = (args.repeat > 1).then(|| Repetitions::from_scores(scores));
+    measure_latency(args, &opened, control, &mut report)?;
     let members = &opened.frame.members;
     report.precisions = choice.map(|choice| PrecisionsChosen::from_choice(&choice, members));
     Ok((opened, report))
+}
+
+/// Measures the latency of the result with real requests if the goal needs it and this machine's
+/// devices serve it, and compares it with the goal.
+fn measure_latency(
+    args: &AllocateArgs,
+    opened: &OpenedEnsemble,
+    control: &Control,
+    report: &mut SearchReport,
+) -> Result<()> {
+    let is_open = report.shortfall.is_none() && !control.is_cancelled();
+    let (Some(rate), true) = (args.rate, is_open && report.latency_us.is_some()) else {
+        return Ok(());
+    };
+    if opened.devices.is_simulated() {
+        return Ok(());
+    }
+    let matrix = found_matrix(opened, report)?;
+    let load = RealLoad {
+        rate,
+        seed: args.seed,
+    };
+    let Some(measured) = load.measure(opened, &matrix, control)? else {
+        return Ok(());
+    };
+    report.shortfall = missed(&measured, args.p99);
+    report.measured_us = Some(measured.latency);
+    Ok(())
+}
+
+/// Returns the part of the goal that real requests miss, if any.
+fn missed(measured: &RealLatency, most: Option<Duration>) -> Option<String> {
+    let (p99, refused) = (
+        Duration::from_micros(measured.latency.p99),
+        measured.refused,
+    );
+    if refused > 0 {
+        return Some(format!("{refused} real requests were refused"));
+    }
+    let most = most.filter(|&most| p99 > most)?;
+    let (p99, most) = (p99.as_secs_f64() * 1e3, most.as_secs_f64() * 1e3);
+    Some(format!(
+        "p99 {p99:.2} ms with real requests, over {most} ms"
+    ))
+}
+
+fn found_matrix(opened: &OpenedEnsemble, report: &SearchReport) -> Result<Matrix> {
+    let rows = report.matrix.iter();
+    let rows: Vec<Vec<i64>> = rows
+        .map(|row| row.iter().map(|&n| n as i64).collect())
+        .collect();
+    Ok(Matrix::from_rows(Arc::clone(&opened.frame), &rows)?)
 }
 
 fn finish(
@@ -149,12 +204,7 @@ fn finish(
     output: Option<&OutputFile>,
     report: &SearchReport,
 ) -> Result<()> {
-    let rows: Vec<Vec<i64>> = report
-        .matrix
-        .iter()
-        .map(|row| row.iter().map(|&n| n as i64).collect())
-        .collect();
-    let matrix = Matrix::from_rows(Arc::clone(&opened.frame), &rows)?;
+    let matrix = found_matrix(opened, report)?;
     // The file is written first, since a reader of the output may close the pipe early. The report
     // is printed even if the file cannot be written, so that the result is not lost.
     let text_of_file = file_text(opened, &matrix, report.precisions.is_some());
@@ -250,7 +300,8 @@ fn method(args: &AllocateArgs, opened: &OpenedEnsemble, seed: u64) -> Method {
         restarts: args.restarts,
         finalists: args.finalists,
         quiet: false,
-        again: false,
+        // Results of different times and loads do not compare.
+        again: args.partitions,
         goal: Goal {
             objective: args.objective,
             p99: args.p99,

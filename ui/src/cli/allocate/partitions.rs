@@ -25,7 +25,7 @@ pub(crate) struct PartitioningTried {
     /// The part of the goal that is not met, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     shortfall: Option<String>,
-    /// The p99 in microseconds at the goal's rate, if the search determined it.
+    /// The p99 in microseconds at the goal's rate, measured or simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     p99_us: Option<u64>,
     best: bool,
@@ -33,12 +33,13 @@ pub(crate) struct PartitioningTried {
 
 impl PartitioningTried {
     fn new(devices: Vec<String>, report: &SearchReport) -> Self {
+        let latency = report.measured_us.as_ref().or(report.latency_us.as_ref());
         PartitioningTried {
             devices,
             score: report.score,
             score_doubt: report.score_doubt.clone(),
             shortfall: report.shortfall.clone(),
-            p99_us: report.latency_us.as_ref().map(|latency| latency.p99),
+            p99_us: latency.map(|latency| latency.p99),
             best: false,
         }
     }

@@ -64,6 +64,9 @@ pub(crate) struct SearchReport {
     /// Latencies under load, in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<LatencyRow>,
+    /// Latencies of real requests to the result on this machine, or absent if they were not needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_us: Option<LatencyRow>,
     /// Latencies under load by model, if there are several models.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency_by_model: Vec<EntryRow>,
@@ -187,6 +190,12 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
             latency.rate, latency.p50, latency.p99
         );
     }
+    if let Some(latency) = &report.measured_us {
+        text += &format!(
+            "\nat {:.0} samples/s, measured: p50 {} µs, p99 {} µs",
+            latency.rate, latency.p50, latency.p99
+        );
+    }
     for row in &report.latency_by_model {
         text += &format!("\n  {}: p50 {} µs, p99 {} µs", row.model, row.p50, row.p99);
     }
@@ -194,7 +203,7 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
         text += &format!("\ntraffic: {mix}");
     }
     if report.profiled > 0 {
-        text += &format!("\n{} profiles measured and cached", report.profiled);
+        text += &format!("\n{} profiles measured", report.profiled);
     }
     if report.simulated {
         text += "\nsimulated devices";

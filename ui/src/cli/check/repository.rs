@@ -59,6 +59,10 @@ pub(super) fn run(target: &ServingTarget, options: &ReportOptions) -> Result<()>
     let report = RepositoryReport::new(path, &loaded, &devices);
     options.write(&report, &report.text())?;
     match report.failures.len() {
+        0 if report.models.is_empty() => bail!(
+            "{}: expected an `ensemble.toml`, or a folder for each model, found none",
+            path.display()
+        ),
         0 => Ok(()),
         failed => bail!("{} cannot be loaded", counted(failed, "model")),
     }

@@ -15,6 +15,7 @@ use divisi_engine::serving::NetworkFactory;
 use divisi_model::allocation::MatrixFile;
 use divisi_model::catalogue::{Catalogue, Demand, NamedMix};
 use divisi_model::ensemble::{Files, PolicyKind};
+use divisi_runtime::device::host::HostWatch;
 use divisi_server::{FileSource, demand, ensemble_files};
 
 use super::args::{at_least_one, parse_rate, parse_spare};
@@ -86,9 +87,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
-    let started = Instant::now();
+    let (started, host) = (Instant::now(), HostWatch::start());
     let planned = watched(&order, &control)?;
-    let report = report(&order, &planned, started.elapsed());
+    let report = report(&order, &planned, (started.elapsed(), host.end()));
     // The file is written before the report, since a reader may close the pipe early.
     let written = write(output.as_ref(), &order, &planned);
     let shown = args

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divisi_engine::search::{FleetDevice, Offer, PlanOrder, Planned};
+use divisi_model::metrics::HostLoad;
 use serde::Serialize;
 
+use crate::cli::measured_host::MeasuredHost;
 use crate::cli::output::matrix_table;
 
 #[derive(Serialize)]
@@ -35,6 +37,9 @@ pub(super) struct FleetReport {
     cancelled: bool,
     elapsed_s: f64,
     seed: u64,
+    /// The load of the host during the search, if it profiled devices of this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<MeasuredHost>,
     simulated: bool,
     synthetic: bool,
 }
@@ -90,7 +95,13 @@ struct OfferRow {
 }
 
 /// Returns the report of a plan that took this time.
-pub(super) fn report(order: &PlanOrder, planned: &Planned, took: Duration) -> FleetReport {
+pub(super) fn report(
+    order: &PlanOrder,
+    planned: &Planned,
+    (took, load): (Duration, Option<HostLoad>),
+) -> FleetReport {
+    let is_real = order.kinds.iter().any(|kind| !kind.is_simulated());
+    let load = load.filter(|_| is_real);
     let row = |offer: &Offer| row(order, offer);
     FleetReport {
         ensemble: order.demand.models().name.clone(),
@@ -110,6 +121,7 @@ pub(super) fn report(order: &PlanOrder, planned: &Planned, took: Duration) -> Fl
         cancelled: planned.cancelled,
         elapsed_s: took.as_secs_f64(),
         seed: order.seed,
+        host: load.map(MeasuredHost::from_load),
         simulated: order.kinds.iter().any(FleetDevice::is_simulated),
         synthetic: order.demand.models().is_synthetic(),
     }
@@ -173,6 +185,9 @@ pub(super) fn text(report: &FleetReport, planned: &Planned) -> String {
     }
     for (remark, names) in remarks(&report.kinds) {
         text += &format!("\n{}: {remark}", names.join(", "));
+    }
+    if let Some(host) = &report.host {
+        text += &format!("\n{}", host.line());
     }
     text
 }

@@ -20,7 +20,7 @@ use divisi_session::wire::HELLO;
 use divisi_session::{LatencyView, Session, Snapshot};
 
 use super::args::{ServingTarget, parse_start_load};
-use super::output::{OutputFile, print};
+use super::output::{OutputFile, note, print};
 use super::reporting::OutputFormat;
 use super::tasks::NamedModels;
 use super::times::parse_seconds;
@@ -103,6 +103,11 @@ fn shown(args: &ReportArgs) -> Result<Snapshot> {
         return Ok(serve::join(&path, true)?.snapshot());
     }
     manifest_like(target)?;
+    note(&format!(
+        "divisi: no server `{}` runs: this process serves it for {} s",
+        target.display(),
+        args.lasts.as_secs_f64()
+    ));
     served(args)
 }
 
