@@ -151,11 +151,13 @@ impl LossLog {
 
     fn goes_on(&self, new: u64, over: Option<Duration>, total: &Total) -> String {
         let over = over.map_or(String::new(), |t| format!(" in the last {}", seconds(t)));
-        let why = total
-            .why
-            .as_ref()
-            .map_or(String::new(), |w| format!(": {w}"));
-        let requests = if new == 1 { "request" } else { "requests" };
+        // The reason is that of the last request.
+        let (requests, last) = match new {
+            1 => ("request", ":"),
+            _ => ("requests", "; the last:"),
+        };
+        let why = total.why.as_ref();
+        let why = why.map_or(String::new(), |why| format!("{last} {why}"));
         format!("{} {} {requests}{over}{why}", self.what, grouped(new))
     }
 

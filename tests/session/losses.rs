@@ -39,16 +39,19 @@ fn the_log_is_told_at_once_then_once_in_five_seconds_and_at_the_end() {
     assert_eq!(
         said,
         [
-            line(10, "refused 200 requests: the pool is full"),
+            line(10, "refused 200 requests; the last: the pool is full"),
             line(
                 35,
-                "refused 5 000 requests in the last 5 s: the pool is full"
+                "refused 5 000 requests in the last 5 s; the last: the pool is full"
             ),
             line(
                 60,
-                "refused 5 000 requests in the last 5 s: the pool is full"
+                "refused 5 000 requests in the last 5 s; the last: the pool is full"
             ),
-            line(85, "refused 800 requests in the last 5 s: the pool is full"),
+            line(
+                85,
+                "refused 800 requests in the last 5 s; the last: the pool is full"
+            ),
             line(110, "Info: no more requests refused: 11 000 in 20 s"),
         ]
     );

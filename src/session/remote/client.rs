@@ -75,6 +75,17 @@ impl RemoteSession {
     }
 }
 
+/// The time without news after which a server counts as gone. It sends news four times a second.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Returns why the figures of a server are not of the present, or `None`: the connection is over, or
+/// the last news came `since` ago.
+fn ending(over: Option<&str>, since: Duration) -> Option<String> {
+    let silent = || format!("the server has sent nothing for {} s", SILENCE.as_secs());
+    let is_silent = since > SILENCE;
+    over.map(str::to_owned).or_else(|| is_silent.then(silent))
+}
+
 /// Removes the figures of the present: a server that is gone has no rates, editors or viewers.
 fn leave_for_dead(shown: &mut Snapshot, why: String) {
     shown.health = Health::Closed(why);
@@ -100,8 +111,8 @@ impl Session for RemoteSession {
         let (shown, at) = state.shown.as_ref().unwrap_or(&self.first);
         let mut shown = shown.clone();
         shown.audience = state.audience.clone();
-        match &state.over {
-            Some(why) => leave_for_dead(&mut shown, why.clone()),
+        match ending(state.over.as_deref(), at.elapsed()) {
+            Some(why) => leave_for_dead(&mut shown, why),
             None => shown.now = shown.now.saturating_add(at.elapsed()),
         }
         shown
@@ -188,4 +199,20 @@ pub fn stop(path: &Path) -> Result<(), RemoteError> {
         state = state.wait_timeout(&session.shared.changed, IDLE);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::ending;
+
+    #[test]
+    fn a_server_without_news_counts_as_gone_until_it_sends_some() {
+        let silent = Some("the server has sent nothing for 5 s".to_owned());
+        assert_eq!(ending(None, Duration::from_secs(6)), silent);
+        assert_eq!(ending(None, Duration::from_secs(1)), None);
+        let lost = ending(Some("lost"), Duration::from_secs(6));
+        assert_eq!(lost.as_deref(), Some("lost"));
+    }
 }

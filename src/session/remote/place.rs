@@ -17,7 +17,7 @@ use divisi_model::user_folders;
 pub enum PlaceError {
     /// A server with this name is running.
     #[error(
-        "a server named `{0}` is already running; attach to it, stop it or choose another name"
+        "a server named `{0}` is already running; attach to it, stop it or choose another name (--name)"
     )]
     Taken(String),
     /// The folder of sockets is not safe.

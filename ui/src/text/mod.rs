@@ -104,14 +104,14 @@ fn rate(lost: &Lost, over: f64) -> String {
     format!("{}/s", format::short(rate))
 }
 
-/// Returns lost requests in words, the reason first, since lines are cut: `the pool is full; 1 234
-/// in the last 5 s`.
+/// Returns lost requests in words, the last one's reason first, since lines are cut: `the pool is
+/// full; the last of 1 234 in 5 s`.
 pub(crate) fn lost_words(lost: &Lost, over: f64) -> String {
-    let count = format::grouped(lost.requests);
-    let count = format!("{count} in the last {} s", over.round());
+    let (count, over) = (format::grouped(lost.requests), over.round());
     match &lost.why {
-        Some(why) => format!("{why}; {count}"),
-        None => count,
+        Some(why) if lost.requests > 1 => format!("{why}; the last of {count} in {over} s"),
+        Some(why) => format!("{why}; {count} in the last {over} s"),
+        None => format!("{count} in the last {over} s"),
     }
 }
 
