@@ -96,7 +96,7 @@ fn failing_is_a_fault_as_well() {
     bench.show(failing);
     let text = bench.text();
     assert!(text.contains("✗ failing 8/s"), "{text}");
-    assert!(text.contains("✗ requests failed: the deadline passed; the last of 40 in 5 s"));
+    assert!(text.contains("✗ requests failed: the deadline passed; last of 40 in 5 s"));
 }
 
 #[test]

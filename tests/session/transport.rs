@@ -466,6 +466,20 @@ pub fn serve(session: Box<dyn Session>, folder: &Folder) -> (Hub, PathBuf) {
 }
 
 #[test]
+fn a_server_without_news_counts_as_gone_until_it_sends_some() {
+    let (folder, puppet) = (Folder::new(), Puppet::new());
+    let (_hub, path) = serve(Box::new(puppet.clone()), &folder);
+    let mut session = RemoteSession::join(&path, viewer("ann@pts/1")).expect("joins");
+    // The server waits for this lock.
+    let held = puppet.shown.lock().expect("lock");
+    let gone = until(&mut session, |s| matches!(s.health, Health::Closed(_)));
+    assert!(gone.audience.lost);
+    drop(held);
+    puppet.step(60_000);
+    until(&mut session, |s| !s.audience.lost);
+}
+
+#[test]
 fn a_viewer_sees_steers_and_leaves_an_engine() {
     let folder = Folder::new();
     let (hub, path) = serve(Box::new(live()), &folder);

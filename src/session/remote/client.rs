@@ -200,19 +200,3 @@ pub fn stop(path: &Path) -> Result<(), RemoteError> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::ending;
-
-    #[test]
-    fn a_server_without_news_counts_as_gone_until_it_sends_some() {
-        let silent = Some("the server has sent nothing for 5 s".to_owned());
-        assert_eq!(ending(None, Duration::from_secs(6)), silent);
-        assert_eq!(ending(None, Duration::from_secs(1)), None);
-        let lost = ending(Some("lost"), Duration::from_secs(6));
-        assert_eq!(lost.as_deref(), Some("lost"));
-    }
-}

@@ -105,11 +105,11 @@ fn rate(lost: &Lost, over: f64) -> String {
 }
 
 /// Returns lost requests in words, the last one's reason first, since lines are cut: `the pool is
-/// full; the last of 1 234 in 5 s`.
+/// full; last of 1 234 in 5 s`.
 pub(crate) fn lost_words(lost: &Lost, over: f64) -> String {
     let (count, over) = (format::grouped(lost.requests), over.round());
     match &lost.why {
-        Some(why) if lost.requests > 1 => format!("{why}; the last of {count} in {over} s"),
+        Some(why) if lost.requests > 1 => format!("{why}; last of {count} in {over} s"),
         Some(why) => format!("{why}; {count} in the last {over} s"),
         None => format!("{count} in the last {over} s"),
     }
