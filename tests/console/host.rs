@@ -244,6 +244,21 @@ fn a_matrix_file_brings_its_devices() {
     assert_eq!(report["devices"].as_array().map(Vec::len), Some(1));
 }
 
+/// A simulation promised a p99 of 8 µs when real requests took 469 µs.
+#[test]
+fn allocate_checks_a_latency_goal_with_real_requests() {
+    let goal = ["--rate", "500", "--p99", "60s", "--format", "json"];
+    let quick = ["--algorithm", "worst-fit", "--evaluator", "model"];
+    let on = ["--devices", "cpu:0"];
+    let report = json(&[&["allocate", "digits"][..], &goal, &quick, &on].concat());
+    let p99 = |of: &str| report[of]["p99"].as_u64();
+    assert!(p99("latency_us").is_some_and(|p99| p99 > 0), "{report}");
+    assert!(p99("measured_us").is_some_and(|p99| p99 > 0), "{report}");
+    let not = [&goal[..], &quick, &on, &["--finalists", "0"]].concat();
+    let report = json(&[&["allocate", "digits"][..], &not].concat());
+    assert!(report["measured_us"].is_null(), "no runs: {report}");
+}
+
 #[test]
 fn allocate_compares_partitions_and_names_the_best() {
     let quick = [

@@ -147,7 +147,7 @@ fn searched_on(
 }
 
 /// Measures the latency of the result with real requests if the goal needs it and this machine's
-/// devices serve it, and compares it with the goal.
+/// devices may run it, and compares it with the goal.
 fn measure_latency(
     args: &AllocateArgs,
     opened: &OpenedEnsemble,
@@ -158,7 +158,8 @@ fn measure_latency(
     let (Some(rate), true) = (args.rate, is_open && report.latency_us.is_some()) else {
         return Ok(());
     };
-    if opened.devices.is_simulated() {
+    let runs = method(args, opened, args.seed).runs_on(&opened.devices);
+    if !runs || opened.devices.is_simulated() {
         return Ok(());
     }
     let matrix = found_matrix(opened, report)?;
