@@ -5,7 +5,8 @@
 //! the order of its steps. A [`catalogue`] holds all models that one engine serves. [`allocation`]
 //! is the matrix of devices and members with its memory, and [`profile`] the time of each member on
 //! each device. [`metrics`] and [`trace`] hold measured latencies and runs, [`codes`] the stable
-//! names of errors, [`error_kind`] their kinds for clients, and [`wall_clock`] the time of day. This crate does not serve requests.
+//! names of errors, [`error_kind`] their kinds for clients, and [`wall_clock`] the time of day. This
+//! crate does not serve requests.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]

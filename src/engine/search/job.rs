@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use divisi_runtime::device::ThreadTeam;
-
 use crate::load::LoadSamples;
 use crate::serving::{BuildError, PredictorFactory};
 use divisi_model::allocation::{Footprints, Frame, Matrix};
@@ -14,7 +12,7 @@ use divisi_runtime::compute::Predictor;
 use divisi_runtime::compute::gpu::Program;
 use divisi_runtime::device::gpu::{Gpu, GpuInfo};
 use divisi_runtime::device::host::HostWatch;
-use divisi_runtime::device::{Devices, Ledger, MemberIndex, NoRoom};
+use divisi_runtime::device::{Devices, Ledger, MemberIndex, NoRoom, ThreadTeam};
 
 use super::bench::BenchEvaluator;
 use super::cache::{Cache, CacheKey};

@@ -46,6 +46,7 @@ mod quantize;
 mod register;
 mod report;
 mod reporting;
+mod sent_load;
 mod serve;
 mod signals;
 mod start;

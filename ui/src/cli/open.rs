@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use divisi_engine::load::LoadSamples;
 use divisi_engine::search::{Cache, Method, SearchJob, worst_fit};
 use divisi_engine::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 use divisi_model::allocation::{Footprints, Frame, Matrix};
@@ -243,6 +244,15 @@ impl OpenedEnsemble {
                 self.ensemble.name
             )
         })
+    }
+
+    /// Returns the samples of loads: the calibration samples, or those of each model of a mix.
+    pub(crate) fn load_samples(&self) -> Result<LoadSamples> {
+        let catalogue = self.demand.catalogue();
+        match catalogue.single_ensemble() {
+            Some(_) => Ok(self.calibration()?.into()),
+            None => Ok(LoadSamples::for_mix(catalogue, self.demand.mix())?),
+        }
     }
 
     /// Reads samples of the ensemble's shape, and their targets if `files` names them.

@@ -28,8 +28,8 @@ pub enum PredictionBasis {
 impl PredictionBasis {
     /// Returns the half-width of the interval, as a factor, until enough errors are known. The
     /// worst known cases: batches seen at low load predicted three times the measured throughput,
-    /// profiles of a busy machine half of it, and a model of four V100s five
-    /// sixths of a run in virtual time.
+    /// profiles of a busy machine half of it, and a model of four V100s five sixths of
+    /// a run in virtual time.
     pub fn prior(self) -> f64 {
         match self {
             PredictionBasis::Seen => 3.0,

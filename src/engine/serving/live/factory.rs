@@ -4,7 +4,6 @@ use std::any::Any;
 use std::io;
 use std::sync::{Arc, Weak};
 
-use divisi_runtime::device::ThreadTeam;
 use thiserror::Error;
 
 use divisi_model::ensemble::{
@@ -15,8 +14,8 @@ use divisi_runtime::compute::{
     ComputeError, CpuKernels, CpuPrecision, CpuPredictor, FakePredictor, Lowered, Predictor,
     VaryingNetwork, VaryingPredictor, check_padding,
 };
-use divisi_runtime::device::MemberIndex;
 use divisi_runtime::device::gpu::{self, Gpu, GpuInfo};
+use divisi_runtime::device::{MemberIndex, ThreadTeam};
 use divisi_runtime::lock::Ranked;
 use divisi_runtime::network::{Graph, GraphError, Weights, WeightsError};
 

@@ -15,7 +15,8 @@ use super::served::ServedEnsemble;
 use super::state::EngineState;
 
 impl EngineState {
-    /// Records a refusal of a request that the engine accounts for, unless its sender sends the request to the next engine.
+    /// Records a refusal of a request that the engine accounts for, unless its sender sends it to
+    /// the next engine.
     pub(super) fn record_refusal(
         &self,
         served: &ServedEnsemble,

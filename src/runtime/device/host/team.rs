@@ -37,7 +37,7 @@ struct TeamRoom {
     state: Mutex<TeamState>,
     /// Notified of an offer, if helpers sleep.
     offered: Condvar,
-    /// Notified by the last helper that ends, if the caller sleeps.
+    /// Notified by helpers that end, if a caller sleeps.
     ended: Condvar,
 }
 
@@ -128,11 +128,12 @@ impl TeamRoom {
     /// Offers work to the helpers, or returns `None` if they have other work.
     fn offer(&self, work: &'static HelperWork<'static>) -> Option<WorkOffer<'_>> {
         let mut state = lock(&self.state);
-        if state.work.is_some() || self.inside.load(Ordering::Acquire) > 0 {
+        let has_work = state.work.is_some() || self.inside.load(Ordering::Acquire) > 0;
+        // A panic belongs to the caller before.
+        if has_work || state.panic.is_some() {
             return None;
         }
         state.work = Some(work);
-        state.panic = None;
         self.latest.fetch_add(1, Ordering::Release);
         let are_asleep = state.sleeping_helpers > 0;
         drop(state);
@@ -188,26 +189,32 @@ struct WorkOffer<'a>(&'a TeamRoom);
 impl WorkOffer<'_> {
     /// Takes the work back and waits for the helpers. Returns the panic of one of them, if any.
     fn end(self) -> Option<Box<dyn Any + Send>> {
+        let panic = self.withdraw();
+        std::mem::forget(self);
+        panic
+    }
+
+    fn withdraw(&self) -> Option<Box<dyn Any + Send>> {
         let shared = self.0;
-        drop(self);
-        lock(&shared.state).panic.take()
+        let is_over = || shared.inside.load(Ordering::Acquire) == 0;
+        lock(&shared.state).work = None;
+        let is_soon_over = spin_until(is_over);
+        let mut state = lock(&shared.state);
+        if !is_soon_over {
+            state.sleeping_callers += 1;
+            while !is_over() {
+                state = wait(&shared.ended, state);
+            }
+            state.sleeping_callers -= 1;
+        }
+        state.panic.take()
     }
 }
 
 impl Drop for WorkOffer<'_> {
     fn drop(&mut self) {
-        let shared = self.0;
-        let is_over = || shared.inside.load(Ordering::Acquire) == 0;
-        lock(&shared.state).work = None;
-        if spin_until(is_over) {
-            return;
-        }
-        let mut state = lock(&shared.state);
-        state.sleeping_callers += 1;
-        while !is_over() {
-            state = wait(&shared.ended, state);
-        }
-        state.sleeping_callers -= 1;
+        // The caller panics itself.
+        drop(self.withdraw());
     }
 }
 

@@ -3,17 +3,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use divisi_engine::load::{Generator, LoadPattern, LoadSamples};
+use divisi_engine::load::LoadSamples;
 use divisi_engine::search::Control;
 use divisi_engine::serving::Engine;
 use divisi_model::allocation::Matrix;
 
 use super::report::LatencyRow;
 use crate::cli::open::OpenedEnsemble;
+use crate::cli::sent_load::SentLoad;
 
 /// The shortest and longest time of requests, in seconds.
 const LASTS_S: (f64, f64) = (2.0, 10.0);
@@ -45,7 +44,7 @@ impl RealLoad {
         matrix: &Matrix,
         control: &Control,
     ) -> Result<Option<RealLatency>> {
-        let Some(samples) = samples(opened) else {
+        let Ok(samples) = opened.load_samples() else {
             return Ok(None);
         };
         let engine = Arc::new(opened.start(matrix, opened.networks())?);
@@ -72,24 +71,13 @@ impl RealLoad {
         requests: f64,
         control: &Control,
     ) -> Result<u64> {
-        let pattern: LoadPattern = format!("poisson:{}", self.rate)
-            .parse()
-            .map_err(|why| anyhow!("--rate: {why}"))?;
-        let engine = Arc::clone(engine);
-        let count = Some(requests.ceil() as usize);
-        let generator = Generator::start(engine, samples.clone(), pattern, self.seed, count)?;
-        while !generator.is_finished() && !control.is_cancelled() {
-            thread::park_timeout(Duration::from_millis(5));
-        }
-        Ok(generator.tally().refused.load(Ordering::Relaxed))
-    }
-}
-
-/// Returns the samples to send, or `None` if the models have none.
-fn samples(opened: &OpenedEnsemble) -> Option<LoadSamples> {
-    let catalogue = opened.demand.catalogue();
-    match catalogue.single_ensemble() {
-        Some(_) => opened.ensemble.calibration.clone().map(LoadSamples::from),
-        None => LoadSamples::for_mix(catalogue, opened.demand.mix()).ok(),
+        let pattern = format!("poisson:{}", self.rate);
+        let load = SentLoad {
+            pattern: pattern.parse().map_err(|why| anyhow!("--rate: {why}"))?,
+            requests: requests.ceil() as usize,
+            seed: self.seed,
+        };
+        let tally = load.send(engine, samples, || control.is_cancelled())?;
+        Ok(tally.refused.load(Ordering::Relaxed))
     }
 }

@@ -10,11 +10,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use divisi_engine::load::{Generator, LoadPattern, LoadSamples, Until, saturate, saturate_mix};
+use divisi_engine::load::{LoadPattern, LoadSamples, Until, saturate, saturate_mix};
 use divisi_engine::search::Occasion;
 use divisi_engine::serving::{Answer, Engine, FakeFactory, PipelineIndex, PredictorFactory};
 use divisi_engine::simulation::{Scenario, Simulation, Workload};
@@ -31,6 +30,7 @@ use super::open::{OpenedEnsemble, open_all};
 use super::output::{FlawedMember, ProgressLine, refuse_flawed, time_left};
 use super::predicted::{self, PredictedRow};
 use super::reporting::ReportOptions;
+use super::sent_load::SentLoad;
 use super::signals;
 use report::{BenchFigures, BenchReport, text};
 
@@ -299,13 +299,7 @@ fn samples(args: &BenchArgs, opened: &OpenedEnsemble) -> Result<LoadSamples> {
         let width = opened.ensemble.input.shape.elements();
         return Ok(Arc::new(Samples::new(vec![0.5; 128 * width], width, None)?).into());
     }
-    match opened.demand.catalogue().single_ensemble() {
-        Some(_) => Ok(opened.calibration()?.into()),
-        None => Ok(LoadSamples::for_mix(
-            opened.demand.catalogue(),
-            opened.demand.mix(),
-        )?),
-    }
+    opened.load_samples()
 }
 
 fn saturating(
@@ -362,16 +356,12 @@ fn patterned(
     stopped: &AtomicBool,
 ) -> Result<(usize, f64)> {
     let started = Instant::now();
-    let generator = Generator::start(
-        Arc::clone(engine),
-        samples.clone(),
+    let load = SentLoad {
         pattern,
-        args.seed,
-        Some(args.samples),
-    )?;
-    while !generator.is_finished() && !stopped.load(Ordering::Acquire) {
-        thread::park_timeout(Duration::from_millis(1));
-    }
-    let answered = generator.tally().answered.load(Ordering::Relaxed);
+        requests: args.samples,
+        seed: args.seed,
+    };
+    let tally = load.send(engine, samples, || stopped.load(Ordering::Acquire))?;
+    let answered = tally.answered.load(Ordering::Relaxed);
     Ok((answered as usize, started.elapsed().as_secs_f64()))
 }

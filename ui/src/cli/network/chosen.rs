@@ -339,13 +339,13 @@ fn on_cores(
 ) -> Result<NetworkRunner> {
     let input = host_rows(batch, inputs)?;
     let output = host_rows(batch, outputs)?;
-    let pool = thread_team(cores, None)?;
-    if pool.is_none() {
+    let team = thread_team(cores, None)?;
+    if team.is_none() {
         pin_current_thread(cores);
     }
     let mut predictor: Box<dyn Predictor> = match network {
-        CoreNetwork::One(one) => Box::new(CpuPredictor::new(one, batch, pool)?),
-        CoreNetwork::Varying(all) => Box::new(VaryingPredictor::new(all, batch, pool)?),
+        CoreNetwork::One(one) => Box::new(CpuPredictor::new(one, batch, team)?),
+        CoreNetwork::Varying(all) => Box::new(VaryingPredictor::new(all, batch, team)?),
     };
     Ok(Box::new(move |samples| {
         let rows = samples.len() / inputs;

@@ -46,13 +46,7 @@ pub enum DriverError {
     },
     /// No thread could be started.
     #[error(transparent)]
-    Threads(NoThread),
-}
-
-impl From<NoThread> for DriverError {
-    fn from(error: NoThread) -> Self {
-        DriverError::Threads(error)
-    }
+    Threads(#[from] NoThread),
 }
 
 /// Opens a driver for each device. The threads of partitions have the given priority.
