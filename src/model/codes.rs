@@ -283,3 +283,35 @@ impl TryFrom<String> for Code {
         known.copied().ok_or(UnknownCode(name))
     }
 }
+
+/// A refused command: a code for programs and a text for people. It can be sent to other processes.
+#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
+#[error("{text}")]
+pub struct Refusal {
+    code: Code,
+    text: String,
+}
+
+impl Refusal {
+    /// Creates a refusal from a code and a text.
+    pub fn new(code: Code, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Refusal { code, text }
+    }
+
+    /// Returns the code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<E: Coded + ToString> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Refusal::new(error.code(), error.to_string())
+    }
+}

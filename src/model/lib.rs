@@ -4,9 +4,9 @@
 //! the rule that combines answers. A [`pipeline`] is a graph of models, and [`dataflow`] determines
 //! the order of its steps. A [`catalogue`] holds all models that one engine serves. [`allocation`]
 //! is the matrix of devices and members with its memory, and [`profile`] the time of each member on
-//! each device. [`metrics`] and [`trace`] hold measured latencies and runs, [`codes`] the stable
-//! names of errors, [`error_kind`] their kinds for clients, and [`wall_clock`] the time of day. This
-//! crate does not serve requests.
+//! each device; a [`setup`] is all that an operator can change. [`metrics`] and [`trace`] hold
+//! measured latencies and runs, [`codes`] the stable names of errors, [`error_kind`] their kinds for
+//! clients, and [`wall_clock`] the time of day. This crate does not serve requests.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
@@ -22,6 +22,7 @@ pub mod pipeline;
 pub mod profile;
 pub mod ranged;
 pub mod replace;
+pub mod setup;
 pub mod trace;
 pub mod user_folders;
 pub mod wall_clock;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use divisi_engine::deployment::Deployment;
+use divisi_engine::changes::Changes;
 
 use crate::ServeError;
 
@@ -59,11 +59,11 @@ impl ModelControl {
     }
 
     /// Polls the files, if configured, as long as the models are served.
-    pub(crate) fn follow(&self, deployment: &Arc<Deployment>) -> Result<(), ServeError> {
+    pub(crate) fn follow(&self, changes: &Arc<Changes>) -> Result<(), ServeError> {
         let ModelControl::Poll(pause) = *self else {
             return Ok(());
         };
-        let served = Arc::downgrade(deployment);
+        let served = Arc::downgrade(changes);
         let poll = thread::Builder::new().name("poll".into());
         poll.spawn(move || poll_files(&served, pause))?;
         Ok(())
@@ -81,18 +81,19 @@ impl ModelControl {
     }
 }
 
-fn poll_files(served: &Weak<Deployment>, pause: Duration) {
+fn poll_files(served: &Weak<Changes>, pause: Duration) {
     let mut told = String::new();
     loop {
         thread::sleep(pause);
-        let Some(deployment) = served.upgrade() else {
+        let Some(changes) = served.upgrade() else {
             return;
         };
-        let refused = deployment.refresh().err();
+        let refused = changes.refresh().err();
         let refused = refused.map_or_else(String::new, |error| error.to_string());
         // Reported once, regardless of the number of readings.
         if !refused.is_empty() && refused != told {
-            deployment.note(format!("reloading the repository failed: {refused}"));
+            let text = format!("reloading the repository failed: {refused}");
+            changes.deployment().note(text);
         }
         told = refused;
     }

@@ -9,7 +9,7 @@ use divisi_door::callers::{
     CallFigures, CallerName, CallersSeen, MOMENT, MOMENTS, ModelSeen, RATE_MOMENTS,
 };
 use divisi_door::{Addresses, InferenceServer, ServerOptions, StartError};
-use divisi_engine::deployment::Deployment;
+use divisi_engine::changes::Changes;
 use divisi_inference::ensemble::EnsembleService;
 use divisi_inference::service::ModelService;
 use divisi_runtime::lock::{LockRank, Ranked, RankedGuard};
@@ -23,7 +23,7 @@ use divisi_tasks::views;
 
 /// A protocol server that a session opens and closes while models are served.
 pub struct OperatedDoor {
-    models: Arc<Deployment>,
+    models: Arc<Changes>,
     /// The router of tasks, if tasks are served.
     tasks: Option<Arc<LiveRouter>>,
     options: ServerOptions,
@@ -56,7 +56,7 @@ impl OperatedDoor {
     /// # Errors
     /// An address cannot be used.
     pub fn new(
-        models: &Arc<Deployment>,
+        models: &Arc<Changes>,
         tasks: Option<Arc<LiveRouter>>,
         options: ServerOptions,
     ) -> Result<Self, StartError> {
@@ -88,7 +88,7 @@ impl OperatedDoor {
         let models = Arc::clone(&self.models);
         let service: Arc<dyn ModelService> = match &self.tasks {
             Some(router) => Arc::new(TaskService::new(Arc::clone(router))),
-            None => Arc::new(EnsembleService::of_deployment(models)),
+            None => Arc::new(EnsembleService::of_changes(models)),
         };
         InferenceServer::start(service, &self.options)
     }

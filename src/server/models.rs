@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{
     Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
 };
@@ -317,7 +318,7 @@ impl SelectedModels {
     ///
     /// # Errors
     /// The file cannot be read, or the models do not fit on the devices.
-    pub fn deploy(mut self, matrix: Option<&Path>) -> Result<Arc<Deployment>, ServeError> {
+    pub fn deploy(mut self, matrix: Option<&Path>) -> Result<Arc<Changes>, ServeError> {
         let name = self.name.clone();
         let matrix = matrix.map(|path| self.matrix_in(path)).transpose()?;
         let matrix = matrix.or(self.tasks.map(|(_, matrix)| matrix));
@@ -327,11 +328,11 @@ impl SelectedModels {
             options: EngineOptions::default(),
             matrix,
         };
-        let deployment = Arc::new(Deployment::start(self.source, self.read, start)?);
+        let changes = Changes::new(Deployment::start(self.source, self.read, start)?);
         if let Some(control) = self.control {
-            control.follow(&deployment)?;
+            control.follow(&changes)?;
         }
-        Ok(deployment)
+        Ok(changes)
     }
 }
 

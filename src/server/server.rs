@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use divisi_door::ServerOptions;
-use divisi_engine::deployment::Deployment;
+use divisi_engine::changes::Changes;
 use divisi_engine::load::LoadPattern;
 use divisi_engine::search::Cache;
 use divisi_model::catalogue::NamedMix;
@@ -108,13 +108,13 @@ impl Server {
         let load = first_load(&models, &options)?;
         let notices = models.notices.clone();
         let shared = models.partitioning.clone().filter(Partitioning::is_shared);
-        let deployment = models.deploy(options.matrix.as_deref())?;
-        let remarks = remarks(&deployment);
-        let live = |router| Arc::new(LiveRouter::new(Arc::clone(&deployment), router));
+        let changes = models.deploy(options.matrix.as_deref())?;
+        let remarks = remarks(&changes);
+        let live = |router| Arc::new(LiveRouter::new(Arc::clone(&changes), router));
         let tasks: Option<Arc<LiveRouter>> = router.map(live);
-        let door = OperatedDoor::new(&deployment, tasks.clone(), options.door)?;
+        let door = OperatedDoor::new(&changes, tasks.clone(), options.door)?;
         let door = Arc::new(door);
-        let session = LiveSession::of_deployment(deployment, Cache::of_user()).with_host();
+        let session = LiveSession::of_changes(changes, Cache::of_user()).with_host();
         let session = match tasks {
             Some(router) => with_tasks(session, router, &options.tasks)?,
             None => session,
@@ -185,8 +185,8 @@ fn begin(
 
 /// Returns the remarks on precisions without native instructions, and on members whose answers
 /// depend on the way they run.
-fn remarks(deployment: &Deployment) -> Vec<String> {
-    let engine = &deployment.running().engine;
+fn remarks(changes: &Changes) -> Vec<String> {
+    let engine = &changes.running().engine;
     let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
     let precisions = PrecisionRemark::for_members(engine.precisions(), devices, of_all);
     let precisions = precisions.iter().map(ToString::to_string);

@@ -16,7 +16,6 @@ mod entries;
 mod failure_watch;
 mod host_view;
 mod live;
-mod model_change;
 mod model_view;
 mod playback;
 pub mod record;
@@ -33,7 +32,8 @@ pub use client_door::ClientDoor;
 pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
 pub use divisi_engine::changes::{
     Baseline, Check, HistoryEntry, Judge, JudgeVerdict, Limited, Mark, MarkKind, Measured,
-    Probation, ProbationState, ReloadState, ReloadView, Terms,
+    ModelChangeState, ModelChangeView, ModelsChanged, Probation, ProbationState, ReloadState,
+    ReloadView, Terms,
 };
 pub use divisi_engine::load::LoadPattern;
 pub use divisi_engine::search::{Algorithm as SearchKind, Method as SearchOrder};
@@ -48,7 +48,6 @@ pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use host_view::{DisturbanceWatch, HostView};
 pub use live::LiveSession;
-pub use model_change::{ModelChangeState, ModelChangeView, ModelsChanged};
 pub use model_view::{
     CatalogueView, CountedAccuracy, GoalCounts, ModelFigures, ModelKind, RunningBatches,
     VariantView,

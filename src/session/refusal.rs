@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use divisi_engine::load::{LoadError, MissingSamples};
@@ -11,41 +10,10 @@ use divisi_engine::search::MethodError;
 use divisi_model::allocation::DoesNotFit;
 use divisi_model::catalogue::MixError;
 use divisi_model::codes::{Code, Coded};
+pub use divisi_model::codes::Refusal;
 use divisi_model::ensemble::CombinationError;
 use divisi_model::ranged::FieldOutOfRange;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
-
-/// A refused command: a code for programs and a text for people. It can be sent to other processes.
-#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
-#[error("{text}")]
-pub struct Refusal {
-    code: Code,
-    text: String,
-}
-
-impl Refusal {
-    /// Creates a refusal from a code and a text.
-    pub fn new(code: Code, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Refusal { code, text }
-    }
-
-    /// Returns the code.
-    pub fn code(&self) -> Code {
-        self.code
-    }
-
-    /// Returns the text.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-}
-
-impl<E: Coded + ToString> From<E> for Refusal {
-    fn from(error: E) -> Self {
-        Refusal::new(error.code(), error.to_string())
-    }
-}
 
 /// The reasons why a session refuses a command, except those of changes to the setup.
 #[derive(Debug, Error)]
@@ -113,12 +81,6 @@ pub enum SessionRefusal {
     /// Listening on an address failed, with the reason.
     #[error("{0}")]
     NotListened(String),
-    /// Another change of the models is in progress.
-    #[error("another change of the models is in progress ({0}); try again when it is done")]
-    ModelsChanging(String),
-    /// No change of the models is planned under this number.
-    #[error("this planned change of the models is out of date; plan it again")]
-    NothingPlanned,
     /// No model is served.
     #[error("no model is served; load one first")]
     NothingServed,
@@ -187,8 +149,6 @@ impl Coded for SessionRefusal {
             SessionRefusal::Target(_) => Code::TargetInvalid,
             SessionRefusal::Search(error) => error.code(),
             SessionRefusal::ModelsFixed => Code::ModelsFixed,
-            SessionRefusal::ModelsChanging(_) => Code::ChangeUnderWay,
-            SessionRefusal::NothingPlanned => Code::PlanStale,
             SessionRefusal::NoTasks => Code::NoTasks,
             SessionRefusal::PolicyUnknown { .. } => Code::PolicyUnknown,
             SessionRefusal::NothingAsked => Code::NothingAsked,

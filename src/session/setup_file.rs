@@ -18,6 +18,7 @@
 //! ```
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -201,6 +202,7 @@ impl SetupFile {
         fits.map_err(SetupFileError::Policy)?;
         let combination = self.combination.as_ref().unwrap_or(&running.combination);
         Ok(Setup {
+            models: Arc::clone(&running.models),
             matrix,
             policy,
             combination: combination.clone(),

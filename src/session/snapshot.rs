@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use divisi_engine::changes::{HistoryEntry, Mark, Probation, ReloadView};
+use divisi_engine::changes::{HistoryEntry, Mark, ModelChangeView, Probation, ReloadView};
 use divisi_engine::load::LoadPattern;
 use divisi_engine::search::{EvaluatorKind, SearchProgress};
 use divisi_engine::serving::{LogLevel, Setup, StepGraph};
 use divisi_model::allocation::{Cell, Matrix};
-use divisi_model::catalogue::NamedMix;
+use divisi_model::catalogue::{NamedMix, ServedCopies};
 use divisi_model::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
 use divisi_model::metrics::{Distribution, ErrorCount, LatencyView, RequestError};
 use divisi_model::trace::Span;
@@ -24,7 +24,6 @@ use super::door_view::DoorView;
 use super::entries::{DeviceView, EntryView, MemberView, Proposal};
 use super::failure_watch::LostRequests;
 use super::host_view::HostView;
-use super::model_change::ModelChangeView;
 use super::model_view::CatalogueView;
 use super::playback::Playback;
 use super::task_scaling::ScalingView;
@@ -67,6 +66,8 @@ pub struct Snapshot {
     pub members: Vec<MemberView>,
     /// The served models and those that could be loaded.
     pub models: Vec<CatalogueView>,
+    /// The served copies of models, as a setup names them.
+    pub copies: ServedCopies,
     /// Whether models can be loaded and unloaded.
     pub can_load: bool,
     /// The last requested change of the models.
@@ -135,6 +136,7 @@ impl Snapshot {
     /// Returns the running setup.
     pub fn setup(&self) -> Setup {
         Setup {
+            models: Arc::clone(&self.copies),
             matrix: self.matrix.clone(),
             policy: self.policy,
             combination: self.combination.clone(),

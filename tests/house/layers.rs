@@ -50,7 +50,7 @@ const MODEL_LAYERS: &[&[&str]] = &[
     &["ensemble"],
     &["catalogue"],
     &["allocation"],
-    &["profile"],
+    &["profile", "setup"],
     &["lib"],
 ];
 
@@ -60,7 +60,8 @@ const ENGINE_LAYERS: &[&[&str]] = &[
     &["load"],
     &["simulation"],
     &["search"],
-    &["changes", "deployment"],
+    &["deployment"],
+    &["changes"],
     &["lib"],
 ];
 
@@ -74,7 +75,7 @@ const SESSION_LAYERS: &[&[&str]] = &[
         "refusal",
         "setup_file",
     ],
-    &["command", "door_view", "model_change", "task_scaling"],
+    &["command", "door_view", "task_scaling"],
     &["model_view"],
     &["client_door", "snapshot"],
     &["arrange", "live", "wire"],

@@ -60,6 +60,7 @@ mod spoilt;
 mod standing;
 mod traced;
 mod transport;
+mod undo;
 mod voting;
 #[path = "../support/wait.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]

@@ -45,7 +45,11 @@ fn planned(session: &mut LiveSession, change: CatalogueChange) -> (u64, Snapshot
     (number, shown)
 }
 
-fn applied(session: &mut LiveSession, change: CatalogueChange, terms: Option<Terms>) -> Snapshot {
+pub fn applied(
+    session: &mut LiveSession,
+    change: CatalogueChange,
+    terms: Option<Terms>,
+) -> Snapshot {
     let (number, _) = planned(session, change);
     let apply = Command::ApplyModels {
         number,
@@ -56,7 +60,7 @@ fn applied(session: &mut LiveSession, change: CatalogueChange, terms: Option<Ter
     until(session, is_done)
 }
 
-fn names(shown: &Snapshot) -> &[String] {
+pub fn names(shown: &Snapshot) -> &[String] {
     &shown.matrix.frame().members
 }
 

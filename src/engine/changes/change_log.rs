@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::serving::{Plan, SettingChange, Setup};
+use crate::deployment::Handover;
+use crate::serving::{SettingChange, Setup};
 use divisi_model::allocation::UndoHistory;
+use divisi_model::catalogue::{ModelCopy, ServedCopies};
 use divisi_model::metrics::Reading;
+use divisi_model::setup::SetupDiff;
 
 use super::event::ChangeOrigin;
 use super::judge::Baseline;
@@ -36,8 +39,7 @@ pub struct Measured {
 pub struct HistoryEntry {
     /// The number of the setup, from 1 since the engine's start. Numbers are never reused.
     pub number: u64,
-    /// The setup. An entry from before a change of models has other columns than the running
-    /// matrix.
+    /// The setup. With other models it has other columns than the running matrix.
     pub setup: Setup,
     /// When the setup began to serve, after the engine's start.
     pub from: Duration,
@@ -80,11 +82,12 @@ pub enum MarkKind {
     Models,
 }
 
-/// The marks and entries of a log that the log for the next models continues.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PastLog {
-    marks: VecDeque<Mark>,
-    entries: VecDeque<HistoryEntry>,
+/// A setup that undo or redo restores.
+#[derive(Clone, Debug)]
+pub(super) struct PastSetup {
+    pub setup: Setup,
+    /// How the engine of other models took over from it, and takes over for it.
+    pub handover: Handover,
 }
 
 /// Marks, previous setups, and the undo history. All are bounded.
@@ -94,13 +97,24 @@ pub(super) struct ChangeLog {
     entries: VecDeque<HistoryEntry>,
     /// The reading at the time when the running setup began to serve.
     since: Reading,
+    running: Setup,
     /// Whether answers can be compared with labels.
     graded: bool,
-    undo: UndoHistory<Setup>,
+    undo: UndoHistory<PastSetup>,
+    /// How the engine of other models takes over in the change under way.
+    handover: Handover,
+    /// Whether the last change was a policy's. Successive changes of a policy are one step to undo.
+    follows_policy: bool,
+    /// The copies of models that were rolled back. They stay out until they are requested by name.
+    held_off: Vec<ModelCopy>,
 }
 
 const MOST_MARKS: usize = 64;
 const MOST_ENTRIES: usize = 32;
+/// The most sets of models to undo and redo. Each keeps its models in memory.
+const MOST_MODELS: usize = 8;
+/// The most copies of models that stay out. Older ones may be served again.
+const MOST_HELD_OFF: usize = 1024;
 
 impl ChangeLog {
     /// Creates a log with the running setup as its first entry.
@@ -109,71 +123,95 @@ impl ChangeLog {
             marks: VecDeque::new(),
             entries: VecDeque::new(),
             since: Reading::default(),
+            running: setup.clone(),
             graded,
             undo: UndoHistory::default(),
+            handover: Handover::default(),
+            follows_policy: false,
+            held_off: Vec::new(),
         };
-        new.runs(setup, since, "start".into());
+        new.begin_entry(setup, since, "start".into());
         new
     }
 
-    /// Creates a log that continues `past` after a change of models; `why` describes the change.
-    /// The undo history starts empty.
-    pub(super) fn continuing(
-        past: PastLog,
-        (setup, why): (Setup, String),
-        since: Reading,
-        graded: bool,
-    ) -> Self {
-        let mut new = ChangeLog {
-            marks: past.marks,
-            entries: past.entries,
-            since: since.clone(),
-            graded,
-            undo: UndoHistory::default(),
-        };
-        new.mark(since.at, MarkKind::Models, why.clone());
-        new.begin_entry(setup, since, why);
-        new
-    }
-
-    /// Ends the entry of the running setup and returns the part that the log for other models
-    /// continues.
-    pub(super) fn past(&self, now: &Reading) -> PastLog {
-        let mut entries = self.entries.clone();
-        if let Some(last) = entries.back_mut() {
-            last.until = Some(now.at);
-            last.did = self.measured(&now.since(&self.since));
-        }
-        PastLog {
-            marks: self.marks.clone(),
-            entries,
-        }
+    /// Returns the running setup.
+    pub(super) fn running(&self) -> &Setup {
+        &self.running
     }
 
     /// Returns the setups that undo and redo bring back.
-    pub(super) fn undo(&self) -> &UndoHistory<Setup> {
+    pub(super) fn undo(&self) -> &UndoHistory<PastSetup> {
         &self.undo
     }
 
-    /// Records that another setup runs since `reading`.
-    pub(super) fn remember(&mut self, plan: &Plan, reading: Reading, origin: &ChangeOrigin) {
-        let (old, new) = (plan.old_setup(), plan.new_setup());
+    /// Records how the engine of other models took over in the change under way.
+    pub(super) fn hand_over(&mut self, handover: Handover) {
+        self.handover = handover;
+    }
+
+    /// Records that another setup runs: `period` was measured under the old one, and the new one
+    /// began at `reading`.
+    pub(super) fn remember(
+        &mut self,
+        (old, new): (&Setup, &Setup),
+        (period, reading): (Reading, Reading),
+        origin: &ChangeOrigin,
+    ) {
         // A plan that only brings retired workers back does not change the setup.
         if old == new {
             return;
         }
-        for (kind, text) in marks(plan, origin) {
+        let diff = SetupDiff::between(old, new);
+        for (kind, text) in marks(&diff, &new.matrix.frame().members, origin) {
             self.mark(reading.at, kind, text);
         }
+        self.hold_off(&diff, new, origin);
+        self.step(old, new, origin);
+        let did = self.measured(&period.since(&self.since));
+        self.runs(new.clone(), (did, reading), origin.to_string());
+    }
+
+    /// Records the step that undo takes back.
+    fn step(&mut self, old: &Setup, new: &Setup, origin: &ChangeOrigin) {
+        let past = PastSetup {
+            setup: old.clone(),
+            handover: std::mem::take(&mut self.handover),
+        };
+        let is_last = self.undo.to_undo().is_some_and(|last| last.setup == *new);
         match origin {
-            ChangeOrigin::Redo => self.undo.redone(old.clone()),
-            ChangeOrigin::Undo => self.undo.undone(old.clone()),
-            ChangeOrigin::RolledBack(_) if self.undo.to_undo() == Some(new) => {
-                self.undo.undone(old.clone());
-            }
-            _ => self.undo.push(old.clone()),
+            ChangeOrigin::Redo => self.undo.redone(past),
+            ChangeOrigin::Undo => self.undo.undone(past),
+            ChangeOrigin::RolledBack(_) if is_last => self.undo.undone(past),
+            ChangeOrigin::Policy if self.follows_policy => self.undo.extend(),
+            _ => self.undo.push(past),
         }
-        self.runs(new.clone(), reading, origin.to_string());
+        self.follows_policy = matches!(origin, ChangeOrigin::Policy);
+        self.undo.forget_while(|past| model_sets(past) > MOST_MODELS);
+    }
+
+    /// Holds off the models that a change takes back, and no longer those that serve.
+    fn hold_off(&mut self, diff: &SetupDiff, new: &Setup, origin: &ChangeOrigin) {
+        self.held_off.retain(|held| !new.models.contains(held));
+        if matches!(origin, ChangeOrigin::Undo | ChangeOrigin::RolledBack(_)) {
+            self.held_off.extend(diff.went.iter().cloned());
+            let over = self.held_off.len().saturating_sub(MOST_HELD_OFF);
+            self.held_off.drain(..over);
+        }
+    }
+
+    /// Returns the copies of models that stay out until they are requested by name.
+    pub(super) fn held_off(&self) -> &[ModelCopy] {
+        &self.held_off
+    }
+
+    /// Allows a model that is requested by name again.
+    pub(super) fn ask_again(&mut self, name: &str) {
+        self.held_off.retain(|held| *held.name != *name);
+    }
+
+    /// Returns the models of the setups that undo and redo restore.
+    pub(super) fn models(&self) -> impl Iterator<Item = &ServedCopies> {
+        self.undo.values().map(|past| &past.setup.models)
     }
 
     /// Adds a mark and drops the oldest one if the list is full.
@@ -190,8 +228,7 @@ impl ChangeLog {
     }
 
     /// Ends the entry of the running setup and begins one for `setup`.
-    pub(super) fn runs(&mut self, setup: Setup, now: Reading, why: String) {
-        let did = self.measured(&now.since(&self.since));
+    fn runs(&mut self, setup: Setup, (did, now): (Measured, Reading), why: String) {
         if let Some(last) = self.entries.back_mut() {
             last.until = Some(now.at);
             last.did = did;
@@ -200,6 +237,7 @@ impl ChangeLog {
     }
 
     fn begin_entry(&mut self, setup: Setup, now: Reading, why: String) {
+        self.running = setup.clone();
         let number = self.entries.back().map_or(1, |last| last.number + 1);
         if self.entries.len() >= MOST_ENTRIES {
             self.entries.pop_front();
@@ -228,6 +266,11 @@ impl ChangeLog {
     /// Returns the reading at the time when the running setup began to serve.
     pub(super) fn since(&self) -> &Reading {
         &self.since
+    }
+
+    /// Records whether answers can be compared with labels.
+    pub(super) fn set_graded(&mut self, graded: bool) {
+        self.graded = graded;
     }
 
     /// Returns `period`, without labels if answers cannot be compared with them.
@@ -263,42 +306,47 @@ impl ChangeLog {
     }
 }
 
-/// Returns the number of matrix entries that a plan changes, in words.
-pub(super) fn changed_entries(plan: &Plan) -> String {
-    match plan.reload().difference.changed().count() {
+/// Returns the number of different sets of models.
+fn model_sets(past: &[&PastSetup]) -> usize {
+    let mut sets: Vec<&ServedCopies> = Vec::new();
+    for models in past.iter().map(|past| &past.setup.models) {
+        if !sets.contains(&models) {
+            sets.push(models);
+        }
+    }
+    sets.len()
+}
+
+/// Returns the number of changed entries of a matrix, in words.
+pub(super) fn changed_entries(diff: &SetupDiff) -> String {
+    match diff.entries {
         1 => "1 entry changed".into(),
         changed => format!("{changed} entries changed"),
     }
 }
 
-/// Returns the marks that a plan leaves after it is applied.
-fn marks(plan: &Plan, origin: &ChangeOrigin) -> Vec<(MarkKind, String)> {
+/// Returns the marks that a change leaves.
+fn marks(diff: &SetupDiff, members: &[String], origin: &ChangeOrigin) -> Vec<(MarkKind, String)> {
     if matches!(origin, ChangeOrigin::RolledBack(_)) {
         return vec![(MarkKind::Rollback, origin.to_string())];
     }
-    let mut marks = Vec::new();
-    if plan.old_setup().matrix != plan.new_setup().matrix {
-        marks.push((MarkKind::Reload, changed_entries(plan)));
+    if diff.changes_models() {
+        return vec![(MarkKind::Models, origin.to_string())];
     }
-    let members = &plan.new_setup().matrix.frame().members;
-    for change in plan.settings() {
-        match change {
-            SettingChange::Policy(old, new) => {
-                marks.push((MarkKind::Policy, format!("{old} → {new}")));
-            }
-            SettingChange::Combination(..) => {
-                let words = change.words(members).into_iter();
-                marks.extend(words.map(|said| (MarkKind::Combination, said)));
-            }
-            SettingChange::Precision(..) => {
-                let words = change.words(members).into_iter();
-                marks.extend(words.map(|said| (MarkKind::Reload, said)));
-            }
-            SettingChange::Segment(..) => {
-                let words = change.words(members).into_iter();
-                marks.extend(words.map(|said| (MarkKind::Policy, said)));
-            }
+    let entries = (diff.entries > 0).then(|| (MarkKind::Reload, changed_entries(diff)));
+    let settings = diff.settings.iter().flat_map(|change| setting_marks(change, members));
+    entries.into_iter().chain(settings).collect()
+}
+
+fn setting_marks(change: &SettingChange, members: &[String]) -> Vec<(MarkKind, String)> {
+    let kind = match change {
+        SettingChange::Policy(old, new) => {
+            return vec![(MarkKind::Policy, format!("{old} → {new}"))];
         }
-    }
-    marks
+        SettingChange::Combination(..) => MarkKind::Combination,
+        SettingChange::Precision(..) => MarkKind::Reload,
+        SettingChange::Segment(..) => MarkKind::Policy,
+    };
+    let words = change.words(members).into_iter();
+    words.map(|said| (kind, said)).collect()
 }

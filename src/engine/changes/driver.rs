@@ -1,367 +1,285 @@
-//! Changes the setup of an engine. Drives the machine by the engine's clock and does slow work in
-//! its own thread, with or without a connected console.
+//! Drives the machine of changes by the engine's clock, and does slow work in its own thread, with
+//! or without a connected console.
 
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::deployment::{Applied, CatalogueChange, ChangePlan, Deployment, DeploymentError};
 use crate::search::evacuate;
 use crate::serving::{
-    ApplyError, ApplyStep, Engine, LogLevel, LogTarget, MachineRank, NoFallback, Plan, Setup,
+    ApplyError, ApplyStep, Engine, LogLevel, LogTarget, MachineRank, NoFallback, RequestsRank, SharedLeaf,
     UntracedLine, caught,
 };
 use divisi_model::allocation::Matrix;
 use divisi_model::metrics::Reading;
-use divisi_runtime::device::DeviceIndex;
 use divisi_runtime::lock::{Leaf, Ranked};
 
-use super::change_log::MarkKind;
-use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
+use super::event::{ChangeAction, ChangeEvent, ChangeRefusal, ChangeWork};
 use super::host_looks::HostLooks;
 use super::inbox::{ChangeJob, Inbox};
 use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
-use super::status::ChangeStatus;
+use super::outcomes::Outcomes;
+use super::requests::{ModelChangeState, ModelRequests, ModelsChanged};
 
 /// Takes lines for the log: the time, the level and the text. `tracing` receives each line too.
 pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
 
-/// Restores the previous models because the running ones did worse. The argument is the reason.
-pub type BringBack = Box<dyn Fn(String) + Send + Sync>;
-
-/// Applies setups one after another and records them. [`Changes::close`] ends it.
-pub struct Changes {
-    pub(super) driver: Arc<Driver>,
-    /// The thread that makes changes. Starts with the first change, or at once if devices can be
-    /// lost.
-    thread: Option<JoinHandle<()>>,
-}
-
 /// The state that the callers and the thread share.
 pub(super) struct Driver {
-    pub(super) engine: Arc<Engine>,
-    journal: ChangeJournal,
-    bring_back: Option<BringBack>,
+    pub(super) deployment: Arc<Deployment>,
     pub(super) machine: Ranked<MachineRank, ChangeMachine>,
-    inbox: Arc<Inbox>,
-    pub(super) host: Leaf<HostLooks>,
-}
-
-impl Changes {
-    /// Takes sole control over the setup of `engine`. Evacuates GPUs that are lost. Log lines go to
-    /// `journal`.
-    pub fn new(engine: Arc<Engine>, journal: ChangeJournal) -> Self {
-        let graded = engine.telemetry().answers_are_real();
-        let machine = ChangeMachine::new(engine.setup(), engine.telemetry().reading(), graded);
-        Changes::driving(machine, engine, journal, (None, None))
-    }
-
-    pub(super) fn driving(
-        machine: ChangeMachine,
-        engine: Arc<Engine>,
-        journal: ChangeJournal,
-        (bring_back, others): (Option<BringBack>, Option<f64>),
-    ) -> Self {
-        let driver = Driver {
-            host: Leaf::new(HostLooks::new(engine.devices(), others)),
-            machine: Ranked::new(machine),
-            inbox: Arc::default(),
-            engine,
-            journal,
-            bring_back,
-        };
-        let mut changes = Changes {
-            driver: Arc::new(driver),
-            thread: None,
-        };
-        changes.listen();
-        changes
-    }
-
-    /// Schedules the first check of the probation that the machine began with.
-    pub(super) fn look_at(&mut self, at: Duration) {
-        self.driver.inbox.put(|mail| mail.look_at = Some(at));
-        if let Err(error) = self.start_thread() {
-            let text = format!("the probation is not monitored: {error}");
-            self.driver.log(LogLevel::Warn, text).trace();
-        }
-    }
-
-    /// Returns the plan for applying a setup.
-    ///
-    /// # Errors
-    /// The setup cannot be applied.
-    pub fn plan(&self, setup: &Setup) -> Result<Plan, ChangeRefusal> {
-        Ok(self.driver.engine.plan(setup)?)
-    }
-
-    /// Applies a setup in the background, on probation if there are terms.
-    ///
-    /// # Errors
-    /// The setup cannot be applied, it is already running, or another change is under way.
-    pub fn apply(
-        &mut self,
-        setup: &Setup,
-        terms: Option<Terms>,
-        origin: ChangeOrigin,
-    ) -> Result<(), ChangeRefusal> {
-        if let Some(terms) = &terms {
-            terms.check().map_err(ChangeRefusal::Terms)?;
-        }
-        let plan = Box::new(self.plan(setup)?);
-        self.start_thread()?;
-        self.driver.step(ChangeEvent::Requested {
-            plan,
-            terms,
-            origin,
-        })
-    }
-
-    /// Returns whether the last change can be undone.
-    pub fn can_undo(&self) -> bool {
-        self.driver.machine.lock().undo_setup().is_ok()
-    }
-
-    /// Returns whether the last undo can be redone.
-    pub fn can_redo(&self) -> bool {
-        self.driver.machine.lock().redo_setup().is_ok()
-    }
-
-    /// Restores the setup before the last change.
-    ///
-    /// # Errors
-    /// There is no change to undo, or the setup cannot be restored now.
-    pub fn undo(&mut self) -> Result<(), ChangeRefusal> {
-        let before = self.driver.machine.lock().undo_setup()?.clone();
-        self.apply(&before, None, ChangeOrigin::Undo)
-    }
-
-    /// Restores the setup before the last undo.
-    ///
-    /// # Errors
-    /// There is no undone change, or the setup cannot be restored now.
-    pub fn redo(&mut self) -> Result<(), ChangeRefusal> {
-        let after = self.driver.machine.lock().redo_setup()?.clone();
-        self.apply(&after, None, ChangeOrigin::Redo)
-    }
-
-    /// Applies the settings of a setup at once. Workers stay unchanged.
-    ///
-    /// # Errors
-    /// The settings cannot be applied, or another change is under way.
-    pub fn adjust(&self, setup: &Setup, origin: ChangeOrigin) -> Result<(), ChangeRefusal> {
-        self.driver.step(ChangeEvent::Adjusted {
-            plan: Box::new(self.plan(setup)?),
-            reading: Box::new(self.driver.engine.telemetry().reading()),
-            origin,
-        })
-    }
-
-    /// Makes a simulated device disappear and evacuates it.
-    ///
-    /// # Errors
-    /// The device is real or already lost, or another change is under way.
-    pub fn lose(&mut self, device: DeviceIndex) -> Result<(), ChangeRefusal> {
-        self.driver.engine.faults().check_loss_on_demand(device)?;
-        self.start_thread()?;
-        self.driver.step(ChangeEvent::LoseRequested(device))
-    }
-
-    /// Ends the probation and keeps the change.
-    ///
-    /// # Errors
-    /// Nothing is on probation.
-    pub fn keep(&self) -> Result<(), ChangeRefusal> {
-        self.driver.step(ChangeEvent::Kept)
-    }
-
-    /// Ends the probation and rolls the change back.
-    ///
-    /// # Errors
-    /// Nothing is on probation, or the previous setup cannot be restored now.
-    pub fn take_back(&mut self) -> Result<(), ChangeRefusal> {
-        let fallback = self.driver.machine.lock().fallback()?.clone();
-        let plan = Box::new(self.plan(&fallback)?);
-        self.start_thread()?;
-        self.driver.step(ChangeEvent::TakenBack(plan))
-    }
-
-    /// Adds a mark to the history.
-    pub fn mark(&self, kind: MarkKind, text: String) {
-        // A mark is never refused.
-        let marked = self.driver.step(ChangeEvent::Marked(kind, text));
-        debug_assert!(marked.is_ok());
-    }
-
-    /// Returns the status of changes.
-    pub fn status(&self) -> ChangeStatus {
-        let reading = self.driver.engine.telemetry().reading();
-        self.driver.machine.lock().status(&reading)
-    }
-
-    fn listen(&mut self) {
-        let engine = &self.driver.engine;
-        let mut devices = engine.devices().indices();
-        if !devices.any(|device| engine.faults().capabilities(device).may_fail) {
-            return;
-        }
-        if let Err(error) = self.start_thread() {
-            let text = format!("lost GPUs will not be evacuated: {error}");
-            self.driver.log(LogLevel::Warn, text).trace();
-            return;
-        }
-        let inbox = Arc::clone(&self.driver.inbox);
-        let tell = move |loss| inbox.put(|mail| mail.losses.push_back(loss));
-        self.driver.engine.faults().on_loss(tell);
-    }
-
-    fn start_thread(&mut self) -> Result<(), ChangeRefusal> {
-        if self.thread.is_none() {
-            let driver = Arc::clone(&self.driver);
-            let thread = thread::Builder::new()
-                .name("changes".into())
-                .spawn(move || driver.run());
-            self.thread = Some(thread.map_err(|e| ChangeRefusal::NoThread(e.to_string()))?);
-        }
-        Ok(())
-    }
-}
-
-impl Changes {
-    /// Waits for the change under way. Afterwards nothing is changed or monitored.
-    pub fn close(&mut self) {
-        let closed = self.driver.step(ChangeEvent::Closed);
-        debug_assert!(closed.is_ok());
-        let Some(thread) = self.thread.take() else {
-            return;
-        };
-        self.driver.engine.faults().on_loss(|_| {});
-        self.driver.inbox.put(|mail| mail.is_over = true);
-        // The thread catches its own panics.
-        let _ = thread.join();
-    }
+    pub(super) inbox: Arc<Inbox>,
+    /// The outcomes of the last changes.
+    pub(super) outcomes: Outcomes,
+    /// The last change of the models that an operator requested.
+    pub(super) requests: Ranked<RequestsRank, ModelRequests>,
+    pub(super) journal: Leaf<Option<Arc<ChangeJournal>>>,
+    /// The engine of the setup that the machine knows as running.
+    engine: SharedLeaf<Arc<Engine>>,
+    host: Leaf<HostLooks>,
 }
 
 impl Driver {
-    fn run(&self) {
-        while let Some(job) = self.inbox.next(&self.engine) {
+    pub(super) fn new(deployment: Arc<Deployment>) -> Self {
+        let engine = Arc::clone(&deployment.running().engine);
+        let graded = engine.telemetry().answers_are_real();
+        let machine = ChangeMachine::new(engine.setup(), engine.telemetry().reading(), graded);
+        Driver {
+            host: Leaf::new(HostLooks::new(engine.devices())),
+            machine: Ranked::new(machine),
+            inbox: Arc::default(),
+            outcomes: Outcomes::default(),
+            requests: Ranked::default(),
+            journal: Leaf::default(),
+            engine: SharedLeaf::new(engine),
+            deployment,
+        }
+    }
+
+    /// Returns the engine of the setup that the machine knows as running.
+    pub(super) fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine.read())
+    }
+
+    /// Makes changes and looks at probations until there is nothing more to do.
+    pub(super) fn run(&self) {
+        while let Some(job) = self.inbox.next(|| self.engine().telemetry().now()) {
             let event = match job {
-                ChangeJob::Work(ChangeWork::BringModelsBack(why)) => {
-                    self.bring_back.iter().for_each(|ask| ask(why.clone()));
-                    continue;
-                }
-                ChangeJob::Work(work) => {
-                    self.work(work);
+                ChangeJob::Work(work, plan) => {
+                    self.work(work, plan);
                     continue;
                 }
                 ChangeJob::Loss(loss) => ChangeEvent::DeviceLost {
                     device: loss.device,
                     reason: loss.reason.to_string(),
                 },
-                ChangeJob::Look => ChangeEvent::Looked {
-                    reading: Box::new(self.engine.telemetry().reading()),
-                    in_flight: self.engine.telemetry().in_flight(),
-                    is_disturbed: self.host.lock().is_disturbed(),
-                },
+                ChangeJob::Look => self.look(),
             };
             self.tell(event);
         }
     }
 
+    fn look(&self) -> ChangeEvent {
+        let engine = self.engine();
+        ChangeEvent::Looked {
+            reading: Box::new(engine.telemetry().reading()),
+            in_flight: engine.telemetry().in_flight(),
+            is_disturbed: self.host.lock().is_disturbed(),
+        }
+    }
+
     /// Sends the machine an event that it never refuses.
-    fn tell(&self, event: ChangeEvent) {
-        let told = self.step(event);
+    pub(super) fn tell(&self, event: ChangeEvent) {
+        let told = self.step(event, None);
         debug_assert!(told.is_ok());
     }
 
-    /// Steps the machine and carries out the quick actions before its state is visible.
-    fn step(&self, event: ChangeEvent) -> Result<(), ChangeRefusal> {
+    /// Steps the machine and carries out the quick actions before its state is visible. `plan` is
+    /// the requested plan. Returns the number of the last change that began.
+    pub(super) fn step(
+        &self,
+        event: ChangeEvent,
+        plan: Option<ChangePlan>,
+    ) -> Result<u64, ChangeRefusal> {
+        self.step_in(&self.engine(), event, plan)
+    }
+
+    /// Steps the machine, for which `engine` serves from now on.
+    fn step_in(
+        &self,
+        engine: &Arc<Engine>,
+        event: ChangeEvent,
+        mut plan: Option<ChangePlan>,
+    ) -> Result<u64, ChangeRefusal> {
         let mut lines = Vec::new();
         let mut machine = self.machine.lock();
-        for action in machine.step(self.engine.telemetry().now(), event)? {
+        let actions = machine.step(engine.telemetry().now(), event)?;
+        // Within the lock: nobody may compare the machine with the readings of another engine.
+        *self.engine.write() = Arc::clone(engine);
+        for action in actions {
             match action {
                 ChangeAction::Log(level, text) => lines.push(self.log(level, text)),
-                ChangeAction::ClearLatencies => drop(self.engine.telemetry().clear_latency()),
-                ChangeAction::SetSettings(plan) => self.engine.adjust(&plan),
-                ChangeAction::Run(work) => self.inbox.put(|mail| mail.work = Some(work)),
+                ChangeAction::ClearLatencies => drop(engine.telemetry().clear_latency()),
+                ChangeAction::SetSettings => {
+                    let plan = plan.as_ref().and_then(ChangePlan::of_running_models);
+                    plan.into_iter().for_each(|plan| engine.adjust(plan));
+                }
+                ChangeAction::Run(work) => {
+                    let plan = plan.take();
+                    self.inbox.put(|mail| mail.work = Some((work, plan)));
+                }
                 ChangeAction::LookAt(at) => self.inbox.put(|mail| mail.look_at = Some(at)),
             }
         }
+        let number = machine.number();
         drop(machine);
         lines.into_iter().for_each(UntracedLine::trace);
-        Ok(())
+        Ok(number)
     }
 
     /// Writes a line to the log. The caller traces the line after it has released all locks.
-    fn log(&self, level: LogLevel, text: String) -> UntracedLine {
+    pub(super) fn log(&self, level: LogLevel, text: String) -> UntracedLine {
         let line = UntracedLine::new(LogTarget::Changes, level, &text);
-        (self.journal)(self.engine.telemetry().now(), level, text);
+        let journal = self.journal.lock().clone();
+        if let Some(journal) = journal {
+            journal(self.engine().telemetry().now(), level, text);
+        }
         line
     }
 
-    fn work(&self, work: ChangeWork) {
+    fn work(&self, work: ChangeWork, plan: Option<ChangePlan>) {
         self.host.lock().change();
+        let (began, engine) = (Instant::now(), self.engine());
         self.tell(ChangeEvent::Began {
-            baseline: self.baseline().map(Box::new),
-            latency: Box::new(self.engine.telemetry().observe().latency.since),
+            baseline: self.baseline(&engine).map(Box::new),
+            latency: Box::new(engine.telemetry().observe().latency.since),
         });
-        let made = caught(|| self.make(work));
-        let made = made.unwrap_or_else(|panic| Err(ApplyError::Panicked(panic.to_string())));
-        self.tell(ChangeEvent::Ended {
-            result: made.map(Box::new),
-            reading: Box::new(self.engine.telemetry().reading()),
-        });
+        let made = caught(|| self.make(work, plan));
+        let panicked = |panic: &dyn ToString| ApplyError::Panicked(panic.to_string()).into();
+        let made = made.unwrap_or_else(|panic| Err(panicked(&panic)));
+        self.end(began, &engine, made.map_err(Arc::new));
     }
 
-    fn make(&self, work: ChangeWork) -> Result<Plan, ApplyError> {
-        let engine = &self.engine;
+    /// Tells the machine and the callers the end of a change.
+    fn end(
+        &self,
+        began: Instant,
+        before: &Engine,
+        made: Result<Applied, Arc<DeploymentError>>,
+    ) {
+        let done = |made: &Applied| ModelsChanged {
+            took: began.elapsed(),
+            gap: made.gap,
+        };
+        let outcome = made.as_ref().map(done).map_err(Arc::clone);
+        let now = Arc::clone(&self.deployment.running().engine);
+        let is_other = !std::ptr::eq(&*now, before);
+        let event = ChangeEvent::Ended {
+            result: made,
+            running: Box::new(now.setup()),
+            before: Box::new(before.telemetry().reading()),
+            reading: Box::new(now.telemetry().reading()),
+            graded: now.telemetry().answers_are_real(),
+        };
+        let ended = self.machine.lock().number();
+        let told = self.step_in(&now, event, None);
+        debug_assert!(told.is_ok());
+        if self.machine.lock().number_under_way() == Some(ended) {
+            // It is planned again.
+            return;
+        }
+        if is_other {
+            self.listen_to(&now);
+            let wanted = self.machine.lock().models();
+            self.deployment.keep_only(&wanted);
+        }
+        let request = self.requests.lock().ended(ended, &outcome);
+        request.iter().for_each(|view| self.log_request(&view.change, &view.state));
+        self.outcomes.tell(ended, outcome);
+    }
+
+    /// Writes a request that changed nothing to the log.
+    pub(super) fn log_request(&self, change: &CatalogueChange, state: &ModelChangeState) {
+        let line = match state {
+            ModelChangeState::Refused(why) => (LogLevel::Error, format!("{change}: {why}")),
+            ModelChangeState::Nothing => (LogLevel::Info, format!("{change}: nothing to change")),
+            _ => return,
+        };
+        self.log(line.0, line.1).trace();
+    }
+
+    /// Evacuates the devices that the drivers of an engine report as lost. Returns whether it has
+    /// devices that can be lost.
+    pub(super) fn listen_to(&self, engine: &Engine) -> bool {
+        let mut devices = engine.devices().indices();
+        let may_fail = devices.any(|device| engine.faults().capabilities(device).may_fail);
+        if may_fail {
+            let inbox = Arc::clone(&self.inbox);
+            let tell = move |loss| inbox.put(|mail| mail.losses.push_back(loss));
+            engine.faults().on_loss(tell);
+        }
+        may_fail
+    }
+
+    fn make(
+        &self,
+        work: ChangeWork,
+        plan: Option<ChangePlan>,
+    ) -> Result<Applied, DeploymentError> {
         let watch: &mut dyn FnMut(ApplyStep) = &mut |step| self.tell(ChangeEvent::Stepped(step));
+        let (deployment, engine) = (&self.deployment, self.engine());
         match work {
-            ChangeWork::Apply(plan) => engine.apply(*plan, watch),
-            ChangeWork::ApplySetup(setup) => engine.apply_setup(&setup, watch),
-            ChangeWork::Evacuate(device) => {
-                engine.evacuate(device, &|running| self.fallback(running), watch)
+            ChangeWork::Apply(handover) => {
+                let held = self.machine.lock().held_off().to_vec();
+                let plan = plan.ok_or(DeploymentError::Stale)?;
+                deployment.apply(plan, handover, &held, watch)
             }
-            // Another part of the system restores models, not this engine.
-            ChangeWork::BringModelsBack(_) => Err(ApplyError::Stale),
+            ChangeWork::ApplySetup(setup, handover) => {
+                deployment.apply_setup(&setup, handover, watch)
+            }
+            ChangeWork::Evacuate(device) => {
+                let fallback = |running: &Matrix| fallback(&engine, running);
+                engine.evacuate(device, &fallback, watch)?;
+                Ok(Applied::default())
+            }
             ChangeWork::Abandon(device) => {
                 let ending = |_: &Matrix| Err(NoFallback("the system is shutting down".into()));
-                engine.evacuate(device, &ending, watch)
+                engine.evacuate(device, &ending, watch)?;
+                Ok(Applied::default())
             }
         }
-    }
-
-    /// Returns the matrix that moves the workers of lost devices to other devices.
-    fn fallback(&self, running: &Matrix) -> Result<Matrix, NoFallback> {
-        let (devices, lost) = (self.engine.devices(), self.engine.faults().lost());
-        let moved = evacuate(running, &lost, devices, &self.engine.footprints());
-        moved.map_err(|error| NoFallback(error.to_string()))
     }
 
     /// Returns the recent figures that a probation compares with: of a period as long as the terms
     /// require, or since the running setup began.
-    fn baseline(&self) -> Option<Baseline> {
+    fn baseline(&self, engine: &Engine) -> Option<Baseline> {
         let (terms, start) = {
             let machine = self.machine.lock();
             let (terms, since) = machine.baseline_wanted()?;
             (terms, since.clone())
         };
-        Some(self.baseline_since(terms, start))
+        Some(baseline_since(engine, terms, start))
     }
+}
 
-    pub(super) fn baseline_since(&self, terms: Terms, start: Reading) -> Baseline {
-        let engine = &self.engine;
-        let now = engine.telemetry().reading();
-        let window = engine
-            .telemetry()
-            .reading_before(now.at.saturating_sub(terms.lasts));
-        let from = window.filter(|w| w.at > start.at).unwrap_or(start);
-        let mut kept: Vec<Reading> = engine.telemetry().readings_between(from.at, now.at);
-        kept.insert(0, from.clone());
-        let pieces = kept.windows(2).map(|pair| pair[1].since(&pair[0]));
-        Baseline {
-            pieces: pieces.collect(),
-            whole: now.since(&from),
-        }
+/// Returns the matrix that moves the workers of lost devices to other devices.
+fn fallback(engine: &Engine, running: &Matrix) -> Result<Matrix, NoFallback> {
+    let lost = engine.faults().lost();
+    let moved = evacuate(running, &lost, engine.devices(), &engine.footprints());
+    moved.map_err(|error| NoFallback(error.to_string()))
+}
+
+fn baseline_since(engine: &Engine, terms: Terms, start: Reading) -> Baseline {
+    let telemetry = engine.telemetry();
+    let now = telemetry.reading();
+    let window = telemetry.reading_before(now.at.saturating_sub(terms.lasts));
+    let from = window.filter(|w| w.at > start.at).unwrap_or(start);
+    let mut kept: Vec<Reading> = telemetry.readings_between(from.at, now.at);
+    kept.insert(0, from.clone());
+    let pieces = kept.windows(2).map(|pair| pair[1].since(&pair[0]));
+    Baseline {
+        pieces: pieces.collect(),
+        whole: now.since(&from),
     }
 }

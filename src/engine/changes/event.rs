@@ -1,11 +1,13 @@
 //! The events that the machine of changes takes and the actions that it returns.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::serving::{ApplyError, ApplyStep, FaultError, LogLevel, Plan, PlanError, Setup};
+use crate::deployment::{Applied, CatalogueChange, ChangePlan, DeploymentError, Handover};
+use crate::serving::{ApplyError, ApplyStep, FaultError, LogLevel, PlanError, Setup};
 use divisi_model::codes::{Code, Coded};
 use divisi_model::metrics::{Distribution, Reading};
 use divisi_model::ranged::FieldOutOfRange;
@@ -31,6 +33,10 @@ pub enum ChangeOrigin {
     Evacuation,
     /// A member starts or stops voting; holds the description.
     Vote(String),
+    /// An operator, a client or a poll changes the models.
+    Models(CatalogueChange),
+    /// A scaling policy follows the load.
+    Policy,
 }
 
 impl fmt::Display for ChangeOrigin {
@@ -43,6 +49,48 @@ impl fmt::Display for ChangeOrigin {
             ChangeOrigin::RolledBack(why) => write!(f, "rolled back: {why}"),
             ChangeOrigin::Evacuation => f.write_str("evacuation"),
             ChangeOrigin::Vote(text) => f.write_str(text),
+            ChangeOrigin::Models(change) => change.fmt(f),
+            ChangeOrigin::Policy => f.write_str("follow the load"),
+        }
+    }
+}
+
+/// A planned change: from the running setup to another one.
+#[derive(Clone, Debug)]
+pub struct PlannedChange {
+    /// The setup that ran when the change was planned.
+    pub old: Setup,
+    /// The setup to apply.
+    pub new: Setup,
+    /// Whether the new setup is running with all its workers.
+    pub is_empty: bool,
+    /// Whether the plan is made. Otherwise it is made together with the change.
+    pub is_planned: bool,
+    /// How the engine of other models takes over.
+    pub handover: Handover,
+}
+
+impl PlannedChange {
+    /// Creates a change whose plan is made together with it.
+    pub fn unplanned(old: Setup, new: Setup) -> Self {
+        PlannedChange {
+            is_empty: old == new,
+            old,
+            new,
+            is_planned: false,
+            handover: Handover::Beside,
+        }
+    }
+}
+
+impl From<&ChangePlan> for PlannedChange {
+    fn from(plan: &ChangePlan) -> Self {
+        PlannedChange {
+            old: plan.old_setup().clone(),
+            new: plan.new_setup().clone(),
+            is_empty: plan.is_empty(),
+            is_planned: true,
+            handover: Handover::Beside,
         }
     }
 }
@@ -50,10 +98,10 @@ impl fmt::Display for ChangeOrigin {
 /// An event or a request for the machine.
 #[derive(Clone, Debug)]
 pub enum ChangeEvent {
-    /// Apply a plan, on probation if there are terms.
+    /// Make a change, on probation if there are terms.
     Requested {
-        /// The plan to carry out.
-        plan: Box<Plan>,
+        /// The change.
+        change: Box<PlannedChange>,
         /// The terms of the probation, or `None` for no probation.
         terms: Option<Terms>,
         /// The origin of the change.
@@ -61,8 +109,8 @@ pub enum ChangeEvent {
     },
     /// Apply the settings of a plan at once. Workers stay unchanged.
     Adjusted {
-        /// The plan to carry out.
-        plan: Box<Plan>,
+        /// The change of settings.
+        change: Box<PlannedChange>,
         /// The origin of the change.
         origin: ChangeOrigin,
         /// The current reading.
@@ -70,8 +118,10 @@ pub enum ChangeEvent {
     },
     /// An operator ends the probation and keeps the change.
     Kept,
-    /// An operator ends the probation and rolls the change back by this plan.
-    TakenBack(Box<Plan>),
+    /// An operator ends the probation and rolls the change back.
+    TakenBack,
+    /// A model is requested by name.
+    AskedFor(String),
     /// An operator makes a device disappear.
     LoseRequested(DeviceIndex),
     /// A device stopped working; its workers have to move.
@@ -94,10 +144,16 @@ pub enum ChangeEvent {
     Stepped(ApplyStep),
     /// The work is over.
     Ended {
-        /// The plan that was carried out, or the error.
-        result: Result<Box<Plan>, ApplyError>,
-        /// The current reading.
+        /// The outcome of the change, or the error.
+        result: Result<Applied, Arc<DeploymentError>>,
+        /// The running setup.
+        running: Box<Setup>,
+        /// The last reading of the engine of the old setup.
+        before: Box<Reading>,
+        /// The current reading of the engine of the running setup.
         reading: Box<Reading>,
+        /// Whether answers can be compared with labels.
+        graded: bool,
     },
     /// It is time to check the running probation.
     Looked {
@@ -120,8 +176,8 @@ pub enum ChangeAction {
     Log(LogLevel, String),
     /// Forget the latencies measured so far.
     ClearLatencies,
-    /// Apply the settings of a plan at once.
-    SetSettings(Box<Plan>),
+    /// Apply the settings of the requested plan at once.
+    SetSettings,
     /// Run work in the background. Events report its begin, steps and end.
     Run(ChangeWork),
     /// Check the probation at this time after the engine's start.
@@ -131,20 +187,18 @@ pub enum ChangeAction {
 /// Work that takes time, run in the background.
 #[derive(Clone, Debug)]
 pub enum ChangeWork {
-    /// Apply a plan, unless it is stale.
-    Apply(Box<Plan>),
+    /// Apply the requested plan, unless it is stale.
+    Apply(Handover),
     /// Plan and apply a setup.
-    ApplySetup(Box<Setup>),
+    ApplySetup(Box<Setup>, Handover),
     /// Move the workers of a lost device elsewhere.
     Evacuate(DeviceIndex),
     /// Remove the workers of a lost device without starting others.
     Abandon(DeviceIndex),
-    /// Restore the previous models because the running ones did worse; holds the reason.
-    BringModelsBack(String),
 }
 
 /// The reason for refusing a change.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error)]
 pub enum ChangeRefusal {
     /// The same setup is already running.
     #[error("this setup is already running")]
@@ -155,6 +209,9 @@ pub enum ChangeRefusal {
     /// A probation cannot be rolled back while another change is under way.
     #[error("a change is under way")]
     NotNow,
+    /// Nothing changes any more.
+    #[error("the server is ending; nothing changes any more")]
+    Closed,
     /// Nothing is on probation.
     #[error("nothing is on probation")]
     NoProbation,
@@ -173,16 +230,58 @@ pub enum ChangeRefusal {
     /// The plan cannot be applied.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The models cannot be changed, or the change failed.
+    #[error(transparent)]
+    Models(Arc<DeploymentError>),
+    /// Another change of the models is planned or made.
+    #[error("another change of the models is in progress ({0}); try again when it is done")]
+    ModelsChanging(String),
+    /// No change of the models is planned under this number.
+    #[error("this planned change of the models is out of date; plan it again")]
+    NothingPlanned,
     /// The thread that makes changes did not start; holds the reason.
     #[error("{0}")]
     NoThread(String),
+}
+
+impl PartialEq for ChangeRefusal {
+    fn eq(&self, other: &Self) -> bool {
+        self.code() == other.code() && self.to_string() == other.to_string()
+    }
+}
+
+impl From<DeploymentError> for ChangeRefusal {
+    fn from(error: DeploymentError) -> Self {
+        Arc::new(error).into()
+    }
+}
+
+impl From<Arc<DeploymentError>> for ChangeRefusal {
+    fn from(error: Arc<DeploymentError>) -> Self {
+        match &*error {
+            DeploymentError::Setup(ApplyError::Plan(error)) => error.clone().into(),
+            _ => ChangeRefusal::Models(error),
+        }
+    }
+}
+
+impl ChangeRefusal {
+    /// Returns whether something else runs than when the change was planned.
+    pub fn is_stale(&self) -> bool {
+        matches!(self, ChangeRefusal::Models(error) if error.is_stale())
+    }
 }
 
 impl Coded for ChangeRefusal {
     fn code(&self) -> Code {
         match self {
             ChangeRefusal::Nothing => Code::ChangeNothing,
-            ChangeRefusal::UnderWay | ChangeRefusal::NotNow => Code::ChangeUnderWay,
+            ChangeRefusal::UnderWay
+            | ChangeRefusal::NotNow
+            | ChangeRefusal::Closed
+            | ChangeRefusal::ModelsChanging(_) => Code::ChangeUnderWay,
+            ChangeRefusal::NothingPlanned => Code::PlanStale,
+            ChangeRefusal::Models(error) => error.code(),
             ChangeRefusal::NoProbation => Code::NoProbation,
             ChangeRefusal::NoUndo => Code::NoUndo,
             ChangeRefusal::NoRedo => Code::NoRedo,

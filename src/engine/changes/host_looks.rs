@@ -26,9 +26,9 @@ pub(super) struct HostLooks {
 }
 
 impl HostLooks {
-    /// Starts to measure. Continues after a change of models with the share `before` it.
-    pub(super) fn new(devices: &Devices, before: Option<f64>) -> Self {
-        HostLooks::on(devices.host_cores().unwrap_or_default(), before)
+    /// Starts to measure.
+    pub(super) fn new(devices: &Devices) -> Self {
+        HostLooks::on(devices.host_cores().unwrap_or_default(), None)
     }
 
     fn on(cores: Vec<usize>, before: Option<f64>) -> Self {
@@ -44,7 +44,7 @@ impl HostLooks {
 
     /// Returns the share of the busiest core since the last change, or before it if that was a
     /// moment ago.
-    pub(super) fn share(&self) -> Option<f64> {
+    fn share(&self) -> Option<f64> {
         let now = HostCounters::read()?;
         let load = now.load_since(self.start.as_ref()?);
         match load.window >= LEAST {

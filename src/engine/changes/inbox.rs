@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Condvar;
 use std::time::Duration;
 
-use crate::serving::{Engine, Leaf, Loss};
+use crate::deployment::ChangePlan;
+use crate::serving::{Leaf, Loss};
 
 use super::event::ChangeWork;
 
@@ -20,7 +21,7 @@ pub(super) struct Inbox {
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) losses: VecDeque<Loss>,
-    pub(super) work: Option<ChangeWork>,
+    pub(super) work: Option<(ChangeWork, Option<ChangePlan>)>,
     pub(super) look_at: Option<Duration>,
     /// Whether no more jobs will be queued.
     pub(super) is_over: bool,
@@ -32,7 +33,8 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// A job of the thread.
 pub(super) enum ChangeJob {
     Loss(Loss),
-    Work(ChangeWork),
+    /// Work, with the requested plan.
+    Work(ChangeWork, Option<ChangePlan>),
     Look,
 }
 
@@ -44,21 +46,21 @@ impl Inbox {
     }
 
     /// Waits for a job. Returns `None` after the last one.
-    pub(super) fn next(&self, engine: &Engine) -> Option<ChangeJob> {
+    pub(super) fn next(&self, now: impl Fn() -> Duration) -> Option<ChangeJob> {
         let mut mail = self.mail.lock();
         loop {
             if let Some(loss) = mail.losses.pop_front() {
                 return Some(ChangeJob::Loss(loss));
             }
-            if let Some(work) = mail.work.take() {
-                return Some(ChangeJob::Work(work));
+            if let Some((work, plan)) = mail.work.take() {
+                return Some(ChangeJob::Work(work, plan));
             }
             if mail.is_over {
                 return None;
             }
             let wait = mail
                 .look_at
-                .map(|at| at.saturating_sub(engine.telemetry().now()));
+                .map(|at| at.saturating_sub(now()));
             if wait == Some(Duration::ZERO) {
                 mail.look_at = None;
                 return Some(ChangeJob::Look);

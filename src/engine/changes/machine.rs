@@ -1,5 +1,5 @@
-//! Changes of the running setup as a state machine: one change at a time, optional probation,
-//! history and undo, and the evacuation of lost devices.
+//! Changes of the running setup as a state machine: one change at a time, whoever requests it,
+//! optional probation, history and undo, and the evacuation of lost devices.
 //!
 //! The machine has no clock, lock or thread. Its driver passes the time and the events, and carries
 //! out the returned actions.
@@ -8,31 +8,39 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, Setup};
+use crate::deployment::{Applied, DeploymentError};
+use crate::serving::{ApplyStep, LogLevel, Setup};
 use divisi_model::allocation::Frame;
+use divisi_model::catalogue::{ModelCopy, ServedCopies};
 use divisi_model::metrics::{Distribution, Reading};
+use divisi_model::setup::{SettingChange, SetupDiff};
 use divisi_runtime::device::DeviceIndex;
 
 use super::change_log::{ChangeLog, MarkKind};
-use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
+use super::event::{
+    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange,
+};
 use super::judge::{Baseline, JudgeVerdict, Terms};
 use super::status::{
     Actions, ChangeStatus, ProbationState, ReloadState, ReloadView, RunningProbation, TAKEN_BACK,
-    UnderWay, done, failed, info, models_back,
+    UnderWay, done, failed, info,
 };
 
 /// The state of all changes of the running setup.
 #[derive(Debug)]
 pub struct ChangeMachine {
-    pub(super) frame: Arc<Frame>,
-    pub(super) under_way: Option<UnderWay>,
+    /// The rows and columns of the running matrix.
+    frame: Arc<Frame>,
+    under_way: Option<UnderWay>,
+    /// The number of the last change that began, from 1.
+    number: u64,
     /// Devices that were lost during a change, with the reasons that their drivers reported.
-    pub(super) lost: VecDeque<(DeviceIndex, String)>,
-    pub(super) is_closing: bool,
-    pub(super) shown: Option<ReloadView>,
-    pub(super) latency_before: Option<Distribution>,
-    pub(super) log: ChangeLog,
-    pub(super) probation: Option<RunningProbation>,
+    lost: VecDeque<(DeviceIndex, String)>,
+    is_closing: bool,
+    shown: Option<ReloadView>,
+    latency_before: Option<Distribution>,
+    log: ChangeLog,
+    probation: Option<RunningProbation>,
 }
 
 impl ChangeMachine {
@@ -42,6 +50,7 @@ impl ChangeMachine {
         ChangeMachine {
             frame: Arc::clone(running.matrix.frame()),
             under_way: None,
+            number: 0,
             lost: VecDeque::new(),
             is_closing: false,
             shown: None,
@@ -58,17 +67,21 @@ impl ChangeMachine {
     pub fn step(&mut self, now: Duration, event: ChangeEvent) -> Result<Actions, ChangeRefusal> {
         match event {
             ChangeEvent::Requested {
-                plan,
+                change,
                 terms,
                 origin,
-            } => self.requested(now, plan, terms, origin),
+            } => self.requested(now, *change, terms, origin),
             ChangeEvent::Adjusted {
-                plan,
+                change,
                 origin,
                 reading,
-            } => self.adjusted(plan, &origin, *reading),
+            } => self.adjusted(&change, &origin, *reading),
             ChangeEvent::Kept => self.kept(),
-            ChangeEvent::TakenBack(plan) => self.taken_back(now, plan),
+            ChangeEvent::TakenBack => self.taken_back(now),
+            ChangeEvent::AskedFor(name) => {
+                self.log.ask_again(&name);
+                Ok(Actions::new())
+            }
             ChangeEvent::LoseRequested(device) => self.lose(now, device),
             ChangeEvent::DeviceLost { device, reason } => {
                 self.lost.push_back((device, reason));
@@ -80,7 +93,16 @@ impl ChangeMachine {
             }
             ChangeEvent::Began { baseline, latency } => Ok(self.began(now, baseline, latency)),
             ChangeEvent::Stepped(step) => Ok(self.stepped(now, &step)),
-            ChangeEvent::Ended { result, reading } => Ok(self.ended(now, result, *reading)),
+            ChangeEvent::Ended {
+                result,
+                running,
+                before,
+                reading,
+                graded,
+            } => {
+                self.log.set_graded(graded);
+                Ok(self.ended(now, result, *running, (*before, *reading)))
+            }
             ChangeEvent::Looked {
                 reading,
                 in_flight,
@@ -103,7 +125,8 @@ impl ChangeMachine {
     /// # Errors
     /// There is no change to undo.
     pub fn undo_setup(&self) -> Result<&Setup, ChangeRefusal> {
-        self.log.undo().to_undo().ok_or(ChangeRefusal::NoUndo)
+        let past = self.log.undo().to_undo().map(|past| &past.setup);
+        past.ok_or(ChangeRefusal::NoUndo)
     }
 
     /// Returns the setup before the last undo.
@@ -111,7 +134,8 @@ impl ChangeMachine {
     /// # Errors
     /// There is no undone change.
     pub fn redo_setup(&self) -> Result<&Setup, ChangeRefusal> {
-        self.log.undo().to_redo().ok_or(ChangeRefusal::NoRedo)
+        let past = self.log.undo().to_redo().map(|past| &past.setup);
+        past.ok_or(ChangeRefusal::NoRedo)
     }
 
     /// Returns the setup that a rollback of the probation restores.
@@ -123,14 +147,44 @@ impl ChangeMachine {
             return Err(ChangeRefusal::NotNow);
         }
         let watched = self.probation.as_ref().filter(|p| p.is_watching());
-        let fallback = watched.and_then(|p| p.view.fallback.as_ref());
+        let fallback = watched.map(|p| &p.view.fallback);
         fallback.ok_or(ChangeRefusal::NoProbation)
+    }
+
+    /// Returns the number of the last change that began, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the number of the change under way, or `None` if there is none.
+    pub fn number_under_way(&self) -> Option<u64> {
+        self.under_way.as_ref().map(|_| self.number)
+    }
+
+    /// Returns the copies of models that were rolled back. They stay out until they are requested
+    /// by name.
+    pub fn held_off(&self) -> &[ModelCopy] {
+        self.log.held_off()
+    }
+
+    /// Returns the models of the setups that can still be restored.
+    pub fn models(&self) -> Vec<ServedCopies> {
+        let fallback = self.probation.iter().map(|p| &p.view.fallback.models);
+        self.log.models().chain(fallback).cloned().collect()
+    }
+
+    /// Returns the terms of the change under way, with the reading when the running setup began, or
+    /// `None` without terms.
+    pub fn baseline_wanted(&self) -> Option<(Terms, &Reading)> {
+        let terms = self.under_way.as_ref()?.terms?;
+        Some((terms, self.log.since()))
     }
 
     /// Returns the status, with the figures up to `now`.
     pub fn status(&self, now: &Reading) -> ChangeStatus {
         ChangeStatus {
             reload: self.shown.clone(),
+            models: None,
             latency_before: self.latency_before.clone(),
             can_undo: self.log.undo().to_undo().is_some(),
             can_redo: self.log.undo().to_redo().is_some(),
@@ -143,48 +197,64 @@ impl ChangeMachine {
     fn requested(
         &mut self,
         now: Duration,
-        plan: Box<Plan>,
+        planned: PlannedChange,
         terms: Option<Terms>,
         origin: ChangeOrigin,
     ) -> Result<Actions, ChangeRefusal> {
-        if plan.is_empty() {
+        self.check_free()?;
+        if planned.old != *self.log.running() {
+            return Err(ChangeRefusal::Models(DeploymentError::Stale.into()));
+        }
+        if planned.is_empty {
             return Err(ChangeRefusal::Nothing);
         }
-        self.check_free()?;
-        // The plan was made earlier, and another change may have come first.
-        let due = match origin {
-            ChangeOrigin::Undo => self.log.undo().to_undo() == Some(plan.new_setup()),
-            ChangeOrigin::Redo => self.log.undo().to_redo() == Some(plan.new_setup()),
-            _ => true,
+        let past = match origin {
+            ChangeOrigin::Undo => Some(self.log.undo().to_undo()),
+            ChangeOrigin::Redo => Some(self.log.undo().to_redo()),
+            _ => None,
         };
-        if !due {
-            return Err(ChangeRefusal::UnderWay);
-        }
+        let handover = match past {
+            None => planned.handover,
+            Some(Some(past)) if past.setup == planned.new => past.handover,
+            // The plan was made earlier, and another change came first.
+            Some(_) => return Err(ChangeRefusal::UnderWay),
+        };
         let mut actions = self.make_way(&origin.to_string());
+        let new = Box::new(planned.new);
+        // A plan of other models was shown to somebody, or its caller plans again.
+        let again = (planned.old.models == new.models).then(|| new.clone());
+        let work = match planned.is_planned {
+            true => ChangeWork::Apply(handover),
+            false => ChangeWork::ApplySetup(new, handover),
+        };
         let change = UnderWay {
             terms,
-            again: Some(Box::new(plan.new_setup().clone())),
+            again,
+            handover,
             ..UnderWay::new(now, origin)
         };
-        actions.push(self.begin(change, ChangeWork::Apply(plan)));
+        actions.push(self.begin(change, work));
         Ok(actions)
     }
 
     fn adjusted(
         &mut self,
-        plan: Box<Plan>,
+        change: &PlannedChange,
         origin: &ChangeOrigin,
         reading: Reading,
     ) -> Result<Actions, ChangeRefusal> {
-        if plan.old_setup() == plan.new_setup() {
+        if change.old == change.new {
             return Ok(Actions::new());
         }
         self.check_free()?;
         let mut actions = self.make_way(&origin.to_string());
-        let text = plan.setting_words().join(", ");
-        self.log.remember(&plan, reading, origin);
-        actions.push(ChangeAction::SetSettings(plan));
-        actions.push(ChangeAction::Log(LogLevel::Info, text));
+        let members = &change.new.matrix.frame().members;
+        let settings = SettingChange::between(&change.old, &change.new).into_iter();
+        let said: Vec<String> = settings.flat_map(|change| change.words(members)).collect();
+        let setups = (&change.old, &change.new);
+        self.log.remember(setups, (reading.clone(), reading), origin);
+        actions.push(ChangeAction::SetSettings);
+        actions.push(ChangeAction::Log(LogLevel::Info, said.join(", ")));
         Ok(actions)
     }
 
@@ -195,19 +265,10 @@ impl ChangeMachine {
         }
     }
 
-    fn taken_back(&mut self, now: Duration, plan: Box<Plan>) -> Result<Actions, ChangeRefusal> {
-        if self.fallback()? != plan.new_setup() {
-            return Err(ChangeRefusal::NotNow);
-        }
-        if plan.is_empty() {
-            return Err(ChangeRefusal::Nothing);
-        }
+    fn taken_back(&mut self, now: Duration) -> Result<Actions, ChangeRefusal> {
+        let fallback = Box::new(self.fallback()?.clone());
         self.end_probation(ProbationState::Failed(TAKEN_BACK.into()));
-        let change = UnderWay {
-            again: Some(Box::new(plan.new_setup().clone())),
-            ..UnderWay::new(now, ChangeOrigin::RolledBack(TAKEN_BACK.into()))
-        };
-        Ok(vec![self.begin(change, ChangeWork::Apply(plan))])
+        Ok(vec![self.restore(now, TAKEN_BACK.into(), fallback)])
     }
 
     fn lose(&mut self, now: Duration, device: DeviceIndex) -> Result<Actions, ChangeRefusal> {
@@ -241,9 +302,10 @@ impl ChangeMachine {
     }
 
     fn check_free(&self) -> Result<(), ChangeRefusal> {
-        match self.under_way.is_some() || self.is_closing {
-            true => Err(ChangeRefusal::UnderWay),
-            false => Ok(()),
+        match (self.is_closing, &self.under_way) {
+            (true, _) => Err(ChangeRefusal::Closed),
+            (false, Some(_)) => Err(ChangeRefusal::UnderWay),
+            (false, None) => Ok(()),
         }
     }
 
@@ -270,6 +332,7 @@ impl ChangeMachine {
 
     fn begin(&mut self, change: UnderWay, work: ChangeWork) -> ChangeAction {
         self.under_way = Some(change);
+        self.number += 1;
         self.shown = Some(ReloadView {
             steps: Vec::new(),
             state: ReloadState::Running,
@@ -303,24 +366,33 @@ impl ChangeMachine {
     fn ended(
         &mut self,
         now: Duration,
-        result: Result<Box<Plan>, ApplyError>,
-        reading: Reading,
+        result: Result<Applied, Arc<DeploymentError>>,
+        running: Setup,
+        readings: (Reading, Reading),
     ) -> Actions {
         let Some(mut change) = self.under_way.take() else {
             return Actions::new();
         };
         let again = change.again.take();
-        if let (Err(ApplyError::Stale), Some(setup)) = (&result, again) {
+        if let (Err(error), Some(setup)) = (&result, again)
+            && error.is_stale()
+        {
+            let handover = change.handover;
             self.under_way = Some(change);
-            return vec![ChangeAction::Run(ChangeWork::ApplySetup(setup))];
+            return vec![ChangeAction::Run(ChangeWork::ApplySetup(setup, handover))];
         }
         let took = now.saturating_sub(change.began);
+        let old = self.log.running().clone();
+        self.frame = Arc::clone(running.matrix.frame());
+        self.log.hand_over(change.handover);
+        self.log.remember((&old, &running), readings, &change.origin);
         let (state, mut actions) = match result {
-            Ok(plan) => (
-                ReloadState::Done,
-                self.succeeded(now, change, &plan, reading),
-            ),
-            Err(error) => failed(&error, &change.origin),
+            Ok(Applied { gap }) => {
+                let actions = self.succeeded(now, change, (old, &running), gap);
+                (ReloadState::Done, actions)
+            }
+            // Only a part of the change may have been made.
+            Err(error) => failed(&error.into(), &change.origin),
         };
         if let Some(shown) = &mut self.shown {
             shown.state = state;
@@ -337,29 +409,29 @@ impl ChangeMachine {
         &mut self,
         now: Duration,
         change: UnderWay,
-        plan: &Plan,
-        reading: Reading,
+        (old, new): (Setup, &Setup),
+        gap: Option<Duration>,
     ) -> Actions {
         let mut actions = Actions::new();
-        if plan.changes_pace() {
+        let diff = SetupDiff::between(&old, new);
+        if diff.changes_pace() {
             actions.push(ChangeAction::ClearLatencies);
             let latency = change.latency.filter(|l| l.summary.count > 0);
             self.latency_before = latency.map(|l| *l);
         }
-        self.log.remember(plan, reading, &change.origin);
         if let (Some(terms), Some(before)) = (change.terms, change.baseline) {
             let before = self.log.graded_baseline(*before);
             let measured = self.log.measured(&before.whole);
-            let fallback = plan.old_setup().clone();
-            let probation = RunningProbation::new(terms, &before, measured, Some(fallback), now);
-            self.probation = Some(probation);
+            let fallback = (old, change.handover);
+            self.probation = Some(RunningProbation::new(terms, &before, measured, fallback, now));
         }
         let took = now.saturating_sub(change.began);
-        actions.extend(info(done(plan, took)));
+        let change_of = (&diff, &new.matrix.frame().members[..]);
+        actions.extend(info(done(change_of, &change.origin, (took, gap))));
         actions
     }
 
-    pub(super) fn next_look(&self, now: Duration) -> Option<ChangeAction> {
+    fn next_look(&self, now: Duration) -> Option<ChangeAction> {
         let watched = self.probation.as_ref().filter(|p| p.is_watching())?;
         Some(ChangeAction::LookAt(now.saturating_add(watched.pause())))
     }
@@ -381,19 +453,22 @@ impl ChangeMachine {
             }
             JudgeVerdict::Failed(why) => {
                 watched.view.state = ProbationState::Failed(why.clone());
-                let fallback = watched.view.fallback.clone();
-                self.roll_back(now, why, fallback)
+                let fallback = Box::new(watched.view.fallback.clone());
+                let text = format!("probation failed: {why}; restoring the previous setup");
+                let log = ChangeAction::Log(LogLevel::Warn, text);
+                vec![log, self.restore(now, why, fallback)]
             }
         }
     }
 
-    fn roll_back(&mut self, now: Duration, why: String, fallback: Option<Setup>) -> Actions {
-        let Some(fallback) = fallback.map(Box::new) else {
-            return models_back(why);
+    /// Begins to roll back the change on probation.
+    fn restore(&mut self, now: Duration, why: String, fallback: Box<Setup>) -> ChangeAction {
+        let handover = self.probation.as_ref().map(|p| p.handover);
+        let handover = handover.unwrap_or_default();
+        let change = UnderWay {
+            handover,
+            ..UnderWay::new(now, ChangeOrigin::RolledBack(why))
         };
-        let text = format!("probation failed: {why}; restoring the previous setup");
-        let change = UnderWay::new(now, ChangeOrigin::RolledBack(why));
-        let begin = self.begin(change, ChangeWork::ApplySetup(fallback));
-        vec![ChangeAction::Log(LogLevel::Warn, text), begin]
+        self.begin(change, ChangeWork::ApplySetup(fallback, handover))
     }
 }

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::serving::{ApplyError, LogLevel, Plan, Setup};
+use crate::deployment::Handover;
+use crate::serving::{LogLevel, Setup};
 use divisi_model::metrics::{Distribution, Reading};
+use divisi_model::setup::SetupDiff;
 
 use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, changed_entries};
-use super::event::{ChangeAction, ChangeOrigin, ChangeWork};
+use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal};
+use super::requests::ModelChangeView;
 use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
 
 /// The status of changes, for display.
@@ -16,6 +19,8 @@ use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
 pub struct ChangeStatus {
     /// The change under way, or the last one.
     pub reload: Option<ReloadView>,
+    /// The change of the models that an operator requested last.
+    pub models: Option<ModelChangeView>,
     /// Latencies under the previous setup.
     pub latency_before: Option<Distribution>,
     /// Whether the last change can be undone.
@@ -67,8 +72,8 @@ pub struct Probation {
     pub after: Measured,
     /// The state of each limit. Empty without a baseline to compare with.
     pub checks: Vec<Check>,
-    /// The setup to restore if the probation fails, or `None` if the previous models are restored.
-    pub fallback: Option<Setup>,
+    /// The setup to restore if the probation fails.
+    pub fallback: Setup,
 }
 
 /// The state of a probation.
@@ -91,6 +96,7 @@ pub(super) struct UnderWay {
     pub(super) terms: Option<Terms>,
     /// The setup to plan once more if the plan is stale.
     pub(super) again: Option<Box<Setup>>,
+    pub(super) handover: Handover,
     pub(super) began: Duration,
     pub(super) baseline: Option<Box<Baseline>>,
     pub(super) latency: Option<Box<Distribution>>,
@@ -102,6 +108,7 @@ impl UnderWay {
             origin,
             terms: None,
             again: None,
+            handover: Handover::Beside,
             began: now,
             baseline: None,
             latency: None,
@@ -121,33 +128,37 @@ pub(super) fn info(text: String) -> Actions {
 }
 
 /// Returns the log line of a completed change.
-pub(super) fn done(plan: &Plan, took: Duration) -> String {
-    let mut said = plan.setting_words();
-    if !plan.reload().is_empty() || said.is_empty() {
-        said.insert(0, changed_entries(plan));
+pub(super) fn done(
+    (diff, members): (&SetupDiff, &[String]),
+    origin: &ChangeOrigin,
+    (took, gap): (Duration, Option<Duration>),
+) -> String {
+    let millis = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    let took = millis(took);
+    if diff.changes_models() {
+        let gap = gap.map(millis);
+        let gap = gap.map(|gap| format!("; no requests were started for {gap}"));
+        return format!("{origin}: done in {took}{}", gap.unwrap_or_default());
     }
-    let millis = took.as_secs_f64() * 1e3;
-    format!("reload: {} in {millis:.1} ms", said.join(", "))
+    let changes = diff.settings.iter();
+    let mut said: Vec<String> = changes.flat_map(|change| change.words(members)).collect();
+    if diff.entries > 0 || said.is_empty() {
+        said.insert(0, changed_entries(diff));
+    }
+    format!("reload: {} in {took}", said.join(", "))
 }
 
 /// Returns the state and the log line of a failed change.
-pub(super) fn failed(error: &ApplyError, origin: &ChangeOrigin) -> (ReloadState, Actions) {
-    // After a loss the state of the previous setup is unknown.
+pub(super) fn failed(error: &ChangeRefusal, origin: &ChangeOrigin) -> (ReloadState, Actions) {
     let why = match origin {
+        // After a loss the state of the previous setup is unknown.
         ChangeOrigin::Evacuation => error.to_string(),
+        // The caller is told, or the request shows it.
+        ChangeOrigin::Models(_) => return (ReloadState::Failed(error.to_string()), Actions::new()),
         _ => format!("{error}; the old matrix serves"),
     };
-    let text = format!("reload failed: {why}");
-    let log = ChangeAction::Log(LogLevel::Error, text);
+    let log = ChangeAction::Log(LogLevel::Error, format!("reload failed: {why}"));
     (ReloadState::Failed(why), vec![log])
-}
-
-/// Returns the actions that restore the previous models. They end the engine whose changes this
-/// machine makes.
-pub(super) fn models_back(why: String) -> Actions {
-    let text = format!("probation failed: {why}; restoring the previous models");
-    let log = ChangeAction::Log(LogLevel::Warn, text);
-    vec![log, ChangeAction::Run(ChangeWork::BringModelsBack(why))]
 }
 
 /// A probation with its baseline.
@@ -164,6 +175,8 @@ pub(super) struct RunningProbation {
     /// The time of disturbed periods.
     skipped: Duration,
     was_disturbed: bool,
+    /// How the engine of the fallback takes over if it has other models.
+    pub(super) handover: Handover,
 }
 
 /// The remark of a change that stays because the host does not allow a verdict.
@@ -184,7 +197,7 @@ impl RunningProbation {
         terms: Terms,
         before: &Baseline,
         measured: Measured,
-        fallback: Option<Setup>,
+        (fallback, handover): (Setup, Handover),
         now: Duration,
     ) -> Self {
         let judge = Judge::new(terms, before, now);
@@ -193,6 +206,7 @@ impl RunningProbation {
             last: None,
             skipped: Duration::ZERO,
             was_disturbed: false,
+            handover,
             view: Probation {
                 terms,
                 since: now,
@@ -203,19 +217,6 @@ impl RunningProbation {
                 fallback,
             },
             judge,
-        }
-    }
-
-    /// Creates an ended probation, for display only.
-    pub(super) fn ended(view: Probation) -> Self {
-        let judge = Judge::new(view.terms, &Baseline::default(), view.since);
-        RunningProbation {
-            start: None,
-            last: None,
-            skipped: Duration::ZERO,
-            was_disturbed: false,
-            judge,
-            view,
         }
     }
 

@@ -19,16 +19,6 @@ pub enum CatalogueChange {
     },
     /// Read the source again for new, removed and changed models.
     Refresh,
-    /// Restore the models before the last change, with their matrix.
-    Undo,
-    /// Restore the models that the last undo removed.
-    Redo,
-    /// Restore the models before the last change because the running ones did worse; holds the
-    /// reason.
-    RollBack(String),
-    /// A program that manages the served models ([`Deployment::serve`](super::Deployment::serve))
-    /// changes the models or their places.
-    Scale,
 }
 
 impl CatalogueChange {
@@ -36,7 +26,7 @@ impl CatalogueChange {
     pub fn model(&self) -> Option<&str> {
         match self {
             CatalogueChange::Load(name) | CatalogueChange::Unload { name, .. } => Some(name),
-            _ => None,
+            CatalogueChange::Refresh => None,
         }
     }
 }
@@ -50,10 +40,6 @@ impl fmt::Display for CatalogueChange {
                 write!(f, "unload `{name}`{more}")
             }
             CatalogueChange::Refresh => f.write_str("read the models again"),
-            CatalogueChange::Undo => f.write_str("undo"),
-            CatalogueChange::Redo => f.write_str("redo"),
-            CatalogueChange::Scale => f.write_str("follow the load"),
-            CatalogueChange::RollBack(why) => write!(f, "rolled back: {why}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::search::SearchError;
-use crate::serving::EngineError;
+use crate::serving::{ApplyError, EngineError, PlanError};
 use divisi_model::allocation::SegmentTooLarge;
 use divisi_model::catalogue::CatalogueError;
 use divisi_model::codes::{Code, Coded};
@@ -94,12 +94,12 @@ pub enum DeploymentError {
     /// The served models changed after the plan was made.
     #[error("the served models changed since this was planned; plan it again")]
     Stale,
-    /// No change can be undone.
-    #[error("there is no change of the models to undo")]
-    NoUndo,
-    /// No undo can be redone.
-    #[error("there is no undone change of the models to redo")]
-    NoRedo,
+    /// The models of a setup are no longer kept.
+    #[error("the models of this setup are no longer kept; load them again")]
+    NotKept,
+    /// The setup of the running models cannot be applied.
+    #[error(transparent)]
+    Setup(#[from] ApplyError),
     /// The old engine had ended, the new engine did not start, and the old models serve again.
     #[error("{reason}; the previous models serve again, after a gap of {} ms", .gap.as_millis())]
     CameBack {
@@ -122,6 +122,12 @@ pub(super) fn free_memory_text(device: &str, needed: u64, free: u64) -> String {
     format!("`{device}` has {free} free next to the running models; {needed} are needed")
 }
 
+impl From<PlanError> for DeploymentError {
+    fn from(error: PlanError) -> Self {
+        ApplyError::from(error).into()
+    }
+}
+
 impl From<NoRoomBeside> for DeploymentError {
     fn from(room: NoRoomBeside) -> Self {
         DeploymentError::Beside {
@@ -139,6 +145,12 @@ impl fmt::Display for NoRoomBeside {
 }
 
 impl DeploymentError {
+    /// Returns whether something else runs than when the change was planned.
+    pub fn is_stale(&self) -> bool {
+        use DeploymentError::{Setup, Stale};
+        matches!(self, Stale | Setup(ApplyError::Stale))
+    }
+
     pub(super) fn failed(name: &str, reason: &str) -> Self {
         DeploymentError::Failed {
             name: name.to_owned(),
@@ -175,9 +187,8 @@ impl Coded for DeploymentError {
             | DeploymentError::Alone { .. }
             | DeploymentError::Beside { .. }
             | DeploymentError::Segment(_) => Code::DoesNotFit,
-            DeploymentError::Stale => Code::PlanStale,
-            DeploymentError::NoUndo => Code::NoUndo,
-            DeploymentError::NoRedo => Code::NoRedo,
+            DeploymentError::Stale | DeploymentError::NotKept => Code::PlanStale,
+            DeploymentError::Setup(error) => error.code(),
             DeploymentError::Engine(_) | DeploymentError::CameBack { .. } => Code::WorkerNotBuilt,
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::serving::{Engine, EngineError, EngineOptions, NetworkFactory, PredictorFactory, Setup};
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::Catalogue;
-use divisi_model::ensemble::{Ensemble, MemberPrecision, PolicyKind};
+use divisi_model::ensemble::{Ensemble, MemberPrecision};
 use divisi_runtime::device::Devices;
 
 use super::DeploymentError;
@@ -19,16 +19,53 @@ use super::observer::Observers;
 pub struct Generation {
     /// The number of the generation, from 0.
     pub number: u64,
-    /// The change that created the generation, in words.
-    pub why: String,
     /// The served models.
     pub catalogue: Arc<Catalogue>,
     /// The engine.
     pub engine: Arc<Engine>,
-    factory: Arc<NetworkFactory>,
+    networks: Networks,
+}
+
+/// The factory of a generation's networks.
+enum Networks {
+    /// Networks that the next generation shares.
+    Shared(Arc<NetworkFactory>),
+    /// Networks of a single engine, whose models never change.
+    Own(Arc<dyn PredictorFactory>),
+}
+
+/// What serves: a generation, and which of its matrices. It tells holders of either that they
+/// changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServingNumber {
+    generation: u64,
+    matrix: u64,
 }
 
 impl Generation {
+    /// Creates the only generation of an engine whose workers come from `factory`.
+    pub(super) fn of_engine(engine: Arc<Engine>, factory: Arc<dyn PredictorFactory>) -> Self {
+        Generation {
+            number: 0,
+            catalogue: Arc::clone(engine.catalogue()),
+            engine,
+            networks: Networks::Own(factory),
+        }
+    }
+
+    /// Returns the number of what serves now.
+    pub fn serving(&self) -> ServingNumber {
+        ServingNumber {
+            generation: self.number,
+            matrix: self.engine.matrices(),
+        }
+    }
+
+    /// Returns whether the models of a setup are those of this generation.
+    pub(super) fn serves(&self, setup: &Setup) -> bool {
+        setup.models == *self.catalogue.copies()
+    }
+
     pub(super) fn start(
         number: u64,
         catalogue: Arc<Catalogue>,
@@ -46,49 +83,44 @@ impl Generation {
         )?;
         Ok(Generation {
             number,
-            why: "start".into(),
             catalogue,
             engine: Arc::new(engine),
-            factory,
+            networks: Networks::Shared(factory),
         })
     }
 
     /// Returns a factory for the networks of other models. It shares the networks of members that
     /// this generation also has.
-    pub fn networks_for(&self, ensemble: Arc<Ensemble>) -> Arc<dyn PredictorFactory> {
-        Arc::new(NetworkFactory::sharing_with(&self.factory, ensemble))
+    pub fn networks_for(&self, ensemble: Arc<Ensemble>) -> Arc<NetworkFactory> {
+        Arc::new(match &self.networks {
+            Networks::Shared(own) => NetworkFactory::sharing_with(own, ensemble),
+            Networks::Own(_) => NetworkFactory::new(ensemble),
+        })
     }
 
     /// Returns the factory of this generation's networks.
     pub fn networks(&self) -> Arc<dyn PredictorFactory> {
-        Arc::<NetworkFactory>::clone(&self.factory)
+        match &self.networks {
+            Networks::Shared(own) => Arc::<NetworkFactory>::clone(own),
+            Networks::Own(own) => Arc::clone(own),
+        }
     }
 }
 
-/// Starts an engine for `catalogue` after another engine, with settings that suit its models.
+/// Starts an engine for `catalogue` after another engine, with a setup for its models.
 pub(super) fn start_after(
-    (before, why): (&Generation, String),
+    before: &Generation,
     catalogue: Arc<Catalogue>,
     devices: &Devices,
-    (matrix, precisions, settings): (&Matrix, &[MemberPrecision], &StartSettings),
+    setup: &Setup,
     options: EngineOptions,
 ) -> Result<Generation, DeploymentError> {
-    let models = Arc::clone(catalogue.models());
-    let factory = Arc::new(NetworkFactory::sharing_with(&before.factory, models));
+    let factory = before.networks_for(Arc::clone(catalogue.models()));
+    let columns = (&setup.matrix, &setup.precisions[..]);
     let number = before.number + 1;
-    let columns = (matrix, precisions);
     let next = Generation::start(number, catalogue, devices, columns, factory, options)?;
-    next.take_over(settings);
-    Ok(Generation { why, ..next })
-}
-
-/// The settings of an engine at its start.
-#[derive(Clone, Debug)]
-pub(super) enum StartSettings {
-    /// The policy of the previous engine, and otherwise the settings of the models.
-    Policy(PolicyKind),
-    /// The settings under which the same models ran before.
-    Again(Box<Setup>),
+    next.take_over(setup);
+    Ok(next)
 }
 
 impl Generation {
@@ -97,20 +129,15 @@ impl Generation {
         self.engine.go_on_with(before.engine.telemetry().ledger());
     }
 
-    /// Applies settings if they suit the models.
-    fn take_over(&self, settings: &StartSettings) {
-        let setup = self.engine.setup();
-        let wanted = match settings {
-            StartSettings::Policy(policy) => Setup {
-                policy: *policy,
-                ..setup
-            },
-            StartSettings::Again(before) => Setup {
-                precisions: setup.precisions,
-                ..before.with_matrix(setup.matrix)
-            },
+    /// Applies the settings of a setup if they suit the models. Otherwise the models' own settings
+    /// hold.
+    fn take_over(&self, setup: &Setup) {
+        let own = self.engine.setup();
+        let wanted = Setup {
+            precisions: own.precisions,
+            matrix: own.matrix,
+            ..setup.clone()
         };
-        // Settings that do not suit the models are ignored; the models' own settings hold.
         if let Ok(plan) = self.engine.plan(&wanted) {
             self.engine.adjust(&plan);
         }

@@ -7,9 +7,14 @@
 //! ([`DrainLimits`](crate::serving::DrainLimits)), and so does the next change.
 //!
 //! If both engines do not fit side by side, the old one can end first while requests wait. A change
-//! can be planned before it is applied, and undone. Models that stay keep their places and batch
-//! sizes in the matrix. A new version of a model takes those of the old version.
+//! is planned before it is applied. Models that stay keep their places and batch sizes in the
+//! matrix. A new version of a model takes those of the old version.
+//!
+//! A deployment reads, places, warms up and hands over. [`Changes`](crate::changes::Changes) decides
+//! which change is made, and undoes it.
 
+mod archive;
+mod asked;
 mod change;
 mod cold;
 mod error;
@@ -19,46 +24,43 @@ mod observer;
 mod place;
 mod plan;
 mod preview;
-mod scale;
 mod source;
 mod status;
 mod switch;
-mod taken_back;
 mod wanted;
 mod warmup;
 mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::serving::{DeploymentRank, EngineOptions, Leaf, NetworkFactory, SharedLeaf};
-use divisi_model::allocation::{Matrix, UndoHistory};
+use crate::serving::{
+    DeploymentRank, Engine, EngineOptions, Leaf, NetworkFactory, PredictorFactory,
+    SharedLeaf,
+};
+use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::Catalogue;
 use divisi_runtime::device::Devices;
 use divisi_runtime::lock::Ranked;
 
+use archive::Archive;
 pub use change::{Applied, CatalogueChange, Handover};
 use cold::ColdModels;
 pub use error::DeploymentError;
 use gap::HandoverGap;
-pub use generation::Generation;
+pub use generation::{Generation, ServingNumber};
 use generation::Retiring;
 pub use observer::HandoverObserver;
 use observer::Observers;
-pub use plan::CataloguePlan;
-use plan::PastCatalogue;
+pub use plan::ChangePlan;
 pub use preview::{CataloguePreview, MemoryChange};
 pub use source::{
     ModelOverride, ModelSource, ModelsRead, ModelsToRead, ReadAgain, ReadState, TakeBack,
 };
 pub use status::{LoadState, ModelStatus};
-use taken_back::TakenBack;
 pub use wish::instance_remarks;
-
-/// The most changes that can be undone. Each keeps the previous models alive.
-const MOST_PAST: usize = 8;
 
 /// The most remarks kept until they are taken.
 const MOST_NOTICES: usize = 256;
@@ -77,16 +79,10 @@ pub struct Deployment {
     known: SharedLeaf<Vec<ModelStatus>>,
     /// Remarks of the source that have not been taken yet.
     notices: Leaf<Vec<String>>,
-    /// Whether undo and redo are possible, as bits.
-    undoable: AtomicU8,
     /// Whether retiring engines have to hurry.
     leaving: Arc<AtomicBool>,
     observers: Observers,
 }
-
-/// The bits of `undoable`.
-const UNDO: u8 = 1;
-const REDO: u8 = 2;
 
 /// The names of the models to serve.
 #[derive(Default)]
@@ -95,18 +91,10 @@ struct WantedNames {
     /// The reasons why requested models are not served.
     failures: BTreeMap<String, String>,
     retiring: Option<Retiring>,
-    past: UndoHistory<PastCatalogue>,
+    /// The models that can serve again.
+    archive: Archive,
     /// Models that failed their warm-up.
     cold: ColdModels,
-    taken_back: TakenBack,
-}
-
-impl WantedNames {
-    /// Allows a model that the change requests by name to start, regardless of earlier failures.
-    fn ask_again(&mut self, change: &CatalogueChange) {
-        self.cold.ask_again(change.model());
-        self.taken_back.ask_again(change.model());
-    }
 }
 
 /// The initial state of a deployment.
@@ -125,6 +113,7 @@ pub struct DeploymentStart {
 fn first(
     start: &DeploymentStart,
     read: &mut ModelsRead,
+    archive: &mut Archive,
     source: Option<&dyn ModelSource>,
 ) -> Result<Generation, DeploymentError> {
     let mut matrix = start.matrix.clone();
@@ -134,7 +123,9 @@ fn first(
         if read.entries.is_empty() && !waits {
             return Err(DeploymentError::nothing(&read.failures));
         }
-        let catalogue = Arc::new(Catalogue::new(&start.name, read.entries.clone())?);
+        let numbers = archive.numbers(&read.entries);
+        let catalogue = Catalogue::new(&start.name, read.entries.clone())?.with_copies(&numbers);
+        let catalogue = Arc::new(catalogue);
         let factory = Arc::new(NetworkFactory::new(Arc::clone(catalogue.models())));
         let (devices, options) = (&start.devices, start.options);
         let matrix = match matrix.take() {
@@ -178,31 +169,54 @@ impl Deployment {
             ..start.options
         };
         let (start, mut read) = (DeploymentStart { options, ..start }, read);
-        let first = first(&start, &mut read, source.as_deref())?;
+        let mut archive = Archive::default();
+        let first = first(&start, &mut read, &mut archive, source.as_deref())?;
         if let (Some(source), Some(state)) = (&source, &read.state) {
             source.serves(state);
         }
         let wanted = WantedNames {
             names,
             failures: read.failures,
+            archive,
             ..WantedNames::default()
         };
-        let deployment = Deployment {
-            name: start.name,
+        let serves = (start.name, start.devices, options);
+        let deployment = Deployment::serving(first, serves, source, wanted);
+        deployment.keep_notices(&mut read.notices);
+        deployment.tell(&deployment.changing.lock());
+        Ok(deployment)
+    }
+
+    /// Deploys the fixed models of an engine whose workers come from `factory`.
+    pub fn of_engine(engine: Arc<Engine>, factory: Arc<dyn PredictorFactory>) -> Self {
+        let serves = (
+            engine.ensemble().name.clone(),
+            engine.devices().clone(),
+            EngineOptions::default(),
+        );
+        let first = Generation::of_engine(engine, factory);
+        Deployment::serving(first, serves, None, WantedNames::default())
+    }
+
+    fn serving(
+        first: Generation,
+        (name, devices, options): (String, Devices, EngineOptions),
+        source: Option<Arc<dyn ModelSource>>,
+        wanted: WantedNames,
+    ) -> Self {
+        Deployment {
+            name,
             source,
-            devices: start.devices,
+            devices,
             options,
             running: SharedLeaf::new(Arc::new(first)),
             gap: HandoverGap::default(),
             known: SharedLeaf::new(Vec::new()),
-            notices: Leaf::new(read.notices),
-            undoable: AtomicU8::new(0),
+            notices: Leaf::new(Vec::new()),
             leaving: Arc::default(),
             observers: Observers::default(),
             changing: Ranked::new(wanted),
-        };
-        deployment.tell(&deployment.changing.lock());
-        Ok(deployment)
+        }
     }
 
     /// Returns the name of the whole deployment, which does not depend on its models.
@@ -242,110 +256,30 @@ impl Deployment {
         self.source.is_some()
     }
 
-    /// Loads a model, or its current versions.
+    /// Reads a model with an overridden configuration or files from now on, until it is loaded
+    /// again. Returns the function that restores the previous way.
     ///
     /// # Errors
-    /// The model is unknown, cannot be read, or does not fit next to the running ones. The running
-    /// models stay.
-    pub fn load(&self, name: &str) -> Result<(), DeploymentError> {
-        self.load_as(name, &ModelOverride::default())
-    }
-
-    /// Loads a model with an overridden configuration or files, until it is loaded again.
-    ///
-    /// # Errors
-    /// See [`Deployment::load`]. After an error the previous override is in place again.
-    pub fn load_as(&self, name: &str, by: &ModelOverride) -> Result<(), DeploymentError> {
+    /// The source does not support overrides, or the override cannot be read.
+    pub fn override_model(
+        &self,
+        name: &str,
+        by: &ModelOverride,
+    ) -> Result<TakeBack<'_>, DeploymentError> {
         let source = self.source()?;
-        let mut wanted = self.changing.lock();
         let over = (!by.is_none()).then_some(by);
         if over.is_some() && !source.takes_overrides() {
             return Err(DeploymentError::Overridden(name.to_owned()));
         }
-        let put = source.override_model(name, over);
-        let take_back = match put {
-            Ok(take_back) => take_back,
-            Err(why) => {
-                self.check_source()?;
-                return Err(DeploymentError::failed(name, &why));
-            }
-        };
-        let loaded = self.change_to(&mut wanted, CatalogueChange::Load(name.to_owned()));
-        if loaded.is_err() {
-            // The running models stay, and the next read of the source detects this.
-            take_back();
-        }
-        loaded
-    }
-
-    /// Unloads a model, with `dependents` also the pipelines that use it.
-    ///
-    /// # Errors
-    /// The model is not served, or a pipeline uses it and `dependents` is false.
-    pub fn unload(&self, name: &str, dependents: bool) -> Result<(), DeploymentError> {
-        let name = name.to_owned();
-        self.change(CatalogueChange::Unload { name, dependents })
-    }
-
-    /// Reads the source again and serves its new and changed models, without the removed ones.
-    /// Versions that were rolled back stay out.
-    ///
-    /// # Errors
-    /// The models do not fit next to the running ones. The running models stay.
-    pub fn refresh(&self) -> Result<(), DeploymentError> {
-        self.change(CatalogueChange::Refresh)
-    }
-
-    fn change(&self, change: CatalogueChange) -> Result<(), DeploymentError> {
-        self.change_to(&mut self.changing.lock(), change)
-    }
-
-    fn change_to(
-        &self,
-        wanted: &mut WantedNames,
-        change: CatalogueChange,
-    ) -> Result<(), DeploymentError> {
-        wanted.ask_again(&change);
-        let plan = self.plan_for(wanted, change, None)?;
-        self.apply_to(wanted, plan, Handover::Beside).map(drop)
-    }
-
-    /// Plans a change: the resulting models, columns and memory. Changes nothing.
-    ///
-    /// # Errors
-    /// The change is not possible, even if the running engine ends first.
-    pub fn plan(&self, change: CatalogueChange) -> Result<CataloguePlan, DeploymentError> {
-        let mut wanted = self.changing.lock();
-        wanted.ask_again(&change);
-        self.plan_for(&wanted, change, None)
-    }
-
-    /// Applies a planned change.
-    ///
-    /// # Errors
-    /// The models changed since the plan, the engines do not fit side by side, or the new engine
-    /// does not start. The previous models serve.
-    pub fn apply(
-        &self,
-        plan: CataloguePlan,
-        handover: Handover,
-    ) -> Result<Applied, DeploymentError> {
-        self.apply_to(&mut self.changing.lock(), plan, handover)
+        source.override_model(name, over).or_else(|why| {
+            self.check_source()?;
+            Err(DeploymentError::failed(name, &why))
+        })
     }
 
     /// Notifies `observer` of all later handovers between engines.
     pub fn observe(&self, observer: Arc<dyn HandoverObserver>) {
         self.observers.add(observer);
-    }
-
-    /// Returns whether a change can be undone.
-    pub fn can_undo(&self) -> bool {
-        self.undoable.load(Ordering::Relaxed) & UNDO != 0
-    }
-
-    /// Returns whether the last undo can be redone.
-    pub fn can_redo(&self) -> bool {
-        self.undoable.load(Ordering::Relaxed) & REDO != 0
     }
 
     /// Limits the time of retiring engines to that of a shutdown, because the operator is leaving.

@@ -16,6 +16,11 @@ pub trait HandoverObserver: Send + Sync {
 
     /// `generation` has ended, and its counters are final.
     fn ended(&self, generation: &Generation);
+
+    /// From now on no engine takes requests (`true`), or one does again.
+    fn between(&self, begins: bool) {
+        let _ = begins;
+    }
 }
 
 /// The observers, in the order of registration.
@@ -28,7 +33,7 @@ impl Observers {
     }
 
     /// Notifies all observers without holding a lock.
-    fn tell(&self, what: impl Fn(&dyn HandoverObserver)) {
+    pub(super) fn tell(&self, what: impl Fn(&dyn HandoverObserver)) {
         let all = self.0.read().clone();
         all.iter().for_each(|one| what(&**one));
     }

@@ -1,73 +1,112 @@
-//! The plan of a change of the models: models read, places found, memory counted, nothing changed
-//! yet.
+//! The plan of a change from one setup to another. It is checked, and nothing has changed yet.
 //!
-//! A plan is applied whole, or refused as stale once another generation runs.
+//! A plan is applied whole, or refused as stale once something else runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::serving::Setup;
-use divisi_model::allocation::Matrix;
-use divisi_model::catalogue::{Catalogue, NewEntry};
-use divisi_model::ensemble::MemberPrecision;
+use crate::serving::{Plan, Setup};
+use divisi_model::catalogue::Catalogue;
 
 use super::place::NoRoomBeside;
 use super::{CatalogueChange, CataloguePreview, ReadState};
 
-/// A planned change. It can be applied until something else changes.
-pub struct CataloguePlan {
-    /// The change.
-    pub(super) change: CatalogueChange,
+/// A planned change of the running setup. It can be applied until something else changes.
+#[derive(Clone, Debug)]
+pub struct ChangePlan {
+    pub(super) old: Setup,
+    pub(super) new: Setup,
+    pub(super) work: PlannedWork,
+}
+
+/// The work of a planned change.
+#[derive(Clone, Debug)]
+pub(super) enum PlannedWork {
+    /// Other workers or settings for the running models.
+    Setup(Box<Plan>),
+    /// Other models.
+    Models(Box<ModelsPlan>),
+}
+
+/// A planned change of the models.
+#[derive(Clone, Debug)]
+pub(super) struct ModelsPlan {
+    /// The change, or `None` if the plan is for a setup.
+    pub change: Option<CatalogueChange>,
     /// The number of the generation for which the change was planned.
-    pub(super) from: u64,
-    pub(super) names: BTreeSet<String>,
-    pub(super) failures: BTreeMap<String, String>,
+    pub from: u64,
+    pub names: BTreeSet<String>,
+    pub failures: BTreeMap<String, String>,
     /// The state of the source after the change, or `None` if no models were read.
-    pub(super) state: Option<ReadState>,
+    pub state: Option<ReadState>,
     /// The next models, or `None` if they are already served.
-    pub(super) next: Option<NextCatalogue>,
+    pub next: Option<NextModels>,
 }
 
 /// The next models and their places.
-pub(super) struct NextCatalogue {
+#[derive(Clone, Debug)]
+pub(super) struct NextModels {
     pub catalogue: Arc<Catalogue>,
-    pub matrix: Matrix,
-    /// The precision of each column.
-    pub precisions: Vec<MemberPrecision>,
-    /// The earlier settings of the models, or `None` if they were not served before.
-    pub settings: Option<Box<Setup>>,
     pub not_beside: Option<NoRoomBeside>,
     pub preview: CataloguePreview,
 }
 
-impl CataloguePlan {
-    /// Returns the number of the generation for which the change was planned.
-    pub fn from_generation(&self) -> u64 {
-        self.from
+impl ChangePlan {
+    /// Returns the setup that ran when the plan was made.
+    pub fn old_setup(&self) -> &Setup {
+        &self.old
     }
 
-    /// Returns the change.
-    pub fn change(&self) -> &CatalogueChange {
-        &self.change
+    /// Returns the setup to apply. Models that fail their warm-up leave it.
+    pub fn new_setup(&self) -> &Setup {
+        &self.new
     }
 
-    /// Returns whether the served models stay unchanged.
+    /// Returns the plan for the running models, or `None` if other models are to be served.
+    pub fn of_running_models(&self) -> Option<&Plan> {
+        match &self.work {
+            PlannedWork::Setup(plan) => Some(plan),
+            PlannedWork::Models(_) => None,
+        }
+    }
+
+    /// Returns whether the same setup is running with all its workers.
     pub fn is_empty(&self) -> bool {
-        self.next.is_none()
+        match &self.work {
+            PlannedWork::Setup(plan) => plan.is_empty(),
+            PlannedWork::Models(plan) => plan.next.is_none(),
+        }
     }
 
-    /// Returns a preview of the change.
+    /// Returns whether the engines of old and new models fit side by side.
+    pub(super) fn fits_beside(&self) -> bool {
+        match &self.work {
+            PlannedWork::Setup(_) => true,
+            PlannedWork::Models(plan) => {
+                let next = plan.next.as_ref();
+                next.is_none_or(|next| next.not_beside.is_none())
+            }
+        }
+    }
+
+    /// Returns a preview of a change of the models. It is empty if the models stay.
     pub fn preview(&self) -> CataloguePreview {
-        let next = self.next.as_ref();
-        next.map(|next| next.preview.clone()).unwrap_or_default()
+        match &self.work {
+            PlannedWork::Setup(_) => CataloguePreview::default(),
+            PlannedWork::Models(plan) => {
+                let next = plan.next.as_ref();
+                next.map(|next| next.preview.clone()).unwrap_or_default()
+            }
+        }
     }
 }
 
-/// The models before a change, with their setup.
-#[derive(Clone)]
-pub(super) struct PastCatalogue {
-    pub names: BTreeSet<String>,
-    pub failures: BTreeMap<String, String>,
-    pub entries: Vec<NewEntry>,
-    pub setup: Setup,
+impl From<Plan> for ChangePlan {
+    fn from(plan: Plan) -> Self {
+        ChangePlan {
+            old: plan.old_setup().clone(),
+            new: plan.new_setup().clone(),
+            work: PlannedWork::Setup(Box::new(plan)),
+        }
+    }
 }

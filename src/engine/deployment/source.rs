@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use divisi_model::catalogue::NewEntry;
@@ -86,6 +87,12 @@ impl<'a> ModelsToRead<'a> {
 /// The knowledge of a source about the files of its models after reading them.
 #[derive(Clone)]
 pub struct ReadState(Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for ReadState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadState").finish_non_exhaustive()
+    }
+}
 
 impl ReadState {
     /// Wraps the knowledge of a source.
@@ -185,6 +192,26 @@ impl ModelsRead {
         });
         let kept: Vec<(String, String)> = kept.map(|(n, why)| (n.clone(), why.clone())).collect();
         self.failures.extend(kept);
+    }
+
+    /// Leaves out the entries that are held back. A model without another version keeps its served
+    /// entries.
+    pub(super) fn hold_back(&mut self, is_held: impl Fn(&NewEntry) -> bool, serving: &[NewEntry]) {
+        let named = |entries: &[NewEntry], name: &str| {
+            let named = entries.iter().filter(|entry| entry.name == name);
+            named.cloned().collect::<Vec<NewEntry>>()
+        };
+        let mut names: Vec<String> = self.entries.iter().map(|e| e.name.clone()).collect();
+        names.dedup();
+        let kept = |name: &String| {
+            let mut new = named(&self.entries, name);
+            new.retain(|entry| !is_held(entry));
+            match new.is_empty() {
+                true => named(serving, name),
+                false => new,
+            }
+        };
+        self.entries = names.iter().flat_map(kept).collect();
     }
 
     /// Returns whether the entries are the served ones, in any order.

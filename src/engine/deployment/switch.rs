@@ -1,22 +1,23 @@
-//! From one engine to the next: both run side by side, or the old engine ends first.
+//! Applies plans. With other models, the next engine runs beside the old one, or the old engine
+//! ends first.
 //!
 //! A change is refused if memory does not hold both engines, unless its caller lets the old engine
 //! end first. Requests then wait; if the new models do not start, the old ones start again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::serving::Setup;
-use divisi_model::catalogue::{CatalogueEntry, NewEntry};
+use crate::serving::{ApplyStep, Setup};
+use divisi_model::catalogue::{CatalogueEntry, ModelCopy, NewEntry, ServedCopies};
 
-use super::generation::{StartSettings, retire, start_after};
-use super::plan::{NextCatalogue, PastCatalogue};
-use super::wanted::entries_of;
+use super::archive::KeptModels;
+use super::generation::{retire, start_after};
+use super::plan::{ChangePlan, ModelsPlan, NextModels, PlannedWork};
+use super::wanted::{ModelsToPlan, entries_of};
 use super::{
-    Applied, CatalogueChange, CataloguePlan, Deployment, DeploymentError, Generation, Handover,
-    MOST_PAST, REDO, UNDO, WantedNames, warmup, wish,
+    Applied, CatalogueChange, Deployment, DeploymentError, Generation, Handover, WantedNames,
+    warmup, wish,
 };
 
 /// The reasons why models are not served as their files specify, by model name.
@@ -33,27 +34,101 @@ enum Switched {
     Cold,
 }
 
+/// The next engine, planned.
+struct NextEngine<'a> {
+    models: &'a NextModels,
+    setup: &'a Setup,
+}
+
 impl Deployment {
-    /// Applies a change under the lock, without the models that fail their warm-up.
-    pub(super) fn apply_to(
+    /// Applies a planned change, without the models that fail their warm-up. Calls `watch` with
+    /// each step of changed workers. The copies `held` stay out.
+    ///
+    /// # Errors
+    /// Something else runs than when the plan was made, the engines do not fit side by side, or the
+    /// new engine or a worker does not start. The previous setup serves.
+    pub fn apply(
+        &self,
+        plan: ChangePlan,
+        handover: Handover,
+        held: &[ModelCopy],
+        watch: &mut dyn FnMut(ApplyStep),
+    ) -> Result<Applied, DeploymentError> {
+        let mut plan = match plan.work {
+            PlannedWork::Setup(plan) => {
+                self.running().engine.apply(*plan, watch)?;
+                return Ok(Applied::default());
+            }
+            PlannedWork::Models(_) => plan,
+        };
+        let wanted = &mut self.changing.lock();
+        loop {
+            let PlannedWork::Models(models) = plan.work else {
+                return Err(DeploymentError::Stale);
+            };
+            let (change, read) = (models.change.clone(), models.state.clone());
+            match self.try_apply(wanted, &plan.new, *models, handover)? {
+                Switched::To(applied) => return Ok(applied),
+                Switched::Cold => {
+                    let again = self.plan_again(wanted, (change, &plan.new), read.as_ref(), held);
+                    plan = again?;
+                }
+            }
+        }
+    }
+
+    /// Plans and applies a setup without another change in between. `handover` counts only if the
+    /// engines of other models do not fit side by side.
+    ///
+    /// # Errors
+    /// The setup cannot be applied, or a worker does not start. The previous setup serves.
+    pub fn apply_setup(
+        &self,
+        to: &Setup,
+        handover: Handover,
+        watch: &mut dyn FnMut(ApplyStep),
+    ) -> Result<Applied, DeploymentError> {
+        let running = self.running();
+        match running.serves(to) {
+            true => {
+                running.engine.apply_setup(to, watch)?;
+                Ok(Applied::default())
+            }
+            false => {
+                let plan = self.plan(to)?;
+                let handover = match plan.fits_beside() {
+                    true => Handover::Beside,
+                    false => handover,
+                };
+                self.apply(plan, handover, &[], watch)
+            }
+        }
+    }
+
+    /// Forgets the models of setups other than these; they can no longer be planned.
+    pub fn keep_only(&self, setups: &[ServedCopies]) {
+        self.changing.lock().archive.keep_only(setups);
+    }
+
+    /// Plans the same change after a model failed its warm-up.
+    fn plan_again(
         &self,
         wanted: &mut WantedNames,
-        mut plan: CataloguePlan,
-        handover: Handover,
-    ) -> Result<Applied, DeploymentError> {
-        loop {
-            let (change, read) = (plan.change.clone(), plan.state.clone());
-            match self.try_apply(wanted, plan, handover)? {
-                Switched::To(applied) => return Ok(applied),
-                Switched::Cold => plan = self.plan_for(wanted, change, read.as_ref())?,
-            }
+        (change, to): (Option<CatalogueChange>, &Setup),
+        after: Option<&super::ReadState>,
+        held: &[ModelCopy],
+    ) -> Result<ChangePlan, DeploymentError> {
+        match &change {
+            Some(change) => self.plan_change(wanted, ModelsToPlan { change, after, held }),
+            None => self.plan_kept(wanted, &self.running(), to),
         }
     }
 
     fn try_apply(
         &self,
         wanted: &mut WantedNames,
-        plan: CataloguePlan,
+        setup: &Setup,
+        plan: ModelsPlan,
         handover: Handover,
     ) -> Result<Switched, DeploymentError> {
         let running = self.running();
@@ -61,22 +136,17 @@ impl Deployment {
             return Err(DeploymentError::Stale);
         }
         let mut applied = Applied::default();
-        if let Some(next) = plan.next {
+        if let Some(models) = plan.next {
             let past = past_of(wanted, &running);
-            let how = (handover, plan.change.to_string());
-            applied = match self.switch(wanted, &running, next, how)? {
+            let next = NextEngine {
+                models: &models,
+                setup,
+            };
+            applied = match self.switch(wanted, &running, &next, handover)? {
                 Switched::To(applied) => applied,
                 Switched::Cold => return Ok(Switched::Cold),
             };
-            let now = entries_of(&self.running());
-            match plan.change {
-                CatalogueChange::Undo | CatalogueChange::RollBack(_) => {
-                    wanted.taken_back.note(&past.entries, &now);
-                }
-                _ => wanted.taken_back.forget(&now),
-            }
-            remember(wanted, past, &plan.change);
-            self.tell_undoable(wanted);
+            wanted.archive.keep(past);
         }
         if let (Some(source), Some(state)) = (&self.source, &plan.state) {
             source.serves(state);
@@ -84,91 +154,79 @@ impl Deployment {
         self.note_failures(&wanted.failures, &plan.failures);
         (wanted.names, wanted.failures) = (plan.names, plan.failures);
         self.tell(wanted);
-        match plan
-            .change
-            .model()
-            .map(|name| (name, wanted.failures.get(name)))
+        if let Some(CatalogueChange::Load(name)) = &plan.change
+            && let Some(reason) = wanted.failures.get(name)
         {
-            Some((name, Some(reason))) if matches!(plan.change, CatalogueChange::Load(_)) => {
-                Err(DeploymentError::failed(name, reason))
-            }
-            _ => Ok(Switched::To(applied)),
+            return Err(DeploymentError::failed(name, reason));
         }
+        Ok(Switched::To(applied))
     }
 
     fn switch(
         &self,
         wanted: &mut WantedNames,
         running: &Arc<Generation>,
-        next: NextCatalogue,
-        (handover, why): (Handover, String),
+        next: &NextEngine<'_>,
+        handover: Handover,
     ) -> Result<Switched, DeploymentError> {
         // Two generations run side by side at most.
         if let Some(retiring) = wanted.retiring.take() {
             retiring.wait(|| self.note(LATE.to_owned()));
         }
-        match (handover, &next.not_beside) {
-            (Handover::OldFirst, _) => {
-                let applied = self.switch_old_first((running, why), &next);
-                applied.map(Switched::To)
-            }
+        match (handover, &next.models.not_beside) {
+            (Handover::OldFirst, _) => self.switch_old_first(running, next).map(Switched::To),
             (Handover::Beside, Some(room)) => Err(room.clone().into()),
-            (Handover::Beside, None) => {
-                let started = self.start_next((&**running, why), &next, running.engine.setup())?;
-                let before = entries_of(running);
-                let cold = warmup::warm_up(&started, &before);
-                if !cold.is_empty() {
-                    started.engine.shutdown();
-                    wanted.cold.note(&entries_of(&started), &cold);
-                    self.keep_notices(&mut warmup::remarks(&cold).collect());
-                    return Ok(Switched::Cold);
-                }
-                started.go_on_with(running);
-                self.remark_on_wishes(&started, &before);
-                self.observers.retires(running);
-                *self.running.write() = Arc::new(started);
-                wanted.retiring = Some(retire(running, &self.leaving, &self.observers));
-                Ok(Switched::To(Applied::default()))
-            }
+            (Handover::Beside, None) => self.switch_beside(wanted, running, next),
         }
+    }
+
+    fn switch_beside(
+        &self,
+        wanted: &mut WantedNames,
+        running: &Arc<Generation>,
+        next: &NextEngine<'_>,
+    ) -> Result<Switched, DeploymentError> {
+        let started = self.start_next(running, next)?;
+        let before = entries_of(running);
+        let cold = warmup::warm_up(&started, &before);
+        if !cold.is_empty() {
+            started.engine.shutdown();
+            wanted.cold.note(&entries_of(&started), &cold);
+            self.keep_notices(&mut warmup::remarks(&cold).collect());
+            return Ok(Switched::Cold);
+        }
+        started.go_on_with(running);
+        self.remark_on_wishes(&started, &before);
+        self.observers.retires(running);
+        *self.running.write() = Arc::new(started);
+        wanted.retiring = Some(retire(running, &self.leaving, &self.observers));
+        Ok(Switched::To(Applied::default()))
     }
 
     fn start_next(
         &self,
-        (before, why): (&Generation, String),
-        next: &NextCatalogue,
-        ran: Setup,
+        before: &Generation,
+        next: &NextEngine<'_>,
     ) -> Result<Generation, DeploymentError> {
-        let settings = match &next.settings {
-            Some(setup) => StartSettings::Again(setup.clone()),
-            // The operator has not chosen another policy than the models'.
-            None if ran.policy == before.catalogue.models().policy => {
-                StartSettings::Policy(next.catalogue.models().policy)
-            }
-            None => StartSettings::Policy(ran.policy),
-        };
-        let catalogue = Arc::clone(&next.catalogue);
-        let at = (&next.matrix, &next.precisions[..], &settings);
-        start_after((before, why), catalogue, &self.devices, at, self.options)
+        let catalogue = Arc::clone(&next.models.catalogue);
+        start_after(before, catalogue, &self.devices, next.setup, self.options)
     }
 
     /// Starts an engine with the setup of the ended one.
-    fn start_again(&self, ended: &Generation, ran: Setup) -> Result<Generation, DeploymentError> {
+    fn start_again(&self, ended: &Generation, ran: &Setup) -> Result<Generation, DeploymentError> {
         let catalogue = Arc::clone(&ended.catalogue);
-        let settings = StartSettings::Again(Box::new(ran.clone()));
-        let at = (&ran.matrix, &ran.precisions[..], &settings);
-        let why = "the previous models were restored".into();
-        start_after((ended, why), catalogue, &self.devices, at, self.options)
+        start_after(ended, catalogue, &self.devices, ran, self.options)
     }
 
     /// Ends the old engine after its last answer, then starts the new one. Clients wait in between.
     fn switch_old_first(
         &self,
-        (running, why): (&Arc<Generation>, String),
-        next: &NextCatalogue,
+        running: &Arc<Generation>,
+        next: &NextEngine<'_>,
     ) -> Result<Applied, DeploymentError> {
         // Read now, because the policy changes while the engine ends.
         let ran = running.engine.setup();
+        self.observers.tell(|one| one.between(true));
         let waiting = self.gap.begin();
         let began = Instant::now();
         self.observers.retires(running);
@@ -181,10 +239,10 @@ impl Deployment {
             started.engine.shutdown();
             Err(DeploymentError::failed(name, reason))
         };
-        let started = self.start_next((&**running, why), next, ran.clone());
+        let started = self.start_next(running, next);
         let (started, failed) = match started.and_then(warm) {
             Ok(next) => (Ok(next), None),
-            Err(error) => (self.start_again(running, ran), Some(error)),
+            Err(error) => (self.start_again(running, &ran), Some(error)),
         };
         let started = started.map(|generation| {
             generation.go_on_with(running);
@@ -192,6 +250,7 @@ impl Deployment {
         });
         let gap = began.elapsed();
         drop(waiting);
+        self.observers.tell(|one| one.between(false));
         match (started, failed) {
             (Ok(()), None) => Ok(Applied { gap: Some(gap) }),
             (Ok(()), Some(error)) => Err(DeploymentError::CameBack {
@@ -230,30 +289,14 @@ impl Deployment {
         });
         self.keep_notices(&mut remarks.collect());
     }
-
-    fn tell_undoable(&self, wanted: &WantedNames) {
-        let bit = |there: bool, bit: u8| if there { bit } else { 0 };
-        let (undo, redo) = (wanted.past.to_undo(), wanted.past.to_redo());
-        let bits = bit(undo.is_some(), UNDO) | bit(redo.is_some(), REDO);
-        self.undoable.store(bits, Ordering::Relaxed);
-    }
 }
 
 /// Returns the served models, to restore them later.
-fn past_of(wanted: &WantedNames, running: &Generation) -> PastCatalogue {
-    PastCatalogue {
+fn past_of(wanted: &WantedNames, running: &Generation) -> KeptModels {
+    KeptModels {
+        copies: Arc::clone(running.catalogue.copies()),
         names: wanted.names.clone(),
         failures: wanted.failures.clone(),
         entries: entries_of(running),
-        setup: running.engine.setup(),
     }
-}
-
-fn remember(wanted: &mut WantedNames, past: PastCatalogue, change: &CatalogueChange) {
-    match change {
-        CatalogueChange::Undo | CatalogueChange::RollBack(_) => wanted.past.undone(past),
-        CatalogueChange::Redo => wanted.past.redone(past),
-        _ => wanted.past.push(past),
-    }
-    wanted.past.truncate(MOST_PAST);
 }

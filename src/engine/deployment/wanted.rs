@@ -4,36 +4,35 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::serving::Setup;
-use divisi_model::catalogue::{Catalogue, CatalogueEntry, NewEntry};
+use divisi_model::allocation::Matrix;
+use divisi_model::catalogue::{Catalogue, CatalogueEntry, ModelCopy, NewEntry};
 
-use super::place::Placement;
-use super::plan::{NextCatalogue, PastCatalogue};
+use super::archive::KeptModels;
+use super::asked::AskedPlace;
+use super::plan::{ChangePlan, ModelsPlan, NextModels, PlannedWork};
 use super::{
-    CatalogueChange, CataloguePlan, CataloguePreview, ColdModels, Deployment, DeploymentError,
-    Generation, ModelsRead, ModelsToRead, ReadAgain, ReadState, WantedNames, place, status, warmup,
+    CatalogueChange, CataloguePreview, ColdModels, Deployment, DeploymentError, Generation,
+    ModelsRead, ModelsToRead, ReadAgain, ReadState, WantedNames, place, status, warmup,
 };
 
 /// The requested models of a change.
 struct ModelsAskedFor {
     names: BTreeSet<String>,
     read: ModelsRead,
-    /// The setup of the models when they ran before.
-    setup: Option<Box<Setup>>,
 }
 
 impl ModelsAskedFor {
-    /// Requests the previous models, without those that last failed their warm-up.
-    fn again(past: &PastCatalogue, cold: &ColdModels) -> Self {
+    /// Requests kept models, without those that last failed their warm-up.
+    fn again(kept: &KeptModels, cold: &ColdModels) -> Self {
         let mut read = ModelsRead {
-            entries: past.entries.clone(),
-            failures: past.failures.clone(),
+            entries: kept.entries.clone(),
+            failures: kept.failures.clone(),
             ..ModelsRead::default()
         };
-        warmup::refuse(&mut read, cold.failed_among(&past.entries));
+        warmup::refuse(&mut read, cold.failed_among(&kept.entries));
         ModelsAskedFor {
-            names: past.names.clone(),
+            names: kept.names.clone(),
             read,
-            setup: Some(Box::new(past.setup.clone())),
         }
     }
 
@@ -48,15 +47,34 @@ impl ModelsAskedFor {
                 failures,
                 ..ModelsRead::default()
             },
-            setup: None,
         }
     }
+}
+
+/// What a change of the models reads.
+#[derive(Clone, Copy)]
+pub(super) struct ModelsToPlan<'a> {
+    pub change: &'a CatalogueChange,
+    /// The state of an earlier read for the same change.
+    pub after: Option<&'a ReadState>,
+    /// The copies that stay out until they are requested by name.
+    pub held: &'a [ModelCopy],
 }
 
 /// Returns the served entries of a generation.
 pub(super) fn entries_of(generation: &Generation) -> Vec<NewEntry> {
     let entries = generation.catalogue.entries();
     entries.iter().map(Into::into).collect()
+}
+
+/// Returns whether a generation serves these entries, in this order.
+fn is_served(running: &Generation, entries: &[NewEntry]) -> bool {
+    let served = running.catalogue.entries();
+    let mut both = served.iter().zip(entries);
+    served.len() == entries.len()
+        && both.all(|(served, entry)| {
+            served.name() == entry.name && Arc::ptr_eq(served.ensemble(), &entry.ensemble)
+        })
 }
 
 /// Checks that the served users of the loaded model can be served with it, or keep using versions
@@ -87,26 +105,116 @@ fn check_users(
 }
 
 impl Deployment {
-    /// Plans a change under the lock. `after` is the state of an earlier read for the same change.
-    pub(super) fn plan_for(
-        &self,
-        wanted: &WantedNames,
-        change: CatalogueChange,
-        after: Option<&ReadState>,
-    ) -> Result<CataloguePlan, DeploymentError> {
+    /// Plans a setup: with the running models, or with models that are kept.
+    ///
+    /// # Errors
+    /// The setup does not fit, or its models are no longer kept.
+    pub fn plan(&self, to: &Setup) -> Result<ChangePlan, DeploymentError> {
         let running = self.running();
-        let models = self.models_of(wanted, &running, (&change, after))?;
-        let next = match models.read.is_same(&entries_of(&running)) {
-            true => None,
-            false => Some(self.next_of(&running, models.read.entries, models.setup)?),
+        if running.serves(to) {
+            return Ok(running.engine.plan(to)?.into());
+        }
+        let wanted = &mut self.changing.lock();
+        self.plan_kept(wanted, &self.running(), to)
+    }
+
+    /// Plans a change of the models: the resulting models, columns and memory. The copies `held`
+    /// stay out unless they are served.
+    ///
+    /// # Errors
+    /// The change is not possible, even if the running engine ends first.
+    pub fn plan_models(
+        &self,
+        change: &CatalogueChange,
+        held: &[ModelCopy],
+    ) -> Result<ChangePlan, DeploymentError> {
+        let wanted = &mut self.changing.lock();
+        wanted.cold.ask_again(change.model());
+        let after = None;
+        self.plan_change(wanted, ModelsToPlan { change, after, held })
+    }
+
+    /// Plans to serve `entries`, placed by `matrix`.
+    ///
+    /// # Errors
+    /// The models do not form a catalogue, the matrix does not match them, or they do not fit next
+    /// to the running models.
+    pub fn plan_served(
+        &self,
+        entries: Vec<NewEntry>,
+        matrix: Matrix,
+    ) -> Result<ChangePlan, DeploymentError> {
+        let wanted = &mut self.changing.lock();
+        let running = self.running();
+        if is_served(&running, &entries) {
+            let setup = running.engine.setup().with_matrix(matrix);
+            return Ok(running.engine.plan(&setup)?.into());
+        }
+        let models = ModelsAskedFor {
+            names: entries.iter().map(|entry| entry.name.clone()).collect(),
+            read: ModelsRead {
+                entries,
+                failures: wanted.failures.clone(),
+                ..ModelsRead::default()
+            },
         };
-        Ok(CataloguePlan {
-            change,
-            from: running.number,
-            names: models.names,
-            failures: models.read.failures,
-            state: models.read.state,
-            next,
+        self.plan_for(wanted, &running, models, AskedPlace::Matrix(matrix))
+    }
+
+    pub(super) fn plan_kept(
+        &self,
+        wanted: &mut WantedNames,
+        running: &Generation,
+        to: &Setup,
+    ) -> Result<ChangePlan, DeploymentError> {
+        let kept = wanted.archive.find(&to.models);
+        let kept = kept.ok_or(DeploymentError::NotKept)?;
+        let models = ModelsAskedFor::again(kept, &wanted.cold);
+        let place = AskedPlace::Setup(Box::new(to.clone()));
+        self.plan_for(wanted, running, models, place)
+    }
+
+    /// Plans a change under the lock.
+    pub(super) fn plan_change(
+        &self,
+        wanted: &mut WantedNames,
+        asked: ModelsToPlan<'_>,
+    ) -> Result<ChangePlan, DeploymentError> {
+        let running = self.running();
+        let models = self.models_of(wanted, &running, asked)?;
+        let mut plan = self.plan_for(wanted, &running, models, AskedPlace::AsBefore)?;
+        if let PlannedWork::Models(planned) = &mut plan.work {
+            planned.change = Some(asked.change.clone());
+        }
+        Ok(plan)
+    }
+
+    fn plan_for(
+        &self,
+        wanted: &mut WantedNames,
+        running: &Generation,
+        models: ModelsAskedFor,
+        place: AskedPlace,
+    ) -> Result<ChangePlan, DeploymentError> {
+        let old = running.engine.setup();
+        let (new, next) = match models.read.is_same(&entries_of(running)) {
+            true => (old.clone(), None),
+            false => {
+                let (setup, next) = self.next_of(wanted, running, models.read.entries, place)?;
+                (setup, Some(next))
+            }
+        };
+        Ok(ChangePlan {
+            old,
+            new,
+            work: PlannedWork::Models(Box::new(ModelsPlan {
+                change: None,
+                from: running.number,
+                names: models.names,
+                failures: models.read.failures,
+                state: models.read.state,
+                next,
+            })),
         })
     }
 
@@ -114,22 +222,13 @@ impl Deployment {
         &self,
         wanted: &WantedNames,
         running: &Generation,
-        (change, after): (&CatalogueChange, Option<&ReadState>),
+        asked: ModelsToPlan<'_>,
     ) -> Result<ModelsAskedFor, DeploymentError> {
+        let change = asked.change;
+        if change.model().is_some() && self.source()?.is_polled() {
+            return Err(DeploymentError::Polled);
+        }
         let names = match change {
-            CatalogueChange::Undo | CatalogueChange::RollBack(_) => {
-                let before = wanted.past.to_undo().ok_or(DeploymentError::NoUndo)?;
-                return Ok(ModelsAskedFor::again(before, &wanted.cold));
-            }
-            CatalogueChange::Redo => {
-                let after = wanted.past.to_redo().ok_or(DeploymentError::NoRedo)?;
-                return Ok(ModelsAskedFor::again(after, &wanted.cold));
-            }
-            CatalogueChange::Load(_) | CatalogueChange::Unload { .. }
-                if self.source()?.is_polled() =>
-            {
-                return Err(DeploymentError::Polled);
-            }
             CatalogueChange::Load(name) => {
                 self.check_source()?;
                 self.with(wanted, name)?
@@ -137,23 +236,21 @@ impl Deployment {
             CatalogueChange::Unload { name, dependents } => {
                 self.without(wanted, running, name, *dependents)?
             }
-            // Only [`Deployment::serve`] has the models for this change.
-            CatalogueChange::Scale => return Err(DeploymentError::Fixed),
             CatalogueChange::Refresh => {
                 self.check_source()?;
                 self.source()?.names().into_iter().collect()
             }
         };
-        let again = change.model().map_or(ReadAgain::All, ReadAgain::Named);
         let serving = entries_of(running);
         let read = self.read(
             wanted,
             ModelsToRead {
                 names: &names,
-                again,
+                again: change.model().map_or(ReadAgain::All, ReadAgain::Named),
                 served: &serving,
-                after,
+                after: asked.after,
             },
+            asked.held,
         )?;
         if let CatalogueChange::Load(name) = change {
             if let Some(reason) = read.failures.get(name) {
@@ -162,11 +259,7 @@ impl Deployment {
             }
             check_users(wanted, running, name, &read)?;
         }
-        Ok(ModelsAskedFor {
-            names,
-            read,
-            setup: None,
-        })
+        Ok(ModelsAskedFor { names, read })
     }
 
     /// Checks that the models can be read now. Only then does a missing name or an unreadable file
@@ -215,6 +308,7 @@ impl Deployment {
         &self,
         wanted: &WantedNames,
         asked: ModelsToRead<'_>,
+        held: &[ModelCopy],
     ) -> Result<ModelsRead, DeploymentError> {
         let serving = asked.served;
         let source = self.source()?;
@@ -226,41 +320,45 @@ impl Deployment {
         let cold = wanted.cold.failed_among(&read.entries);
         warmup::refuse(&mut read, cold);
         read.keep_served(asked.names, serving);
-        wanted.taken_back.hold_back(&mut read.entries, serving);
+        let is_held = |entry: &NewEntry| {
+            let number = wanted.archive.number(entry);
+            number.is_some_and(|number| held.iter().any(|held| held.copy == number))
+        };
+        read.hold_back(is_held, serving);
         self.keep_notices(&mut read.notices);
         Ok(read)
     }
 
-    pub(super) fn next_of(
+    fn next_of(
         &self,
+        wanted: &mut WantedNames,
         running: &Generation,
         entries: Vec<NewEntry>,
-        setup: Option<Box<Setup>>,
-    ) -> Result<NextCatalogue, DeploymentError> {
-        let catalogue = Arc::new(Catalogue::new(&self.name, entries)?);
-        let wanted = setup.as_deref();
-        let placed = place::next(running, &catalogue, wanted, &self.devices, self.options);
+        place: AskedPlace,
+    ) -> Result<(Setup, NextModels), DeploymentError> {
+        let numbers = wanted.archive.numbers(&entries);
+        let catalogue = Catalogue::new(&self.name, entries)?.with_copies(&numbers);
+        let catalogue = Arc::new(catalogue);
+        let asked = place.setup(running, &catalogue);
+        let placed = place::next(running, &catalogue, asked.as_ref(), &self.devices, self.options);
         let placement = placed.map_err(|error| self.or_without(running, &catalogue, error))?;
-        let Placement {
-            matrix,
-            precisions,
-            not_beside,
-            memory,
-        } = placement;
         let old = (&*running.catalogue, &running.engine.matrix());
         let preview = CataloguePreview {
-            memory,
-            not_beside: not_beside.as_ref().map(ToString::to_string),
-            ..CataloguePreview::between(old, (&catalogue, &matrix))
+            memory: placement.memory,
+            not_beside: placement.not_beside.as_ref().map(ToString::to_string),
+            ..CataloguePreview::between(old, (&catalogue, &placement.matrix))
         };
-        Ok(NextCatalogue {
+        let setup = Setup {
+            matrix: placement.matrix,
+            precisions: placement.precisions,
+            ..place.settings(running, &catalogue, asked)
+        };
+        let next = NextModels {
             catalogue,
-            matrix,
-            precisions,
-            settings: setup,
-            not_beside,
+            not_beside: placement.not_beside,
             preview,
-        })
+        };
+        Ok((setup, next))
     }
 
     /// Adds to an error of placement the served models that would have to be unloaded.

@@ -22,7 +22,6 @@ mod pool;
 mod queue;
 mod reload;
 mod scheduler;
-mod setup;
 mod simulated;
 
 pub use answer::{Answer, BatchOfRun, MissingSteps, Part, StepRun};
@@ -47,7 +46,9 @@ pub use live::{
     ReserveError, RunListener, SPAN_BOUND, Settlements, SharedSamples, Staged, StepGraph,
     SubmittedRequest, Telemetry,
 };
-pub(crate) use live::{DeploymentRank, Leaf, MachineRank, SharedLeaf, caught};
+pub(crate) use live::{
+    DeploymentRank, Leaf, MachineRank, RequestsRank, SharedLeaf, TurnRank, caught,
+};
 pub use log_line::{LogTarget, UntracedLine};
 pub use order::SampleOrder;
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
@@ -58,5 +59,5 @@ pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
 };
-pub use setup::{SettingChange, Setup, SetupError};
+pub use divisi_model::setup::{SettingChange, Setup, SetupError};
 pub use simulated::{DeviceEvent, SimulatedDevice};

@@ -8,7 +8,7 @@ use divisi_model::ensemble::{BatchSize, CombinationError, Ensemble, PolicyError}
 use divisi_runtime::device::{DeviceIndex, Devices, Ledger, MemberIndex};
 
 use super::reload::{ReloadAction, ReloadPlan};
-use super::setup::{SettingChange, Setup};
+use divisi_model::setup::{SettingChange, Setup};
 
 /// The state that a plan is computed from. A plan is valid until this state changes.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,9 @@ pub enum PlanError {
     /// The matrix has other rows or columns than the running one.
     #[error("the matrix is for other devices or members than the running ones")]
     OtherFrame,
+    /// The setup has other models than the running ones.
+    #[error("the setup is for other models than the running ones")]
+    OtherModels,
     /// The matrix has a worker on a lost device.
     #[error("`{0}` is gone")]
     DeviceLost(String),
@@ -80,7 +83,7 @@ pub enum PlanError {
 impl Coded for PlanError {
     fn code(&self) -> Code {
         match self {
-            PlanError::OtherFrame => Code::OtherFrame,
+            PlanError::OtherFrame | PlanError::OtherModels => Code::OtherFrame,
             PlanError::DeviceLost(_) => Code::DeviceLost,
             PlanError::DoesNotFit(_) => Code::DoesNotFit,
             PlanError::Lent(_) => Code::MemoryLent,
@@ -196,6 +199,9 @@ impl Plan {
 fn resolved(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Setup, PlanError> {
     if basis.setup.matrix.frame() != to.matrix.frame() {
         return Err(PlanError::OtherFrame);
+    }
+    if basis.setup.models != to.models {
+        return Err(PlanError::OtherModels);
     }
     let members = limits.ensemble.members.len();
     if to.precisions.len() != members {

@@ -13,9 +13,11 @@ mod totals;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use divisi_engine::deployment::{self, Deployment, DeploymentError, ModelOverride, ModelStatus};
+use divisi_engine::changes::Changes;
+use divisi_engine::deployment::{self, ModelOverride, ModelStatus};
 use divisi_engine::serving::{DoorState, Engine, RequestLedger};
 use divisi_model::catalogue::InstanceGroup;
+use divisi_model::codes::{Code, Coded};
 use divisi_runtime::lock::SharedLeaf;
 use tokio::sync::oneshot;
 
@@ -39,8 +41,8 @@ pub struct EnsembleService(Arc<FollowedModels>);
 
 /// The models of the running engine and its successors.
 struct FollowedModels {
-    /// The deployment, if engines can be replaced.
-    deployment: Option<Arc<Deployment>>,
+    /// The changes of a deployment, if engines can be replaced.
+    changes: Option<Arc<Changes>>,
     served: SharedLeaf<Arc<ServedModels>>,
     /// Requests waiting for the next engine.
     between: Arc<WaitingBetween>,
@@ -120,21 +122,22 @@ impl EnsembleService {
     /// output tensors.
     pub fn new(engine: Arc<Engine>, network: bool) -> Self {
         EnsembleService(Arc::new(FollowedModels {
-            deployment: None,
+            changes: None,
             between: Arc::default(),
             totals: Arc::default(),
             served: SharedLeaf::new(Arc::new(ServedModels::new(0, engine, network))),
         }))
     }
 
-    /// Serves the current and future models of a deployment.
-    pub fn of_deployment(deployment: Arc<Deployment>) -> Self {
+    /// Serves the current and future models of a deployment, and changes them for clients.
+    pub fn of_changes(changes: Arc<Changes>) -> Self {
         let totals = Arc::<TotalsOfEngines>::default();
-        deployment.observe(Arc::<TotalsOfEngines>::clone(&totals));
-        let running = deployment.running();
+        let observer = Arc::<TotalsOfEngines>::clone(&totals);
+        changes.deployment().observe(observer);
+        let running = changes.running();
         let served = ServedModels::new(running.number, Arc::clone(&running.engine), false);
         EnsembleService(Arc::new(FollowedModels {
-            deployment: Some(deployment),
+            changes: Some(changes),
             between: Arc::default(),
             totals,
             served: SharedLeaf::new(Arc::new(served)),
@@ -155,10 +158,10 @@ impl FollowedModels {
     /// Returns the currently served models.
     fn served(&self) -> Arc<ServedModels> {
         let known = Arc::clone(&self.served.read());
-        let Some(deployment) = &self.deployment else {
+        let Some(changes) = &self.changes else {
             return known;
         };
-        let running = deployment.running();
+        let running = changes.running();
         if running.number == known.generation {
             return known;
         }
@@ -198,7 +201,8 @@ impl FollowedModels {
             // A cancelled request has no receiver.
             let _ = tell.send(());
         });
-        if !self.deployment.as_ref()?.wait_for_engine(waiter) {
+        let deployment = self.changes.as_ref()?.deployment();
+        if !deployment.wait_for_engine(waiter) {
             return None;
         }
         let (models, asked, began) = (Arc::clone(self), asked.clone(), Instant::now());
@@ -222,8 +226,9 @@ impl FollowedModels {
     }
 
     fn statuses(&self) -> Vec<ModelStatus> {
-        let deployment = self.deployment.as_ref();
-        deployment.map(|d| d.models()).unwrap_or_default()
+        let changes = self.changes.as_ref();
+        let statuses = changes.map(|changes| changes.deployment().models());
+        statuses.unwrap_or_default()
     }
 
     /// Returns the models and versions that are not served, with the reasons. The statuses may not
@@ -240,8 +245,8 @@ impl FollowedModels {
         unloaded.collect()
     }
 
-    fn deployment(&self) -> Result<&Deployment, ServiceError> {
-        self.deployment.as_deref().ok_or_else(|| {
+    fn changes(&self) -> Result<&Changes, ServiceError> {
+        self.changes.as_deref().ok_or_else(|| {
             ServiceError::unsupported(
                 "loading and unloading models is not supported; the models are fixed at \
                  startup",
@@ -275,8 +280,9 @@ fn is_asked(status: &ModelStatus, asked: &ModelId) -> bool {
 impl ModelService for EnsembleService {
     fn index(&self) -> Vec<ListedModel> {
         let served = self.0.served();
-        let deployment = self.0.deployment.as_ref();
-        let statuses = deployment.map(|d| d.models_there()).unwrap_or_default();
+        let changes = self.0.changes.as_ref();
+        let statuses = changes.map(|changes| changes.deployment().models_there());
+        let statuses = statuses.unwrap_or_default();
         let failure_of = |name: &str| {
             let status = statuses.iter().find(|status| status.name == name)?;
             status.failure.clone()
@@ -367,14 +373,15 @@ impl ModelService for EnsembleService {
     }
 
     fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
-        let loaded = self.0.deployment()?.load_as(name, by);
+        let loaded = self.0.changes()?.load_as(name, by);
         loaded.map_err(|error| ServiceError::coded(&error))
     }
 
     fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
-        match self.0.deployment()?.unload(name, dependents) {
+        match self.0.changes()?.unload(name, dependents) {
+            Ok(()) => Ok(()),
             // As in Triton, unloading a missing model succeeds.
-            Ok(()) | Err(DeploymentError::Unknown(_)) => Ok(()),
+            Err(error) if error.code() == Code::ModelUnknown => Ok(()),
             Err(error) => Err(ServiceError::coded(&error)),
         }
     }
@@ -385,8 +392,8 @@ impl ModelService for EnsembleService {
     }
 
     fn gauges(&self) -> Vec<Gauge> {
-        match &self.0.deployment {
-            Some(deployment) => self.0.totals.figures(|| deployment.running()),
+        match &self.0.changes {
+            Some(changes) => self.0.totals.figures(|| changes.running()),
             None => gauges::engine_gauges(&self.0.served().engine),
         }
     }

@@ -29,12 +29,29 @@ impl<T: Clone> UndoHistory<T> {
         self.redo.clear();
     }
 
-    /// Forgets the oldest values beyond `most` values to undo and `most` values to redo.
-    pub fn truncate(&mut self, most: usize) {
-        for values in [&mut self.undo, &mut self.redo] {
-            let over = values.len().saturating_sub(most);
-            values.drain(..over);
+    /// Records that a new value replaced the current one as part of the last change. Clears the
+    /// values to redo.
+    pub fn extend(&mut self) {
+        self.redo.clear();
+    }
+
+    /// Forgets the oldest values to undo, then those to redo, while the others have `too_many`.
+    pub fn forget_while(&mut self, too_many: impl Fn(&[&T]) -> bool) {
+        while too_many(&self.values().collect::<Vec<_>>()) {
+            let values = match self.undo.is_empty() {
+                true => &mut self.redo,
+                false => &mut self.undo,
+            };
+            if values.is_empty() {
+                return;
+            }
+            values.remove(0);
         }
+    }
+
+    /// Returns all values to undo and to redo.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.undo.iter().chain(&self.redo)
     }
 
     /// Returns the value that an undo would restore, or `None` if there is no value to undo.

@@ -6,6 +6,7 @@
 
 mod columns;
 mod configured;
+mod copy;
 mod demand;
 mod entry;
 mod error;
@@ -24,6 +25,7 @@ pub use configured::{
     ConfiguredBatching, ConfiguredTensor, EntryConfig, TensorFormat, VersionPolicy, Warmup,
     WarmupData, WarmupInput,
 };
+pub use copy::{ModelCopy, ServedCopies};
 pub use demand::{Demand, StepShare};
 pub use entry::{
     BatchDimension, CatalogueEntry, ComposingStep, InstanceGroup, InstancePlace, Interface,
@@ -37,6 +39,7 @@ pub use mix::{Mix, MixError, NamedMix, Turns};
 pub struct Catalogue {
     entries: Vec<CatalogueEntry>,
     models: Arc<Ensemble>,
+    copies: ServedCopies,
 }
 
 impl Catalogue {
@@ -53,6 +56,7 @@ impl Catalogue {
             new: entry,
         };
         Catalogue {
+            copies: Self::only_copies([(entry.name(), entry.version())]),
             entries: vec![entry],
             models,
         }
@@ -62,6 +66,7 @@ impl Catalogue {
     pub fn empty(name: &str) -> Self {
         Catalogue {
             entries: Vec::new(),
+            copies: Arc::default(),
             models: Arc::new(Ensemble::without_members(name.to_owned())),
         }
     }
@@ -108,6 +113,7 @@ impl Catalogue {
             ..Ensemble::clone(first.ensemble())
         };
         Ok(Catalogue {
+            copies: Self::only_copies(all.iter().map(|e| (e.name(), e.version()))),
             entries: all,
             models: Arc::new(models),
         })

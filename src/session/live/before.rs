@@ -1,15 +1,21 @@
 //! The counters of the engines that ran before the current one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::Counters;
 use divisi_engine::deployment::{Generation, HandoverObserver};
 use divisi_engine::serving::{Engine, Observed};
 use divisi_runtime::lock::Leaf;
 
+use super::load::{self, SharedLoad};
+
 /// Adds up the answers and restarts of successive engines. The ledger of errors counts the rest.
+/// Holds the built-in load while no engine takes requests.
 #[derive(Default)]
-pub(super) struct EnginesBefore(Leaf<PastEngines>);
+pub(super) struct EnginesBefore {
+    past: Leaf<PastEngines>,
+    load: Leaf<Weak<SharedLoad>>,
+}
 
 #[derive(Clone, Default)]
 struct PastEngines {
@@ -22,13 +28,18 @@ struct PastEngines {
 }
 
 impl EnginesBefore {
+    /// Sets the built-in load of the running engine.
+    pub(super) fn set_load(&self, load: &Arc<SharedLoad>) {
+        *self.load.lock() = Arc::downgrade(load);
+    }
+
     /// Returns the counters of all engines but the current one.
     pub(super) fn counters(&self, running: u64) -> Counters {
         loop {
-            let before = self.0.lock().clone();
+            let before = self.past.lock().clone();
             let counted = before.counted(running);
             // An engine that ended meanwhile may have been read before its end.
-            let last = self.0.lock().last.map(|(number, _)| number);
+            let last = self.past.lock().last.map(|(number, _)| number);
             if last == before.last.map(|(number, _)| number) {
                 return counted;
             }
@@ -48,18 +59,23 @@ impl PastEngines {
 
 impl HandoverObserver for EnginesBefore {
     fn retires(&self, generation: &Arc<Generation>) {
-        self.0.lock().retiring.push(Arc::clone(generation));
+        self.past.lock().retiring.push(Arc::clone(generation));
     }
 
     fn ended(&self, generation: &Generation) {
         let counters = engine_counters(&generation.engine);
-        let mut before = self.0.lock();
+        let mut before = self.past.lock();
         before
             .retiring
             .retain(|one| one.number != generation.number);
         if let Some((_, last)) = before.last.replace((generation.number, counters)) {
             before.counters = before.counters + last;
         }
+    }
+
+    fn between(&self, begins: bool) {
+        let load = self.load.lock().upgrade();
+        load.iter().for_each(|load| load::hold(load, begins));
     }
 }
 

@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use divisi_engine::changes::{BringBack, ChangeJournal, ChangeOrigin, Changes, PastChanges};
+use divisi_engine::changes::{ChangeOrigin, ChangeStatus, Changes};
 use divisi_engine::load::{LoadPattern, LoadSamples};
 use divisi_engine::search::{Cache, CapacityWatch};
 use divisi_engine::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
 use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::{Ensemble, PrecisionRemark};
 use divisi_model::metrics::Growth;
-use divisi_model::trace::Span;
 use divisi_runtime::device::MemberIndex;
 
 use crate::{
     Command, Counters, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal,
-    SearchOrder, Session, SessionRefusal, Setup, Snapshot, Target,
+    SearchOrder, SessionRefusal, Setup, Snapshot, Target,
 };
 
 use super::devices::Readings;
@@ -34,7 +33,7 @@ pub(super) struct EngineSession {
     pub(super) engine: Arc<Engine>,
     pub(super) ensemble: Arc<Ensemble>,
     pub(super) log: Arc<Log>,
-    pub(super) changes: Changes,
+    pub(super) changes: Arc<Changes>,
     pub(super) searches: Searches,
     pub(super) forecast: Forecast,
     pub(super) capacity: CapacityWatch,
@@ -69,7 +68,7 @@ impl EngineSession {
         factory: Arc<dyn PredictorFactory>,
         cache: Option<Cache>,
         log: Arc<Log>,
-        past: Option<(PastChanges, BringBack)>,
+        changes: Arc<Changes>,
     ) -> Self {
         let ensemble = Arc::clone(engine.ensemble());
         let text = serves(&name, &engine);
@@ -77,12 +76,7 @@ impl EngineSession {
         log.add(now, LogTarget::Session, LogLevel::Info, text)
             .trace();
         EngineSession {
-            changes: match past {
-                None => Changes::new(Arc::clone(&engine), journal(&log)),
-                Some((past, back)) => {
-                    Changes::following(past, Arc::clone(&engine), journal(&log), back)
-                }
-            },
+            changes,
             throughput_before: None,
             forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
             capacity: CapacityWatch::default(),
@@ -268,24 +262,21 @@ impl EngineSession {
     }
 }
 
-impl Session for EngineSession {
-    fn snapshot(&mut self) -> Snapshot {
+impl EngineSession {
+    /// Returns the current state; `told` is the status of changes.
+    pub(super) fn snapshot(&mut self, told: ChangeStatus) -> Snapshot {
         self.rest_load_while_measuring();
         for (at, event) in self.engine.telemetry().take_events() {
             self.log.add_event(at, &event);
         }
-        self.view()
+        self.view(told)
     }
 
-    fn now(&mut self) -> Duration {
-        self.engine.telemetry().now()
-    }
-
-    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
-        self.engine.telemetry().drain_spans(into)
-    }
-
-    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+    /// Makes a change that a session can make without the network, tasks or other models.
+    ///
+    /// # Errors
+    /// The command is not possible now.
+    pub(super) fn command(&mut self, command: Command) -> Result<(), Refusal> {
         match command {
             Command::Apply(setup, terms) => {
                 let origin = self.origin(&setup);
@@ -322,6 +313,14 @@ impl Session for EngineSession {
                 self.engine.telemetry().clear_latency();
                 Ok(())
             }
+            // A session that wraps this one handles these.
+            Command::StartRecording(_) | Command::StopRecording => {
+                Err(SessionRefusal::NotRecordable.into())
+            }
+            Command::Play(_) => Err(SessionRefusal::IsNoRecording.into()),
+            Command::TakeEditing(_) => Err(SessionRefusal::NobodyElse.into()),
+            Command::KeepServing => Err(SessionRefusal::NotLeftRunning.into()),
+            // The live session handles these.
             Command::Listen(_) => Err(SessionRefusal::NoDoor.into()),
             Command::SetScalingPolicy(_) | Command::ComparePolicies => {
                 Err(SessionRefusal::NoTasks.into())
@@ -331,18 +330,15 @@ impl Session for EngineSession {
             | Command::PlanModels(_)
             | Command::ApplyModels { .. }
             | Command::DropModelsPlan(_) => Err(SessionRefusal::ModelsFixed.into()),
-            // A session that wraps this one handles these.
-            Command::StartRecording(_) | Command::StopRecording => {
-                Err(SessionRefusal::NotRecordable.into())
-            }
-            Command::Play(_) => Err(SessionRefusal::IsNoRecording.into()),
-            Command::TakeEditing(_) => Err(SessionRefusal::NobodyElse.into()),
-            Command::KeepServing => Err(SessionRefusal::NotLeftRunning.into()),
         }
     }
 
-    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
-        let plan = self.changes.plan(setup)?;
+    /// Returns the changes that applying a setup of the running models would make.
+    ///
+    /// # Errors
+    /// The setup cannot be applied.
+    pub(super) fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        let plan = self.engine.plan(setup)?;
         let names = &setup.matrix.frame().members;
         let paused = plan.paused_members().into_iter();
         let conditions = self.conditions()?;
@@ -364,8 +360,8 @@ impl Drop for EngineSession {
         self.end_load();
         self.searches.end();
         self.join_rest();
-        self.changes.close();
         if !self.is_followed {
+            self.changes.close();
             self.engine.shutdown();
         }
     }
@@ -378,10 +374,4 @@ fn remarks(engine: &Engine, from: &Setup, to: &Setup) -> Vec<String> {
     let changed = both.filter(|(runs, wanted)| runs != wanted);
     let remarks = PrecisionRemark::for_members(changed.map(|(_, wanted)| *wanted), devices, of_all);
     remarks.iter().map(ToString::to_string).collect()
-}
-
-/// Returns a journal that adds lines about changes to the session's log.
-fn journal(log: &Arc<Log>) -> ChangeJournal {
-    let log = Arc::clone(log);
-    Box::new(move |at, level, text| log.keep(at, level, text))
 }

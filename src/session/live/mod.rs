@@ -2,13 +2,11 @@
 
 mod basis;
 mod before;
-mod deployed;
 mod devices;
 mod engine_session;
 mod forecast;
 mod load;
 mod log;
-mod model_changes;
 mod models;
 mod saturation;
 mod searches;
@@ -19,11 +17,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use divisi_engine::changes::BringBack;
+use divisi_engine::changes::{ChangeJournal, Changes};
 use divisi_engine::deployment::{CatalogueChange, Deployment, Generation};
 use divisi_engine::load::EntryChooser;
 use divisi_engine::search::Cache;
-use divisi_engine::serving::{Engine, LogTarget, PredictorFactory};
+use divisi_engine::serving::{Engine, PredictorFactory};
 use divisi_model::trace::Span;
 use divisi_runtime::device::host::recent_load;
 
@@ -34,7 +32,6 @@ use super::{
 use before::EnginesBefore;
 use engine_session::EngineSession;
 use log::Log;
-use model_changes::ModelChanges;
 use spans::SpansOfEngines;
 
 /// Observes and controls an [`Engine`], or those of a [`Deployment`]. Dropping it ends searches and
@@ -48,11 +45,11 @@ pub struct LiveSession {
     session: EngineSession,
     log: Arc<Log>,
     cache: Option<Cache>,
-    model_changes: ModelChanges,
     /// The spans of successive engines.
     spans: SpansOfEngines,
-    /// The deployment of successive engines, and the generation that is observed.
-    deployment: Option<(Arc<Deployment>, Arc<Generation>)>,
+    changes: Arc<Changes>,
+    /// The generation that is observed.
+    watched: Arc<Generation>,
     /// The counters of the earlier engines.
     before: Arc<EnginesBefore>,
     /// The disturbances of the host, if the session watches it.
@@ -60,14 +57,11 @@ pub struct LiveSession {
 }
 
 /// Notifies a deployment when its operator exits.
-#[derive(Default)]
-struct LeavesDeployment(Option<Arc<Deployment>>);
+struct LeavesDeployment(Arc<Deployment>);
 
 impl Drop for LeavesDeployment {
     fn drop(&mut self) {
-        if let Some(deployment) = &self.0 {
-            deployment.leave();
-        }
+        self.0.leave();
     }
 }
 
@@ -79,45 +73,38 @@ impl LiveSession {
         factory: Arc<dyn PredictorFactory>,
         cache: Option<Cache>,
     ) -> Self {
-        let name = Arc::from(engine.ensemble().name.as_str());
-        LiveSession::called(name, engine, factory, cache)
+        let changes = Changes::new(Deployment::of_engine(engine, factory));
+        LiveSession::of_changes(changes, cache)
     }
 
-    fn called(
-        name: Arc<str>,
-        engine: Arc<Engine>,
-        factory: Arc<dyn PredictorFactory>,
-        cache: Option<Cache>,
-    ) -> Self {
+    /// Creates a session for the current and future engines of a deployment, and their changes.
+    pub fn of_changes(changes: Arc<Changes>, cache: Option<Cache>) -> Self {
+        let (deployment, watched) = (Arc::clone(changes.deployment()), changes.running());
+        let before = Arc::<EnginesBefore>::default();
+        deployment.observe(Arc::<EnginesBefore>::clone(&before));
         let log = Arc::new(Log::new());
-        let (kept, told) = (cache.clone(), Arc::clone(&log));
+        changes.log_to(journal(&log));
+        let session = EngineSession::new(
+            Arc::from(deployment.name()),
+            Arc::clone(&watched.engine),
+            watched.networks(),
+            cache.clone(),
+            Arc::clone(&log),
+            Arc::clone(&changes),
+        );
+        before.set_load(&session.load);
         LiveSession {
             door: None,
             scaling: None,
-            _leaving: LeavesDeployment::default(),
-            session: EngineSession::new(name, engine, factory, kept, told, None),
-            deployment: None,
-            before: Arc::default(),
-            model_changes: ModelChanges::default(),
+            _leaving: LeavesDeployment(deployment),
+            before,
+            session,
+            changes,
+            watched,
             disturbance: None,
             spans: SpansOfEngines::default(),
             log,
             cache,
-        }
-    }
-
-    /// Creates a session for the current and future engines of a deployment.
-    pub fn of_deployment(deployment: Arc<Deployment>, cache: Option<Cache>) -> Self {
-        let running = deployment.running();
-        let engine = Arc::clone(&running.engine);
-        let name = Arc::from(deployment.name());
-        let before = Arc::<EnginesBefore>::default();
-        deployment.observe(Arc::<EnginesBefore>::clone(&before));
-        LiveSession {
-            before,
-            _leaving: LeavesDeployment(Some(Arc::clone(&deployment))),
-            deployment: Some((deployment, Arc::clone(&running))),
-            ..LiveSession::called(name, engine, running.networks(), cache)
         }
     }
 
@@ -177,55 +164,43 @@ impl LiveSession {
 
     /// Switches to the running engine if models were loaded or unloaded.
     fn follow(&mut self) {
-        let Some((deployment, watched)) = &mut self.deployment else {
-            return;
-        };
-        let running = deployment.running();
-        if running.number == watched.number {
+        let running = self.changes.running();
+        if running.number == self.watched.number {
             return;
         }
-        let engine = Arc::clone(&running.engine);
-        let (networks, cache) = (running.networks(), self.cache.clone());
-        let terms = self.model_changes.take_terms(&running.why);
-        let past = self.session.changes.past(running.why.clone(), terms);
-        let of = (running.number, &engine);
-        let back = bring_back(&self.model_changes, deployment, &self.log, of);
-        let (name, log) = (Arc::clone(&self.session.name), Arc::clone(&self.log));
-        let past = Some((past, back));
-        let mut next = EngineSession::new(name, engine, networks, cache, log, past);
-        models::changes(&watched.catalogue, &running.catalogue)
+        let mut next = EngineSession::new(
+            Arc::clone(&self.session.name),
+            Arc::clone(&running.engine),
+            running.networks(),
+            self.cache.clone(),
+            Arc::clone(&self.log),
+            Arc::clone(&self.changes),
+        );
+        models::changes(&self.watched.catalogue, &running.catalogue)
             .into_iter()
             .for_each(|line| next.say(LogLevel::Info, line));
-        self.spans.leave(&mut self.session, (&**watched, &*running));
+        let both = (&*self.watched, &*running);
+        self.spans.leave(&mut self.session, both);
         next.go_on_from(&self.session);
+        self.before.set_load(&next.load);
         let mut before = std::mem::replace(&mut self.session, next);
         before.is_followed = true;
-        *watched = running;
+        self.watched = running;
         // Searches and load end in the background.
         let ended = thread::Builder::new().name("ended".into());
         drop(ended.spawn(move || drop(before)));
     }
 
     fn tell_notices(&self) {
-        let deployment = self.deployment.as_ref();
-        let notices = deployment.map(|(deployment, _)| deployment.take_notices());
-        let notices = notices.unwrap_or_default();
-        notices
-            .into_iter()
-            .for_each(|line| self.session.say(LogLevel::Warn, line));
-    }
-
-    fn outcome_log(&self) -> model_changes::TellOutcome {
-        outcome_logger(&self.log, &self.session.engine)
+        let notices = self.changes.deployment().take_notices().into_iter();
+        notices.for_each(|line| self.session.say(LogLevel::Warn, line));
     }
 
     fn models(&self) -> Vec<CatalogueView> {
         let catalogue = self.session.engine.catalogue();
         let figures = self.session.engine.telemetry().entries();
-        let deployment = self.deployment.as_ref();
-        let statuses = deployment.map(|(deployment, _)| deployment.models());
+        let statuses = self.changes.deployment().models();
         let ledger = self.session.engine.telemetry().ledger();
-        let statuses = statuses.unwrap_or_default();
         let mut views = models::views(catalogue, (&figures, ledger), statuses);
         if let Some(door) = &self.door {
             models::add_callers(&mut views, door.callers_of_models());
@@ -238,16 +213,16 @@ impl LiveSession {
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
         // Read first, so that a change shown as done is included in the rest of the snapshot.
-        let model_change = self.model_changes.view();
+        let told = self.changes.status();
         self.follow();
         self.spans.tell();
         self.tell_notices();
-        let generation = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
+        let generation = self.watched.number;
         let (models, can_load) = (self.models(), self.can_load());
         let scaling = self.scaling.as_ref().map(|scaling| scaling.view());
         self.session.counted_before = self.before.counters(generation);
         let host = self.host();
-        let mut shown = self.session.snapshot();
+        let mut shown = self.session.snapshot(told);
         self.spans.renumber(&mut shown.under_way);
         Snapshot {
             host,
@@ -256,15 +231,12 @@ impl Session for LiveSession {
             can_load,
             door: self.door.as_ref().map(|door| door.view()),
             scaling,
-            model_change,
-            can_undo: shown.can_undo || self.undoes_models(),
-            can_redo: shown.can_redo || self.redoes_models(),
             ..shown
         }
     }
 
     fn now(&mut self) -> Duration {
-        self.session.now()
+        self.session.engine.telemetry().now()
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
@@ -281,22 +253,13 @@ impl Session for LiveSession {
             Command::UnloadModel { name, dependents } => {
                 self.change_models(CatalogueChange::Unload { name, dependents })
             }
-            Command::PlanModels(change) => {
-                let deployment = self.models_to_change(&change)?;
-                self.model_changes
-                    .plan(deployment, change, self.outcome_log())
-            }
+            Command::PlanModels(change) => Ok(self.models_to_change()?.plan_models(change)?),
             Command::ApplyModels {
                 number,
                 handover,
                 terms,
-            } => self.apply_models(number, handover, terms),
-            Command::DropModelsPlan(number) => self.model_changes.drop_plan(number),
-            Command::EndProbation(false) if self.session.changes.watches_models() => {
-                self.change_models(CatalogueChange::RollBack("by an operator".into()))
-            }
-            Command::Undo if self.undoes_models() => self.change_models(CatalogueChange::Undo),
-            Command::Redo if self.redoes_models() => self.change_models(CatalogueChange::Redo),
+            } => Ok(self.changes.apply_models(number, handover, terms)?),
+            Command::DropModelsPlan(number) => Ok(self.changes.drop_models(number)?),
             other => self.session.command(other),
         }
     }
@@ -351,42 +314,24 @@ impl LiveSession {
     }
 
     fn can_load(&self) -> bool {
-        let deployment = self.deployment.as_ref();
-        deployment.is_some_and(|(deployment, _)| deployment.can_change())
+        self.changes.deployment().can_change()
+    }
+
+    /// Returns the changes, if models can be loaded and unloaded.
+    fn models_to_change(&self) -> Result<&Arc<Changes>, Refusal> {
+        match self.can_load() {
+            true => Ok(&self.changes),
+            false => Err(SessionRefusal::ModelsFixed.into()),
+        }
+    }
+
+    fn change_models(&self, change: CatalogueChange) -> Result<(), Refusal> {
+        Ok(self.models_to_change()?.change_models(change)?)
     }
 }
 
-/// Returns a function that writes the outcome of a change of the models to the log.
-fn outcome_logger(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::TellOutcome {
-    let (log, engine) = (Arc::clone(log), Arc::clone(engine));
-    Box::new(move |change, state| {
-        if let Some((level, text)) = models::outcome(change, state) {
-            let now = engine.telemetry().now();
-            log.add(now, LogTarget::Session, level, text).trace();
-        }
-    })
-}
-
-/// Returns a function that rolls back to the previous models if those of a generation do worse and
-/// still run.
-fn bring_back(
-    changes: &ModelChanges,
-    deployment: &Arc<Deployment>,
-    log: &Arc<Log>,
-    (number, engine): (u64, &Arc<Engine>),
-) -> BringBack {
-    let (changes, deployment) = (changes.clone(), Arc::downgrade(deployment));
-    let (log, engine) = (Arc::clone(log), Arc::downgrade(engine));
-    Box::new(move |why| {
-        let (Some(deployment), Some(engine)) = (deployment.upgrade(), engine.upgrade()) else {
-            return;
-        };
-        let change = (CatalogueChange::RollBack(why), Some(number));
-        if let Err(refusal) = changes.make(&deployment, change, outcome_logger(&log, &engine)) {
-            let text = format!("rollback to the previous models failed: {refusal}");
-            let now = engine.telemetry().now();
-            log.add(now, LogTarget::Session, LogLevel::Error, text)
-                .trace();
-        }
-    })
+/// Returns a journal that adds lines about changes to the session's log.
+fn journal(log: &Arc<Log>) -> ChangeJournal {
+    let log = Arc::clone(log);
+    Box::new(move |at, level, text| log.keep(at, level, text))
 }

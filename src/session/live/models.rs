@@ -1,13 +1,9 @@
 //! The models of a catalogue as a console shows them, and log lines about their changes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
-use crate::{
-    CatalogueView, LogLevel, ModelCallers, ModelChangeState, ModelFigures, ModelKind,
-    ModelsChanged, VariantView,
-};
-use divisi_engine::deployment::{CatalogueChange, LoadState, ModelStatus};
+use crate::{CatalogueView, ModelCallers, ModelFigures, ModelKind, VariantView};
+use divisi_engine::deployment::{LoadState, ModelStatus};
 use divisi_engine::serving::{Engine, EntryStats, RequestLedger};
 use divisi_model::catalogue::{Catalogue, CatalogueEntry};
 use divisi_model::metrics::{ErrorKey, ErrorOutcome, NamedVersion};
@@ -130,30 +126,6 @@ pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<String> {
     let came = came.map(|entry| format!("{} is loaded", named(entry)));
     let went = went.map(|entry| format!("{} is unloaded", named(entry)));
     came.chain(went).collect()
-}
-
-/// Returns the log line for the end of a change, if there is one.
-pub(super) fn outcome(
-    change: &CatalogueChange,
-    state: &ModelChangeState,
-) -> Option<(LogLevel, String)> {
-    match state {
-        ModelChangeState::Refused(refusal) => {
-            Some((LogLevel::Error, format!("{change}: {}", refusal.text())))
-        }
-        ModelChangeState::Nothing => Some((LogLevel::Info, format!("{change}: nothing to change"))),
-        ModelChangeState::Done(done) => Some((LogLevel::Info, made(change, done))),
-        _ => None,
-    }
-}
-
-fn made(change: &CatalogueChange, done: &ModelsChanged) -> String {
-    let millis = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
-    let gap = done.gap.map(millis);
-    let gap = gap.map_or(String::new(), |gap| {
-        format!("; no requests were started for {gap}")
-    });
-    format!("{change}: done in {}{gap}", millis(done.took))
 }
 
 /// Returns a log line about the served models and workers.

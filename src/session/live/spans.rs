@@ -1,7 +1,6 @@
 //! The spans of successive engines. Numbers of batches and requests continue; columns are those of
 //! the running engine.
 
-use crate::Session;
 use divisi_engine::deployment::Generation;
 use divisi_model::trace::Span;
 use divisi_runtime::device::MemberIndex;
@@ -43,7 +42,7 @@ impl SpansOfEngines {
     fn take(&mut self, session: &mut EngineSession, into: &mut Vec<Span>) -> u64 {
         into.append(&mut self.left);
         let first = into.len();
-        let lost = session.drain_spans(into);
+        let lost = session.engine.telemetry().drain_spans(into);
         self.renumber(&mut into[first..]);
         self.lost + lost
     }

@@ -9,6 +9,7 @@ use crate::{
     LostRequests, MemberContribution, MemberView, ReloadState, ReloadView, SessionRefusal, Setup,
     Snapshot, ThroughputView, Total,
 };
+use divisi_engine::changes::ChangeStatus;
 use divisi_engine::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, WorkerStats};
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::catalogue::{Demand, Mix};
@@ -46,9 +47,7 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
 }
 
 impl EngineSession {
-    pub(super) fn view(&mut self) -> Snapshot {
-        // Read first, so that a change shown as done is included in the rest of the snapshot.
-        let told = self.changes.status();
+    pub(super) fn view(&mut self, told: ChangeStatus) -> Snapshot {
         let load = self.load.lock().view();
         let limit = self.target.map(|t| t.latency);
         let seen = self.engine.telemetry().observe_against(limit);
@@ -62,7 +61,10 @@ impl EngineSession {
         let reloads = told.reload.as_ref().is_some_and(is_running);
         self.learn_capacity(&seen, &setup, disturbed || reloads);
         let Setup {
-            matrix, precisions, ..
+            models: copies,
+            matrix,
+            precisions,
+            ..
         } = setup;
         self.readings.refresh(&self.engine, seen.now);
         let lately = self.lately(&seen);
@@ -70,10 +72,11 @@ impl EngineSession {
             now: seen.now,
             generation: 0,
             models: Vec::new(),
+            copies,
             can_load: false,
             door: None,
             scaling: None,
-            model_change: None,
+            model_change: told.models,
             ensemble: Arc::clone(&self.name),
             answers: self.ensemble.answers,
             pipeline: !self.ensemble.is_combined(),

@@ -128,7 +128,7 @@ sections! {
     whole {
         0: generation can_load ensemble answers pipeline synthetic simulated precision;
         1: health can_undo can_redo;
-        2: matrix policy own_policies combination segment_size target;
+        2: copies matrix policy own_policies combination segment_size target;
         3: latency;
         4: latency_before;
         5: throughput oldest_waiting;
@@ -294,8 +294,8 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         && shown
             .probation
             .as_ref()
-            .and_then(|p| p.fallback.as_ref())
-            .is_none_or(|fallback| alike(&fallback.matrix))
+            .map(|probation| &probation.fallback)
+            .is_none_or(|fallback| fallback.models != shown.copies || alike(&fallback.matrix))
         && search.is_none_or(|s| search_fits(s, &fits, &alike));
     match whole {
         true => Ok(()),

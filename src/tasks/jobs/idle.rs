@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use divisi_engine::deployment::Generation;
+use divisi_engine::deployment::{Generation, ServingNumber};
 use divisi_engine::serving::{Engine, EngineError, EngineOptions};
 use divisi_model::allocation::{Cell, Frame, Matrix, PoolBounds};
 use divisi_model::catalogue::Catalogue;
@@ -23,8 +23,8 @@ const POOL: usize = 4096;
 #[derive(Default)]
 pub(super) struct IdleTime {
     engine: Option<IdleEngine>,
-    /// The matrix that ran at the last check of free memory.
-    seen: Option<(Arc<ServedTasks>, VariantIndex, u64, Matrix)>,
+    /// What ran at the last check of free memory.
+    seen: Option<(Arc<ServedTasks>, VariantIndex, ServingNumber)>,
 }
 
 /// An engine that runs in idle time.
@@ -52,9 +52,7 @@ impl IdleTime {
     /// Returns whether the running setup is unchanged since the last check of free memory.
     pub(super) fn is_beside(&self, serving: &Generation) -> bool {
         let seen = self.seen.as_ref();
-        seen.is_some_and(|(_, _, number, matrix)| {
-            *number == serving.number && *matrix == serving.engine.matrix()
-        })
+        seen.is_some_and(|(_, _, number)| *number == serving.serving())
     }
 
     /// Starts the engine of a variant if the running setup leaves enough memory. Returns `false` if
@@ -71,8 +69,7 @@ impl IdleTime {
         if is_same {
             return true;
         }
-        let matrix = serving.engine.matrix();
-        let now = (Arc::clone(tasks), variant, serving.number, matrix);
+        let now = (Arc::clone(tasks), variant, serving.serving());
         let free = match ThreadPriority::Idle.is_preempted_at_once() {
             true => free(serving),
             // Threads that do not yield their cores would delay queries like batches in their

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{Deployment, Generation};
 use divisi_registry::registration::kind_name;
 use divisi_runtime::lock::Leaf;
@@ -11,10 +12,11 @@ use super::costs::{CostWindow, PaidCosts, TaskCost};
 use super::counts::TaskCounts;
 use super::loads::LoadRequests;
 use super::router::TaskRouter;
+use crate::served::{RunningVariant, ServedTasks};
 
 /// A router that follows the running variants of a deployment, and the registrations of its tasks.
 pub struct LiveRouter {
-    deployment: Arc<Deployment>,
+    changes: Arc<Changes>,
     routers: Leaf<Routers>,
     paid: Leaf<PaidCosts>,
     window: Leaf<CostWindow>,
@@ -34,9 +36,9 @@ struct Routers {
 
 impl LiveRouter {
     /// Creates a router for the current and future engines of a deployment.
-    pub fn new(deployment: Arc<Deployment>, router: Arc<TaskRouter>) -> Self {
+    pub fn new(changes: Arc<Changes>, router: Arc<TaskRouter>) -> Self {
         let live = LiveRouter {
-            deployment,
+            changes,
             routers: Leaf::new(Routers {
                 current: router,
                 next: None,
@@ -63,13 +65,12 @@ impl LiveRouter {
 
     /// Returns the deployment.
     pub fn deployment(&self) -> &Arc<Deployment> {
-        &self.deployment
+        self.changes.deployment()
     }
 
-    /// Updates the running variants if they changed or variants were left out.
-    pub fn refresh(&self) {
-        self.router().forget_serving();
-        self.follow();
+    /// Returns the changes of the deployment.
+    pub fn changes(&self) -> &Arc<Changes> {
+        &self.changes
     }
 
     /// Updates the running variants if they changed. Returns the router of the running engine.
@@ -77,15 +78,14 @@ impl LiveRouter {
         // Another thread may set the variants of an earlier engine: repeat until the router follows
         // the running engine.
         loop {
-            let running = self.deployment.running();
+            let running = self.changes.running();
             let router = self.router_for(&running);
-            let now = (running.number, running.engine.matrix());
-            if router.follows(&now) {
+            // Read before the matrix: a later matrix has another number.
+            let now = running.serving();
+            if router.follows(now) {
                 return router;
             }
-            let (tasks, devices) = (router.tasks(), running.engine.devices());
-            let variants = tasks.running(&running.catalogue, &now.1, devices);
-            router.follow(now, variants);
+            router.follow(now, running_variants(router.tasks(), &running));
         }
     }
 
@@ -119,7 +119,7 @@ impl LiveRouter {
 
     /// Pays for the devices at the prices of a router's tasks from now on.
     fn pay(&self, router: &TaskRouter) {
-        let running = self.deployment.running();
+        let running = self.changes.running();
         let kinds = running.engine.devices().iter().map(kind_name);
         let prices = router.tasks().catalog().devices();
         let mut paid = self.paid.lock();
@@ -172,4 +172,10 @@ impl LiveRouter {
             routers.counts.add(counts);
         }
     }
+}
+
+/// Returns the variants of tasks that a generation runs.
+pub(crate) fn running_variants(tasks: &ServedTasks, running: &Generation) -> Vec<RunningVariant> {
+    let engine = &running.engine;
+    tasks.running(&running.catalogue, &engine.matrix(), engine.devices())
 }

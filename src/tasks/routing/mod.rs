@@ -32,6 +32,7 @@ pub use costs::TaskCost;
 pub use counts::{AskedGoals, GoalsName, GoalsTally, TaskCounts, VariantName};
 pub use error::RoutingError;
 pub use live::LiveRouter;
+pub(crate) use live::running_variants;
 pub use loads::LoadRequests;
 pub(crate) use loads::LoadWait;
 pub use query::{Expected, RoutedQuery};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use divisi_engine::deployment::ServingNumber;
 use divisi_modelless::choice::ChosenVariant;
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
@@ -14,7 +15,7 @@ use super::clock::{RouterClock, VirtualTime};
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
 use super::series::AskedTally;
-use super::state::{RouterState, ServingMatrix};
+use super::state::RouterState;
 use super::streams::{AskedQueries, StreamInterval};
 use super::tally::{TaskTally, UnreachableTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks, TaskQuery};
@@ -61,19 +62,14 @@ impl TaskRouter {
     }
 
     /// Sets the running variants and the matrix that serves them.
-    pub(super) fn follow(&self, serving: ServingMatrix, running: Vec<RunningVariant>) {
+    pub(super) fn follow(&self, serving: ServingNumber, running: Vec<RunningVariant>) {
         let mut state = self.state.lock();
         state.set_running(&self.tasks, Some(serving), running);
     }
 
-    /// Forgets the serving matrix, so that the running variants are set again.
-    pub(super) fn forget_serving(&self) {
-        self.state.lock().serving = None;
-    }
-
     /// Returns whether the running variants are those of this matrix.
-    pub(super) fn follows(&self, serving: &ServingMatrix) -> bool {
-        self.state.lock().serving.as_ref() == Some(serving)
+    pub(super) fn follows(&self, serving: ServingNumber) -> bool {
+        self.state.lock().serving == Some(serving)
     }
 
     /// Chooses the variant that answers a query of `samples` samples.
@@ -216,12 +212,6 @@ impl TaskRouter {
     /// Returns the unanswered samples of each group.
     pub fn queued(&self) -> Vec<u32> {
         self.state.lock().queued.clone()
-    }
-
-    /// Stops offering the variants of these groups, which are about to be unloaded, unless a task
-    /// has no others.
-    pub fn leave_out(&self, groups: &[usize]) {
-        self.state.lock().leave_out(&self.tasks, groups);
     }
 
     fn expected(&self, chosen: &ChosenVariant) -> Expected {

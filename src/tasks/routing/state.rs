@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi_model::allocation::Matrix;
+use divisi_engine::deployment::ServingNumber;
 use divisi_modelless::choice::{ChoiceRefusal, TaskChoices};
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::TaskIndex;
@@ -26,15 +26,12 @@ const LOADING: Duration = Duration::from_secs(86_400);
 /// The time between two decays of the delays.
 const FORGETS: Duration = Duration::from_millis(250);
 
-/// The number of an engine generation, and its matrix.
-pub(super) type ServingMatrix = (u64, Matrix);
-
 /// The running variants, their queued samples, and the counts of queries.
 pub(super) struct RouterState {
     pub(super) choices: TaskChoices,
     pub(super) running: Vec<Arc<RunningVariant>>,
-    /// The matrix that serves them, if known.
-    pub(super) serving: Option<ServingMatrix>,
+    /// What serves them, if known.
+    pub(super) serving: Option<ServingNumber>,
     /// The longest batch of the running variants.
     pub(super) largest: Duration,
     pub(super) backlog: Backlog,
@@ -115,11 +112,11 @@ impl RouterState {
         &self.running
     }
 
-    /// Sets the running variants and the matrix that serves them.
+    /// Sets the running variants and what serves them.
     pub(super) fn set_running(
         &mut self,
         tasks: &ServedTasks,
-        serving: Option<ServingMatrix>,
+        serving: Option<ServingNumber>,
         running: Vec<RunningVariant>,
     ) {
         self.serving = serving;
@@ -223,24 +220,5 @@ impl RouterState {
             true => self.backlog.answered(devices, booked, (ahead, took)),
             false => self.delays[group].answered(expected, took),
         }
-    }
-
-    /// Stops offering the variants of these groups, unless a task has no others.
-    pub(super) fn leave_out(&mut self, tasks: &ServedTasks, groups: &[usize]) {
-        let task = |group: usize| tasks.groups()[group].task;
-        let running = self.running.iter().map(|r| tasks.group_of(r.variant));
-        let staying: Vec<TaskIndex> = running
-            .filter(|group| !groups.contains(group))
-            .map(task)
-            .collect();
-        let choices = &mut self.choices;
-        self.running.retain(|running| {
-            let group = tasks.group_of(running.variant);
-            let stays = !groups.contains(&group) || !staying.contains(&task(group));
-            if !stays {
-                choices.set_finish(running.variant, None);
-            }
-            stays
-        });
     }
 }

@@ -4,8 +4,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use divisi_engine::deployment::{Generation, HandoverObserver};
-use divisi_model::allocation::Matrix;
+use divisi_engine::deployment::{Generation, ServingNumber};
 use divisi_modelless::demands::QueryStream;
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::PolicyChoice;
@@ -17,7 +16,6 @@ use divisi_session::ScalingChange;
 use super::busy::{BusyGroups, GroupSeen, seen_groups};
 use super::comparison::WINDOW;
 use super::gaps::DeviceGaps;
-use super::handover::VariantHandover;
 use super::host::OthersSeen;
 use super::hosted_models::HostedModels;
 use super::live::LiveScaling;
@@ -29,8 +27,9 @@ use super::scaler::{ScalerStep, VariantScaler};
 use super::seconds::QuerySecond;
 use super::watching::ObservedWork;
 use super::words;
-use crate::routing::{LiveRouter, LoadRequests, StreamInterval, TaskRouter};
-use crate::served::{RunningVariant, ServedTasks};
+use crate::routing::{
+    LiveRouter, LoadRequests, StreamInterval, TaskRouter, running_variants,
+};
 
 /// The time between two decisions.
 const TICK: Duration = Duration::from_secs(1);
@@ -43,10 +42,9 @@ pub(super) struct ScalingThread {
     busy: BusyGroups,
     /// The work of each group in the last second.
     seen: Vec<GroupSeen>,
-    /// The running matrix, as last decided or observed.
-    known: (u64, Matrix),
+    /// What runs, as last decided or observed.
+    known: ServingNumber,
     last: Duration,
-    handover: Arc<VariantHandover>,
     follower: RegistrationFollower,
     probation: ChangeProbation,
     /// A change to roll back.
@@ -68,17 +66,13 @@ impl ScalingThread {
         router.follow();
         let running = router.deployment().running();
         let tasks = Arc::clone(router.router().tasks());
-        let variants = variants(&tasks, &running);
-        let handover = Arc::new(VariantHandover::new(Arc::downgrade(router)));
-        let told = Arc::clone(&handover) as Arc<dyn HandoverObserver>;
-        router.deployment().observe(told);
+        let variants = running_variants(&tasks, &running);
         ScalingThread {
             scaler: VariantScaler::new(tasks, policy, running.engine.devices(), &variants),
             busy: BusyGroups::default(),
             seen: Vec::new(),
-            known: known(&running),
+            known: running.serving(),
             last: router.router().now(),
-            handover,
             follower: RegistrationFollower::new(registrations),
             probation: ChangeProbation::default(),
             failed: None,
@@ -178,17 +172,17 @@ impl ScalingThread {
         }
         let changed = behind_queries(|| follower.changed(live));
         let changed = changed.unwrap_or_else(|why| Err(why.to_string()));
-        let served = self.follower.serve((live, &self.handover), changed);
+        let served = self.follower.serve(live, changed);
         let Some(router) = served else {
             return;
         };
         // The requested variants are those of the earlier registrations.
         live.loads().set_open(false);
         let (running, tasks) = (live.deployment().running(), Arc::clone(router.tasks()));
-        let (devices, hosted) = (running.engine.devices(), variants(&tasks, &running));
+        let (devices, hosted) = (running.engine.devices(), running_variants(&tasks, &running));
         self.scaler = VariantScaler::new(tasks, self.scaler.choice(), devices, &hosted);
         (self.busy, self.seen) = (BusyGroups::default(), Vec::new());
-        self.known = known(&running);
+        self.known = running.serving();
         self.probation = ChangeProbation::default();
         (self.failed, self.shares_since) = (None, None);
         scaling.state.lock().take_over(router, devices);
@@ -233,12 +227,12 @@ impl ScalingThread {
     /// suspended until one is requested.
     fn take_policy(&mut self, scaling: &LiveScaling, running: &Generation) {
         let asked = scaling.state.lock().asked.take();
-        let now = known(running);
+        let now = running.serving();
         let mut is_held = false;
         if now != self.known {
             let devices = running.engine.devices();
             let router = scaling.router.router();
-            let variants = variants(router.tasks(), running);
+            let variants = running_variants(router.tasks(), running);
             self.scaler.follow(devices, &variants);
             self.known = now;
             self.probation.end();
@@ -324,12 +318,12 @@ impl ScalingThread {
     ) -> bool {
         let router = scaling.router.router();
         let (began, before) = (router.now(), self.scaler.hosted().clone());
-        let served = serve((&scaling.router, &self.handover), running, &wanted);
+        let served = serve(&scaling.router, running, &wanted);
         let now = router.now();
         match &served {
             Ok(_) => {
                 self.scaler.applied(now, wanted);
-                self.known = known(&scaling.router.deployment().running());
+                self.known = scaling.router.deployment().running().serving();
             }
             Err(_) => self.scaler.refused(now),
         }
@@ -371,7 +365,7 @@ impl ScalingThread {
 
 /// Applies instances to a deployment. Returns whether the running setup changed.
 fn serve(
-    (router, handover): (&LiveRouter, &VariantHandover),
+    router: &LiveRouter,
     running: &Generation,
     wanted: &HostedInstances,
 ) -> Result<bool, String> {
@@ -379,21 +373,7 @@ fn serve(
     let (tasks, devices) = (current.tasks(), running.engine.devices());
     let arranged = HostedModels::new(tasks, deployment.name(), wanted, devices);
     let arranged = arranged.map_err(|why| why.to_string())?;
-    let all = 0..tasks.groups().len();
-    let leaving: Vec<usize> = all.filter(|at| !arranged.groups.contains(at)).collect();
-    handover.leaving(leaving);
-    let served = deployment.serve(arranged.entries, arranged.matrix);
-    // After a refusal no group leaves, nor with a later change by others.
-    handover.leaving(Vec::new());
-    router.refresh();
+    let served = router.changes().serve(&arranged.entries, &arranged.matrix);
+    router.follow();
     served.map_err(|why| why.to_string())
-}
-
-fn known(running: &Generation) -> (u64, Matrix) {
-    (running.number, running.engine.matrix())
-}
-
-fn variants(tasks: &ServedTasks, running: &Generation) -> Vec<RunningVariant> {
-    let engine = &running.engine;
-    tasks.running(&running.catalogue, &engine.matrix(), engine.devices())
 }

@@ -10,7 +10,6 @@ mod busy;
 mod comparison;
 mod deciding;
 mod gaps;
-mod handover;
 mod host;
 mod hosted_models;
 mod live;

@@ -10,7 +10,6 @@ use divisi_model::ensemble::Ensemble;
 use divisi_registry::records::{RecordedSource, StaleProfile};
 use divisi_registry::store::StoreContents;
 
-use super::handover::VariantHandover;
 use crate::routing::{LiveRouter, TaskRouter};
 use crate::served::{ServedTasks, ServedTasksError};
 
@@ -88,11 +87,11 @@ impl RegistrationFollower {
     /// Serves changed tasks. Returns their router, or `None` if the earlier variants stay.
     pub(super) fn serve(
         &mut self,
-        (live, handover): (&LiveRouter, &VariantHandover),
+        live: &LiveRouter,
         changed: Result<Option<ServedTasks>, String>,
     ) -> Option<Arc<TaskRouter>> {
         let served = changed.and_then(|tasks| match tasks {
-            Some(tasks) => replace((live, handover), Arc::new(tasks)).map(Some),
+            Some(tasks) => replace(live, Arc::new(tasks)).map(Some),
             None => Ok(None),
         });
         match served {
@@ -121,22 +120,15 @@ impl RegistrationFollower {
 
 /// Replaces the served tasks: a new engine loads the variants, and queries go to them as soon as it
 /// runs. Returns the new router.
-fn replace(
-    (live, handover): (&LiveRouter, &VariantHandover),
-    tasks: Arc<ServedTasks>,
-) -> Result<Arc<TaskRouter>, String> {
+fn replace(live: &LiveRouter, tasks: Arc<ServedTasks>) -> Result<Arc<TaskRouter>, String> {
     let before = live.router();
     let next = Arc::new(TaskRouter::after(&before, Arc::clone(&tasks)));
     live.prepare(Arc::clone(&next));
-    if !tasks.entries().is_empty() {
-        handover.leaving(leaving(before.tasks(), &tasks));
-        let loaded = load(live, &tasks);
-        handover.leaving(Vec::new());
-        if let Err(why) = loaded {
-            live.withdraw_next();
-            live.refresh();
-            return Err(why);
-        }
+    if !tasks.entries().is_empty()
+        && let Err(why) = load(live, &tasks)
+    {
+        live.withdraw_next();
+        return Err(why);
     }
     live.follow();
     for remark in remarks(before.tasks(), &tasks) {
@@ -151,16 +143,8 @@ fn load(live: &LiveRouter, tasks: &ServedTasks) -> Result<(), String> {
     let running: Arc<Generation> = live.deployment().running();
     let matrix = tasks.first_matrix(running.engine.devices(), EngineOptions::default());
     let matrix = matrix.map_err(|why: ServedTasksError| why.to_string())?;
-    let served = live.deployment().serve(tasks.entries().to_vec(), matrix);
+    let served = live.changes().serve(tasks.entries(), &matrix);
     served.map(drop).map_err(|why| why.to_string())
-}
-
-/// Returns the groups without a model of the same name in the next tasks.
-fn leaving(before: &ServedTasks, next: &ServedTasks) -> Vec<usize> {
-    let groups = before.groups().iter().enumerate();
-    let names: BTreeSet<&str> = next.groups().iter().map(|group| &*group.name).collect();
-    let leaving = groups.filter(|(_, group)| !names.contains(&*group.name));
-    leaving.map(|(at, _)| at).collect()
 }
 
 /// Returns the remarks on changed tasks: the variants of each one, and ensembles and tasks that are

@@ -49,7 +49,7 @@ impl TaskService {
     /// Serves the tasks of a router with the models of its deployment.
     pub fn new(router: Arc<LiveRouter>) -> Self {
         let service = TaskService {
-            models: EnsembleService::of_deployment(Arc::clone(router.deployment())),
+            models: EnsembleService::of_changes(Arc::clone(router.changes())),
             router,
             descriptions: Descriptions::default(),
         };

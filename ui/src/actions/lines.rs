@@ -323,8 +323,6 @@ pub(super) fn plan_models(front: &mut LineFront<'_>, words: LineWords<'_>) -> Sa
             let dependents = !all.is_empty();
             CatalogueChange::Unload { name, dependents }
         }
-        ["undo"] => CatalogueChange::Undo,
-        ["redo"] => CatalogueChange::Redo,
         _ => return Err(words.wrong()),
     };
     front.send(Command::PlanModels(change))

@@ -5,7 +5,6 @@ use std::time::Duration;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use divisi_engine::deployment::CatalogueChange;
 use divisi_model::trace::Span;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_session::{
@@ -282,11 +281,6 @@ fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
         return;
     };
     state.dialogs.retain(|d| !matches!(d, Dialog::Models(_)));
-    if brings_back(&change.change) {
-        // Undo restored models instead of a setup: no reload follows, and the message shows the
-        // progress.
-        state.dialogs.retain(|d| !matches!(d, Dialog::Reload(_)));
-    }
     state.model.refusal_sign.show(&state.model.snapshot);
     let what = &change.change;
     match &change.state {
@@ -311,14 +305,6 @@ fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
         }
         ModelChangeState::Planned(_) | ModelChangeState::Dropped => {}
     }
-}
-
-/// Returns whether a change of models comes from undo, redo or the end of a probation.
-fn brings_back(change: &CatalogueChange) -> bool {
-    matches!(
-        change,
-        CatalogueChange::Undo | CatalogueChange::Redo | CatalogueChange::RollBack(_)
-    )
 }
 
 /// Returns whether this console may apply a plan: it may edit, and no recording is played.

@@ -16,9 +16,9 @@ use crate::serving::plan::{
 };
 use crate::serving::reload::{Reload, ReloadAction, ReloadEvent};
 use crate::serving::scheduler::WorkerSpec;
-use crate::serving::setup::{SettingChange, Setup};
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::ensemble::{Combination, ComputedMember, MemberPrecision, PolicyKind};
+use divisi_model::setup::{SettingChange, Setup};
 use divisi_runtime::device::DeviceIndex;
 
 use super::columns::RunningColumns;
@@ -38,12 +38,19 @@ impl Engine {
             (columns.matrix.clone(), columns.precisions.clone())
         };
         Setup {
+            models: Arc::clone(self.catalogue().copies()),
             matrix,
             policy: settings.policy(),
             combination: settings.combination(),
             segment_size: settings.segment_size(),
             precisions,
         }
+    }
+
+    /// Returns the number of matrices that have replaced another one. Holders of the matrix compare
+    /// it instead of the matrix.
+    pub fn matrices(&self) -> u64 {
+        self.matrices.load(Ordering::Acquire)
     }
 
     /// Returns the plan for applying a setup, without changing anything.
@@ -175,6 +182,7 @@ impl Engine {
             precisions: plan.new_setup().precisions.clone(),
             footprints: Arc::new(plan.footprints().clone()),
         };
+        self.matrices.fetch_add(1, Ordering::Release);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,8 @@ pub struct Engine {
     pub(super) reserve: Reserve,
     /// Held during a change, so only one runs at a time.
     pub(super) applying: Ranked<ApplyingRank, ()>,
+    /// The number of matrices that have replaced another one.
+    pub(super) matrices: AtomicU64,
     timer: Leaf<Option<JoinHandle<()>>>,
 }
 
@@ -142,6 +144,7 @@ impl Engine {
             options,
             reserve: Reserve::default(),
             applying: Ranked::default(),
+            matrices: AtomicU64::new(0),
             timer: Leaf::default(),
         };
         engine.start_workers(matrix)?;

@@ -25,9 +25,11 @@ macro_rules! ranks {
 
 ranks! {
     // 3 belongs to the door: `src/server/door.rs`.
+    4 TurnRank "the turn of a change that its caller waits for"
     5 DeploymentRank "a change of the served models"
     // 10 belongs to the built-in load: `src/session/live/load.rs`.
     20 ApplyingRank "a change of the running setup"
+    25 RequestsRank "the requested change of the models"
     30 MachineRank "the machine of changes"
     40 ReservationRank "the lent memory"
     50 GpuDrivingRank "the start of batches on a GPU"

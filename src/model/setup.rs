@@ -1,21 +1,22 @@
-//! A setup, which can be staged, compared, applied and rolled back as a whole, and the changes of
-//! settings between two setups.
+//! A setup, which can be staged, compared, applied and rolled back as a whole, and the differences
+//! between two setups.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use divisi_model::allocation::Matrix;
-use divisi_model::codes::{Code, Coded};
-use divisi_model::ensemble::{
-    Combination, CombinationError, MemberPrecision, PolicyError, PolicyKind,
-};
-use divisi_model::ranged::checked_when_read;
+use crate::allocation::Matrix;
+use crate::catalogue::{ModelCopy, ServedCopies};
+use crate::codes::{Code, Coded};
+use crate::ensemble::{Combination, CombinationError, MemberPrecision, PolicyError, PolicyKind};
+use crate::ranged::checked_when_read;
 use divisi_runtime::device::MemberIndex;
 
-/// The configuration of a serving ensemble.
+/// Everything that an operator can change about the serving models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Setup {
+    /// The served models. The columns of the matrix are their members.
+    pub models: ServedCopies,
     /// The place and batch size of each member.
     pub matrix: Matrix,
     /// The batching policy: when a free worker starts a batch.
@@ -149,7 +150,8 @@ impl SettingChange {
             .map(|(member, (old, new))| Self::Precision(member, *old, *new))
     }
 
-    pub(super) fn combination(old: &Setup, new: &Setup) -> Self {
+    /// Returns the change from one combination to another.
+    pub fn combination(old: &Setup, new: &Setup) -> Self {
         let boxed = |setup: &Setup| Box::new(setup.combination.clone());
         Self::Combination(boxed(old), boxed(new))
     }
@@ -174,4 +176,55 @@ impl SettingChange {
             }
         }
     }
+}
+
+/// The differences between two setups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetupDiff {
+    /// The models of the new setup alone.
+    pub came: Vec<ModelCopy>,
+    /// The models of the old setup alone.
+    pub went: Vec<ModelCopy>,
+    /// The number of changed entries of the matrix. Not counted if the models differ.
+    pub entries: usize,
+    /// The changed settings. Empty if the models differ, because settings belong to models.
+    pub settings: Vec<SettingChange>,
+}
+
+impl SetupDiff {
+    /// Compares two setups.
+    pub fn between(old: &Setup, new: &Setup) -> Self {
+        if old.models != new.models {
+            return SetupDiff {
+                came: beyond(&new.models, &old.models),
+                went: beyond(&old.models, &new.models),
+                ..SetupDiff::default()
+            };
+        }
+        let cells = old.matrix.cells();
+        let is_changed = |cell: &_| old.matrix.get(*cell) != new.matrix.get(*cell);
+        SetupDiff {
+            entries: cells.filter(is_changed).count(),
+            settings: SettingChange::between(old, new),
+            ..SetupDiff::default()
+        }
+    }
+
+    /// Returns whether earlier latencies do not predict later ones.
+    pub fn changes_pace(&self) -> bool {
+        self.changes_models()
+            || self.entries > 0
+            || self.settings.iter().any(SettingChange::changes_pace)
+    }
+
+    /// Returns whether other models are served.
+    pub fn changes_models(&self) -> bool {
+        !(self.came.is_empty() && self.went.is_empty())
+    }
+}
+
+/// Returns the models that are not among the others.
+fn beyond(models: &[ModelCopy], others: &[ModelCopy]) -> Vec<ModelCopy> {
+    let beyond = models.iter().filter(|model| !others.contains(model));
+    beyond.cloned().collect()
 }

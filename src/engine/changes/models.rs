@@ -1,0 +1,265 @@
+//! Changes of the models that callers wait for, and those that an operator plans first.
+
+use std::sync::Arc;
+use std::thread;
+
+use crate::deployment::{
+    CatalogueChange, ChangePlan, Deployment, DeploymentError, Handover, ModelOverride,
+};
+use divisi_model::allocation::Matrix;
+use divisi_model::catalogue::{ModelCopy, NewEntry};
+
+use super::changes::Changes;
+use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal};
+use super::judge::Terms;
+use super::requests::{ModelChangeState, ModelsChanged, refused};
+
+/// How often a change is planned again because something else changed meanwhile.
+const MOST_PLANS: usize = 64;
+
+impl Changes {
+    /// Loads a model, or its current versions, and waits until it serves.
+    ///
+    /// # Errors
+    /// The model is unknown, cannot be read, or does not fit next to the running ones. The running
+    /// models stay.
+    pub fn load(&self, name: &str) -> Result<(), ChangeRefusal> {
+        self.load_as(name, &ModelOverride::default())
+    }
+
+    /// Loads a model with an overridden configuration or files, until it is loaded again.
+    ///
+    /// # Errors
+    /// See [`Changes::load`]. After an error the previous override is in place again.
+    pub fn load_as(&self, name: &str, by: &ModelOverride) -> Result<(), ChangeRefusal> {
+        let _turn = self.turn.lock();
+        let take_back = self.deployment().override_model(name, by)?;
+        let loaded = self.make_in_turn(&CatalogueChange::Load(name.to_owned()));
+        if loaded.is_err() {
+            // The running models stay, and the next read of the source detects this.
+            take_back();
+        }
+        loaded.map(drop)
+    }
+
+    /// Unloads a model, with `dependents` also the pipelines that use it, and waits until it is
+    /// unloaded.
+    ///
+    /// # Errors
+    /// The model is not served, or a pipeline uses it and `dependents` is false.
+    pub fn unload(&self, name: &str, dependents: bool) -> Result<(), ChangeRefusal> {
+        let name = name.to_owned();
+        self.make(&CatalogueChange::Unload { name, dependents })
+            .map(drop)
+    }
+
+    /// Reads the source again and serves its new and changed models, without the removed ones.
+    /// Versions that were rolled back stay out.
+    ///
+    /// # Errors
+    /// The models do not fit next to the running ones. The running models stay.
+    pub fn refresh(&self) -> Result<(), ChangeRefusal> {
+        self.make(&CatalogueChange::Refresh).map(drop)
+    }
+
+    /// Serves `entries`, placed by `matrix`, for a policy that follows the load. Waits until they
+    /// serve. Returns `false` if these models already run with this matrix.
+    ///
+    /// # Errors
+    /// The models do not form a catalogue, the matrix does not match them, or they do not fit next
+    /// to the running models. The running models stay.
+    pub fn serve(&self, entries: &[NewEntry], matrix: &Matrix) -> Result<bool, ChangeRefusal> {
+        let _turn = self.turn.lock();
+        let plan = |deployment: &Deployment, _: &[ModelCopy]| {
+            deployment.plan_served(entries.to_vec(), matrix.clone())
+        };
+        let made = self.make_planned(plan, &ChangeOrigin::Policy)?;
+        Ok(made.is_some())
+    }
+
+    /// Makes a change of the models and waits for its end. Returns `None` if the models are already
+    /// served.
+    fn make(&self, change: &CatalogueChange) -> Result<Option<ModelsChanged>, ChangeRefusal> {
+        let _turn = self.turn.lock();
+        self.make_in_turn(change)
+    }
+
+    fn make_in_turn(
+        &self,
+        change: &CatalogueChange,
+    ) -> Result<Option<ModelsChanged>, ChangeRefusal> {
+        self.ask_again(change);
+        let plan = |deployment: &Deployment, held: &[ModelCopy]| {
+            deployment.plan_models(change, held)
+        };
+        self.make_planned(plan, &ChangeOrigin::Models(change.clone()))
+    }
+
+    fn ask_again(&self, change: &CatalogueChange) {
+        if let Some(name) = change.model() {
+            self.driver.tell(ChangeEvent::AskedFor(name.to_owned()));
+        }
+    }
+
+    /// Plans and makes a change. Plans again if something else changes meanwhile.
+    fn make_planned(
+        &self,
+        plan: impl Fn(&Deployment, &[ModelCopy]) -> Result<ChangePlan, DeploymentError>,
+        origin: &ChangeOrigin,
+    ) -> Result<Option<ModelsChanged>, ChangeRefusal> {
+        let mut refused = ChangeRefusal::UnderWay;
+        for _ in 0..MOST_PLANS {
+            let held = self.held_off();
+            let plan = plan(self.deployment(), &held)?;
+            let made = match plan.is_empty() {
+                true => self.settle(plan, &held).map(|()| None),
+                false => self.make_plan(plan, origin).map(Some),
+            };
+            match made {
+                Err(refusal) if refusal == ChangeRefusal::UnderWay || refusal.is_stale() => {
+                    self.wait_for_change_under_way();
+                    refused = refusal;
+                }
+                made => return made,
+            }
+        }
+        Err(refused)
+    }
+
+    fn held_off(&self) -> Vec<ModelCopy> {
+        self.driver.machine.lock().held_off().to_vec()
+    }
+
+    fn wait_for_change_under_way(&self) {
+        let number = self.driver.machine.lock().number_under_way();
+        // The caller plans again, whatever the outcome.
+        let _ = number.map(|number| self.driver.outcomes.wait(number));
+    }
+
+    fn make_plan(
+        &self,
+        plan: ChangePlan,
+        origin: &ChangeOrigin,
+    ) -> Result<ModelsChanged, ChangeRefusal> {
+        let number = self.begin(plan, Handover::Beside, (None, origin.clone()))?;
+        Ok(self.driver.outcomes.wait(number)?)
+    }
+
+    /// Records the names of a change that leaves the served models as they are.
+    fn settle(&self, plan: ChangePlan, held: &[ModelCopy]) -> Result<(), ChangeRefusal> {
+        if plan.of_running_models().is_none() {
+            let settled = self.deployment().apply(plan, Handover::Beside, held, &mut |_| {});
+            settled.map_err(ChangeRefusal::from)?;
+        }
+        Ok(())
+    }
+}
+
+impl Changes {
+    /// Plans a change of the models in the background, without making it. The status shows the plan
+    /// with its number.
+    ///
+    /// # Errors
+    /// Another change of the models is planned or made.
+    pub fn plan_models(self: &Arc<Self>, change: CatalogueChange) -> Result<(), ChangeRefusal> {
+        let number = self.request(&change, ModelChangeState::Reading)?;
+        self.spawn(number, move |changes| {
+            changes.ask_again(&change);
+            let held = changes.held_off();
+            let planned = changes.deployment().plan_models(&change, &held);
+            match planned.map_err(ChangeRefusal::from) {
+                // All models stay the same; the deployment notes why a model cannot be read.
+                Ok(plan) if plan.is_empty() => {
+                    let state = match changes.settle(plan, &held) {
+                        Ok(()) => ModelChangeState::Nothing,
+                        Err(refusal) => refused(refusal),
+                    };
+                    changes.end_request(number, &change, state);
+                }
+                Ok(plan) => changes.driver.requests.lock().planned(number, plan),
+                Err(refusal) => changes.end_request(number, &change, refused(refusal)),
+            }
+        })
+    }
+
+    /// Makes the planned change of the models with this number in the background, on probation if
+    /// there are terms.
+    ///
+    /// # Errors
+    /// No change is planned under this number, something else changed since, or another change is
+    /// under way.
+    pub fn apply_models(
+        &self,
+        number: u64,
+        handover: Handover,
+        terms: Option<Terms>,
+    ) -> Result<(), ChangeRefusal> {
+        if let Some(terms) = &terms {
+            terms.check().map_err(ChangeRefusal::Terms)?;
+        }
+        // Locked until the change is known, so that its end is not missed.
+        let mut requests = self.driver.requests.lock();
+        let state = ModelChangeState::UnderWay(handover);
+        let (change, plan) = requests.take_plan(number, state)?;
+        let how = (terms, ChangeOrigin::Models(change));
+        let begun = self.begin(plan, handover, how);
+        requests.begun(number, &begun);
+        begun.map(drop)
+    }
+
+    /// Drops the planned change of the models with this number.
+    ///
+    /// # Errors
+    /// No change is planned under this number.
+    pub fn drop_models(&self, number: u64) -> Result<(), ChangeRefusal> {
+        let mut requests = self.driver.requests.lock();
+        requests.take_plan(number, ModelChangeState::Dropped)?;
+        Ok(())
+    }
+
+    /// Plans and makes a change of the models in the background.
+    ///
+    /// # Errors
+    /// Another change of the models is planned or made.
+    pub fn change_models(self: &Arc<Self>, change: CatalogueChange) -> Result<(), ChangeRefusal> {
+        let number = self.request(&change, ModelChangeState::UnderWay(Handover::Beside))?;
+        self.spawn(number, move |changes| {
+            let state = match changes.make(&change) {
+                Ok(Some(done)) => ModelChangeState::Done(done),
+                Ok(None) => ModelChangeState::Nothing,
+                Err(refusal) => refused(refusal),
+            };
+            changes.end_request(number, &change, state);
+        })
+    }
+
+    fn request(
+        &self,
+        change: &CatalogueChange,
+        state: ModelChangeState,
+    ) -> Result<u64, ChangeRefusal> {
+        self.driver.requests.lock().begin(change.clone(), state)
+    }
+
+    /// Sets the state of a request that is over, and writes it to the log.
+    fn end_request(&self, number: u64, change: &CatalogueChange, state: ModelChangeState) {
+        self.driver.log_request(change, &state);
+        self.driver.requests.lock().to(number, state);
+    }
+
+    fn spawn(
+        self: &Arc<Self>,
+        number: u64,
+        work: impl FnOnce(&Self) + Send + 'static,
+    ) -> Result<(), ChangeRefusal> {
+        let changes = Arc::clone(self);
+        let thread = thread::Builder::new().name("models".into());
+        let spawned = thread.spawn(move || work(&changes));
+        spawned.map(drop).map_err(|error| {
+            let refusal = ChangeRefusal::NoThread(error.to_string());
+            let mut requests = self.driver.requests.lock();
+            requests.to(number, refused(refusal.clone()));
+            refusal
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! One history of everything that runs: edits and loads are undone in the order of their making.
+
+use std::sync::Arc;
+
+use divisi_engine::deployment::CatalogueChange;
+use divisi_engine::serving::Setup;
+use divisi_session::{Command, LiveSession, Session, Snapshot};
+
+use crate::bookcase::*;
+use crate::common::until;
+use crate::model_changes::{applied, names};
+
+fn case() -> Arc<Bookcase> {
+    Bookcase::of(["a", "b", "c"].map(|name| entry(name, 1, &network(name, 8, 3))))
+}
+
+/// Gives the first worker of the running setup the largest batch size.
+fn edited(session: &mut LiveSession) -> Snapshot {
+    let shown = session.snapshot();
+    let (cell, size) = shown.matrix.workers().next().expect("a worker");
+    let sizes = &shown.matrix.frame().batch_sizes;
+    let other = match size == sizes.largest() {
+        true => sizes.smallest(),
+        false => sizes.largest(),
+    };
+    let matrix = shown
+        .matrix
+        .with_entry(cell, Some(other))
+        .expect("a matrix");
+    let setup = Setup {
+        matrix: matrix.clone(),
+        ..shown.setup()
+    };
+    let apply = Command::Apply(Box::new(setup), None);
+    session.command(apply).expect("is begun");
+    until(session, |shown| shown.matrix == matrix && shown.can_undo)
+}
+
+/// The models and the matrix that run.
+fn running(shown: &Snapshot) -> (Vec<String>, divisi_model::allocation::Matrix) {
+    (names(shown).to_vec(), shown.matrix.clone())
+}
+
+#[test]
+fn loads_and_edits_are_undone_step_by_step_in_the_order_of_their_making() {
+    let deployment = start(&case(), &["a"], ROOM);
+    let mut session = LiveSession::of_deployment(Arc::clone(&deployment), None);
+    let mut passed = vec![running(&session.snapshot())];
+    let load = |name: &str| CatalogueChange::Load(name.into());
+    passed.push(running(&applied(&mut session, load("b"), None)));
+    passed.push(running(&edited(&mut session)));
+    passed.push(running(&applied(&mut session, load("c"), None)));
+    let last = passed.pop();
+    while let Some(before) = passed.pop() {
+        session.command(Command::Undo).expect("is begun");
+        until(&mut session, |shown| running(shown) == before);
+    }
+    assert!(!session.snapshot().can_undo);
+    for _ in 0..3 {
+        until(&mut session, |shown| shown.can_redo);
+        session.command(Command::Redo).expect("is begun");
+    }
+    until(&mut session, |shown| Some(running(shown)) == last);
+}
+
+#[test]
+fn an_edit_after_an_undone_load_leaves_nothing_to_redo() {
+    let deployment = start(&case(), &["a"], ROOM);
+    let mut session = LiveSession::of_deployment(deployment, None);
+    let load = CatalogueChange::Load("b".into());
+    applied(&mut session, load, None);
+    session.command(Command::Undo).expect("is begun");
+    until(&mut session, |shown| {
+        names(shown).len() == 1 && shown.can_redo
+    });
+    let shown = edited(&mut session);
+    assert!(!shown.can_redo, "the load was undone before the edit");
+}
