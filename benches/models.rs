@@ -1,5 +1,6 @@
-//! Ten thousand changes of the models that are served (loads, unloads, new versions), of the matrix and
-//! of the policy, while clients ask one model: requests lost or answered wrongly, and the longest gap between answers.
+//! Ten thousand changes of what runs (loads, unloads, new versions, matrices, policies, undo, and what a
+//! scaling policy decides), while clients ask one model: requests lost or answered wrongly, and the longest
+//! gap between answers.
 //!
 //! `cargo bench --bench models [-- CHANGES]`
 
@@ -23,11 +24,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use common::Bed;
+use divisi_engine::changes::{Changes, ReloadState};
 use divisi_engine::deployment::{
-    Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
+    Deployment, DeploymentStart, Handover, ModelSource, ModelsRead, ModelsToRead,
 };
 use divisi_engine::serving::{EngineOptions, PipelineIndex, Request};
-use divisi_model::catalogue::{Interface, NewEntry};
+use divisi_model::allocation::{Frame, Matrix};
+use divisi_model::catalogue::{Catalogue, Interface, NewEntry};
 use divisi_model::ensemble::{Ensemble, Files, PolicyKind, Wait};
 use divisi_model::metrics::stats::quantile;
 
@@ -86,7 +89,7 @@ struct Seen {
     latencies: Vec<f64>,
 }
 
-fn ask(deployment: &Deployment, samples: &[f32], expected: &[f32], over: &AtomicBool) -> Seen {
+fn ask(changes: &Changes, samples: &[f32], expected: &[f32], over: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let mut last = Instant::now();
     let mut at = 0;
@@ -94,7 +97,7 @@ fn ask(deployment: &Deployment, samples: &[f32], expected: &[f32], over: &Atomic
         at = (at + 1) % (samples.len() / 64);
         let begun = Instant::now();
         let outcome = loop {
-            let running = deployment.running();
+            let running = changes.running();
             let number = running
                 .catalogue
                 .find("digits", None)
@@ -103,7 +106,7 @@ fn ask(deployment: &Deployment, samples: &[f32], expected: &[f32], over: &Atomic
             match running.engine.predict(request) {
                 Ok(outcome) => break outcome,
                 // An engine that ends takes nothing any more; the next one runs already.
-                Err(_) if deployment.running().number != running.number => {}
+                Err(_) if changes.running().number != running.number => {}
                 Err(refused) => panic!("{refused}"),
             }
         };
@@ -127,14 +130,14 @@ fn ask(deployment: &Deployment, samples: &[f32], expected: &[f32], over: &Atomic
 
 /// Runs clients while `work` is done.
 fn during(
-    deployment: &Arc<Deployment>,
+    changes: &Arc<Changes>,
     samples: &[f32],
     expected: &[f32],
     work: impl FnOnce() -> Result<()>,
 ) -> Result<Seen> {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let client = || scope.spawn(|| ask(deployment, samples, expected, &over));
+        let client = || scope.spawn(|| ask(changes, samples, expected, &over));
         let clients: Vec<_> = (0..CLIENTS).map(|_| client()).collect();
         let done = work();
         over.store(true, Ordering::Relaxed);
@@ -158,11 +161,42 @@ fn read(name: &str) -> Result<Arc<Ensemble>> {
     ))?))
 }
 
+/// Changes what is served as a scaling policy does: other models, or other places of the same ones.
+fn decide(changes: &Changes, change: u64) -> Result<()> {
+    let running = changes.running();
+    let entries: Vec<NewEntry> = running.catalogue.entries().iter().map(Into::into).collect();
+    let entries = match change % 3 {
+        0 => &entries[..1],
+        _ => &entries[..],
+    };
+    let catalogue = Catalogue::new("models", entries.to_vec())?;
+    let frame = Frame::from_ensemble(catalogue.models(), running.engine.devices());
+    let sizes: Vec<_> = frame.batch_sizes.iter().collect();
+    let cells = running.engine.devices().count() * frame.members.len();
+    let size = |cell: usize| Some(sizes[(change as usize + cell) % sizes.len()]);
+    let matrix = Matrix::new(frame, (0..cells).map(size).collect())?;
+    changes.serve(entries, &matrix)?;
+    Ok(())
+}
+
+/// Takes the last change back, and waits until that is made.
+fn undo(changes: &Changes) -> Result<()> {
+    changes.undo()?;
+    while changes
+        .status()
+        .reload
+        .is_some_and(|reload| reload.state == ReloadState::Running)
+    {
+        thread::yield_now();
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let given = std::env::args()
         .skip(1)
         .find(|word| !word.starts_with("--"));
-    let changes: u64 = given.map_or(Ok(CHANGES), |word| word.parse())?;
+    let most: u64 = given.map_or(Ok(CHANGES), |word| word.parse())?;
     let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
     let (digits, cascade) = (Arc::clone(&bed.ensemble), read("digits-cascade")?);
     let samples = digits.calibration.clone().context("digits has samples")?;
@@ -177,49 +211,51 @@ fn main() -> Result<()> {
         matrix: None,
     };
     let source = Arc::<Shelf>::clone(&shelf);
-    let deployment =
-        Deployment::start(Some(source), shelf.read(ModelsToRead::first(&names)), start)?;
-    let deployment = Arc::new(deployment);
+    let read = shelf.read(ModelsToRead::first(&names));
+    let changes = Changes::new(Deployment::start(Some(source), read, start)?);
     let values = &samples.values()[..256 * 64];
-    let number = deployment.running().catalogue.find("digits", None);
+    let number = changes.running().catalogue.find("digits", None);
     let number = PipelineIndex(number.context("digits is served")?);
     let request = Request::new(values).to(number);
-    let answer = deployment.running().engine.predict(request)?;
+    let answer = changes.running().engine.predict(request)?;
     let expected: Vec<f32> = answer?.rows().flatten().copied().collect();
 
-    let quiet = during(&deployment, values, &expected, || {
+    let quiet = during(&changes, values, &expected, || {
         thread::sleep(QUIET);
         Ok(())
     })?;
     let begun = Instant::now();
-    let changed = during(&deployment, values, &expected, || {
-        for change in 0..changes {
-            match change % 5 {
+    let changed = during(&changes, values, &expected, || {
+        for change in 0..most {
+            match change % 7 {
                 0 => {
                     shelf.put("digits", 2 + change, &digits);
-                    deployment.load("digits")?;
+                    changes.load("digits")?;
                 }
-                1 => deployment.unload("cascade", false)?,
+                1 => changes.unload("cascade", false)?,
                 2 => {
-                    let engine = Arc::clone(&deployment.running().engine);
-                    let setup = engine.setup();
+                    let setup = changes.running().engine.setup();
                     let neighbours = setup.matrix.neighbours();
                     let next = &neighbours[change as usize % neighbours.len()];
-                    if let Ok(plan) = engine.plan(&setup.with_matrix(next.clone())) {
-                        engine.apply(plan, &mut |_| {})?;
+                    if let Ok(plan) = changes.plan(&setup.with_matrix(next.clone())) {
+                        changes.make(plan, Handover::Beside)?;
                     }
                 }
-                3 => deployment.load("cascade")?,
+                3 => changes.load("cascade")?,
+                4 => decide(&changes, change)?,
+                5 => undo(&changes)?,
                 _ => {
-                    let engine = Arc::clone(&deployment.running().engine);
                     let policy = match change % 2 {
                         0 => PolicyKind::NoWait,
                         _ => PolicyKind::OptWait {
                             wait: Wait::millis(1),
                         },
                     };
-                    let plan = engine.plan(&engine.setup().with_policy(policy))?;
-                    engine.apply(plan, &mut |_| {})?;
+                    let setup = changes.running().engine.setup().with_policy(policy);
+                    let plan = changes.plan(&setup)?;
+                    if !plan.is_empty() {
+                        changes.make(plan, Handover::Beside)?;
+                    }
                 }
             }
         }
@@ -242,7 +278,7 @@ fn main() -> Result<()> {
     }
     let longest = quantile(&changed.gaps, 1.0) * 1e3;
     println!(
-        "{changes} changes in {:.1} s; the longest gap over the p99 before: {:.1}; over the longest before: {:.1}",
+        "{most} changes in {:.1} s; the longest gap over the p99 before: {:.1}; over the longest before: {:.1}",
         begun.elapsed().as_secs_f64(),
         longest / p99,
         longest / (quantile(&quiet.gaps, 1.0) * 1e3),

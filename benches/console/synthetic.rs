@@ -217,6 +217,7 @@ fn shown() -> Snapshot {
     Snapshot {
         generation: 0,
         models: Vec::new(),
+        copies: Arc::default(),
         can_load: false,
         door: None,
         scaling: None,

@@ -385,7 +385,7 @@ fn probation() -> Probation {
         before: Measured::default(),
         after: Measured::default(),
         checks: Vec::new(),
-        fallback: Some(snapshot().setup()),
+        fallback: snapshot().setup(),
     }
 }
 

@@ -477,6 +477,7 @@ pub fn snapshot() -> Snapshot {
         now: Duration::from_millis(42_000),
         generation: 0,
         models: Vec::new(),
+        copies: Arc::default(),
         can_load: false,
         door: None,
         scaling: None,

@@ -165,7 +165,7 @@ fn a_probation_is_said() {
         before: Measured::default(),
         after: Measured::default(),
         checks: Vec::new(),
-        fallback: Some(shown.setup()),
+        fallback: shown.setup(),
     });
     shown.probation.as_mut().unwrap().checks = checked();
     has(

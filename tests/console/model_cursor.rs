@@ -4,10 +4,7 @@ use crossterm::event::KeyCode;
 use divisi_console::config::Config;
 use divisi_console::linear::LineDesk;
 use divisi_engine::deployment::CatalogueChange;
-use divisi_model::codes::Code;
-use divisi_session::{
-    Command, ModelChangeState, ModelChangeView, ModelKind, ModelsChanged, Refusal,
-};
+use divisi_session::{Command, ModelKind};
 
 use crate::fake::{Bench, FakeSession};
 use crate::models_panel::{models, served};
@@ -82,28 +79,6 @@ fn the_cursor_is_on_the_first_model_until_it_is_moved_and_follows_that() {
             .insert(0, served("aaa", 1, ModelKind::Model, 1));
     });
     assert_eq!(under_cursor(&bench), "digits 2");
-}
-
-#[test]
-fn models_that_are_brought_back_leave_no_dialog_of_a_reload() {
-    let done = ModelChangeState::Done(ModelsChanged::default());
-    let refused = ModelChangeState::Refused(Refusal::new(Code::DoesNotFit, "it is too large"));
-    for (keys, change) in [("uy", CatalogueChange::Undo), ("Uy", CatalogueChange::Redo)] {
-        for state in [&done, &refused, &ModelChangeState::Nothing] {
-            let mut bench = models(80, 24);
-            bench.show(|shown| (shown.can_undo, shown.can_redo) = (true, true));
-            bench.keys(keys);
-            assert_eq!(bench.sent().len(), 1, "{:?}", bench.sent());
-            bench.show(|shown| {
-                shown.model_change = Some(ModelChangeView {
-                    number: 7,
-                    change: change.clone(),
-                    state: state.clone(),
-                });
-            });
-            assert!(bench.console.dialogs().is_empty(), "{}", bench.text());
-        }
-    }
 }
 
 /// Types a line in the console without a screen; returns the answer, and what the session was sent.

@@ -195,7 +195,7 @@ pub fn on_probation(shown: &mut Snapshot) {
                 missing: 0,
             },
         ],
-        fallback: Some(shown.setup()),
+        fallback: shown.setup(),
     });
 }
 

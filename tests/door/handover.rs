@@ -10,6 +10,7 @@ use std::thread;
 
 use divisi_door::InferenceServer;
 use divisi_door::limits::ServerLimits;
+use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{
     CatalogueChange, Deployment, DeploymentStart, Handover, ModelSource, ModelsRead, ModelsToRead,
 };
@@ -64,7 +65,7 @@ impl ModelSource for OneModel {
 }
 
 /// Serves what a source has.
-pub fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
+pub fn serve(source: &Arc<OneModel>) -> (Arc<Changes>, InferenceServer) {
     let host = Host {
         cores: vec![0],
         memory_bytes: 4 << 30,
@@ -76,12 +77,12 @@ pub fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
         matrix: None,
     };
     let read = source.read(ModelsToRead::first(&BTreeSet::from(["a".to_owned()])));
-    let deployment = Deployment::start(Some(Arc::<OneModel>::clone(source)), read, start);
-    let deployment = Arc::new(deployment.expect("starts"));
-    let service = Arc::new(EnsembleService::of_deployment(Arc::clone(&deployment)));
+    let changes = Deployment::start(Some(Arc::<OneModel>::clone(source)), read, start);
+    let changes = Changes::new(changes.expect("starts"));
+    let service = Arc::new(EnsembleService::of_changes(Arc::clone(&changes)));
     let options = options(ServerLimits::default());
     let server = InferenceServer::start(service, &options).expect("starts");
-    (deployment, server)
+    (changes, server)
 }
 
 /// Asks the model; returns how many numbers it answers.
@@ -107,7 +108,7 @@ fn answer(address: SocketAddr) -> Value {
 fn no_client_is_lost_where_the_old_engine_ends_before_the_new_one_starts() {
     let versions = [version(1, 3), version(2, 4)];
     let source = Arc::new(OneModel(Mutex::new(versions[0].clone())));
-    let (deployment, server) = serve(&source);
+    let (changes, server) = serve(&source);
     let address = server.addresses().http.expect("an address");
     let over = Arc::new(AtomicBool::new(false));
     let answered = Arc::new(AtomicU64::new(0));
@@ -124,8 +125,8 @@ fn no_client_is_lost_where_the_old_engine_ends_before_the_new_one_starts() {
         .collect();
     for change in 1..=6 {
         *source.0.lock().expect("no panic") = versions[change % 2].clone();
-        let plan = deployment.plan(CatalogueChange::Load("a".into()));
-        let applied = deployment.apply(plan.expect("it fits"), Handover::OldFirst);
+        let plan = changes.plan_change(&CatalogueChange::Load("a".into()));
+        let applied = changes.make(plan.expect("it fits"), Handover::OldFirst);
         assert!(applied.expect("applies").gap.is_some());
         let before = answered.load(Ordering::Relaxed);
         wait_until("clients are answered", || {
@@ -152,17 +153,17 @@ fn pending(address: SocketAddr) -> u64 {
 #[test]
 fn an_answer_names_the_version_that_answered_and_counts_there() {
     let source = Arc::new(OneModel(Mutex::new(version(1, 3))));
-    let (deployment, server) = serve(&source);
+    let (changes, server) = serve(&source);
     let address = server.addresses().http.expect("an address");
     *source.0.lock().expect("no panic") = version(2, 4);
-    let plan = deployment.plan(CatalogueChange::Load("a".into()));
+    let plan = changes.plan_change(&CatalogueChange::Load("a".into()));
     let plan = plan.expect("it fits");
     // The old engine does not end before this does.
-    let begun = deployment.running().engine.stage(Request::new(&[0.5; 4]));
+    let begun = changes.running().engine.stage(Request::new(&[0.5; 4]));
     let begun = begun.expect("let in");
-    let changed = Arc::clone(&deployment);
-    let change = thread::spawn(move || changed.apply(plan, Handover::OldFirst));
-    wait_until("the old engine ends", || deployment.is_between());
+    let changed = Arc::clone(&changes);
+    let change = thread::spawn(move || changed.make(plan, Handover::OldFirst));
+    wait_until("the old engine ends", || changes.deployment().is_between());
     assert_eq!(pending(address), 1);
     let client = thread::spawn(move || answer(address));
     wait_until("the client waits", || pending(address) == 2);

@@ -7,6 +7,7 @@ use std::thread;
 
 use divisi_door::InferenceServer;
 use divisi_door::limits::ServerLimits;
+use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{
     Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
 };
@@ -44,9 +45,9 @@ fn a_server_is_not_ready_where_one_of_its_models_does_not_answer() {
         options: EngineOptions::default(),
         matrix: Some(Matrix::from_rows(frame, &[vec![4, 0], vec![0, 4]]).expect("valid")),
     };
-    let deployment = Deployment::start(None, read(entries), start).expect("starts");
-    let engine = Arc::clone(&deployment.running().engine);
-    let service = EnsembleService::of_deployment(Arc::new(deployment));
+    let changes = Changes::new(Deployment::start(None, read(entries), start).expect("starts"));
+    let engine = Arc::clone(&changes.running().engine);
+    let service = EnsembleService::of_changes(changes);
     let options = options(ServerLimits::default());
     let server = InferenceServer::start(Arc::new(service), &options).expect("starts");
     let status = |path: &str| {
@@ -138,14 +139,14 @@ fn the_index_lists_a_model_that_came_since() {
 
 /// A source of `a` and `b` that, asked for their names once both are served, waits at a gate.
 struct Slow {
-    deployment: OnceLock<Weak<Deployment>>,
+    changes: OnceLock<Weak<Changes>>,
     gate: Mutex<(Sender<()>, Receiver<()>)>,
 }
 
 impl ModelSource for Slow {
     fn names(&self) -> Vec<String> {
-        let deployment = self.deployment.get().and_then(Weak::upgrade);
-        if deployment.is_some_and(|deployment| deployment.running().number == 1) {
+        let changes = self.changes.get().and_then(Weak::upgrade);
+        if changes.is_some_and(|changes| changes.running().number == 1) {
             // Who lists the models does not wait behind the one that loads.
             let gate = self.gate.try_lock();
             // Without a test nobody waits.
@@ -170,7 +171,7 @@ fn a_model_that_was_just_loaded_is_listed_once() {
     let (at_gate, reached) = channel();
     let (go, waits) = channel();
     let source = Arc::new(Slow {
-        deployment: OnceLock::new(),
+        changes: OnceLock::new(),
         gate: Mutex::new((at_gate, waits)),
     });
     let host = Host {
@@ -185,15 +186,15 @@ fn a_model_that_was_just_loaded_is_listed_once() {
     };
     let first = source.read(ModelsToRead::first(&BTreeSet::from(["a".to_owned()])));
     let given = Arc::<Slow>::clone(&source);
-    let deployment = Deployment::start(Some(given), first, start);
-    let deployment = Arc::new(deployment.expect("starts"));
-    let service = EnsembleService::of_deployment(Arc::clone(&deployment));
+    let changes = Deployment::start(Some(given), first, start);
+    let changes = Changes::new(changes.expect("starts"));
+    let service = EnsembleService::of_changes(Arc::clone(&changes));
     let options = options(ServerLimits::default());
     let server = InferenceServer::start(Arc::new(service), &options).expect("starts");
     let address = server.addresses().http.expect("an address");
-    let weak = Arc::downgrade(&deployment);
-    source.deployment.set(weak).expect("is set once");
-    let change = thread::spawn(move || deployment.load("b"));
+    let weak = Arc::downgrade(&changes);
+    source.changes.set(weak).expect("is set once");
+    let change = thread::spawn(move || changes.load("b"));
     reached.recv().expect("b is served, and nobody was told");
     let index = ask(address, "POST", "/v2/repository/index", b"").json();
     let names: Vec<&str> = index

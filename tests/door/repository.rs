@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use divisi_door::ServerOptions;
 use divisi_door::limits::ServerLimits;
-use divisi_engine::deployment::Deployment;
+use divisi_engine::changes::Changes;
 use divisi_server::{
     DeviceChoice, FirstModels, ModelControl, ModelSelection, OperatedDoor, SelectedModels,
 };
@@ -73,14 +73,14 @@ impl Models {
             ..ModelSelection::from_path(self.folder.path())
         };
         let models = SelectedModels::read(&selection).expect("can be read");
-        let deployment = models.deploy(None).expect("starts");
+        let changes = models.deploy(None).expect("starts");
         let options = ServerOptions {
             load_files: with_files,
             ..options(ServerLimits::default())
         };
         Served {
-            server: OperatedDoor::new(&deployment, None, options).expect("starts"),
-            deployment,
+            server: OperatedDoor::new(&changes, None, options).expect("starts"),
+            changes,
             models: self,
         }
     }
@@ -94,7 +94,7 @@ pub fn only(names: &[&str]) -> Option<ModelControl> {
 
 pub struct Served {
     pub server: OperatedDoor,
-    pub deployment: Arc<Deployment>,
+    pub changes: Arc<Changes>,
     pub models: Models,
 }
 
@@ -262,10 +262,10 @@ fn a_model_whose_new_files_cannot_be_read_is_served_and_the_index_says_why() {
     let file = served.models.folder.path().join("a/1/model.onnx");
     fs::write(&file, "broken").expect("writes");
     assert_eq!(served.load("a", &json!({})).status, 400);
-    let told = |served: &Served| served.deployment.take_notices().join("\n");
+    let told = |served: &Served| served.changes.deployment().take_notices().join("\n");
     for refreshed in [false, true] {
         if refreshed {
-            served.deployment.refresh().expect("nothing changes");
+            served.changes.refresh().expect("nothing changes");
         }
         let reason = served.reason("a");
         assert!(reason.contains("not a readable ONNX file"), "{reason}");
@@ -279,7 +279,7 @@ fn a_model_whose_new_files_cannot_be_read_is_served_and_the_index_says_why() {
         );
     }
     fs::write(&file, network("affine.onnx")).expect("writes");
-    served.deployment.refresh().expect("it is read");
+    served.changes.refresh().expect("it is read");
     assert_eq!(served.reason("a"), "");
 }
 
@@ -289,14 +289,14 @@ fn a_repository_that_is_gone_for_a_moment_takes_no_model_with_it() {
     let folder = served.models.folder.path();
     let aside = tempfile::tempdir().expect("a folder");
     fs::rename(folder, aside.path().join("models")).expect("renames");
-    let refused = served.deployment.refresh().expect_err("it is gone");
+    let refused = served.changes.refresh().expect_err("it is gone");
     assert!(
         refused.to_string().ends_with("the served models stay"),
         "{refused}"
     );
     assert_eq!(served.infer("a", "x", 1).status, 200);
     fs::rename(aside.path().join("models"), folder).expect("renames");
-    served.deployment.refresh().expect("it is back");
+    served.changes.refresh().expect("it is back");
     assert_eq!(served.infer("a", "x", 1).status, 200);
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 
 use divisi_door::InferenceServer;
 use divisi_door::limits::ServerLimits;
+use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{
     CatalogueChange, Deployment, DeploymentStart, Handover, ModelSource, ModelsRead, ModelsToRead,
 };
@@ -34,7 +35,7 @@ fn counted(address: SocketAddr, name: &str) -> u64 {
 fn counters_go_on_when_another_engine_follows() {
     for handover in [Handover::Beside, Handover::OldFirst] {
         let source = Arc::new(OneModel(Mutex::new(version(1, 3))));
-        let (deployment, server) = serve(&source);
+        let (changes, server) = serve(&source);
         let address = server.addresses().http.expect("an address");
         let samples = || counted(address, "divisi_batch_samples_total");
         let over = AtomicBool::new(false);
@@ -51,9 +52,9 @@ fn counters_go_on_when_another_engine_follows() {
                 (0..3).for_each(|_| assert_eq!(infer(address), 3));
                 assert_eq!(samples(), asked);
                 *source.0.lock().expect("no panic") = version(1, 3);
-                let plan = deployment.plan(CatalogueChange::Load("a".into()));
+                let plan = changes.plan_change(&CatalogueChange::Load("a".into()));
                 let plan = plan.expect("it fits");
-                deployment.apply(plan, handover).expect("applies");
+                changes.make(plan, handover).expect("applies");
                 assert_eq!(samples(), asked, "{handover:?}");
             }
             over.store(true, Ordering::Relaxed);
@@ -64,13 +65,13 @@ fn counters_go_on_when_another_engine_follows() {
 #[test]
 fn counters_of_a_model_that_was_away_begin_anew() {
     let source = Arc::new(OneModel(Mutex::new(version(1, 3))));
-    let (deployment, server) = serve(&source);
+    let (changes, server) = serve(&source);
     let address = server.addresses().http.expect("an address");
     let samples = || counted(address, "divisi_batch_samples_total");
     infer(address);
-    deployment.unload("a", false).expect("it is unloaded");
+    changes.unload("a", false).expect("it is unloaded");
     wait_until("the old engine has ended", || samples() == 0);
-    deployment.load("a").expect("it is loaded");
+    changes.load("a").expect("it is loaded");
     infer(address);
     assert_eq!(samples(), 1);
 }
@@ -112,9 +113,9 @@ fn counters_follow_their_member_whatever_it_is_called() {
     };
     let names = source.names().into_iter().collect();
     let read = source.read(ModelsToRead::first(&names));
-    let deployment = Deployment::start(Some(source), read, start);
-    let deployment = Arc::new(deployment.expect("starts"));
-    let service = Arc::new(EnsembleService::of_deployment(Arc::clone(&deployment)));
+    let changes = Deployment::start(Some(source), read, start);
+    let changes = Changes::new(changes.expect("starts"));
+    let service = Arc::new(EnsembleService::of_changes(Arc::clone(&changes)));
     let options = options(ServerLimits::default());
     let server = InferenceServer::start(service, &options).expect("starts");
     let address = server.addresses().http.expect("an address");
@@ -132,8 +133,8 @@ fn counters_follow_their_member_whatever_it_is_called() {
         assert_eq!(ask(address, "POST", &path, body).status, 200);
     }
     assert_eq!((samples("m"), samples("b/m")), (Some(3.0), Some(1.0)));
-    deployment.unload("a", false).expect("it is unloaded");
+    changes.unload("a", false).expect("it is unloaded");
     assert_eq!((samples("m"), samples("b/m")), (Some(1.0), None));
-    deployment.load("a").expect("it is loaded");
+    changes.load("a").expect("it is loaded");
     assert_eq!((samples("m"), samples("b/m")), (Some(0.0), Some(1.0)));
 }

@@ -11,9 +11,9 @@ use crate::repository::{ENSEMBLE, Models, Served, chain, network, only};
 
 /// Refreshes as a poll does. Returns whether another engine serves since.
 fn polled(served: &Served) -> bool {
-    let before = served.deployment.running().number;
-    served.deployment.refresh().expect("goes on");
-    served.deployment.running().number != before
+    let before = served.changes.running().number;
+    served.changes.refresh().expect("goes on");
+    served.changes.running().number != before
 }
 
 fn path(served: &Served, file: &str) -> PathBuf {
@@ -21,7 +21,7 @@ fn path(served: &Served, file: &str) -> PathBuf {
 }
 
 fn told(served: &Served) -> String {
-    served.deployment.take_notices().join("\n")
+    served.changes.deployment().take_notices().join("\n")
 }
 
 fn serves(served: &Served) -> bool {
@@ -86,7 +86,7 @@ fn a_deleted_model_that_an_ensemble_uses_goes_on_with_it_and_that_is_said() {
         assert_eq!(told.contains("its folder is gone"), look == 0, "{told}");
     }
     fs::rename(&kept, path(&served, "a")).expect("renames");
-    served.deployment.refresh().expect("it is back");
+    served.changes.refresh().expect("it is back");
     assert_eq!(served.reason("a"), "");
     fs::rename(path(&served, "a"), &kept).expect("renames");
     fs::remove_dir_all(path(&served, "e")).expect("is removed");
@@ -127,7 +127,7 @@ fn an_ensemble_goes_on_over_a_model_that_is_loaded_with_a_smaller_batch_and_spli
 #[test]
 fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() {
     let served = chain().serve(true);
-    let before = served.deployment.running().number;
+    let before = served.changes.running().number;
     let most = |model: &str| {
         let config = served.get(&format!("/v2/models/{model}/config")).json();
         config["max_batch_size"].clone()
@@ -147,7 +147,7 @@ fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() 
         assert!(serves(&served));
         assert_eq!(served.reason("e"), "");
     }
-    assert_eq!(served.deployment.running().number, before);
+    assert_eq!(served.changes.running().number, before);
     let loaded = served.load(
         "a",
         &json!({"config": json!({"max_batch_size": 8}).to_string()}),

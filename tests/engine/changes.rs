@@ -1,71 +1,59 @@
 //! Changes of what runs in virtual time: the machine alone, without engine or thread.
 
-use std::sync::Arc;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use divisi_engine::changes::{
     Baseline, ChangeAction, ChangeEvent, ChangeMachine, ChangeOrigin, ChangeRefusal, ChangeStatus,
-    ChangeWork, MarkKind, ProbationState, ReloadState, Terms,
+    ChangeWork, MarkKind, PlannedChange, ProbationState, ReloadState, Terms,
 };
-use divisi_engine::serving::{
-    ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, Setup,
-};
-use divisi_model::allocation::{Cell, Footprints, Matrix};
-use divisi_model::ensemble::{BatchSize, Ensemble, PolicyKind};
+use divisi_engine::deployment::{Applied, CatalogueChange, DeploymentError, Handover};
+use divisi_engine::serving::{ApplyError, ApplyStep, NoFallback, PlanError, SettingChange, Setup};
+use divisi_model::allocation::{Cell, Matrix};
+use divisi_model::catalogue::ModelCopy;
+use divisi_model::codes::{Code, Coded};
+use divisi_model::ensemble::{BatchSize, PolicyKind};
 use divisi_model::metrics::{Distribution, LatencySummary, Reading};
-use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use proptest::prelude::*;
 
 use crate::common::{digits, everywhere, two_devices};
 
-/// The parts that plans are made with, and a setup that runs.
-struct Bed {
-    ensemble: Arc<Ensemble>,
-    devices: Devices,
-    footprints: Footprints,
+fn first() -> Setup {
+    let ensemble = digits();
+    Setup {
+        models: [copy("digits", 1)].into(),
+        matrix: everywhere(&ensemble, &two_devices()),
+        policy: PolicyKind::NoWait,
+        combination: ensemble.combination(),
+        segment_size: 32,
+        precisions: ensemble.precisions(),
+    }
 }
 
-impl Bed {
-    fn new() -> Self {
-        let (ensemble, devices) = (digits(), two_devices());
-        Bed {
-            footprints: Footprints::plan(&ensemble, &devices),
-            ensemble,
-            devices,
-        }
+fn copy(name: &str, copy: u64) -> ModelCopy {
+    ModelCopy {
+        name: name.into(),
+        version: NonZeroU64::MIN,
+        copy,
     }
+}
 
-    fn first(&self) -> Setup {
-        Setup {
-            matrix: everywhere(&self.ensemble, &self.devices),
-            policy: PolicyKind::NoWait,
-            combination: self.ensemble.combination(),
-            segment_size: 32,
-            precisions: self.ensemble.precisions(),
-        }
+/// The setup with a model more, or without it if it is there.
+fn toggled(setup: &Setup, name: &str) -> Setup {
+    let mut models = setup.models.to_vec();
+    match models.iter().position(|model| &*model.name == name) {
+        Some(at) => drop(models.remove(at)),
+        None => models.push(copy(name, 7)),
     }
-
-    fn plan(&self, from: &Setup, to: &Setup, retired: Vec<Cell>) -> Result<Plan, PlanError> {
-        let basis = PlanBasis {
-            setup: from.clone(),
-            own_rule: false,
-            lost: Vec::new(),
-            retired,
-            left: None,
-        };
-        let limits = PlanLimits {
-            ensemble: &self.ensemble,
-            devices: &self.devices,
-            footprints: &self.footprints,
-            most_segment: 1024,
-        };
-        Plan::new(basis, to, &limits)
+    Setup {
+        models: models.into(),
+        ..setup.clone()
     }
 }
 
 /// Drives a machine as an engine would, in no time at all.
 struct Drive {
-    bed: Bed,
     machine: ChangeMachine,
     running: Setup,
     reading: Reading,
@@ -73,25 +61,24 @@ struct Drive {
     look_at: Option<Duration>,
     log: Vec<String>,
     cleared: usize,
-    plans: usize,
+    /// The requested change.
+    asked: Option<Setup>,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Drive {
     fn new() -> Self {
-        let bed = Bed::new();
-        let running = bed.first();
+        let running = first();
         Drive {
             machine: ChangeMachine::new(running.clone(), Reading::default(), true),
-            bed,
             running,
             reading: Reading::default(),
             work: None,
             look_at: None,
             log: Vec::new(),
             cleared: 0,
-            plans: 0,
+            asked: None,
         }
     }
 
@@ -106,22 +93,35 @@ impl Drive {
     }
 
     fn step(&mut self, event: ChangeEvent) -> Result<(), ChangeRefusal> {
+        let asked = match &event {
+            ChangeEvent::Requested { change, .. } | ChangeEvent::Adjusted { change, .. } => {
+                Some(change.new.clone())
+            }
+            _ => None,
+        };
         for action in self.machine.step(self.reading.at, event)? {
             match action {
                 ChangeAction::Log(_, text) => self.log.push(text),
                 ChangeAction::ClearLatencies => self.cleared += 1,
-                ChangeAction::SetSettings(plan) => self.running = plan.new_setup().clone(),
-                ChangeAction::Run(work) => assert!(self.work.replace(work).is_none(), "one work"),
+                ChangeAction::SetSettings => self.running = asked.clone().expect("is asked for"),
+                ChangeAction::Run(work) => {
+                    self.asked = asked.clone();
+                    assert!(self.work.replace(work).is_none(), "one work");
+                }
                 ChangeAction::LookAt(at) => self.look_at = Some(at),
             }
         }
         Ok(())
     }
 
-    fn plan(&mut self, to: &Setup) -> Box<Plan> {
-        self.plans += 1;
-        let plan = self.bed.plan(&self.running, to, Vec::new());
-        Box::new(plan.expect("it can be applied"))
+    fn plan(&self, to: &Setup) -> Box<PlannedChange> {
+        Box::new(PlannedChange {
+            old: self.running.clone(),
+            new: to.clone(),
+            is_empty: self.running == *to,
+            is_planned: true,
+            handover: Handover::Beside,
+        })
     }
 
     fn request(
@@ -130,9 +130,9 @@ impl Drive {
         terms: Option<Terms>,
         origin: ChangeOrigin,
     ) -> Result<(), ChangeRefusal> {
-        let plan = self.plan(to);
+        let change = self.plan(to);
         self.step(ChangeEvent::Requested {
-            plan,
+            change,
             terms,
             origin,
         })
@@ -144,9 +144,9 @@ impl Drive {
             combination: combination.expect("somebody votes"),
             ..self.running.clone()
         };
-        let plan = self.plan(&to);
+        let change = self.plan(&to);
         self.step(ChangeEvent::Adjusted {
-            plan,
+            change,
             origin: ChangeOrigin::Vote("mlp votes".into()),
             reading: Box::new(self.reading.clone()),
         })
@@ -179,12 +179,16 @@ impl Drive {
         began.expect("never refused");
     }
 
-    fn end(&mut self, result: Result<Box<Plan>, ApplyError>) {
-        if let Ok(plan) = &result {
-            self.running = plan.new_setup().clone();
-        }
+    fn end(&mut self, result: Result<Setup, DeploymentError>) {
+        let result = result.map(|now| self.running = now).map_err(Into::into);
         let reading = Box::new(self.reading.clone());
-        let ended = self.step(ChangeEvent::Ended { result, reading });
+        let ended = self.step(ChangeEvent::Ended {
+            result: result.map(|()| Applied::default()),
+            running: Box::new(self.running.clone()),
+            before: reading.clone(),
+            reading,
+            graded: true,
+        });
         ended.expect("never refused");
     }
 
@@ -193,15 +197,13 @@ impl Drive {
         let work = self.work.take().expect("something is to be done");
         self.begin();
         let result = match &work {
-            ChangeWork::Apply(plan) => Ok(plan.clone()),
-            ChangeWork::ApplySetup(setup) => Ok(self.plan(setup)),
+            ChangeWork::Apply(_) => Ok(self.asked.take().expect("is asked for")),
+            ChangeWork::ApplySetup(setup, _) => Ok(Setup::clone(setup)),
             ChangeWork::Evacuate(device) => {
                 let moved = without(&self.running.matrix, *device);
-                let to = self.running.with_matrix(moved);
-                Ok(self.plan(&to))
+                Ok(self.running.with_matrix(moved))
             }
-            ChangeWork::BringModelsBack(_) => Err(ApplyError::Stale),
-            ChangeWork::Abandon(_) => Err(NoFallback("shutting down".into()).into()),
+            ChangeWork::Abandon(_) => Err(no_fallback("shutting down")),
         };
         self.end(result);
         work
@@ -245,6 +247,10 @@ impl Drive {
         let history = self.status().history.into_iter();
         history.map(|ran| ran.why).collect()
     }
+}
+
+fn no_fallback(why: &str) -> DeploymentError {
+    ApplyError::from(NoFallback(why.into())).into()
 }
 
 fn without(matrix: &Matrix, device: DeviceIndex) -> Matrix {
@@ -291,12 +297,10 @@ fn a_change_is_shown_logged_marked_and_remembered() {
     let shown = drive.status().reload.expect("at once");
     assert_eq!((shown.state, shown.steps.len()), (ReloadState::Running, 0));
     let work = drive.work.take().expect("to be done");
-    let ChangeWork::Apply(plan) = work else {
-        panic!("{work:?}")
-    };
+    assert!(matches!(work, ChangeWork::Apply(_)), "{work:?}");
     drive.begin();
     drive.reading.at += SECOND;
-    let set = ApplyStep::Set(plan.settings()[0].clone());
+    let set = ApplyStep::Set(SettingChange::Policy(old.policy, new.policy));
     for step in [ApplyStep::Serve, set] {
         drive
             .step(ChangeEvent::Stepped(step))
@@ -309,7 +313,7 @@ fn a_change_is_shown_logged_marked_and_remembered() {
     );
     assert_eq!(shown.elapsed, SECOND);
     drive.reading.at += SECOND;
-    drive.end(Ok(plan));
+    drive.end(Ok(new));
     let seen = drive.status();
     let shown = seen.reload.clone().expect("the last one");
     assert_eq!(
@@ -336,7 +340,6 @@ fn a_change_is_shown_logged_marked_and_remembered() {
     assert_eq!((seen.can_undo, seen.can_redo), (true, false));
     assert_eq!(drive.cleared, 1);
     assert_eq!(seen.latency_before.map(|l| l.summary.count), Some(7));
-    assert_eq!(drive.plans, 1, "planned once");
 }
 
 #[test]
@@ -379,8 +382,7 @@ fn one_change_at_a_time() {
         under_way
     );
     assert_eq!(drive.machine.fallback(), Err(ChangeRefusal::NotNow));
-    let back = drive.plan(&old);
-    let refused = drive.step(ChangeEvent::TakenBack(back));
+    let refused = drive.step(ChangeEvent::TakenBack);
     assert_eq!(refused, Err(ChangeRefusal::NotNow));
     assert_eq!(
         drive.step(ChangeEvent::Kept),
@@ -437,7 +439,7 @@ fn devices_that_are_lost_together_are_evacuated_one_after_another() {
         "{first:?}"
     );
     drive.begin();
-    drive.end(Err(NoFallback("no room".into()).into()));
+    drive.end(Err(no_fallback("no room")));
     let second = drive.work.take().expect("then the other");
     assert!(
         matches!(second, ChangeWork::Evacuate(device) if device.get() == 0),
@@ -466,9 +468,8 @@ fn work_that_panics_is_a_change_that_failed() {
     begun.expect("nothing else is under way");
     drive.work.take().expect("to be done");
     drive.begin();
-    drive.end(Err(ApplyError::Panicked(
-        "panicked: index out of bounds".into(),
-    )));
+    let panicked = ApplyError::Panicked("panicked: index out of bounds".into());
+    drive.end(Err(panicked.into()));
     let seen = drive.status();
     let why = "the change panicked: index out of bounds; the old matrix serves";
     let state = seen.reload.map(|r| r.state);
@@ -500,7 +501,7 @@ fn closing_waits_for_what_is_under_way_and_abandons_what_is_lost_then() {
     assert_eq!(last, Some("reload failed: shutting down"));
     let more = resized(&new, 128);
     let refused = drive.request(&more, None, ChangeOrigin::Applied);
-    assert_eq!(refused, Err(ChangeRefusal::UnderWay));
+    assert_eq!(refused, Err(ChangeRefusal::Closed));
     drive.lost(DeviceIndex::new(0));
     assert!(!drive.machine.is_over(), "the door has to close");
     drive.finish();
@@ -548,14 +549,14 @@ fn an_undo_that_was_planned_before_another_change_is_refused() {
     let first = drive.running.clone();
     let (second, third) = (resized(&first, 64), resized(&first, 128));
     drive.apply(&second, None);
-    let plan = drive.plan(&first);
+    let change = drive.plan(&first);
     drive.apply(&third, None);
     let refused = drive.step(ChangeEvent::Requested {
-        plan,
+        change,
         terms: None,
         origin: ChangeOrigin::Undo,
     });
-    assert_eq!(refused, Err(ChangeRefusal::UnderWay));
+    assert_eq!(refused.map_err(|r| r.code()), Err(Code::PlanStale));
     assert_eq!(drive.machine.undo_setup(), Ok(&second));
 }
 
@@ -635,7 +636,7 @@ fn what_does_worse_goes_by_itself_and_can_be_had_again() {
     let refused = drive.vote(MemberIndex::new(0), false);
     assert_eq!(refused, Err(ChangeRefusal::UnderWay), "it is going back");
     let work = drive.finish();
-    assert!(matches!(work, ChangeWork::ApplySetup(_)), "{work:?}");
+    assert!(matches!(work, ChangeWork::ApplySetup(..)), "{work:?}");
     assert_eq!(drive.running, old);
     assert_eq!(
         drive.log[1],
@@ -667,8 +668,7 @@ fn an_operator_keeps_what_is_on_probation_or_takes_it_back() {
     drive.apply(&old, terms(60));
     let back = drive.machine.fallback().expect("it is watched").clone();
     assert_eq!(back, new);
-    let plan = drive.plan(&back);
-    drive.step(ChangeEvent::TakenBack(plan)).expect("it goes");
+    drive.step(ChangeEvent::TakenBack).expect("it goes");
     drive.finish();
     assert_eq!(drive.running, new);
     assert_eq!(
@@ -690,13 +690,13 @@ fn a_stale_plan_is_planned_once_more_and_not_again() {
     begun.expect("nothing else is under way");
     drive.work.take().expect("to be done");
     drive.begin();
-    drive.end(Err(ApplyError::Stale));
+    drive.end(Err(ApplyError::Stale.into()));
     let shown = drive.status().reload.map(|r| r.state);
     assert_eq!(shown, Some(ReloadState::Running));
     let work = drive.work.take().expect("once more");
-    assert!(matches!(&work, ChangeWork::ApplySetup(setup) if **setup == new));
+    assert!(matches!(&work, ChangeWork::ApplySetup(setup, _) if **setup == new));
     drive.begin();
-    drive.end(Err(ApplyError::Stale));
+    drive.end(Err(ApplyError::Stale.into()));
     let shown = drive.status().reload.map(|r| r.state);
     assert!(matches!(shown, Some(ReloadState::Failed(_))), "{shown:?}");
     assert!(drive.work.is_none());
@@ -727,26 +727,6 @@ fn a_vote_ends_a_probation_and_moves_no_worker() {
     );
     assert_eq!(drive.origins(), ["start", "applied", "mlp votes"]);
     assert!(drive.status().can_undo);
-}
-
-#[test]
-fn a_vote_does_not_bring_a_retired_worker_back() {
-    let mut drive = Drive::new();
-    let retired = drive.running.matrix.workers().next().expect("one").0;
-    let mut to = drive.running.clone();
-    to.combination.voting[0] = false;
-    let plan = drive.bed.plan(&drive.running, &to, vec![retired]);
-    let plan = Box::new(plan.expect("it can be applied"));
-    assert!(!plan.reload().is_empty(), "applied, it would start");
-    let reading = Box::new(drive.reading.clone());
-    let origin = ChangeOrigin::Vote("mlp votes".into());
-    let adjusted = drive.step(ChangeEvent::Adjusted {
-        plan,
-        origin,
-        reading,
-    });
-    adjusted.expect("nothing is under way");
-    assert!(drive.work.is_none());
 }
 
 #[test]
@@ -782,7 +762,7 @@ fn looks_at_nothing_change_nothing() {
     drive
         .step(ChangeEvent::Stepped(ApplyStep::Serve))
         .expect("never refused");
-    drive.end(Err(ApplyError::Stale));
+    drive.end(Err(ApplyError::Stale.into()));
     assert_eq!(drive.status(), before);
 }
 
@@ -791,6 +771,10 @@ fn looks_at_nothing_change_nothing() {
 enum Deed {
     Apply(u32, bool),
     Vote(bool),
+    /// A model is loaded, or unloaded if it is there.
+    Load(&'static str),
+    /// A policy does so, and changes a batch size.
+    Follow(&'static str, u32),
     Undo,
     Redo,
     Keep,
@@ -804,10 +788,13 @@ enum Deed {
 }
 
 fn deeds() -> impl Strategy<Value = Vec<Deed>> {
-    let size = prop::sample::select(vec![16u32, 32, 64, 128]);
+    let size = || prop::sample::select(vec![16u32, 32, 64, 128]);
+    let name = || prop::sample::select(vec!["a", "b"]);
     let deed = prop_oneof![
-        4 => (size, any::<bool>()).prop_map(|(size, terms)| Deed::Apply(size, terms)),
+        4 => (size(), any::<bool>()).prop_map(|(size, terms)| Deed::Apply(size, terms)),
         2 => any::<bool>().prop_map(Deed::Vote),
+        2 => name().prop_map(Deed::Load),
+        2 => (name(), size()).prop_map(|(name, size)| Deed::Follow(name, size)),
         2 => Just(Deed::Undo),
         2 => Just(Deed::Redo),
         1 => Just(Deed::Keep),
@@ -826,8 +813,30 @@ impl Drive {
     fn fail(&mut self, error: ApplyError) {
         if self.work.take().is_some() {
             self.begin();
-            self.end(Err(error));
+            self.end(Err(error.into()));
         }
+    }
+
+    /// Ends what is under way.
+    fn settle(&mut self) {
+        while self.work.is_some() {
+            self.finish();
+        }
+    }
+
+    /// Goes back or forth until there is nothing left. Returns the number of steps.
+    fn go(&mut self, origin: &ChangeOrigin) -> usize {
+        let to = |machine: &ChangeMachine| match origin {
+            ChangeOrigin::Undo => machine.undo_setup().cloned(),
+            _ => machine.redo_setup().cloned(),
+        };
+        let mut steps = 0;
+        while let Ok(next) = to(&self.machine) {
+            self.request(&next, None, origin.clone()).expect("goes");
+            self.settle();
+            steps += 1;
+        }
+        steps
     }
 
     /// Does it; what is refused must change nothing.
@@ -849,13 +858,16 @@ impl Drive {
                 Err(refusal) => Err(refusal),
             },
             Deed::Keep => self.step(ChangeEvent::Kept),
-            Deed::TakeBack => match self.machine.fallback().cloned() {
-                Ok(fallback) => {
-                    let plan = self.plan(&fallback);
-                    self.step(ChangeEvent::TakenBack(plan))
-                }
-                Err(refusal) => Err(refusal),
-            },
+            Deed::TakeBack => self.step(ChangeEvent::TakenBack),
+            Deed::Load(name) => {
+                let to = toggled(&self.running, name);
+                let load = CatalogueChange::Load(name.into());
+                self.request(&to, None, ChangeOrigin::Models(load))
+            }
+            Deed::Follow(name, size) => {
+                let to = toggled(&resized(&self.running, size), name);
+                self.request(&to, None, ChangeOrigin::Policy)
+            }
             Deed::Lose(device) => self.step(ChangeEvent::LoseRequested(DeviceIndex::new(device))),
             Deed::Lost(device) => {
                 self.lost(DeviceIndex::new(device));
@@ -899,23 +911,132 @@ fn check(drive: &Drive) {
     assert!(seen.history.len() <= 32 && seen.marks.len() <= 64);
 }
 
+/// Does the deeds one after another. An empty matrix cannot be: the first evacuation leaves one device.
+fn done(drive: &mut Drive, deeds: Vec<Deed>) {
+    let mut evacuated = false;
+    for deed in deeds {
+        if matches!(deed, Deed::Lose(_) | Deed::Lost(_)) {
+            if evacuated {
+                continue;
+            }
+            evacuated = true;
+        }
+        drive.attempt(deed);
+        check(drive);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn whatever_happens_what_is_shown_is_what_runs(deeds in deeds()) {
+        done(&mut Drive::new(), deeds);
+    }
+
+    #[test]
+    fn whatever_was_changed_is_undone_step_by_step_to_the_beginning(deeds in deeds()) {
         let mut drive = Drive::new();
-        // An empty matrix cannot be: the first evacuation leaves one device.
-        let mut evacuated = false;
-        for deed in deeds {
-            if matches!(deed, Deed::Lose(_) | Deed::Lost(_)) {
-                if evacuated {
-                    continue;
-                }
-                evacuated = true;
-            }
-            drive.attempt(deed);
-            check(&drive);
+        done(&mut drive, deeds);
+        drive.settle();
+        drive.go(&ChangeOrigin::Redo);
+        let last = drive.running.clone();
+        let back = drive.go(&ChangeOrigin::Undo);
+        prop_assert_eq!(&drive.running, &first());
+        prop_assert_eq!(drive.go(&ChangeOrigin::Redo), back);
+        prop_assert_eq!(&drive.running, &last);
+    }
+
+    #[test]
+    fn a_new_change_leaves_nothing_to_redo(deeds in deeds(), name in prop::sample::select(vec!["a", "b"])) {
+        let mut drive = Drive::new();
+        done(&mut drive, deeds);
+        drive.settle();
+        drive.go(&ChangeOrigin::Undo);
+        for origin in [ChangeOrigin::Policy, ChangeOrigin::Applied] {
+            let to = toggled(&drive.running, name);
+            drive.request(&to, None, origin).expect("goes");
+            drive.settle();
+            prop_assert!(!drive.status().can_redo);
+            drive.go(&ChangeOrigin::Undo);
         }
+    }
+}
+
+#[test]
+fn the_decisions_of_a_policy_are_one_step_and_leave_what_was_applied_before_them() {
+    let mut drive = Drive::new();
+    let applied = resized(&drive.running, 64);
+    drive.apply(&applied, None);
+    for name in ["a", "b", "c"] {
+        let to = toggled(&drive.running, name);
+        drive
+            .request(&to, None, ChangeOrigin::Policy)
+            .expect("goes");
+        drive.finish();
+    }
+    assert_eq!(drive.machine.undo_setup(), Ok(&applied));
+    assert_eq!(drive.go(&ChangeOrigin::Undo), 2);
+}
+
+#[test]
+fn models_that_were_rolled_back_are_held_off_until_they_are_asked_for() {
+    let mut drive = Drive::new();
+    let old = drive.running.clone();
+    let load = || ChangeOrigin::Models(CatalogueChange::Load("a".into()));
+    let with = toggled(&old, "a");
+    drive.request(&with, terms(60), load()).expect("goes");
+    drive.finish();
+    assert!(drive.machine.held_off().is_empty());
+    drive.step(ChangeEvent::TakenBack).expect("it goes");
+    drive.finish();
+    assert_eq!(drive.running, old);
+    assert_eq!(drive.machine.held_off(), [copy("a", 7)]);
+    drive
+        .step(ChangeEvent::AskedFor("a".into()))
+        .expect("never refused");
+    assert!(drive.machine.held_off().is_empty());
+}
+
+#[test]
+fn a_change_that_was_made_in_part_is_remembered() {
+    let mut drive = Drive::new();
+    let old = drive.running.clone();
+    let load = ChangeOrigin::Models(CatalogueChange::Load("a".into()));
+    drive
+        .request(&toggled(&old, "a"), None, load)
+        .expect("goes");
+    drive.work.take().expect("to be done");
+    drive.begin();
+    // Another model is served, and the one that was asked for is not.
+    drive.running = toggled(&old, "b");
+    drive.end(Err(DeploymentError::Unknown("a".into())));
+    assert_eq!(drive.machine.undo_setup(), Ok(&old));
+    let same = drive.running.clone();
+    let refused = drive.request(&same, None, ChangeOrigin::Applied);
+    assert_eq!(
+        refused,
+        Err(ChangeRefusal::Nothing),
+        "it is known as running"
+    );
+}
+
+#[test]
+fn a_plan_for_something_that_no_longer_runs_is_refused_whoever_made_it() {
+    for origin in [
+        ChangeOrigin::Applied,
+        ChangeOrigin::Policy,
+        ChangeOrigin::Search,
+    ] {
+        let mut drive = Drive::new();
+        let to = resized(&drive.running, 64);
+        let change = drive.plan(&to);
+        drive.apply(&resized(&to, 128), None);
+        let refused = drive.step(ChangeEvent::Requested {
+            change,
+            terms: None,
+            origin,
+        });
+        assert_eq!(refused.map_err(|r| r.code()), Err(Code::PlanStale));
     }
 }

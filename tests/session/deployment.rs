@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{
     CatalogueChange, Deployment, DeploymentError, DeploymentStart, Handover, LoadState,
     ModelOverride, ModelSource, ModelsRead, ModelsToRead,
@@ -95,7 +96,7 @@ impl ModelSource for Shelf {
     }
 }
 
-fn start(shelf: &Arc<Shelf>, names: &[&str]) -> Result<Deployment, DeploymentError> {
+fn start(shelf: &Arc<Shelf>, names: &[&str]) -> Result<Arc<Changes>, DeploymentError> {
     let names: BTreeSet<String> = names.iter().map(ToString::to_string).collect();
     let read = shelf.read(ModelsToRead::first(&names));
     let start = DeploymentStart {
@@ -104,14 +105,15 @@ fn start(shelf: &Arc<Shelf>, names: &[&str]) -> Result<Deployment, DeploymentErr
         options: EngineOptions::default(),
         matrix: None,
     };
-    Deployment::start(Some(Arc::<Shelf>::clone(shelf)), read, start)
+    let source = Arc::<Shelf>::clone(shelf);
+    Ok(Changes::new(Deployment::start(Some(source), read, start)?))
 }
 
 /// Asks a model of what runs. Returns the numbers of its answer to one sample, or `None` if it is not
 /// served.
-fn ask(deployment: &Deployment, name: &str) -> Option<usize> {
+fn ask(changes: &Changes, name: &str) -> Option<usize> {
     loop {
-        let running = deployment.running();
+        let running = changes.running();
         let number = running.catalogue.find(name, None)?;
         let request = Request::new(&[0.1, 0.2, 0.3, 0.4]).to(PipelineIndex(number));
         match running.engine.predict(request) {
@@ -119,7 +121,7 @@ fn ask(deployment: &Deployment, name: &str) -> Option<usize> {
             // An engine that ends takes nothing any more; the next one runs already.
             Err(refused) => assert_ne!(
                 running.number,
-                deployment.running().number,
+                changes.running().number,
                 "{refused}: {:?}",
                 running.engine.telemetry().door()
             ),
@@ -209,20 +211,20 @@ fn a_model_that_goes_and_comes_takes_no_column_of_another_one() {
     for (name, answers) in [("a", 3), ("b", 5)] {
         shelf.put(name, Ok(vec![entry(name, 1, &network("m", answers))]));
     }
-    let deployment = start(&shelf, &["a", "b"]).expect("starts");
+    let changes = start(&shelf, &["a", "b"]).expect("starts");
     let unload = CatalogueChange::Unload {
         name: "a".into(),
         dependents: false,
     };
     let load = CatalogueChange::Load("a".into());
     for (change, came, went) in [(unload, &[][..], &["m"][..]), (load, &["m"], &[])] {
-        let plan = deployment.plan(change).expect("it fits");
+        let plan = changes.plan_change(&change).expect("it fits");
         let preview = plan.preview();
         assert_eq!(preview.columns_came, came);
         assert_eq!(preview.columns_went, went);
         assert!(preview.moved.is_empty(), "{:?}", preview.moved);
-        deployment.apply(plan, Handover::Beside).expect("applies");
-        assert_eq!(ask(&deployment, "b"), Some(5));
+        changes.make(plan, Handover::Beside).expect("applies");
+        assert_eq!(ask(&changes, "b"), Some(5));
     }
 }
 
@@ -250,12 +252,12 @@ fn each_model_answers_its_own_requests() {
     for (name, answers) in [("a", 3), ("b", 5), ("c", 7)] {
         shelf.put(name, Ok(vec![entry(name, 1, &network(name, answers))]));
     }
-    let deployment = start(&shelf, &["a", "b", "c"]).expect("starts");
+    let changes = start(&shelf, &["a", "b", "c"]).expect("starts");
     for (name, answers) in [("a", 3), ("b", 5), ("c", 7), ("a", 3)] {
-        assert_eq!(ask(&deployment, name), Some(answers), "{name}");
+        assert_eq!(ask(&changes, name), Some(answers), "{name}");
     }
-    assert_eq!(ask(&deployment, "d"), None);
-    let figures = deployment.running().engine.telemetry().entries();
+    assert_eq!(ask(&changes, "d"), None);
+    let figures = changes.running().engine.telemetry().entries();
     let answered = figures.iter().map(|entry| entry.answered);
     assert_eq!(answered.collect::<Vec<_>>(), [2, 1, 1]);
 }
@@ -265,34 +267,25 @@ fn a_model_is_loaded_unloaded_and_replaced() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
     shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
-    let deployment = start(&shelf, &["a"]).expect("starts");
-    assert_eq!(ask(&deployment, "b"), None);
-    deployment.load("b").expect("loads");
-    assert_eq!(
-        (ask(&deployment, "a"), ask(&deployment, "b")),
-        (Some(3), Some(5))
-    );
+    let changes = start(&shelf, &["a"]).expect("starts");
+    assert_eq!(ask(&changes, "b"), None);
+    changes.load("b").expect("loads");
+    assert_eq!((ask(&changes, "a"), ask(&changes, "b")), (Some(3), Some(5)));
     // A new version of what is served.
     shelf.put("a", Ok(vec![entry("a", 2, &network("a", 4))]));
-    deployment.load("a").expect("loads");
-    assert_eq!(
-        (ask(&deployment, "a"), ask(&deployment, "b")),
-        (Some(4), Some(5))
-    );
-    deployment.unload("b", false).expect("unloads");
-    assert_eq!(
-        (ask(&deployment, "a"), ask(&deployment, "b")),
-        (Some(4), None)
-    );
+    changes.load("a").expect("loads");
+    assert_eq!((ask(&changes, "a"), ask(&changes, "b")), (Some(4), Some(5)));
+    changes.unload("b", false).expect("unloads");
+    assert_eq!((ask(&changes, "a"), ask(&changes, "b")), (Some(4), None));
 }
 
 #[test]
 fn what_does_not_change_is_the_same_engine() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
-    let deployment = start(&shelf, &["a"]).expect("starts");
-    deployment.load("a").expect("is there");
-    assert_eq!(deployment.running().number, 0);
+    let changes = start(&shelf, &["a"]).expect("starts");
+    changes.load("a").expect("is there");
+    assert_eq!(changes.running().number, 0);
 }
 
 #[test]
@@ -300,9 +293,9 @@ fn a_model_that_cannot_be_read_leaves_the_others_and_itself_serving() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
     shelf.put("b", Err("model.onnx: it is cut off".into()));
-    let deployment = start(&shelf, &["a", "b"]).expect("one can be served");
+    let changes = start(&shelf, &["a", "b"]).expect("one can be served");
     let reason = |name: &str| {
-        let models = deployment.models();
+        let models = changes.deployment().models();
         let model = models
             .into_iter()
             .find(|m| m.name == name)
@@ -311,13 +304,13 @@ fn a_model_that_cannot_be_read_leaves_the_others_and_itself_serving() {
     };
     let cut = || "model.onnx: it is cut off".to_owned();
     assert_eq!(reason("b"), (LoadState::Unloaded(cut()), Some(cut())));
-    let refused = deployment.load("b").expect_err("cannot be read");
+    let refused = changes.load("b").expect_err("cannot be read");
     assert_eq!(refused.to_string(), "model `b`: model.onnx: it is cut off");
     // One that served before serves on as it was.
     shelf.put("a", Err("config.pbtxt: no name".into()));
-    let refused = deployment.load("a").expect_err("cannot be read");
+    let refused = changes.load("a").expect_err("cannot be read");
     assert_eq!(refused.code(), Code::ModelInvalid);
-    assert_eq!(ask(&deployment, "a"), Some(3));
+    assert_eq!(ask(&changes, "a"), Some(3));
     assert_eq!(
         reason("a"),
         (LoadState::Loaded, Some("config.pbtxt: no name".into()))
@@ -337,27 +330,27 @@ fn what_cannot_be_changed_is_refused_with_its_reason() {
     };
     shelf.put("a", Ok(vec![entry("a", 1, &one)]));
     shelf.put("both", Ok(vec![entry("both", 1, &Arc::new(both))]));
-    let deployment = start(&shelf, &["a", "both"]).expect("starts");
+    let changes = start(&shelf, &["a", "both"]).expect("starts");
     let configured = ModelOverride {
         config: Some("{}".into()),
         ..ModelOverride::default()
     };
     let cases = [
-        (deployment.load("x"), "there is no model `x`"),
+        (changes.load("x"), "there is no model `x`"),
         (
-            deployment.load_as("a", &configured),
+            changes.load_as("a", &configured),
             "model `a`: its manifest is fixed; only models of a repository can be configured",
         ),
-        (deployment.unload("x", false), "there is no model `x`"),
+        (changes.unload("x", false), "there is no model `x`"),
         (
-            deployment.unload("a", false),
+            changes.unload("a", false),
             "model `a` is used by `both`; unload that first, or both with `unload_dependents`",
         ),
     ];
     for (refused, words) in cases {
         assert_eq!(refused.expect_err("refused").to_string(), words);
     }
-    deployment.unload("both", false).expect("nobody uses it");
+    changes.unload("both", false).expect("nobody uses it");
     let fixed = Deployment::start(
         None,
         ModelsRead {
@@ -371,7 +364,9 @@ fn what_cannot_be_changed_is_refused_with_its_reason() {
             matrix: None,
         },
     );
-    let refused = fixed.expect("starts").load("a").expect_err("is fixed");
+    let refused = Changes::new(fixed.expect("starts"))
+        .load("a")
+        .expect_err("is fixed");
     assert_eq!(refused.code(), Code::ModelsFixed);
 }
 
@@ -380,12 +375,12 @@ fn a_server_without_models_waits_for_the_first_and_outlives_the_last() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
     shelf.put("b", Err("config.pbtxt: no name".into()));
-    let deployment = Arc::new(start(&shelf, &[]).expect("there is nothing to serve yet"));
-    let running = deployment.running();
+    let changes = Arc::new(start(&shelf, &[]).expect("there is nothing to serve yet"));
+    let running = changes.running();
     assert!(running.catalogue.entries().is_empty());
     assert_eq!(running.engine.telemetry().door(), DoorState::Open);
     assert!(running.engine.predict(Request::new(&[0.1; 4])).is_err());
-    let mut session = LiveSession::of_deployment(Arc::clone(&deployment), None);
+    let mut session = LiveSession::of_changes(Arc::clone(&changes), None);
     let shown = session.snapshot();
     let waits = |health: &Health| matches!(health, Health::Closed(why) if why.contains("load one"));
     assert!(waits(&shown.health), "{:?}", shown.health);
@@ -410,16 +405,16 @@ fn a_server_without_models_waits_for_the_first_and_outlives_the_last() {
         let refused = session.command(command).expect_err("nothing is served");
         assert_eq!(refused.code(), code, "{refused}");
     }
-    let refused = deployment.load("b").expect_err("cannot be read");
+    let refused = changes.load("b").expect_err("cannot be read");
     assert_eq!(refused.code(), Code::ModelInvalid);
     for _ in 0..2 {
-        deployment.load("a").expect("loads");
-        assert_eq!(ask(&deployment, "a"), Some(3));
+        changes.load("a").expect("loads");
+        assert_eq!(ask(&changes, "a"), Some(3));
         until(&mut session, |s| {
             s.health == Health::Serving && s.members.len() == 1
         });
-        deployment.unload("a", false).expect("the last may go");
-        assert_eq!(ask(&deployment, "a"), None);
+        changes.unload("a", false).expect("the last may go");
+        assert_eq!(ask(&changes, "a"), None);
         until(&mut session, |s| waits(&s.health) && s.members.is_empty());
     }
 }
@@ -450,8 +445,8 @@ fn models_that_stay_keep_their_places_and_batch_sizes() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
     shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
-    let deployment = start(&shelf, &["a"]).expect("starts");
-    let running = deployment.running();
+    let changes = start(&shelf, &["a"]).expect("starts");
+    let running = changes.running();
     let setup = running.engine.setup();
     let (cell, _) = setup.matrix.workers().next().expect("a worker");
     let largest = setup.matrix.frame().batch_sizes.largest();
@@ -465,8 +460,8 @@ fn models_that_stay_keep_their_places_and_batch_sizes() {
         .apply_setup(&larger, &mut |_| {})
         .expect("applies");
     shelf.put("a", Ok(vec![entry("a", 2, &network("a", 4))]));
-    deployment.load("b").expect("loads");
-    let sizes = deployment.running().engine.matrix().rows();
+    changes.load("b").expect("loads");
+    let sizes = changes.running().engine.matrix().rows();
     assert_eq!(sizes.concat().iter().max(), Some(&4), "{sizes:?}");
 }
 
@@ -475,8 +470,8 @@ fn models_that_stay_keep_the_numbers_that_somebody_chose_for_them() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
     shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
-    let deployment = start(&shelf, &["a"]).expect("starts");
-    let running = deployment.running();
+    let changes = start(&shelf, &["a"]).expect("starts");
+    let running = changes.running();
     let int8 = "int8".parse().expect("a precision");
     let chosen = running
         .engine
@@ -486,22 +481,22 @@ fn models_that_stay_keep_the_numbers_that_somebody_chose_for_them() {
         .engine
         .apply_setup(&chosen, &mut |_| {})
         .expect("applies");
-    let names = |deployment: &Deployment| {
-        let setup = deployment.running().engine.setup();
+    let names = |changes: &Changes| {
+        let setup = changes.running().engine.setup();
         let columns = setup.matrix.frame().members.iter().zip(&setup.precisions);
         let named = columns.map(|(name, precision)| format!("{name} {precision}"));
         named.collect::<Vec<_>>()
     };
     // A new version of it goes on, what comes is computed as its manifest says.
     shelf.put("a", Ok(vec![entry("a", 2, &network("a", 4))]));
-    deployment.load("b").expect("loads");
-    assert_eq!(names(&deployment), ["a int8", "b f32"]);
-    deployment.load("a").expect("loads");
-    assert_eq!(names(&deployment), ["a int8", "b f32"]);
-    assert_eq!(ask(&deployment, "a"), Some(4));
-    deployment.unload("a", false).expect("unloads");
-    deployment.load("a").expect("loads");
-    assert_eq!(names(&deployment), ["a f32", "b f32"], "it came anew");
+    changes.load("b").expect("loads");
+    assert_eq!(names(&changes), ["a int8", "b f32"]);
+    changes.load("a").expect("loads");
+    assert_eq!(names(&changes), ["a int8", "b f32"]);
+    assert_eq!(ask(&changes, "a"), Some(4));
+    changes.unload("a", false).expect("unloads");
+    changes.load("a").expect("loads");
+    assert_eq!(names(&changes), ["a f32", "b f32"], "it came anew");
 }
 
 #[test]
@@ -510,18 +505,18 @@ fn no_request_is_lost_or_answered_by_another_model_through_many_changes() {
     let versions = [network("a", 3), network("a", 4)];
     shelf.put("a", Ok(vec![entry("a", 1, &versions[0])]));
     shelf.put("b", Ok(vec![entry("b", 1, &network("b", 9))]));
-    let deployment = Arc::new(start(&shelf, &["a", "b"]).expect("starts"));
+    let changes = start(&shelf, &["a", "b"]).expect("starts");
     let (over, asked) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicU64::new(0)),
     );
     let clients = (0..3).map(|_| {
-        let (deployment, over, asked) = (deployment.clone(), over.clone(), asked.clone());
+        let (changes, over, asked) = (changes.clone(), over.clone(), asked.clone());
         thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
-                let of_a = ask(&deployment, "a").expect("`a` is always served");
+                let of_a = ask(&changes, "a").expect("`a` is always served");
                 assert!([3, 4].contains(&of_a), "{of_a} numbers");
-                assert!([None, Some(9)].contains(&ask(&deployment, "b")));
+                assert!([None, Some(9)].contains(&ask(&changes, "b")));
                 asked.fetch_add(2, Ordering::Relaxed);
             }
         })
@@ -530,10 +525,10 @@ fn no_request_is_lost_or_answered_by_another_model_through_many_changes() {
     for change in 0..40u64 {
         let version = versions[change as usize % 2].clone();
         shelf.put("a", Ok(vec![entry("a", 2 + change, &version)]));
-        deployment.load("a").expect("loads");
+        changes.load("a").expect("loads");
         match change % 4 {
-            1 => deployment.unload("b", false).expect("unloads"),
-            3 => deployment.load("b").expect("loads"),
+            1 => changes.unload("b", false).expect("unloads"),
+            3 => changes.load("b").expect("loads"),
             _ => {}
         }
         // Requests are answered between any two changes.
@@ -547,7 +542,7 @@ fn no_request_is_lost_or_answered_by_another_model_through_many_changes() {
     for client in clients {
         client.join().expect("nothing was lost");
     }
-    let running = deployment.running();
+    let running = changes.running();
     assert_eq!(running.number, 60);
     assert_eq!(running.engine.telemetry().door(), DoorState::Open);
 }
@@ -557,20 +552,20 @@ fn what_is_served_keeps_its_name_whichever_models_there_are() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
     shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
-    let deployment = Arc::new(start(&shelf, &[]).expect("starts"));
-    let mut session = LiveSession::of_deployment(Arc::clone(&deployment), None);
+    let changes = start(&shelf, &[]).expect("starts");
+    let mut session = LiveSession::of_changes(Arc::clone(&changes), None);
     assert_eq!(&*session.snapshot().ensemble, "shelf");
     let mut is_named = |number: u64| {
         let shown = until(&mut session, |shown| shown.generation == number);
         assert_eq!(&*shown.ensemble, "shelf");
     };
-    deployment.load("a").expect("loads");
+    changes.load("a").expect("loads");
     is_named(1);
-    deployment.load("b").expect("loads");
+    changes.load("b").expect("loads");
     is_named(2);
-    deployment.unload("a", false).expect("nobody uses it");
+    changes.unload("a", false).expect("nobody uses it");
     is_named(3);
-    deployment.unload("b", false).expect("nobody uses it");
+    changes.unload("b", false).expect("nobody uses it");
     is_named(4);
     let log = session.snapshot().log;
     let says = |words: &str| log.iter().any(|line| line.text.starts_with(words));
@@ -583,8 +578,8 @@ fn a_console_follows_what_is_loaded() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
     shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
-    let deployment = Arc::new(start(&shelf, &["a"]).expect("starts"));
-    let mut session = LiveSession::of_deployment(deployment, None);
+    let changes = start(&shelf, &["a"]).expect("starts");
+    let mut session = LiveSession::of_changes(changes, None);
     let before = session.snapshot();
     assert_eq!(
         (before.generation, before.matrix.frame().members.len()),
@@ -636,16 +631,16 @@ fn models_are_placed_where_they_are_wished_as_far_as_a_matrix_says_it() {
         };
         shelf.put("a", Ok(vec![wished("a")]));
         shelf.put("b", Ok(vec![wished("b")]));
-        let deployment = start(&shelf, &["a"]).expect("starts");
-        let workers = || deployment.running().engine.matrix().workers().count();
+        let changes = start(&shelf, &["a"]).expect("starts");
+        let workers = || changes.running().engine.matrix().workers().count();
         assert_eq!(workers(), expected, "{groups:?}");
-        let told = deployment.take_notices();
+        let told = changes.deployment().take_notices();
         assert_eq!(told.len(), usize::from(remark.is_some()), "{told:?}");
         assert!(
             remark.is_none_or(|words| told[0].ends_with(words)),
             "{told:?}"
         );
-        deployment.load("b").expect("loads");
+        changes.load("b").expect("loads");
         assert_eq!(workers(), 2 * expected, "{groups:?}");
     }
 }
@@ -666,25 +661,25 @@ fn a_new_version_that_does_not_warm_up_leaves_the_old_one_serving() {
         ..entry("a", 1, &network("a", 3))
     };
     shelf.put("a", Ok(vec![old]));
-    let deployment = start(&shelf, &["a"]).expect("starts");
+    let changes = start(&shelf, &["a"]).expect("starts");
     let new = NewEntry {
         warmup: warm(vec![0.5; 7]),
         ..entry("a", 2, &network("a", 4))
     };
     shelf.put("a", Ok(vec![new]));
-    let refused = deployment.load("a").expect_err("it does not warm up");
+    let refused = changes.load("a").expect_err("it does not warm up");
     let expected = "model `a`: warm-up `first`: expected samples of 4 values, found 7 values";
     assert_eq!(refused.to_string(), expected);
-    let number = deployment.running().number;
-    deployment.refresh().expect("nothing changed");
+    let number = changes.running().number;
+    changes.refresh().expect("nothing changed");
     assert_eq!(
-        deployment.running().number,
+        changes.running().number,
         number,
         "it is not tried again by itself"
     );
-    let running = deployment.running();
+    let running = changes.running();
     assert_eq!(running.catalogue.entries()[0].version().get(), 1);
-    let status = &deployment.models()[0];
+    let status = &changes.deployment().models()[0];
     assert!(
         status
             .failure

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use divisi_engine::deployment::{CatalogueChange, Deployment, Handover};
+use divisi_engine::changes::Changes;
+use divisi_engine::deployment::{CatalogueChange, Handover};
 use divisi_model::codes::Code;
 use divisi_session::{
-    Command, LiveSession, MarkKind, ModelChangeState, ProbationState, Session, Snapshot, Terms,
+    Command, LiveSession, MarkKind, ModelChangeState, ProbationState, ReloadState, Session,
+    Snapshot, Terms,
 };
 
 use crate::bookcase::{Bookcase, ROOM, ask, entry, network, start, tight};
@@ -22,8 +24,8 @@ fn case() -> Arc<Bookcase> {
     ])
 }
 
-fn session(deployment: &Arc<Deployment>) -> LiveSession {
-    LiveSession::of_deployment(Arc::clone(deployment), None)
+fn session(changes: &Arc<Changes>) -> LiveSession {
+    LiveSession::of_changes(Arc::clone(changes), None)
 }
 
 fn state(shown: &Snapshot) -> Option<&ModelChangeState> {
@@ -32,6 +34,12 @@ fn state(shown: &Snapshot) -> Option<&ModelChangeState> {
 
 fn is_done(shown: &Snapshot) -> bool {
     matches!(state(shown), Some(ModelChangeState::Done(_)))
+}
+
+/// Returns whether the last change is over.
+pub fn is_settled(shown: &Snapshot) -> bool {
+    let reload = shown.reload.as_ref();
+    reload.is_some_and(|reload| reload.state == ReloadState::Done)
 }
 
 fn planned(session: &mut LiveSession, change: CatalogueChange) -> (u64, Snapshot) {
@@ -66,8 +74,8 @@ pub fn names(shown: &Snapshot) -> &[String] {
 
 #[test]
 fn a_change_is_planned_then_applied_and_a_plan_is_dropped() {
-    let deployment = start(&case(), &["a"], ROOM);
-    let mut session = session(&deployment);
+    let changes = start(&case(), &["a"], ROOM);
+    let mut session = session(&changes);
     let (number, shown) = planned(&mut session, CatalogueChange::Load("b".into()));
     assert_eq!(
         (shown.generation, names(&shown)),
@@ -96,9 +104,9 @@ fn a_change_that_is_refused_is_told_with_its_reason() {
     let second = entry("a", 2, &network("a", 9, 4));
     let memory = tight(&case, &second);
     case.put(entry("a", 1, &network("a", 8, 3)));
-    let deployment = start(&case, &["a"], memory);
+    let changes = start(&case, &["a"], memory);
     case.put(second);
-    let mut session = session(&deployment);
+    let mut session = session(&changes);
     session
         .command(Command::LoadModel("a".into()))
         .expect("is begun");
@@ -143,13 +151,13 @@ fn a_change_that_is_refused_is_told_with_its_reason() {
     };
     let gap = done.gap.expect("the gap is measured");
     assert!(gap > Duration::ZERO && gap <= done.took, "{done:?}");
-    assert_eq!(ask(&deployment, "a"), 4);
+    assert_eq!(ask(&changes, "a"), 4);
 }
 
 #[test]
 fn history_marks_and_time_go_on_and_undo_brings_the_models_back() {
-    let deployment = start(&case(), &["a"], ROOM);
-    let mut session = session(&deployment);
+    let changes = start(&case(), &["a"], ROOM);
+    let mut session = session(&changes);
     let before = session.snapshot();
     assert!(!before.can_undo);
     let shown = applied(&mut session, CatalogueChange::Load("b".into()), None);
@@ -169,7 +177,7 @@ fn history_marks_and_time_go_on_and_undo_brings_the_models_back() {
 
     session.command(Command::Undo).expect("is begun");
     let shown = until(&mut session, |shown| {
-        shown.generation == 2 && is_done(shown)
+        shown.generation == 2 && is_settled(shown)
     });
     assert_eq!(
         (names(&shown), &shown.matrix),
@@ -178,7 +186,7 @@ fn history_marks_and_time_go_on_and_undo_brings_the_models_back() {
     assert!(shown.can_redo && !shown.can_undo);
     session.command(Command::Redo).expect("is begun");
     let shown = until(&mut session, |shown| {
-        shown.generation == 3 && is_done(shown)
+        shown.generation == 3 && is_settled(shown)
     });
     assert_eq!(names(&shown).len(), 2);
     assert_eq!(shown.history.len(), 4);
@@ -191,13 +199,13 @@ struct Askers {
 }
 
 impl Askers {
-    fn of(deployment: &Arc<Deployment>) -> Self {
+    fn of(changes: &Arc<Changes>) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let asker = |_| {
-            let (deployment, over) = (Arc::clone(deployment), Arc::clone(&over));
+            let (changes, over) = (Arc::clone(changes), Arc::clone(&over));
             thread::spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    assert!([3, 4].contains(&ask(&deployment, "a")));
+                    assert!([3, 4].contains(&ask(&changes, "a")));
                 }
             })
         };
@@ -226,28 +234,31 @@ fn terms(p99: f64) -> Terms {
 
 #[test]
 fn requests_are_counted_on_from_one_engine_to_the_next() {
-    let deployment = start(&case(), &["a"], ROOM);
-    let mut session = session(&deployment);
+    let changes = start(&case(), &["a"], ROOM);
+    let mut session = session(&changes);
     for expected in [3, 6] {
         for _ in 0..3 {
-            ask(&deployment, "a");
+            ask(&changes, "a");
         }
         until(&mut session, |shown| shown.counters.answered == expected);
         if expected == 3 {
             applied(&mut session, CatalogueChange::Load("b".into()), None);
         }
     }
-    applied(&mut session, CatalogueChange::Undo, None);
-    ask(&deployment, "a");
+    session.command(Command::Undo).expect("is begun");
+    until(&mut session, |shown| {
+        shown.generation == 2 && is_settled(shown)
+    });
+    ask(&changes, "a");
     let shown = until(&mut session, |shown| shown.counters.answered >= 7);
     assert_eq!((shown.generation, shown.counters.answered), (2, 7));
 }
 
 #[test]
 fn requests_that_wait_for_the_next_engine_are_not_refused() {
-    let deployment = start(&case(), &["a"], ROOM);
-    let mut session = session(&deployment);
-    let askers = Askers::of(&deployment);
+    let changes = start(&case(), &["a"], ROOM);
+    let mut session = session(&changes);
+    let askers = Askers::of(&changes);
     until(&mut session, |shown| shown.counters.answered > 100);
     let (number, _) = planned(&mut session, CatalogueChange::Load("b".into()));
     let old_first = Command::ApplyModels {
@@ -271,23 +282,24 @@ fn requests_that_wait_for_the_next_engine_are_not_refused() {
 #[test]
 fn models_that_do_worse_on_probation_are_taken_back() {
     let case = case();
-    let deployment = start(&case, &["a", "b"], ROOM);
-    let mut session = session(&deployment);
-    let _askers = Askers::of(&deployment);
+    let changes = start(&case, &["a", "b"], ROOM);
+    let mut session = session(&changes);
+    let _askers = Askers::of(&changes);
     until(&mut session, |shown| shown.counters.answered > 10_000);
     // So much to compute that no hiccup of the small one takes as long.
     case.put(entry("a", 2, &network("a", 2_000_000, 4)));
     let load = CatalogueChange::Load("a".into());
+    let before = session.snapshot().setup();
     applied(&mut session, load, Some(terms(1.0)));
     let shown = until(&mut session, |shown| {
-        shown.generation == 2 && is_done(shown)
+        shown.generation == 2 && is_settled(shown)
     });
     let probation = shown.probation.as_ref().expect("is told");
     assert!(
         matches!(probation.state, ProbationState::Failed(_)),
         "{probation:?}"
     );
-    assert_eq!(probation.fallback, None);
+    assert_eq!(probation.fallback, before);
     let versions = shown
         .models
         .iter()
@@ -295,7 +307,7 @@ fn models_that_do_worse_on_probation_are_taken_back() {
     assert_eq!(versions.collect::<Vec<_>>(), [Some(1), Some(1)]);
     let last = shown.history.last().expect("an entry");
     assert!(last.why.starts_with("rolled back: p99"), "{}", last.why);
-    deployment.refresh().expect("is read");
+    changes.refresh().expect("is read");
     assert_eq!(
         session.snapshot().generation,
         2,
@@ -306,8 +318,8 @@ fn models_that_do_worse_on_probation_are_taken_back() {
 #[test]
 fn versions_that_were_taken_back_stay_away_until_they_are_asked_for_by_name() {
     let case = case();
-    let deployment = start(&case, &["a"], ROOM);
-    let mut session = session(&deployment);
+    let changes = start(&case, &["a"], ROOM);
+    let mut session = session(&changes);
     for (version, answers) in [(2, 4), (3, 6)] {
         case.put(entry("a", version, &network("a", 8, answers)));
         applied(&mut session, CatalogueChange::Load("a".into()), None);
@@ -315,24 +327,24 @@ fn versions_that_were_taken_back_stay_away_until_they_are_asked_for_by_name() {
     for generation in [3, 4] {
         session.command(Command::Undo).expect("is begun");
         until(&mut session, |shown| {
-            shown.generation == generation && is_done(shown)
+            shown.generation == generation && is_settled(shown)
         });
     }
     // The first poll loads `b`, after which nothing can be redone.
     for _ in 0..2 {
-        deployment.refresh().expect("is read");
-        assert_eq!((ask(&deployment, "a"), ask(&deployment, "b")), (3, 5));
+        changes.refresh().expect("is read");
+        assert_eq!((ask(&changes, "a"), ask(&changes, "b")), (3, 5));
     }
-    deployment.load("a").expect("is loaded");
-    assert_eq!(ask(&deployment, "a"), 6);
+    changes.load("a").expect("is loaded");
+    assert_eq!(ask(&changes, "a"), 6);
 }
 
 #[test]
 fn an_operator_ends_a_probation_of_models_either_way() {
     for stays in [true, false] {
         let case = case();
-        let deployment = start(&case, &["a"], ROOM);
-        let mut session = session(&deployment);
+        let changes = start(&case, &["a"], ROOM);
+        let mut session = session(&changes);
         case.put(entry("a", 2, &network("a", 8, 4)));
         let load = CatalogueChange::Load("a".into());
         let shown = applied(&mut session, load, Some(terms(100.0)));
@@ -341,9 +353,9 @@ fn an_operator_ends_a_probation_of_models_either_way() {
         session.command(Command::EndProbation(stays)).expect("ends");
         let generation = if stays { 1 } else { 2 };
         until(&mut session, |shown| {
-            shown.generation == generation && is_done(shown)
+            shown.generation == generation && is_settled(shown)
         });
         let answers = if stays { 4 } else { 3 };
-        assert_eq!(ask(&deployment, "a"), answers);
+        assert_eq!(ask(&changes, "a"), answers);
     }
 }

@@ -236,7 +236,7 @@ fn commands(setup: &Setup, arrivals: &Path) -> Vec<Command> {
         },
         Command::SetMix(Some("a=1".parse().expect("a mix"))),
         Command::Listen(true),
-        Command::PlanModels(CatalogueChange::Undo),
+        Command::PlanModels(CatalogueChange::Refresh),
         Command::ApplyModels {
             number: 1,
             handover: Handover::OldFirst,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use divisi_engine::deployment::{Deployment, Generation, Handover};
+use divisi_engine::changes::Changes;
+use divisi_engine::deployment::{Generation, Handover};
 use divisi_engine::serving::{EngineOptions, Failure, PipelineIndex, Request, Staged};
 use divisi_session::{LiveSession, Session};
 
@@ -13,15 +14,15 @@ use crate::bookcase::{Bookcase, ROOM, entry, load, network, served, start_with};
 use crate::wait::{wait_for, wait_until};
 
 /// Serves version 1 of `a` by engines that wait for nothing where they are left. Version 2 is there.
-fn serve() -> (Arc<Deployment>, Arc<Bookcase>) {
+fn serve() -> (Arc<Changes>, Arc<Bookcase>) {
     let case = Bookcase::of([entry("a", 1, &network("a", 8, 3))]);
     let options = EngineOptions {
         drain_limit: Duration::ZERO,
         ..EngineOptions::default()
     };
-    let deployment = start_with(&case, &["a"], ROOM, options);
+    let changes = start_with(&case, &["a"], ROOM, options);
     case.put(entry("a", 2, &network("a", 8, 4)));
-    (deployment, case)
+    (changes, case)
 }
 
 /// A request that is let in and goes on once it is released.
@@ -38,52 +39,52 @@ fn end(request: Staged) -> usize {
 
 #[test]
 fn a_request_under_way_ends_on_the_version_that_it_began_with() {
-    let (deployment, _case) = serve();
-    let request = begin(&deployment.running());
-    deployment.load("a").expect("loads");
-    assert_eq!(served(&deployment), ["a 2"]);
+    let (changes, _case) = serve();
+    let request = begin(&changes.running());
+    changes.load("a").expect("loads");
+    assert_eq!(served(&changes), ["a 2"]);
     assert_eq!(end(request), 3);
 }
 
 #[test]
 fn an_engine_that_ends_first_answers_what_it_began() {
-    let (deployment, _case) = serve();
-    let request = begin(&deployment.running());
-    let plan = deployment.plan(load("a")).expect("it fits");
-    let changed = Arc::clone(&deployment);
-    let change = thread::spawn(move || changed.apply(plan, Handover::OldFirst));
-    wait_until("the old engine ends", || deployment.is_between());
+    let (changes, _case) = serve();
+    let request = begin(&changes.running());
+    let plan = changes.plan_change(&load("a")).expect("it fits");
+    let changed = Arc::clone(&changes);
+    let change = thread::spawn(move || changed.make(plan, Handover::OldFirst));
+    wait_until("the old engine ends", || changes.deployment().is_between());
     assert_eq!(end(request), 3);
     change.join().expect("no panic").expect("applies");
-    assert_eq!(served(&deployment), ["a 2"]);
+    assert_eq!(served(&changes), ["a 2"]);
 }
 
 #[test]
 fn the_next_change_waits_for_requests_of_the_one_before_and_says_so() {
-    let (deployment, case) = serve();
-    let request = begin(&deployment.running());
-    deployment.load("a").expect("loads");
+    let (changes, case) = serve();
+    let request = begin(&changes.running());
+    changes.load("a").expect("loads");
     case.put(entry("a", 3, &network("a", 8, 5)));
-    let changed = Arc::clone(&deployment);
+    let changed = Arc::clone(&changes);
     let change = thread::spawn(move || changed.load("a"));
     wait_for(|| {
-        let notices = deployment.take_notices();
+        let notices = changes.deployment().take_notices();
         let is_told = notices.iter().any(|n| n.contains("the change waits"));
         if is_told { Ok(()) } else { Err(notices) }
     });
-    assert_eq!(served(&deployment), ["a 2"], "two engines, never three");
+    assert_eq!(served(&changes), ["a 2"], "two engines, never three");
     assert_eq!(end(request), 3);
     change.join().expect("no panic").expect("loads");
-    assert_eq!(served(&deployment), ["a 3"]);
+    assert_eq!(served(&changes), ["a 3"]);
 }
 
 #[test]
 fn who_watches_the_next_engine_leaves_the_one_before_what_it_began() {
-    let (deployment, _case) = serve();
-    let mut session = LiveSession::of_deployment(Arc::clone(&deployment), None);
-    let before = deployment.running();
+    let (changes, _case) = serve();
+    let mut session = LiveSession::of_changes(Arc::clone(&changes), None);
+    let before = changes.running();
     let request = begin(&before);
-    deployment.load("a").expect("loads");
+    changes.load("a").expect("loads");
     assert_eq!(session.snapshot().generation, 1);
     wait_for(|| match Arc::strong_count(&before.engine) {
         1 => Ok(()),
@@ -94,13 +95,13 @@ fn who_watches_the_next_engine_leaves_the_one_before_what_it_began() {
 
 #[test]
 fn an_operator_who_leaves_does_not_wait_for_engines_of_before() {
-    let (deployment, _case) = serve();
-    let mut session = LiveSession::of_deployment(Arc::clone(&deployment), None);
-    let request = begin(&deployment.running());
-    deployment.load("a").expect("loads");
+    let (changes, _case) = serve();
+    let mut session = LiveSession::of_changes(Arc::clone(&changes), None);
+    let request = begin(&changes.running());
+    changes.load("a").expect("loads");
     assert_eq!(session.snapshot().generation, 1);
     drop(session);
-    drop(deployment);
+    drop(changes);
     let outcome = request.release().wait();
     assert!(matches!(outcome, Err(Failure::Stopped(_))), "{outcome:?}");
 }

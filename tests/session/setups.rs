@@ -88,6 +88,7 @@ fn other(setup: &Setup) -> Setup {
     let mut precisions = setup.precisions.clone();
     precisions[0] = "int8/f32".parse().expect("a precision");
     Setup {
+        models: Arc::clone(&setup.models),
         matrix: resized(&setup.matrix, 64),
         policy: PolicyKind::Segment {
             wait: Wait::nearest(Duration::from_millis(1)),

@@ -8,7 +8,7 @@ use divisi_session::{Command, LiveSession, Session, Snapshot};
 
 use crate::bookcase::*;
 use crate::common::until;
-use crate::model_changes::{applied, names};
+use crate::model_changes::{applied, is_settled, names};
 
 fn case() -> Arc<Bookcase> {
     Bookcase::of(["a", "b", "c"].map(|name| entry(name, 1, &network(name, 8, 3))))
@@ -33,7 +33,7 @@ fn edited(session: &mut LiveSession) -> Snapshot {
     };
     let apply = Command::Apply(Box::new(setup), None);
     session.command(apply).expect("is begun");
-    until(session, |shown| shown.matrix == matrix && shown.can_undo)
+    until(session, |shown| shown.matrix == matrix && is_settled(shown))
 }
 
 /// The models and the matrix that run.
@@ -43,8 +43,8 @@ fn running(shown: &Snapshot) -> (Vec<String>, divisi_model::allocation::Matrix) 
 
 #[test]
 fn loads_and_edits_are_undone_step_by_step_in_the_order_of_their_making() {
-    let deployment = start(&case(), &["a"], ROOM);
-    let mut session = LiveSession::of_deployment(Arc::clone(&deployment), None);
+    let changes = start(&case(), &["a"], ROOM);
+    let mut session = LiveSession::of_changes(Arc::clone(&changes), None);
     let mut passed = vec![running(&session.snapshot())];
     let load = |name: &str| CatalogueChange::Load(name.into());
     passed.push(running(&applied(&mut session, load("b"), None)));
@@ -53,11 +53,13 @@ fn loads_and_edits_are_undone_step_by_step_in_the_order_of_their_making() {
     let last = passed.pop();
     while let Some(before) = passed.pop() {
         session.command(Command::Undo).expect("is begun");
-        until(&mut session, |shown| running(shown) == before);
+        until(&mut session, |shown| {
+            running(shown) == before && is_settled(shown)
+        });
     }
     assert!(!session.snapshot().can_undo);
     for _ in 0..3 {
-        until(&mut session, |shown| shown.can_redo);
+        until(&mut session, is_settled);
         session.command(Command::Redo).expect("is begun");
     }
     until(&mut session, |shown| Some(running(shown)) == last);
@@ -65,8 +67,8 @@ fn loads_and_edits_are_undone_step_by_step_in_the_order_of_their_making() {
 
 #[test]
 fn an_edit_after_an_undone_load_leaves_nothing_to_redo() {
-    let deployment = start(&case(), &["a"], ROOM);
-    let mut session = LiveSession::of_deployment(deployment, None);
+    let changes = start(&case(), &["a"], ROOM);
+    let mut session = LiveSession::of_changes(changes, None);
     let load = CatalogueChange::Load("b".into());
     applied(&mut session, load, None);
     session.command(Command::Undo).expect("is begun");

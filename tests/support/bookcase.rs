@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
+use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{
     CatalogueChange, Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead,
 };
@@ -68,7 +69,7 @@ impl ModelSource for Bookcase {
     }
 }
 
-pub fn start(case: &Arc<Bookcase>, names: &[&str], memory_bytes: u64) -> Arc<Deployment> {
+pub fn start(case: &Arc<Bookcase>, names: &[&str], memory_bytes: u64) -> Arc<Changes> {
     start_with(case, names, memory_bytes, EngineOptions::default())
 }
 
@@ -77,7 +78,7 @@ pub fn start_with(
     names: &[&str],
     memory_bytes: u64,
     options: EngineOptions,
-) -> Arc<Deployment> {
+) -> Arc<Changes> {
     let host = Host {
         cores: vec![0, 1],
         memory_bytes,
@@ -90,8 +91,8 @@ pub fn start_with(
         matrix: None,
     };
     let source = Arc::<Bookcase>::clone(case);
-    let deployment = Deployment::start(Some(source), case.read(ModelsToRead::first(&names)), start);
-    Arc::new(deployment.expect("starts"))
+    let changes = Deployment::start(Some(source), case.read(ModelsToRead::first(&names)), start);
+    Changes::new(changes.expect("starts"))
 }
 
 pub const ROOM: u64 = 4 << 30;
@@ -100,17 +101,17 @@ pub fn load(name: &str) -> CatalogueChange {
     CatalogueChange::Load(name.into())
 }
 
-pub fn served(deployment: &Deployment) -> Vec<String> {
-    let running = deployment.running();
+pub fn served(changes: &Changes) -> Vec<String> {
+    let running = changes.running();
     let entries = running.catalogue.entries().iter();
     let names = entries.map(|entry| format!("{} {}", entry.name(), entry.version()));
     names.collect()
 }
 
 /// Asks a model as a client does that waits for the next engine. Returns the numbers of its answer.
-pub fn ask(deployment: &Deployment, name: &str) -> usize {
+pub fn ask(changes: &Changes, name: &str) -> usize {
     loop {
-        let running = deployment.running();
+        let running = changes.running();
         let number = running.catalogue.find(name, None).expect("it is served");
         let request = Request::new(&[0.1, 0.2, 0.3, 0.4]).to(PipelineIndex(number));
         let refused = match running.engine.predict(request) {
@@ -118,10 +119,12 @@ pub fn ask(deployment: &Deployment, name: &str) -> usize {
             Err(refused) => refused,
         };
         let (tell, told) = channel();
-        let waits = deployment.wait_for_engine(Box::new(move || tell.send(()).expect("it waits")));
+        let waits = changes
+            .deployment()
+            .wait_for_engine(Box::new(move || tell.send(()).expect("it waits")));
         match waits {
             true => told.recv().expect("it is told"),
-            false => assert_ne!(running.number, deployment.running().number, "{refused}"),
+            false => assert_ne!(running.number, changes.running().number, "{refused}"),
         }
     }
 }
@@ -130,7 +133,7 @@ pub fn ask(deployment: &Deployment, name: &str) -> usize {
 pub fn tight(case: &Arc<Bookcase>, second: &NewEntry) -> u64 {
     let roomy = start(case, &["a"], ROOM);
     case.put(second.clone());
-    let plan = roomy.plan(load("a")).expect("it fits");
+    let plan = roomy.plan_change(&load("a")).expect("it fits");
     let memory = &plan.preview().memory[0];
     let during = memory.during.expect("both fit");
     assert!(during > memory.now.max(memory.after), "{memory:?}");

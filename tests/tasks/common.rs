@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{Deployment, DeploymentStart, ModelsRead};
 use divisi_engine::search::profiling::ProfileCondition;
 use divisi_engine::serving::EngineOptions;
@@ -204,7 +205,7 @@ pub(crate) fn serving_tasks(tasks: Arc<ServedTasks>) -> Arc<LiveRouter> {
         options,
         matrix: Some(matrix),
     };
-    let deployment = Arc::new(Deployment::start(None, read, start).expect("starts"));
+    let changes = Changes::new(Deployment::start(None, read, start).expect("starts"));
     let router = Arc::new(TaskRouter::new(tasks));
-    Arc::new(LiveRouter::new(deployment, router))
+    Arc::new(LiveRouter::new(changes, router))
 }

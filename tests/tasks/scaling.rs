@@ -331,10 +331,10 @@ fn no_policy_decides_after_what_runs_was_changed_by_hand() {
 fn a_change_by_a_policy_is_undone_and_none_decides_after_it() {
     let live = serving(&[SMALL, MIDDLING, WHOLE]);
     let scaling = LiveScaling::start(Arc::clone(&live), PolicyChoice::Divisi).expect("starts");
-    let deployment = live.deployment();
-    let watching = LiveSession::of_deployment(Arc::clone(deployment), None);
+    let changes = live.changes();
+    let watching = LiveSession::of_changes(Arc::clone(changes), None);
     let mut session = watching.with_scaling(Arc::clone(&scaling) as Arc<dyn TaskScaling>);
-    let served = || deployment.running().catalogue.entries().len();
+    let served = || changes.running().catalogue.entries().len();
     wait_until("what nobody asks has left", || served() < 3);
     // The change is noted a moment after it is seen.
     wait_until("it can be undone", || session.snapshot().can_undo);
@@ -343,17 +343,14 @@ fn a_change_by_a_policy_is_undone_and_none_decides_after_it() {
         .expect("what left can come back");
     wait_until("it is back", || served() == 3);
     wait_until("it was seen", || scaling.view().held.is_some());
-    assert_eq!(
-        session.snapshot().matrix,
-        deployment.running().engine.matrix()
-    );
+    assert_eq!(session.snapshot().matrix, changes.running().engine.matrix());
 }
 
 #[test]
 fn queries_that_no_variant_meets_are_requests_that_were_refused_with_the_nearest() {
     let live = serving(&[SMALL, WHOLE]);
     let scaling = LiveScaling::start(Arc::clone(&live), PolicyChoice::Static).expect("starts");
-    let watching = LiveSession::of_deployment(Arc::clone(live.deployment()), None);
+    let watching = LiveSession::of_changes(Arc::clone(live.changes()), None);
     let mut session = watching.with_scaling(Arc::clone(&scaling) as Arc<dyn TaskScaling>);
     assert_eq!(session.snapshot().counters.refused, 0);
     let unmet = QueryGoals {

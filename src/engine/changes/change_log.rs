@@ -186,7 +186,8 @@ impl ChangeLog {
             _ => self.undo.push(past),
         }
         self.follows_policy = matches!(origin, ChangeOrigin::Policy);
-        self.undo.forget_while(|past| model_sets(past) > MOST_MODELS);
+        self.undo
+            .forget_while(|past| model_sets(past) > MOST_MODELS);
     }
 
     /// Holds off the models that a change takes back, and no longer those that serve.
@@ -334,7 +335,10 @@ fn marks(diff: &SetupDiff, members: &[String], origin: &ChangeOrigin) -> Vec<(Ma
         return vec![(MarkKind::Models, origin.to_string())];
     }
     let entries = (diff.entries > 0).then(|| (MarkKind::Reload, changed_entries(diff)));
-    let settings = diff.settings.iter().flat_map(|change| setting_marks(change, members));
+    let settings = diff
+        .settings
+        .iter()
+        .flat_map(|change| setting_marks(change, members));
     entries.into_iter().chain(settings).collect()
 }
 

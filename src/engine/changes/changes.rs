@@ -151,7 +151,10 @@ impl Changes {
     /// # Errors
     /// The device is real or already lost, or another change is under way.
     pub fn lose(&self, device: DeviceIndex) -> Result<(), ChangeRefusal> {
-        self.running().engine.faults().check_loss_on_demand(device)?;
+        self.running()
+            .engine
+            .faults()
+            .check_loss_on_demand(device)?;
         self.start_thread()?;
         let event = ChangeEvent::LoseRequested(device);
         self.driver.step(event, None).map(drop)

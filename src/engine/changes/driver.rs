@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::deployment::{Applied, CatalogueChange, ChangePlan, Deployment, DeploymentError};
 use crate::search::evacuate;
 use crate::serving::{
-    ApplyError, ApplyStep, Engine, LogLevel, LogTarget, MachineRank, NoFallback, RequestsRank, SharedLeaf,
-    UntracedLine, caught,
+    ApplyError, ApplyStep, Engine, LogLevel, LogTarget, MachineRank, NoFallback, RequestsRank,
+    SharedLeaf, UntracedLine, caught,
 };
 use divisi_model::allocation::Matrix;
 use divisi_model::metrics::Reading;
@@ -162,12 +162,7 @@ impl Driver {
     }
 
     /// Tells the machine and the callers the end of a change.
-    fn end(
-        &self,
-        began: Instant,
-        before: &Engine,
-        made: Result<Applied, Arc<DeploymentError>>,
-    ) {
+    fn end(&self, began: Instant, before: &Engine, made: Result<Applied, Arc<DeploymentError>>) {
         let done = |made: &Applied| ModelsChanged {
             took: began.elapsed(),
             gap: made.gap,
@@ -195,7 +190,9 @@ impl Driver {
             self.deployment.keep_only(&wanted);
         }
         let request = self.requests.lock().ended(ended, &outcome);
-        request.iter().for_each(|view| self.log_request(&view.change, &view.state));
+        request
+            .iter()
+            .for_each(|view| self.log_request(&view.change, &view.state));
         self.outcomes.tell(ended, outcome);
     }
 
@@ -222,11 +219,7 @@ impl Driver {
         may_fail
     }
 
-    fn make(
-        &self,
-        work: ChangeWork,
-        plan: Option<ChangePlan>,
-    ) -> Result<Applied, DeploymentError> {
+    fn make(&self, work: ChangeWork, plan: Option<ChangePlan>) -> Result<Applied, DeploymentError> {
         let watch: &mut dyn FnMut(ApplyStep) = &mut |step| self.tell(ChangeEvent::Stepped(step));
         let (deployment, engine) = (&self.deployment, self.engine());
         match work {

@@ -58,9 +58,7 @@ impl Inbox {
             if mail.is_over {
                 return None;
             }
-            let wait = mail
-                .look_at
-                .map(|at| at.saturating_sub(now()));
+            let wait = mail.look_at.map(|at| at.saturating_sub(now()));
             if wait == Some(Duration::ZERO) {
                 mail.look_at = None;
                 return Some(ChangeJob::Look);

@@ -252,7 +252,8 @@ impl ChangeMachine {
         let settings = SettingChange::between(&change.old, &change.new).into_iter();
         let said: Vec<String> = settings.flat_map(|change| change.words(members)).collect();
         let setups = (&change.old, &change.new);
-        self.log.remember(setups, (reading.clone(), reading), origin);
+        self.log
+            .remember(setups, (reading.clone(), reading), origin);
         actions.push(ChangeAction::SetSettings);
         actions.push(ChangeAction::Log(LogLevel::Info, said.join(", ")));
         Ok(actions)
@@ -385,7 +386,8 @@ impl ChangeMachine {
         let old = self.log.running().clone();
         self.frame = Arc::clone(running.matrix.frame());
         self.log.hand_over(change.handover);
-        self.log.remember((&old, &running), readings, &change.origin);
+        self.log
+            .remember((&old, &running), readings, &change.origin);
         let (state, mut actions) = match result {
             Ok(Applied { gap }) => {
                 let actions = self.succeeded(now, change, (old, &running), gap);
@@ -423,7 +425,9 @@ impl ChangeMachine {
             let before = self.log.graded_baseline(*before);
             let measured = self.log.measured(&before.whole);
             let fallback = (old, change.handover);
-            self.probation = Some(RunningProbation::new(terms, &before, measured, fallback, now));
+            self.probation = Some(RunningProbation::new(
+                terms, &before, measured, fallback, now,
+            ));
         }
         let took = now.saturating_sub(change.began);
         let change_of = (&diff, &new.matrix.frame().members[..]);

@@ -49,8 +49,8 @@ impl Changes {
     /// The model is not served, or a pipeline uses it and `dependents` is false.
     pub fn unload(&self, name: &str, dependents: bool) -> Result<(), ChangeRefusal> {
         let name = name.to_owned();
-        self.make(&CatalogueChange::Unload { name, dependents })
-            .map(drop)
+        let change = CatalogueChange::Unload { name, dependents };
+        self.make_change(&change).map(drop)
     }
 
     /// Reads the source again and serves its new and changed models, without the removed ones.
@@ -59,7 +59,7 @@ impl Changes {
     /// # Errors
     /// The models do not fit next to the running ones. The running models stay.
     pub fn refresh(&self) -> Result<(), ChangeRefusal> {
-        self.make(&CatalogueChange::Refresh).map(drop)
+        self.make_change(&CatalogueChange::Refresh).map(drop)
     }
 
     /// Serves `entries`, placed by `matrix`, for a policy that follows the load. Waits until they
@@ -77,9 +77,40 @@ impl Changes {
         Ok(made.is_some())
     }
 
+    /// Plans a change of the models: the resulting models, columns and memory. Changes nothing.
+    ///
+    /// # Errors
+    /// The change is not possible, even if the running engine ends first.
+    pub fn plan_change(&self, change: &CatalogueChange) -> Result<ChangePlan, ChangeRefusal> {
+        self.ask_again(change);
+        let planned = self.deployment().plan_models(change, &self.held_off());
+        Ok(planned?)
+    }
+
+    /// Makes a planned change and waits for its end.
+    ///
+    /// # Errors
+    /// Something else runs than when the plan was made, another change is under way, the engines do
+    /// not fit side by side, or the new engine does not start. The previous setup serves.
+    pub fn make(
+        &self,
+        plan: ChangePlan,
+        handover: Handover,
+    ) -> Result<ModelsChanged, ChangeRefusal> {
+        let origin = match plan.change() {
+            Some(change) => ChangeOrigin::Models(change.clone()),
+            None => ChangeOrigin::Applied,
+        };
+        let number = self.begin(plan, handover, (None, origin))?;
+        Ok(self.driver.outcomes.wait(number)?)
+    }
+
     /// Makes a change of the models and waits for its end. Returns `None` if the models are already
     /// served.
-    fn make(&self, change: &CatalogueChange) -> Result<Option<ModelsChanged>, ChangeRefusal> {
+    fn make_change(
+        &self,
+        change: &CatalogueChange,
+    ) -> Result<Option<ModelsChanged>, ChangeRefusal> {
         let _turn = self.turn.lock();
         self.make_in_turn(change)
     }
@@ -89,9 +120,8 @@ impl Changes {
         change: &CatalogueChange,
     ) -> Result<Option<ModelsChanged>, ChangeRefusal> {
         self.ask_again(change);
-        let plan = |deployment: &Deployment, held: &[ModelCopy]| {
-            deployment.plan_models(change, held)
-        };
+        let plan =
+            |deployment: &Deployment, held: &[ModelCopy]| deployment.plan_models(change, held);
         self.make_planned(plan, &ChangeOrigin::Models(change.clone()))
     }
 
@@ -148,7 +178,9 @@ impl Changes {
     /// Records the names of a change that leaves the served models as they are.
     fn settle(&self, plan: ChangePlan, held: &[ModelCopy]) -> Result<(), ChangeRefusal> {
         if plan.of_running_models().is_none() {
-            let settled = self.deployment().apply(plan, Handover::Beside, held, &mut |_| {});
+            let settled = self
+                .deployment()
+                .apply(plan, Handover::Beside, held, &mut |_| {});
             settled.map_err(ChangeRefusal::from)?;
         }
         Ok(())
@@ -164,13 +196,10 @@ impl Changes {
     pub fn plan_models(self: &Arc<Self>, change: CatalogueChange) -> Result<(), ChangeRefusal> {
         let number = self.request(&change, ModelChangeState::Reading)?;
         self.spawn(number, move |changes| {
-            changes.ask_again(&change);
-            let held = changes.held_off();
-            let planned = changes.deployment().plan_models(&change, &held);
-            match planned.map_err(ChangeRefusal::from) {
+            match changes.plan_change(&change) {
                 // All models stay the same; the deployment notes why a model cannot be read.
                 Ok(plan) if plan.is_empty() => {
-                    let state = match changes.settle(plan, &held) {
+                    let state = match changes.settle(plan, &[]) {
                         Ok(()) => ModelChangeState::Nothing,
                         Err(refusal) => refused(refusal),
                     };
@@ -224,7 +253,7 @@ impl Changes {
     pub fn change_models(self: &Arc<Self>, change: CatalogueChange) -> Result<(), ChangeRefusal> {
         let number = self.request(&change, ModelChangeState::UnderWay(Handover::Beside))?;
         self.spawn(number, move |changes| {
-            let state = match changes.make(&change) {
+            let state = match changes.make_change(&change) {
                 Ok(Some(done)) => ModelChangeState::Done(done),
                 Ok(None) => ModelChangeState::Nothing,
                 Err(refusal) => refused(refusal),

@@ -11,8 +11,8 @@ use divisi_model::setup::SetupDiff;
 
 use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, changed_entries};
 use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal};
-use super::requests::ModelChangeView;
 use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
+use super::requests::ModelChangeView;
 
 /// The status of changes, for display.
 #[derive(Clone, Debug, PartialEq)]

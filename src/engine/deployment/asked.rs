@@ -41,7 +41,8 @@ impl AskedPlace {
         catalogue: &Catalogue,
         asked: Option<Setup>,
     ) -> Setup {
-        let asked = asked.filter(|setup| matches!(self, AskedPlace::Setup(_)) && suits(setup, catalogue));
+        let asked =
+            asked.filter(|setup| matches!(self, AskedPlace::Setup(_)) && suits(setup, catalogue));
         let settings = asked.unwrap_or_else(|| own_settings(running, catalogue));
         Setup {
             models: Arc::clone(catalogue.copies()),

@@ -37,8 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::serving::{
-    DeploymentRank, Engine, EngineOptions, Leaf, NetworkFactory, PredictorFactory,
-    SharedLeaf,
+    DeploymentRank, Engine, EngineOptions, Leaf, NetworkFactory, PredictorFactory, SharedLeaf,
 };
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::Catalogue;
@@ -50,8 +49,8 @@ pub use change::{Applied, CatalogueChange, Handover};
 use cold::ColdModels;
 pub use error::DeploymentError;
 use gap::HandoverGap;
-pub use generation::{Generation, ServingNumber};
 use generation::Retiring;
+pub use generation::{Generation, ServingNumber};
 pub use observer::HandoverObserver;
 use observer::Observers;
 pub use plan::ChangePlan;

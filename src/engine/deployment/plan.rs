@@ -70,6 +70,14 @@ impl ChangePlan {
         }
     }
 
+    /// Returns the planned change of the models, or `None` if the plan is for a setup.
+    pub fn change(&self) -> Option<&CatalogueChange> {
+        match &self.work {
+            PlannedWork::Setup(_) => None,
+            PlannedWork::Models(plan) => plan.change.as_ref(),
+        }
+    }
+
     /// Returns whether the same setup is running with all its workers.
     pub fn is_empty(&self) -> bool {
         match &self.work {

@@ -119,7 +119,14 @@ impl Deployment {
         held: &[ModelCopy],
     ) -> Result<ChangePlan, DeploymentError> {
         match &change {
-            Some(change) => self.plan_change(wanted, ModelsToPlan { change, after, held }),
+            Some(change) => self.plan_change(
+                wanted,
+                ModelsToPlan {
+                    change,
+                    after,
+                    held,
+                },
+            ),
             None => self.plan_kept(wanted, &self.running(), to),
         }
     }

@@ -131,7 +131,14 @@ impl Deployment {
         let wanted = &mut self.changing.lock();
         wanted.cold.ask_again(change.model());
         let after = None;
-        self.plan_change(wanted, ModelsToPlan { change, after, held })
+        self.plan_change(
+            wanted,
+            ModelsToPlan {
+                change,
+                after,
+                held,
+            },
+        )
     }
 
     /// Plans to serve `entries`, placed by `matrix`.
@@ -340,7 +347,13 @@ impl Deployment {
         let catalogue = Catalogue::new(&self.name, entries)?.with_copies(&numbers);
         let catalogue = Arc::new(catalogue);
         let asked = place.setup(running, &catalogue);
-        let placed = place::next(running, &catalogue, asked.as_ref(), &self.devices, self.options);
+        let placed = place::next(
+            running,
+            &catalogue,
+            asked.as_ref(),
+            &self.devices,
+            self.options,
+        );
         let placement = placed.map_err(|error| self.or_without(running, &catalogue, error))?;
         let old = (&*running.catalogue, &running.engine.matrix());
         let preview = CataloguePreview {

@@ -33,6 +33,7 @@ pub use core::{
     MemberStats, Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats, Verdict, WorkerStats,
     batch_spans, transfer_span,
 };
+pub use divisi_model::setup::{SettingChange, Setup, SetupError};
 pub use door::{Door, DoorState, Refused};
 pub use drain::{DrainLimits, DrainWait, WorkLeft};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
@@ -59,5 +60,4 @@ pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
 };
-pub use divisi_model::setup::{SettingChange, Setup, SetupError};
 pub use simulated::{DeviceEvent, SimulatedDevice};

@@ -27,9 +27,7 @@ use super::scaler::{ScalerStep, VariantScaler};
 use super::seconds::QuerySecond;
 use super::watching::ObservedWork;
 use super::words;
-use crate::routing::{
-    LiveRouter, LoadRequests, StreamInterval, TaskRouter, running_variants,
-};
+use crate::routing::{LiveRouter, LoadRequests, StreamInterval, TaskRouter, running_variants};
 
 /// The time between two decisions.
 const TICK: Duration = Duration::from_secs(1);

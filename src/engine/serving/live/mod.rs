@@ -37,7 +37,7 @@ pub use drivers::{DeviceCapabilities, DeviceVitals, DriverError, GpuRunner, Loss
 pub use engine::{Engine, EngineError};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory, Programs};
 pub use faults::{DeviceFaults, FaultError};
-pub(crate) use locks::{DeploymentRank, RequestsRank, TurnRank, Leaf, MachineRank, SharedLeaf};
+pub(crate) use locks::{DeploymentRank, Leaf, MachineRank, RequestsRank, SharedLeaf, TurnRank};
 pub use options::EngineOptions;
 pub use pending::{Pending, Staged, SubmittedRequest};
 pub(crate) use promise::caught;
