@@ -1,5 +1,6 @@
 //! The interface through which a server accesses models: [`ModelService`].
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -93,6 +94,32 @@ pub struct ModelDescription {
     pub inner: Vec<InnerEnsemble>,
     /// The names of the devices, by the numbers in the runs of its answers.
     pub devices: Vec<String>,
+    /// The service's own knowledge of the model.
+    pub resolved: ResolvedModel,
+}
+
+/// A service's own knowledge of a described model, so that it does not look the name up again when
+/// a request follows.
+#[derive(Clone, Default)]
+pub struct ResolvedModel(Option<Arc<dyn Any + Send + Sync>>);
+
+impl ResolvedModel {
+    /// Wraps the knowledge of a service.
+    pub fn new<K: Any + Send + Sync>(known: K) -> Self {
+        ResolvedModel(Some(Arc::new(known)))
+    }
+
+    /// Returns the knowledge of the service, or `None` if there is none, or another service's.
+    pub fn get<K: Any + Send + Sync>(&self) -> Option<&K> {
+        self.0.as_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Debug for ResolvedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.0.as_ref().map(|_| "known");
+        f.debug_tuple("ResolvedModel").field(&known).finish()
+    }
 }
 
 /// A step of a model.
@@ -141,6 +168,8 @@ pub trait RunCounter: fmt::Debug + Send + Sync {
 pub struct InferenceRequest {
     /// The requested model.
     pub model: ModelId,
+    /// Its description, if it was looked up before.
+    pub described: Option<Arc<ModelDescription>>,
     /// Its inputs.
     pub inputs: Vec<NamedTensor>,
     /// The requested outputs; empty for all.

@@ -12,7 +12,7 @@ use divisi_inference::error::{ErrorKind, ServiceError};
 use divisi_inference::protocol::{ModelId, NamedTensor, ParameterValue};
 use divisi_inference::service::{
     InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ListedModel,
-    ModelDescription, ModelService, ModelState,
+    ModelDescription, ModelService, ModelState, ResolvedModel,
 };
 use divisi_runtime::tensor::{DataType, Signature, TensorSpec};
 use tokio::sync::Notify;
@@ -65,6 +65,7 @@ impl ModelService for Echo {
         let labels: Arc<[String]> = ["cat".into(), "dog".into(), "cow".into()].into();
         let tensor = TensorSpec::fixed("x", DataType::Fp32, &[3]);
         Ok(Arc::new(ModelDescription {
+            resolved: ResolvedModel::default(),
             name: model.name.clone(),
             versions: vec!["1".into()],
             version: "1".into(),

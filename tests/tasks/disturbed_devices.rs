@@ -29,6 +29,7 @@ impl TwoCores {
         let devices = partitions(&["cpu:0", "cpu:1"]);
         let running = RunningVariant {
             variant: VariantIndex(0),
+            entry: 0,
             devices: vec![(DeviceIndex::new(0), 1.0)],
         };
         let tasks = opened(&[SMALL]);

@@ -99,6 +99,7 @@ impl World {
         let variants = (0..tasks.catalog().variants().len() as u32).map(VariantIndex);
         let running = variants.clone().map(|variant| RunningVariant {
             variant,
+            entry: 0,
             devices: devices.clone(),
         });
         router.set_running(running.collect());

@@ -25,6 +25,7 @@ fn router_of(ensemble: &Ensemble, running: &[u32]) -> Arc<TaskRouter> {
     let router = TaskRouter::new(opened_of(ensemble, &[SMALL, MIDDLING, WHOLE]));
     let running = running.iter().map(|at| RunningVariant {
         variant: VariantIndex(*at),
+        entry: 0,
         devices: vec![(DeviceIndex::new(0), 1.0)],
     });
     router.set_running(running.collect());

@@ -41,6 +41,7 @@ impl Played {
         let running: Vec<RunningVariant> = (0..3)
             .map(|at| RunningVariant {
                 variant: VariantIndex(at),
+                entry: 0,
                 devices: vec![(DeviceIndex::new(0), 1.0)],
             })
             .collect();
@@ -122,6 +123,7 @@ fn a_task_keeps_a_variant_beside_another_that_has_more_than_there_is_room_for() 
     let running: Vec<RunningVariant> = (0..50)
         .map(|at| RunningVariant {
             variant: VariantIndex(at),
+            entry: 0,
             devices: vec![(DeviceIndex::new(0), 1.0)],
         })
         .collect();
@@ -150,6 +152,7 @@ fn jobs_load_nothing_under_a_policy_that_changes_nothing() {
         let tasks = opened(&[SMALL, WHOLE]);
         let small = RunningVariant {
             variant: VariantIndex(0),
+            entry: 0,
             devices: vec![(DeviceIndex::new(0), 1.0)],
         };
         let devices = partitions(&["cpu:0"]);
@@ -229,6 +232,7 @@ fn sub_ensembles_of_members_that_run_answer_too() {
     let devices = partitions(&["cpu:0"]);
     let running = [RunningVariant {
         variant: VariantIndex(1),
+        entry: 0,
         devices: vec![(DeviceIndex::new(0), 1.0)],
     }];
     let scaler = VariantScaler::new(Arc::clone(&tasks), PolicyChoice::Static, &devices, &running);

@@ -162,7 +162,7 @@ impl Gateway {
     async fn answer(
         &self,
         call: &InferenceCall,
-        model: &ModelDescription,
+        model: &Arc<ModelDescription>,
         within: Option<Duration>,
     ) -> Result<(InferenceAnswer, CacheUse, InferenceReply), ServiceError> {
         let ReadyRequest {

@@ -29,7 +29,7 @@ impl Gateway {
     pub(super) fn ready(
         &self,
         call: &InferenceCall,
-        model: &ModelDescription,
+        model: &Arc<ModelDescription>,
         within: Option<Duration>,
     ) -> Result<ReadyRequest, ServiceError> {
         let most = self.limits.requests;
@@ -40,6 +40,7 @@ impl Gateway {
         let (deadline, patience) = timeouts(call, model, within);
         let request = InferenceRequest {
             model: call.model.clone(),
+            described: Some(Arc::clone(model)),
             inputs: self.inputs(call)?,
             outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
             deadline,

@@ -20,27 +20,25 @@ use super::change_log::{ChangeLog, MarkKind};
 use super::event::{
     ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange,
 };
-use super::judge::{Baseline, JudgeVerdict, Terms};
-use super::status::{
-    Actions, ChangeStatus, ProbationState, ReloadState, ReloadView, RunningProbation, TAKEN_BACK,
-    UnderWay, done, failed, info,
-};
+use super::judge::{Baseline, Terms};
+use super::probation::RunningProbation;
+use super::status::{Actions, ChangeStatus, ReloadState, ReloadView, UnderWay, done, failed, info};
 
 /// The state of all changes of the running setup.
 #[derive(Debug)]
 pub struct ChangeMachine {
     /// The rows and columns of the running matrix.
     frame: Arc<Frame>,
-    under_way: Option<UnderWay>,
+    pub(super) under_way: Option<UnderWay>,
     /// The number of the last change that began, from 1.
     number: u64,
     /// Devices that were lost during a change, with the reasons that their drivers reported.
     lost: VecDeque<(DeviceIndex, String)>,
-    is_closing: bool,
+    pub(super) is_closing: bool,
     shown: Option<ReloadView>,
     latency_before: Option<Distribution>,
-    log: ChangeLog,
-    probation: Option<RunningProbation>,
+    pub(super) log: ChangeLog,
+    pub(super) probation: Option<RunningProbation>,
 }
 
 impl ChangeMachine {
@@ -259,19 +257,6 @@ impl ChangeMachine {
         Ok(actions)
     }
 
-    fn kept(&mut self) -> Result<Actions, ChangeRefusal> {
-        match self.end_probation(ProbationState::Kept) {
-            true => Ok(info("probation ended: change kept".into())),
-            false => Err(ChangeRefusal::NoProbation),
-        }
-    }
-
-    fn taken_back(&mut self, now: Duration) -> Result<Actions, ChangeRefusal> {
-        let fallback = Box::new(self.fallback()?.clone());
-        self.end_probation(ProbationState::Failed(TAKEN_BACK.into()));
-        Ok(vec![self.restore(now, TAKEN_BACK.into(), fallback)])
-    }
-
     fn lose(&mut self, now: Duration, device: DeviceIndex) -> Result<Actions, ChangeRefusal> {
         self.check_free()?;
         let text = format!("{} lost", self.frame.devices[device]);
@@ -310,28 +295,7 @@ impl ChangeMachine {
         }
     }
 
-    /// Ends the probation of the last change before the next change.
-    fn make_way(&mut self, why: &str) -> Actions {
-        let actions = self.interrupt_probation(why);
-        if actions.is_empty() {
-            self.probation = None;
-        }
-        actions
-    }
-
-    fn interrupt_probation(&mut self, why: &str) -> Actions {
-        match self.end_probation(ProbationState::Kept) {
-            true => info(format!("probation ended early ({why}): change kept")),
-            false => Actions::new(),
-        }
-    }
-
-    fn end_probation(&mut self, state: ProbationState) -> bool {
-        let watched = self.probation.as_mut().filter(|p| p.is_watching());
-        watched.map(|p| p.view.state = state).is_some()
-    }
-
-    fn begin(&mut self, change: UnderWay, work: ChangeWork) -> ChangeAction {
+    pub(super) fn begin(&mut self, change: UnderWay, work: ChangeWork) -> ChangeAction {
         self.under_way = Some(change);
         self.number += 1;
         self.shown = Some(ReloadView {
@@ -433,46 +397,5 @@ impl ChangeMachine {
         let change_of = (&diff, &new.matrix.frame().members[..]);
         actions.extend(info(done(change_of, &change.origin, (took, gap))));
         actions
-    }
-
-    fn next_look(&self, now: Duration) -> Option<ChangeAction> {
-        let watched = self.probation.as_ref().filter(|p| p.is_watching())?;
-        Some(ChangeAction::LookAt(now.saturating_add(watched.pause())))
-    }
-
-    fn looked(&mut self, now: Duration, reading: &Reading, load: (usize, bool)) -> Actions {
-        if self.under_way.is_some() || self.is_closing {
-            return Actions::new();
-        }
-        let watched = self.probation.as_mut().filter(|p| p.is_watching());
-        let Some(watched) = watched else {
-            return Actions::new();
-        };
-        match watched.check(reading, load, &self.log) {
-            JudgeVerdict::Watching => self.next_look(now).into_iter().collect(),
-            JudgeVerdict::Passed(remark) => {
-                watched.view.state = ProbationState::Passed;
-                let remark = remark.map(|r| format!(", though {r}")).unwrap_or_default();
-                info(format!("probation passed{remark}"))
-            }
-            JudgeVerdict::Failed(why) => {
-                watched.view.state = ProbationState::Failed(why.clone());
-                let fallback = Box::new(watched.view.fallback.clone());
-                let text = format!("probation failed: {why}; restoring the previous setup");
-                let log = ChangeAction::Log(LogLevel::Warn, text);
-                vec![log, self.restore(now, why, fallback)]
-            }
-        }
-    }
-
-    /// Begins to roll back the change on probation.
-    fn restore(&mut self, now: Duration, why: String, fallback: Box<Setup>) -> ChangeAction {
-        let handover = self.probation.as_ref().map(|p| p.handover);
-        let handover = handover.unwrap_or_default();
-        let change = UnderWay {
-            handover,
-            ..UnderWay::new(now, ChangeOrigin::RolledBack(why))
-        };
-        self.begin(change, ChangeWork::ApplySetup(fallback, handover))
     }
 }

@@ -15,6 +15,7 @@ mod limit;
 mod machine;
 mod models;
 mod outcomes;
+mod probation;
 mod requests;
 mod status;
 

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::deployment::Handover;
 use crate::serving::{LogLevel, Setup};
-use divisi_model::metrics::{Distribution, Reading};
+use divisi_model::metrics::Distribution;
 use divisi_model::setup::SetupDiff;
 
-use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, changed_entries};
+use super::change_log::{HistoryEntry, Mark, Measured, changed_entries};
 use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal};
-use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
+use super::judge::{Baseline, Check, Terms};
 use super::requests::ModelChangeView;
 
 /// The status of changes, for display.
@@ -159,103 +159,4 @@ pub(super) fn failed(error: &ChangeRefusal, origin: &ChangeOrigin) -> (ReloadSta
     };
     let log = ChangeAction::Log(LogLevel::Error, format!("reload failed: {why}"));
     (ReloadState::Failed(why), vec![log])
-}
-
-/// A probation with its baseline.
-#[derive(Clone, Debug)]
-pub(super) struct RunningProbation {
-    /// The visible part.
-    pub view: Probation,
-    judge: Judge,
-    /// The reading when measuring began, or `None` before that. The counts of disturbed periods are
-    /// added, so that they do not count.
-    start: Option<Reading>,
-    /// The last reading.
-    last: Option<Reading>,
-    /// The time of disturbed periods.
-    skipped: Duration,
-    was_disturbed: bool,
-    /// How the engine of the fallback takes over if it has other models.
-    pub(super) handover: Handover,
-}
-
-/// The remark of a change that stays because the host does not allow a verdict.
-const DISTURBED: &str = "other programs disturbed the host";
-
-/// The longest wait before measuring begins, or a tenth of the probation's time if that is less.
-/// Excludes requests that were queued during the change.
-const SETTLE: Duration = Duration::from_secs(1);
-
-/// The number of checks in a probation, and the bounds of the pause between them.
-const LOOKS: u32 = 50;
-const OFTEN: Duration = Duration::from_millis(20);
-const SELDOM: Duration = Duration::from_millis(250);
-
-impl RunningProbation {
-    /// Begins a probation at `now` against the baseline `before`.
-    pub(super) fn new(
-        terms: Terms,
-        before: &Baseline,
-        measured: Measured,
-        (fallback, handover): (Setup, Handover),
-        now: Duration,
-    ) -> Self {
-        let judge = Judge::new(terms, before, now);
-        RunningProbation {
-            start: None,
-            last: None,
-            skipped: Duration::ZERO,
-            was_disturbed: false,
-            handover,
-            view: Probation {
-                terms,
-                since: now,
-                state: ProbationState::Watching,
-                before: measured,
-                after: Measured::default(),
-                checks: judge.checks(&Reading::default()),
-                fallback,
-            },
-            judge,
-        }
-    }
-
-    /// Returns whether the probation is still running.
-    pub(super) fn is_watching(&self) -> bool {
-        self.view.state == ProbationState::Watching
-    }
-
-    /// Returns the time until the next check.
-    pub(super) fn pause(&self) -> Duration {
-        (self.view.terms.lasts / LOOKS).clamp(OFTEN, SELDOM)
-    }
-
-    /// Checks the figures up to now. The time since the last check does not count if other programs
-    /// disturbed the host, nor does the next one, in which requests that waited meanwhile end. A
-    /// change that is disturbed for longer than the probation stays.
-    pub(super) fn check(
-        &mut self,
-        now: &Reading,
-        (in_flight, is_disturbed): (usize, bool),
-        change_log: &ChangeLog,
-    ) -> JudgeVerdict {
-        let settle = (self.view.terms.lasts / 10).min(SETTLE);
-        if self.start.is_none() && now.at < self.view.since + settle {
-            return JudgeVerdict::Watching;
-        }
-        let skips = std::mem::replace(&mut self.was_disturbed, is_disturbed) || is_disturbed;
-        let start = self.start.get_or_insert_with(|| now.clone());
-        if let Some(last) = self.last.replace(now.clone()).filter(|_| skips) {
-            *start = now.since(&last.since(start));
-            self.skipped += now.at.saturating_sub(last.at);
-        }
-        let after = change_log.graded(now.since(start));
-        self.view.after = change_log.measured(&after);
-        self.view.checks = self.judge.checks(&after);
-        if self.skipped > self.view.terms.lasts {
-            return JudgeVerdict::Passed(Some(DISTURBED.to_owned()));
-        }
-        let counted = now.at.saturating_sub(self.skipped);
-        self.judge.step(counted, &after, in_flight)
-    }
 }

@@ -42,6 +42,13 @@ pub struct ServingNumber {
     matrix: u64,
 }
 
+impl ServingNumber {
+    /// Returns the number of the generation.
+    pub fn generation(self) -> u64 {
+        self.generation
+    }
+}
+
 impl Generation {
     /// Creates the only generation of an engine whose workers come from `factory`.
     pub(super) fn of_engine(engine: Arc<Engine>, factory: Arc<dyn PredictorFactory>) -> Self {

@@ -150,8 +150,31 @@ impl EnsembleService {
     /// Returns an error at once if the model is not served or refuses the request.
     pub fn ask(&self, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
         check_goals(asked)?;
-        self.0.ask(asked)
+        self.0.ask(asked, None)
     }
+
+    /// Sends a request to an entry that was found before. If another generation serves, the entry
+    /// is found again by the request's model.
+    ///
+    /// # Errors
+    /// See [`EnsembleService::ask`].
+    pub fn ask_entry(
+        &self,
+        asked: &InferenceRequest,
+        entry: FoundEntry,
+    ) -> Result<InferenceFuture, ServiceError> {
+        check_goals(asked)?;
+        self.0.ask(asked, Some(entry))
+    }
+}
+
+/// An entry of the catalogue of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundEntry {
+    /// The number of the generation.
+    pub generation: u64,
+    /// The number of the entry in its catalogue.
+    pub entry: usize,
 }
 
 impl FollowedModels {
@@ -175,10 +198,19 @@ impl FollowedModels {
         Arc::clone(&served)
     }
 
-    fn ask(self: &Arc<Self>, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
+    fn ask(
+        self: &Arc<Self>,
+        asked: &InferenceRequest,
+        found: Option<FoundEntry>,
+    ) -> Result<InferenceFuture, ServiceError> {
         loop {
             let served = self.served();
-            let refused = match served.find(&asked.model)?.ask(&served.engine, asked) {
+            let known = found.filter(|found| found.generation == served.generation);
+            let model = match known.and_then(|found| served.models.get(found.entry)) {
+                Some(model) => model,
+                None => served.find(&asked.model)?,
+            };
+            let refused = match model.ask(&served.engine, asked) {
                 Ok(answer) => return Ok(answer),
                 Err(NotTaken::Refused(error)) => return Err(error),
                 Err(NotTaken::Closed(error)) => error,
@@ -221,7 +253,7 @@ impl FollowedModels {
                 deadline: deadline.map(|limit| limit.saturating_sub(began.elapsed())),
                 ..asked
             };
-            models.ask(&left)?.await
+            models.ask(&left, None)?.await
         }))
     }
 

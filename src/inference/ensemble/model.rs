@@ -15,6 +15,7 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::protocol::{NamedTensor, ParameterValue, WireTensor};
 use crate::service::{
     InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
+    ResolvedModel,
 };
 
 use super::answers::AnswerForm;
@@ -87,6 +88,7 @@ impl ServedModel {
             inner: steps::inner(engine.catalogue(), entry),
             steps: steps::described(engine.catalogue(), entry),
             devices: engine.devices().iter().map(|d| d.name.clone()).collect(),
+            resolved: ResolvedModel::default(),
         };
         ServedModel {
             single: description.batch.is_none(),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi_engine::deployment::ServingNumber;
+use divisi_inference::ensemble::FoundEntry;
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, QueryCost};
 use divisi_modelless::variants::{AnsweringMembers, VariantIndex};
@@ -29,6 +31,8 @@ pub struct Expected {
 pub struct RoutedQuery {
     router: Arc<TaskRouter>,
     running: Arc<RunningVariant>,
+    /// What serves the variant, if known.
+    serving: Option<ServingNumber>,
     goals: QueryGoals,
     stream: StreamIndex,
     expected: Expected,
@@ -47,7 +51,7 @@ pub struct RoutedQuery {
 impl RoutedQuery {
     pub(super) fn new(
         router: Arc<TaskRouter>,
-        running: Arc<RunningVariant>,
+        (running, serving): (Arc<RunningVariant>, Option<ServingNumber>),
         (goals, stream): (QueryGoals, StreamIndex),
         (expected, wanted): (Expected, Option<VariantIndex>),
         samples: u32,
@@ -57,6 +61,7 @@ impl RoutedQuery {
             since: router.now(),
             router,
             running,
+            serving,
             goals,
             stream,
             expected,
@@ -78,6 +83,14 @@ impl RoutedQuery {
     pub fn entry(&self) -> &str {
         let tasks = self.router.tasks();
         &tasks.groups()[tasks.group_of(self.running.variant)].name
+    }
+
+    /// Returns the entry of the variant's model, or `None` if what serves it is unknown.
+    pub(crate) fn found(&self) -> Option<FoundEntry> {
+        self.serving.map(|serving| FoundEntry {
+            generation: serving.generation(),
+            entry: self.running.entry,
+        })
     }
 
     /// Returns the expected answer.

@@ -144,7 +144,7 @@ impl TaskRouter {
         let wanted = chosen.start.filter(|_| goals.latency.is_none());
         RoutedQuery::new(
             Arc::clone(self),
-            running,
+            (running, state.serving),
             (*goals, stream),
             (self.expected(&chosen), wanted),
             samples,

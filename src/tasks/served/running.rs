@@ -16,6 +16,8 @@ use super::{ServedTasks, VariantGroup};
 pub struct RunningVariant {
     /// The variant.
     pub variant: VariantIndex,
+    /// The number of its entry in the catalogue of models.
+    pub entry: usize,
     /// The devices of its members, each with its share of the work for a sample; the shares add up
     /// to 1.
     pub devices: Vec<(DeviceIndex, f64)>,
@@ -60,6 +62,7 @@ impl ServedTasks {
                         .zip(variant)
                         .map(|(workers, variant)| RunningVariant {
                             variant,
+                            entry,
                             devices: workers.devices,
                         }),
                 );

@@ -68,7 +68,7 @@ impl TaskService {
     /// Describes a task or one of its ensembles as its most accurate served model.
     fn describe_task(
         &self,
-        tasks: &ServedTasks,
+        tasks: &Arc<ServedTasks>,
         asked: AskedTask,
     ) -> Result<Arc<ModelDescription>, ServiceError> {
         let name = names::name_of(tasks, asked);
@@ -81,10 +81,11 @@ impl TaskService {
         });
         let described =
             described.ok_or_else(|| refusal(&RoutingError::NotLoaded { task: name.clone() }))?;
-        Ok(self.descriptions.named(&name, &described))
+        let own = (tasks, asked);
+        Ok(self.descriptions.named(own, &name, &described))
     }
 
-    fn state_of(&self, tasks: &ServedTasks, asked: AskedTask) -> ModelState {
+    fn state_of(&self, tasks: &Arc<ServedTasks>, asked: AskedTask) -> ModelState {
         match self.describe_task(tasks, asked) {
             Ok(_) => ModelState::Ready,
             Err(why) => ModelState::Unavailable(why.to_string()),
@@ -94,7 +95,7 @@ impl TaskService {
     /// Describes a task as [`TaskService::describe_task`], or as it was last served.
     fn described(
         &self,
-        tasks: &ServedTasks,
+        tasks: &Arc<ServedTasks>,
         asked: AskedTask,
     ) -> Result<Arc<ModelDescription>, ServiceError> {
         self.describe_task(tasks, asked).or_else(|refused| {
@@ -107,11 +108,11 @@ impl TaskService {
     /// the request may wait.
     fn ask(
         &self,
-        (router, asked): (Arc<TaskRouter>, AskedTask),
+        router: &Arc<TaskRouter>,
+        (asked, model): FoundTask,
         mut request: InferenceRequest,
     ) -> Result<InferenceFuture, ServiceError> {
         request.goals.check_names()?;
-        let model = self.described(router.tasks(), asked)?;
         let task = TaskRequest {
             name: request.model.clone(),
             samples: samples(&request, &model),
@@ -119,8 +120,8 @@ impl TaskService {
             goals: std::mem::take(&mut request.goals),
         };
         let began = Instant::now();
-        let routed = task.route(&router, asked)?;
-        let Some(wait) = self.wait_for_better(&router, &routed) else {
+        let routed = task.route(router, asked)?;
+        let Some(wait) = self.wait_for_better(router, &routed) else {
             let sent = send(&self.models, &self.router, &task, (routed, request))?;
             return Ok(Box::pin(answered(sent, model, began)));
         };
@@ -135,6 +136,26 @@ impl TaskService {
         }))
     }
 
+    /// Returns the task of a request with its description, or `None` for other models. The name is
+    /// not looked up again if the request has the description of its task.
+    fn find(
+        &self,
+        tasks: &Arc<ServedTasks>,
+        request: &InferenceRequest,
+    ) -> Result<Option<FoundTask>, ServiceError> {
+        let described = request.described.as_ref();
+        let described = described.filter(|_| request.goals.task.is_none());
+        if let Some(model) = described
+            && let Some(asked) = descriptions::resolved(model, tasks)
+        {
+            return Ok(Some((asked, Arc::clone(model))));
+        }
+        match names::requested_task(tasks, &request.model, &request.goals)? {
+            Some(asked) => Ok(Some((asked, self.described(tasks, asked)?))),
+            None => Ok(None),
+        }
+    }
+
     /// Returns the wait for a variant that would meet the goals of a query, if it can be loaded on
     /// the present devices.
     fn wait_for_better(&self, router: &TaskRouter, routed: &RoutedQuery) -> Option<LoadWait> {
@@ -147,6 +168,9 @@ impl TaskService {
         self.router.loads().wait(wanted, loading, router.now())
     }
 }
+
+/// A task with its description.
+type FoundTask = (AskedTask, Arc<ModelDescription>);
 
 /// The parts of a request that decide which variant answers it.
 struct TaskRequest {
@@ -206,7 +230,11 @@ fn send(
             named => named,
         };
         request.due = routed.due();
-        match models.ask(&request) {
+        let sent = match routed.found() {
+            Some(found) => models.ask_entry(&request, found),
+            None => models.ask(&request),
+        };
+        match sent {
             Err(why) if why.kind() == ErrorKind::NotFound && left > 0 => routed.withdraw(),
             Err(why) => return Err(ended(routed, why)),
             Ok(answer) => return Ok((routed, answer)),
@@ -328,9 +356,9 @@ impl ModelService for TaskService {
 
     fn infer(&self, request: InferenceRequest) -> InferenceFuture {
         let router = self.router.follow();
-        let asked = names::requested_task(router.tasks(), &request.model, &request.goals);
-        let answer = asked.and_then(|asked| match asked {
-            Some(asked) => self.ask((router, asked), request),
+        let found = self.find(router.tasks(), &request);
+        let answer = found.and_then(|found| match found {
+            Some(found) => self.ask(&router, found, request),
             None => Ok(self.models.infer(request)),
         });
         answer.unwrap_or_else(|error| Box::pin(std::future::ready(Err(error))))
