@@ -12,7 +12,7 @@ use divisi_engine::deployment::{
     CatalogueChange, Deployment, DeploymentError, DeploymentStart, Handover, LoadState,
     ModelOverride, ModelSource, ModelsRead, ModelsToRead,
 };
-use divisi_engine::serving::{DoorState, EngineOptions, PipelineIndex, Request};
+use divisi_engine::serving::{DoorState, EngineOptions, PipelineIndex, Request, Setup};
 use divisi_model::catalogue::{
     Catalogue, CatalogueError, InstanceGroup, InstancePlace, Interface, NewEntry, WarmupRequest,
 };
@@ -107,6 +107,11 @@ fn start(shelf: &Arc<Shelf>, names: &[&str]) -> Result<Arc<Changes>, DeploymentE
     };
     let source = Arc::<Shelf>::clone(shelf);
     Ok(Changes::new(Deployment::start(Some(source), read, start)?))
+}
+
+fn apply(changes: &Changes, setup: &Setup) {
+    let plan = changes.plan(setup).expect("it fits");
+    changes.make(plan, Handover::Beside).expect("applies");
 }
 
 /// Asks a model of what runs. Returns the numbers of its answer to one sample, or `None` if it is not
@@ -455,10 +460,7 @@ fn models_that_stay_keep_their_places_and_batch_sizes() {
         .with_entry(cell, Some(largest))
         .expect("a matrix");
     let larger = setup.with_matrix(matrix);
-    running
-        .engine
-        .apply_setup(&larger, &mut |_| {})
-        .expect("applies");
+    apply(&changes, &larger);
     shelf.put("a", Ok(vec![entry("a", 2, &network("a", 4))]));
     changes.load("b").expect("loads");
     let sizes = changes.running().engine.matrix().rows();
@@ -477,10 +479,7 @@ fn models_that_stay_keep_the_numbers_that_somebody_chose_for_them() {
         .engine
         .setup()
         .with_precision(MemberIndex::new(0), int8);
-    running
-        .engine
-        .apply_setup(&chosen, &mut |_| {})
-        .expect("applies");
+    apply(&changes, &chosen);
     let names = |changes: &Changes| {
         let setup = changes.running().engine.setup();
         let columns = setup.matrix.frame().members.iter().zip(&setup.precisions);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use divisi_engine::load::{LoadPattern, Rate};
 use divisi_engine::serving::Request;
 use divisi_model::allocation::Matrix;
+use divisi_model::catalogue::ServedCopies;
 use divisi_model::ensemble::{MemberPrecision, Wait};
 use divisi_session::remote::{RemoteSession, stop};
 use divisi_session::wire::{Delta, SpanBatch, decode, encode};
@@ -51,6 +52,7 @@ enum AnyCommand {
 
 #[derive(Clone, Debug, Serialize)]
 struct AnySetup {
+    models: ServedCopies,
     matrix: Matrix,
     policy: AnyPolicy,
     /// Rule, weights, votes, temperatures.
@@ -119,6 +121,7 @@ fn setup() -> &'static Setup {
 fn any_setup(policy: AnyPolicy, weight: f64, voting: usize, segment_size: usize) -> AnySetup {
     let members = setup().matrix.frame().members.len();
     AnySetup {
+        models: Arc::clone(&setup().models),
         matrix: setup().matrix.clone(),
         policy,
         combination: (

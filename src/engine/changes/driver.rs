@@ -37,6 +37,8 @@ pub(super) struct Driver {
     pub(super) journal: Leaf<Option<Arc<ChangeJournal>>>,
     /// The engine of the setup that the machine knows as running.
     engine: SharedLeaf<Arc<Engine>>,
+    /// The start of the first engine, from which all engines of the deployment count time.
+    epoch: Instant,
     host: Leaf<HostLooks>,
 }
 
@@ -52,6 +54,7 @@ impl Driver {
             outcomes: Outcomes::default(),
             requests: Ranked::default(),
             journal: Leaf::default(),
+            epoch: started(&engine),
             engine: SharedLeaf::new(engine),
             deployment,
         }
@@ -64,7 +67,7 @@ impl Driver {
 
     /// Makes changes and looks at probations until there is nothing more to do.
     pub(super) fn run(&self) {
-        while let Some(job) = self.inbox.next(|| self.engine().telemetry().now()) {
+        while let Some(job) = self.inbox.next(|| self.epoch.elapsed()) {
             let event = match job {
                 ChangeJob::Work(work, plan) => {
                     self.work(work, plan);
@@ -254,6 +257,12 @@ impl Driver {
         };
         Some(baseline_since(engine, terms, start))
     }
+}
+
+/// Returns the time from which an engine counts.
+fn started(engine: &Engine) -> Instant {
+    let now = Instant::now();
+    now.checked_sub(engine.telemetry().now()).unwrap_or(now)
 }
 
 /// Returns the matrix that moves the workers of lost devices to other devices.
