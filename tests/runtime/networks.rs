@@ -98,9 +98,9 @@ fn every_published_network_has_the_recorded_layers() {
 #[test]
 fn every_published_network_answers_the_classes_that_are_asked_for() {
     for network in Published::all() {
+        let name = network.name();
         let graph = Builder::Published(network).build(network.input(), 7);
-        let output = graph.expect(network.name()).output();
-        assert_eq!(output, Shape::vector(7), "{}", network.name());
+        assert_eq!(graph.expect(name).output(), Shape::vector(7), "{name}");
     }
 }
 
